@@ -1,0 +1,24 @@
+"""The bus is the API: every message, subject and stream of Podyard, declared once.
+
+Duty: say what travels between the services, in which shape, on which subject, kept by which stream.
+Never in here: behaviour, I/O, Kubernetes object types (objects travel as `msgspec.Raw`), any import but msgspec and the
+standard library.
+
+Modules, by topic:
+
+- `ids`         names and identities as NewTypes
+- `actions`     the action types of a cluster event (bit values of kube-scheduler v1.36)
+- `headers`     NATS headers that Podyard reads or writes
+- `subjects`    how subjects are spelled and taken apart
+- `streams`     which JetStream streams exist and with which settings
+- `events`      ClusterEvent (an object as its creator wrote it), BareEvent (an experiment)
+- `facts`       PodStatusFact, NodeStatusFact, Nomination
+- `placement`   Binding, Tombstone, CommitRecord, Fence
+- `decisions`   AttemptRecord: what one attempt found
+- `requeues`    RequeueRecord: what one event moved and did not move
+- `queue_api`, `binder_api`, `objects_api`  requests and replies
+- `signals`     synthetic usage, heartbeats
+- `operations`  Lease, DeadLetter, K8sEvent
+- `catalogue`   every message with its subject: schema, golden bytes and documents are made from it
+- `codec`       one typed encoder and decoder a message
+"""

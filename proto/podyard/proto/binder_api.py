@@ -1,0 +1,70 @@
+"""Requests to the binder on `svc.binder.bind`, and its replies."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.message import Message
+from podyard.proto.placement import VolumeChoice
+
+BindResult: TypeAlias = Literal["bound", "already bound", "conflict", "gone", "error"]
+"""bound: this attempt's binding is durable. already bound: another attempt's is (`node` says where). conflict: the node does not
+take the pod at the binder's position. gone: the pod or its uid is no more. error: see `reasons`; try again later."""
+
+
+class Decision(Message, frozen=True, kw_only=True):
+    """One pod for one node, as a scheduler decided. Key: `attempt`; sent again with the same id until answered."""
+
+    namespace: str
+    name: str
+    uid: str
+    attempt: str
+    node: str
+    number: Annotated[int, Meta(ge=1, description="of this decision in its session, growing")]
+    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence it was decided at")]
+    not_assumed: Annotated[
+        tuple[int, ...], Meta(description="earlier decisions of this request that it had not assumed")
+    ] = ()
+    profile: str = "default-scheduler"
+    volumes: tuple[VolumeChoice, ...] = ()
+    record: AttemptRecord | None = None
+    trace: Annotated[str, Meta(description="traceparent of the scheduling cycle's span")] = ""
+
+
+class NumberRange(Message, frozen=True, kw_only=True):
+    """Decision numbers from first to last, both included."""
+
+    first: int
+    last: int
+
+
+class BindRequest(Message, frozen=True, kw_only=True):
+    """Decisions of one session in the order of their numbers; each had assumed `outstanding` and all earlier ones here."""
+
+    session: str
+    digest: Annotated[dict[str, str], Meta(description="profile name -> digest of plugins and arguments")] = {}
+    outstanding: Annotated[
+        tuple[NumberRange, ...], Meta(description="numbers assumed and not yet seen committed, at the first decision")
+    ] = ()
+    decisions: Annotated[tuple[Decision, ...], Meta(max_length=256)]
+
+
+class BindAnswer(Message, frozen=True, kw_only=True):
+    """What became of one decision."""
+
+    attempt: str
+    uid: str
+    result: BindResult
+    node: Annotated[str, Meta(description="the node the pod is bound to, if it is")] = ""
+    cause: Annotated[str, Meta(description="plugin, or fit, ports, node gone: counted by it")] = ""
+    reasons: tuple[str, ...] = ()
+
+
+class BindReply(Message, frozen=True, kw_only=True):
+    """Answers in the order of the decisions. A scheduler retries a conflict when it has reached `position`."""
+
+    epoch: Annotated[int, Meta(ge=0)]
+    position: Annotated[int, Meta(ge=0)] = 0
+    answers: tuple[BindAnswer, ...] = ()
+    refused: Annotated[str, Meta(description="why none was judged, e.g. another digest, or not the leader")] = ""

@@ -1,0 +1,72 @@
+"""Every message with the subject it travels on: schemas, the AsyncAPI document and golden bytes are made from this table."""
+
+from typing import Final, Literal, NamedTuple
+
+import msgspec
+
+from podyard.proto import (
+    binder_api,
+    decisions,
+    events,
+    facts,
+    objects_api,
+    operations,
+    placement,
+    queue_api,
+    requeues,
+    signals,
+    streams,
+)
+
+
+class Channel(NamedTuple):
+    """One address of the bus. `messages` are what it may carry; `reply` is what a request on it gets."""
+
+    name: str
+    address: str
+    """Subject with `{parameters}`."""
+    messages: tuple[type[msgspec.Struct], ...]
+    kind: Literal["state", "log", "request", "ephemeral"]
+    stream: streams.StreamSpec | None = None
+    reply: type[msgspec.Struct] | None = None
+
+
+POD = "{namespace}.{pod}.{uid}"
+
+CHANNELS: Final[tuple[Channel, ...]] = (
+    Channel("object", "cluster.{resource}.{namespace}.{name}", (events.ClusterEvent,), "state", streams.CLUSTER),
+    Channel("podStatus", "cluster.podstatus.{node}." + POD, (facts.PodStatusFact,), "state", streams.CLUSTER),
+    Channel("nodeStatus", "cluster.nodestatus.{node}", (facts.NodeStatusFact,), "state", streams.CLUSTER),
+    Channel("nomination", "cluster.nominations." + POD, (facts.Nomination,), "state", streams.CLUSTER),
+    Channel("binding", "placement.bindings." + POD, (placement.Binding, placement.Tombstone), "state", streams.CLUSTER),
+    Channel("commit", "placement.commits.{n}", (placement.CommitRecord,), "state", streams.CLUSTER),
+    Channel("fence", "placement.fence", (placement.Fence,), "state", streams.CLUSTER),
+    Channel("attempt", "decisions." + POD, (decisions.AttemptRecord,), "log", streams.DECISIONS),
+    Channel("requeue", "requeues.{event}", (requeues.RequeueRecord,), "log", streams.REQUEUES),
+    Channel("k8sEvent", "k8sevents.{namespace}.{kind}.{name}", (operations.K8sEvent,), "log", streams.K8SEVENTS),
+    Channel("lease", "leases.{service}", (operations.Lease,), "state", streams.LEASES),
+    Channel("dead", "dead.{service}", (operations.DeadLetter,), "log", streams.DEAD),
+    Channel("pop", "svc.queue.pop", (queue_api.PopRequest,), "request", reply=queue_api.PopReply),
+    Channel("done", "svc.queue.done", (queue_api.DoneRequest,), "request", reply=queue_api.QueueReply),
+    Channel("heartbeat", "svc.queue.heartbeat", (queue_api.SessionHeartbeat,), "request", reply=queue_api.QueueReply),
+    Channel("activate", "svc.queue.activate", (queue_api.ActivateRequest,), "request", reply=queue_api.QueueReply),
+    Channel(
+        "preempting", "svc.queue.preempting", (queue_api.PreemptingRequest,), "request", reply=queue_api.QueueReply
+    ),
+    Channel("queueList", "svc.queue.list", (queue_api.QueueListRequest,), "request", reply=queue_api.QueueListReply),
+    Channel("bind", "svc.binder.bind", (binder_api.BindRequest,), "request", reply=binder_api.BindReply),
+    Channel("apply", "svc.objects.apply", (objects_api.ApplyRequest,), "request", reply=objects_api.ObjectsReply),
+    Channel("delete", "svc.objects.delete", (objects_api.DeleteRequest,), "request", reply=objects_api.ObjectsReply),
+    Channel("evict", "svc.objects.evict", (objects_api.EvictRequest,), "request", reply=objects_api.ObjectsReply),
+    Channel("bareEvent", "events.{resource}.{action}", (events.BareEvent,), "ephemeral"),
+    Channel("signals", "signals.{node}", (signals.NodeSignals,), "ephemeral"),
+    Channel("usage", "usage.{node}", (signals.NodeUsage,), "ephemeral"),
+    Channel("nodeHeartbeat", "heartbeat.{node}", (signals.NodeHeartbeat,), "ephemeral"),
+)
+
+
+def messages() -> tuple[type[msgspec.Struct], ...]:
+    """Every message type that travels by itself, replies included, each once, by name."""
+    found = {message for channel in CHANNELS for message in channel.messages}
+    found |= {channel.reply for channel in CHANNELS if channel.reply is not None}
+    return tuple(sorted(found, key=lambda message: message.__name__))

@@ -1,0 +1,82 @@
+"""What one scheduling attempt found: kept in the binding if it bound, in DECISIONS if not."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from podyard.proto.message import Message
+
+Outcome: TypeAlias = Literal["scheduled", "unschedulable", "error", "bind_error", "gated"]
+
+
+class Rejection(Message, frozen=True, kw_only=True):
+    """How many nodes one plugin rejected for one reason."""
+
+    plugin: str
+    reason: str
+    nodes: Annotated[int, Meta(ge=0)]
+    unresolvable: Annotated[bool, Meta(description="preemption cannot help")] = False
+    examples: Annotated[tuple[str, ...], Meta(description="up to 3 node names, sorted")] = ()
+
+
+class NodeScore(Message, frozen=True, kw_only=True):
+    """The weighted, normalised points of one feasible node."""
+
+    node: str
+    total: int
+    plugins: Annotated[dict[str, int], Meta(description="points by plugin; a missing one was skipped")] = {}
+
+
+class Victim(Message, frozen=True, kw_only=True):
+    """A pod that is preempted for another."""
+
+    namespace: str
+    name: str
+    uid: str
+    priority: int = 0
+    pdb_violation: bool = False
+
+
+class WakeUp(Message, frozen=True, kw_only=True):
+    """What moved a parked pod: an event, and the plugin whose hint answered Queue."""
+
+    event_id: Annotated[str, Meta(description="key of the RequeueRecord")] = ""
+    event: Annotated[str, Meta(description="label, e.g. NodeUpdateNodeTaint, or BackoffComplete, UnschedulableTimeout")]
+    object: Annotated[str, Meta(description="namespace/name of the object that changed")] = ""
+    plugin: str = ""
+    reason: Annotated[str, Meta(description="the hint's answer in words")] = ""
+    at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+    trace: Annotated[str, Meta(description="traceparent of the event")] = ""
+
+
+class AttemptRecord(Message, frozen=True, kw_only=True):
+    """One attempt to schedule one pod, on `decisions.<ns>.<pod>.<uid>` (or inside the binding).
+
+    Sent by the scheduler that made the attempt, for gated pods by the queue. Key: `attempt`; a duplicate is the same record.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    attempt: str
+    number: Annotated[int, Meta(ge=0, description="1 for the pod's first attempt")] = 1
+    scheduler: Annotated[str, Meta(description="session that decided")] = ""
+    profile: str = "default-scheduler"
+    outcome: Outcome
+    node: Annotated[str, Meta(description="chosen node, empty if none")] = ""
+    at: Annotated[float, Meta(description="end of the attempt, seconds since 1970, UTC")]
+    queued_at: Annotated[float, Meta(description="when the pod entered the queue for this attempt")] = 0.0
+    duration_us: Annotated[int, Meta(ge=0, description="of the scheduling cycle")] = 0
+    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence it was decided at")] = 0
+    nodes_total: Annotated[int, Meta(ge=0)] = 0
+    nodes_feasible: Annotated[int, Meta(ge=0)] = 0
+    rejections: tuple[Rejection, ...] = ()
+    scores: Annotated[tuple[NodeScore, ...], Meta(description="the best nodes, best first, at most 3")] = ()
+    message: Annotated[str, Meta(description="the reference's FitError text, or the error")] = ""
+    unschedulable_plugins: tuple[str, ...] = ()
+    pending_plugins: tuple[str, ...] = ()
+    nominated_node: str = ""
+    victims: tuple[Victim, ...] = ()
+    woken_by: WakeUp | None = None
+    trace: Annotated[str, Meta(description="traceparent of the attempt's root span")] = ""
+    previous_trace: Annotated[str, Meta(description="traceparent of the attempt before")] = ""

@@ -1,0 +1,49 @@
+"""Objects as their creators wrote them, and bare events for experiments."""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from podyard.proto.actions import ActionName
+from podyard.proto.message import Message
+
+
+class ClusterEvent(Message, frozen=True, kw_only=True):
+    """One version of one object, on `cluster.<resource>.<namespace>.<name>`.
+
+    Sent by whoever writes the kind (api, workloads, the eviction library); read by every informer. Each is a compare-and-set
+    on its subject: a duplicate is refused by the server. A reader derives typed actions from its own old version and this one;
+    `actions` is what the writer believed it did, for people who watch.
+    """
+
+    resource: Annotated[str, Meta(min_length=1, description="plural of a core kind, or <plural>.<version>.<group>")]
+    name: Annotated[str, Meta(min_length=1)]
+    namespace: Annotated[str, Meta(description="empty for cluster-scoped kinds")] = ""
+    uid: Annotated[str, Meta(description="metadata.uid of this object")]
+    op: Annotated[
+        Literal["put", "delete"], Meta(description="delete: a marker with a TTL; `object` is then the last version")
+    ] = "put"
+    actions: Annotated[tuple[ActionName, ...], Meta(description="what the writer believes it did")] = ()
+    who: Annotated[str, Meta(description="the service, and for people the name they gave")]
+    why: Annotated[str, Meta(description="reason in words, for people")] = ""
+    causes: Annotated[
+        tuple[str, ...], Meta(description="traceparents of what led to this, e.g. the eviction a pod replaces")
+    ] = ()
+    object: Annotated[msgspec.Raw, Meta(description="the Kubernetes object as JSON")]
+
+
+class BareEvent(Message, frozen=True, kw_only=True):
+    """A typed event without a change of state, on `events.<resource>.<action>`; not stored.
+
+    Sent by people and experiments; read by the queue, which asks hints and may requeue. `id` is the idempotency key: an id
+    that the queue has seen within its memory (1,024 ids) is ignored.
+    """
+
+    id: Annotated[str, Meta(min_length=1, max_length=128)]
+    resource: Annotated[str, Meta(min_length=1, description="event resource, e.g. Node, AssignedPod, or a custom one")]
+    actions: Annotated[tuple[str, ...], Meta(min_length=1, description="action names, or Update, or All")]
+    who: str
+    why: str = ""
+    old: Annotated[msgspec.Raw, Meta(description="the object before, or null")]
+    new: Annotated[msgspec.Raw, Meta(description="the object after, or null")]

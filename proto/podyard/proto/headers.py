@@ -1,0 +1,26 @@
+"""NATS headers that Podyard reads or writes."""
+
+from typing import Final
+
+TRACEPARENT: Final = "traceparent"
+"""W3C trace context of whatever caused the message: `00-<trace id>-<span id>-<flags>`."""
+
+EXPECTED_LAST_SUBJECT_SEQUENCE: Final = "Nats-Expected-Last-Subject-Sequence"
+"""Compare-and-set: the subject's last sequence must be this one (0 = no message). Stored, so it names the predecessor."""
+
+TTL: Final = "Nats-TTL"
+"""How long the server keeps the message, whole seconds as `<n>s`."""
+
+BATCH_ID: Final = "Nats-Batch-Id"
+BATCH_SEQUENCE: Final = "Nats-Batch-Sequence"
+BATCH_COMMIT: Final = "Nats-Batch-Commit"
+LAST_STREAM: Final = "Nats-Last-Stream"
+"""On an idle heartbeat: the stream's last sequence that the consumer has passed."""
+
+LAST_CONSUMER: Final = "Nats-Last-Consumer"
+"""On an idle heartbeat: the consumer's last sequence; a higher one than was received is a gap."""
+
+OPERATION: Final = "Podyard-Op"
+"""`del` marks a deletion marker without decoding the payload."""
+
+DELETED: Final = "del"

@@ -1,0 +1,28 @@
+"""The base of every message: how it is encoded, and how it may change.
+
+A change is additive: a new field has a default, an old field keeps name and type. Decoding ignores fields it does not know, so
+that version N reads what N+1 wrote. Golden bytes in tests/contract hold this.
+"""
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A message on the bus, JSON with camelCase keys; fields at their default are left out."""
+
+
+class ObjectRef(Message, frozen=True, kw_only=True):
+    """Which object is meant. `namespace` is empty for cluster-scoped kinds; an empty `uid` means whichever has the name."""
+
+    resource: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+
+class PodRef(Message, frozen=True, kw_only=True):
+    """Which pod is meant, for ever: the uid tells namesakes apart."""
+
+    namespace: str
+    name: str
+    uid: str

@@ -1,0 +1,111 @@
+"""Placements: what the binder, and only the binder, writes."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.message import Message
+
+ReleaseReason: TypeAlias = Literal["completed", "terminated", "node gone", "orphan"]
+
+
+class HostPort(Message, frozen=True, kw_only=True):
+    """A port that a pod takes on its node."""
+
+    port: Annotated[int, Meta(ge=1, le=65535)]
+    protocol: Literal["TCP", "UDP", "SCTP"] = "TCP"
+    ip: str = "0.0.0.0"
+
+
+class Usage(Message, frozen=True, kw_only=True):
+    """What a pod takes from its node: everything that a table of usage needs, without the pod object.
+
+    `requests` are milli-units for `cpu`, whole units for everything else; the pod itself (`pods`: 1) is implied. The two
+    non-zero amounts are what scoring assumes for containers that request nothing (100m and 200 MB each).
+    """
+
+    requests: Annotated[dict[str, int], Meta(description="cpu in milli-CPU, others in bytes or pieces")] = {}
+    nonzero_cpu_milli: Annotated[int, Meta(ge=0)] = 0
+    nonzero_memory_bytes: Annotated[int, Meta(ge=0)] = 0
+    ports: tuple[HostPort, ...] = ()
+
+
+class VolumeChoice(Message, frozen=True, kw_only=True):
+    """Which volume a claim of the pod got."""
+
+    claim: str
+    volume: str
+
+
+class BoundPod(Message, frozen=True, kw_only=True):
+    """One pod on one node: an entry of a commit record."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    attempt: Annotated[str, Meta(description="empty for a forced binding")] = ""
+    decided_at: Annotated[int, Meta(ge=0, description="CLUSTER sequence the decision was made at")] = 0
+    priority: int = 0
+    labels: dict[str, str] = {}
+    usage: Usage = Usage()
+    volumes: tuple[VolumeChoice, ...] = ()
+    forced: Annotated[bool, Meta(description="created with nodeName: bound without judgement")] = False
+    trace: Annotated[str, Meta(description="traceparent of the bind span, parent of the start on the node")] = ""
+
+
+class Binding(BoundPod, frozen=True, kw_only=True, tag_field="fact", tag="binding"):
+    """A pod's binding, on `placement.bindings.<ns>.<pod>.<uid>`; written once, must not exist before."""
+
+    decision: AttemptRecord | None = None
+    bound_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+
+
+class Tombstone(Message, frozen=True, kw_only=True, tag_field="fact", tag="tombstone"):
+    """A binding that has ended. It stays while the pod's object lives, so that a uid is never bound twice; then it gets a TTL."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    reason: ReleaseReason
+    attempt: str = ""
+    bound_at: float = 0.0
+    released_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+    decision: AttemptRecord | None = None
+
+
+Placement: TypeAlias = Binding | Tombstone
+"""What the subject of a binding may hold: a closed set."""
+
+
+class Release(Message, frozen=True, kw_only=True):
+    """A binding that a commit ended: the only fact that frees bound room. Acts by uid."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    reason: ReleaseReason
+
+
+class CommitRecord(Message, frozen=True, kw_only=True):
+    """What one batch did, on `placement.commits.<n>`, for readers; kept 10 minutes. n grows by one a commit."""
+
+    n: Annotated[int, Meta(ge=1)]
+    epoch: Annotated[int, Meta(ge=0)]
+    batch: Annotated[str, Meta(description="batch id")]
+    bindings: tuple[BoundPod, ...] = ()
+    releases: tuple[Release, ...] = ()
+    position: Annotated[int, Meta(ge=0, description="how far the binder had read objects when it judged")] = 0
+    at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+
+
+class Fence(Message, frozen=True, kw_only=True):
+    """Last message of every commit, compare-and-set on its own last sequence: who may write placements, and the last n."""
+
+    epoch: Annotated[int, Meta(ge=0)]
+    n: Annotated[int, Meta(ge=0)]
+    batch: str = ""
+    holder: str = ""

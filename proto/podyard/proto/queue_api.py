@@ -1,0 +1,150 @@
+"""Requests to the queue's leader on `svc.queue.<verb>`, and its replies. Only the leader answers; the highest epoch counts."""
+
+from typing import Annotated, Literal, TypeAlias
+
+from msgspec import Meta
+
+from podyard.proto.decisions import Outcome, WakeUp
+from podyard.proto.message import Message, PodRef
+from podyard.proto.requeues import PoolName
+
+
+class PopRequest(Message, frozen=True, kw_only=True):
+    """`pop`: a scheduler asks for work. Idempotent by `pop_id`: the same id gets the same answer again.
+
+    The leader holds the request up to `wait_s` if nothing is ready.
+    """
+
+    session: str
+    pop_id: Annotated[str, Meta(min_length=1)]
+    digests: Annotated[dict[str, str], Meta(description="profile name -> digest of plugins and arguments")] = {}
+    max_pods: Annotated[int, Meta(ge=1, le=256)] = 256
+    wait_s: Annotated[float, Meta(ge=0, le=10)] = 1.0
+
+
+class PoppedPod(Message, frozen=True, kw_only=True):
+    """One pod to schedule. The scheduler has the object from its own informer, once that has reached `PopReply.position`."""
+
+    namespace: str
+    name: str
+    uid: str
+    attempt: Annotated[str, Meta(description="attempt id; carries the epoch")]
+    number: Annotated[int, Meta(ge=1, description="attempts so far, this one included")] = 1
+    profile: str = "default-scheduler"
+    queued_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+    popped_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+    woken_by: WakeUp | None = None
+    trace: Annotated[str, Meta(description="traceparent of the attempt's root span")] = ""
+    previous_trace: str = ""
+
+
+class PopReply(Message, frozen=True, kw_only=True):
+    """Pods in the order in which they are to be scheduled; or why none are given."""
+
+    epoch: Annotated[int, Meta(ge=0)]
+    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence the queue had reached")] = 0
+    pods: tuple[PoppedPod, ...] = ()
+    refused: Annotated[
+        str, Meta(description="the difference in plugins or arguments, or why the session is refused")
+    ] = ""
+
+
+class SessionHeartbeat(Message, frozen=True, kw_only=True):
+    """`heartbeat`, every 2 s: a session's open attempts. Those that it does not list and that are older than `last_pop` go back."""
+
+    session: str
+    attempts: tuple[str, ...] = ()
+    last_pop: str = ""
+
+
+class AttemptResult(Message, frozen=True, kw_only=True):
+    """How one attempt ended. `nominated_node` None leaves the nomination, "" ends it."""
+
+    namespace: str
+    name: str
+    uid: str
+    attempt: str
+    outcome: Outcome
+    node: str = ""
+    unschedulable_plugins: tuple[str, ...] = ()
+    pending_plugins: tuple[str, ...] = ()
+    nominated_node: str | None = None
+    assumed: Annotated[
+        str, Meta(description="node on which the pod was assumed and is no more: AssignedPodDelete for the others")
+    ] = ""
+    message: str = ""
+    trace: Annotated[str, Meta(description="traceparent of the attempt's root span, its flags as sampled")] = ""
+
+
+class DoneRequest(Message, frozen=True, kw_only=True):
+    """`done`: results of attempts. Idempotent by attempt id; a late one of a dead session is refused."""
+
+    session: str
+    results: Annotated[tuple[AttemptResult, ...], Meta(max_length=1024)]
+
+
+class ActivateRequest(Message, frozen=True, kw_only=True):
+    """`activate`: move these parked pods to activeQ without asking hints."""
+
+    session: str = ""
+    pods: Annotated[tuple[PodRef, ...], Meta(max_length=256)]
+
+
+class PreemptingRequest(Message, frozen=True, kw_only=True):
+    """`preempting`: an asynchronous preemption of a pod starts or ends; it ends with its session. `victim` is the last one."""
+
+    session: str
+    pod: PodRef
+    running: bool
+    victim: PodRef | None = None
+
+
+class QueueReply(Message, frozen=True, kw_only=True):
+    """Answer to heartbeat, done, activate and preempting."""
+
+    epoch: Annotated[int, Meta(ge=0)]
+    refused: Annotated[str, Meta(description="why nothing was done; empty if it was")] = ""
+    unknown: Annotated[tuple[str, ...], Meta(description="attempt ids that are not open here (any more)")] = ()
+
+
+QueuePool: TypeAlias = PoolName | Literal["binding"]
+
+
+class QueueListRequest(Message, frozen=True, kw_only=True):
+    """`list`: what is where. Empty filters mean everything; at most `limit` pods are listed, counts are of all."""
+
+    pool: str = ""
+    namespace: str = ""
+    name: str = ""
+    limit: Annotated[int, Meta(ge=0, le=10_000)] = 500
+
+
+class QueuedPodInfo(Message, frozen=True, kw_only=True):
+    """Where one pod is, since when, until when."""
+
+    namespace: str
+    name: str
+    uid: str
+    pool: QueuePool
+    priority: int = 0
+    attempts: int = 0
+    since: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
+    until: Annotated[float | None, Meta(description="end of backoff, or of the wait for its binding")] = None
+    unschedulable_plugins: tuple[str, ...] = ()
+    pending_plugins: tuple[str, ...] = ()
+    gating_plugin: str = ""
+    nominated_node: str = ""
+    woken_by: WakeUp | None = None
+    session: Annotated[str, Meta(description="scheduler that has it in flight")] = ""
+    message: str = ""
+
+
+class QueueListReply(Message, frozen=True, kw_only=True):
+    """The queue's pools: counts of all, and up to `limit` pods in pop order, pool by pool."""
+
+    epoch: Annotated[int, Meta(ge=0)]
+    position: Annotated[int, Meta(ge=0)] = 0
+    leader: str = ""
+    counts: dict[str, int] = {}
+    pods: tuple[QueuedPodInfo, ...] = ()
+    sessions: dict[str, int] = {}

@@ -1,0 +1,94 @@
+"""Which JetStream streams exist, and with which settings. `podyard.bus` makes them so."""
+
+from typing import Final, Literal
+
+import msgspec
+
+MEBIBYTE: Final = 1024 * 1024
+MARKER_TTL_S: Final = 600
+"""Seconds that a deletion marker and a commit record are kept. A reader without contact for half of it lists again."""
+
+LEASE_TTL_S: Final = 10
+"""Seconds a lease lives without renewal: above the 6 s that NATS needs to elect a leader (NATS 2.15, measured)."""
+
+MAX_PAYLOAD_BYTES: Final = 4 * MEBIBYTE
+"""Largest message: a request with 256 objects of 16 KiB. The server's `max_payload` is set to it."""
+
+MAX_BATCH: Final = 256
+"""Objects in a request, decisions in a commit, pods in a pop."""
+
+
+class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of one stream.
+
+    `max_age_s` and `max_bytes` 0 mean unlimited; `max_msgs_per_subject` -1 means unlimited. `discard` says what gives way when
+    the stream is full: the publisher (`new`) or the oldest message (`old`).
+    """
+
+    name: str
+    subjects: tuple[str, ...]
+    purpose: str
+    max_msgs_per_subject: int = -1
+    max_age_s: int = 0
+    max_bytes: int = 0
+    discard: Literal["new", "old"] = "old"
+    allow_atomic: bool = False
+    allow_msg_ttl: bool = False
+    allow_direct: bool = True
+    deny_delete: bool = False
+    deny_purge: bool = False
+
+
+CLUSTER: Final = StreamSpec(
+    name="CLUSTER",
+    subjects=("cluster.>", "placement.>"),
+    purpose="current state: objects and placements, one message a subject, in the order in which everything happened",
+    max_msgs_per_subject=1,
+    max_bytes=8192 * MEBIBYTE,
+    discard="new",
+    allow_atomic=True,
+    allow_msg_ttl=True,
+    deny_delete=True,
+    deny_purge=True,
+)
+DECISIONS: Final = StreamSpec(
+    name="DECISIONS",
+    subjects=("decisions.>",),
+    purpose="attempts that did not bind, the last 20 of each pod, purged after the pod",
+    max_msgs_per_subject=20,
+    max_age_s=7 * 24 * 3600,
+    max_bytes=1024 * MEBIBYTE,
+)
+REQUEUES: Final = StreamSpec(
+    name="REQUEUES",
+    subjects=("requeues.>",),
+    purpose="for each event that reached a hint: what it moved and what not, by which plugin and reason",
+    max_msgs_per_subject=1,
+    max_age_s=24 * 3600,
+    max_bytes=512 * MEBIBYTE,
+)
+K8SEVENTS: Final = StreamSpec(
+    name="K8SEVENTS",
+    subjects=("k8sevents.>",),
+    purpose="Kubernetes-like events for people",
+    max_age_s=3600,
+    max_bytes=256 * MEBIBYTE,
+)
+LEASES: Final = StreamSpec(
+    name="LEASES",
+    subjects=("leases.>",),
+    purpose="who leads; an optimisation, the fence is the safety",
+    max_msgs_per_subject=1,
+    max_bytes=16 * MEBIBYTE,
+    discard="new",
+    allow_msg_ttl=True,
+)
+DEAD: Final = StreamSpec(
+    name="DEAD",
+    subjects=("dead.>",),
+    purpose="messages that could not be used, with the reason",
+    max_age_s=7 * 24 * 3600,
+    max_bytes=256 * MEBIBYTE,
+)
+
+ALL_STREAMS: Final = (CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, LEASES, DEAD)

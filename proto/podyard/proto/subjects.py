@@ -1,0 +1,200 @@
+"""How subjects are spelled. Nobody else writes a subject string.
+
+A token is percent-encoded, so that dots, wildcards and blanks cannot change a subject's meaning (node names have dots).
+`_` stands for "no namespace". An object's subject is `cluster.<resource>.<namespace>.<name>`, where resource is a plural of
+the core kinds (`pods`) or an encoded `<plural>.<version>.<group>`.
+"""
+
+from typing import Final, NamedTuple
+from urllib.parse import quote, unquote
+
+NO_NAMESPACE: Final = "_"
+
+PODS: Final = "pods"
+NODES: Final = "nodes"
+
+POD_STATUS: Final = "podstatus"
+NODE_STATUS: Final = "nodestatus"
+NOMINATIONS: Final = "nominations"
+RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NOMINATIONS})
+"""Second tokens of `cluster.` that hold facts, not objects: no resource may be called so."""
+
+ALL_OBJECTS: Final = "cluster.>"
+ALL_POD_STATUS: Final = "cluster.podstatus.>"
+ALL_NODE_STATUS: Final = "cluster.nodestatus.>"
+ALL_NOMINATIONS: Final = "cluster.nominations.>"
+ALL_BINDINGS: Final = "placement.bindings.>"
+ALL_COMMITS: Final = "placement.commits.>"
+FENCE: Final = "placement.fence"
+
+QUEUE: Final = "svc.queue"
+"""Verbs below it: pop, heartbeat, done, activate, preempting (schedulers); list, explain (people)."""
+BINDER_BIND: Final = "svc.binder.bind"
+OBJECTS_APPLY: Final = "svc.objects.apply"
+OBJECTS_DELETE: Final = "svc.objects.delete"
+OBJECTS_EVICT: Final = "svc.objects.evict"
+
+ALL_DECISIONS: Final = "decisions.>"
+ALL_REQUEUES: Final = "requeues.>"
+ALL_K8SEVENTS: Final = "k8sevents.>"
+ALL_BARE_EVENTS: Final = "events.>"
+ALL_SIGNALS: Final = "signals.>"
+
+
+def encode(token: str) -> str:
+    """`token` as one subject token: percent-encoded, the dot too; the empty string becomes `_`."""
+    if not token:
+        return NO_NAMESPACE
+    if token.isascii() and token.replace("-", "").isalnum():
+        return token
+    encoded = quote(token, safe="-").replace(".", "%2E").replace("~", "%7E")
+    return "%5F" if encoded == NO_NAMESPACE else encoded
+
+
+def decode(token: str) -> str:
+    """The text that `encode` made `token` from."""
+    if token == NO_NAMESPACE:
+        return ""
+    return unquote(token) if "%" in token else token
+
+
+class ObjectSubject(NamedTuple):
+    """An object's subject taken apart."""
+
+    resource: str
+    namespace: str
+    name: str
+
+
+class PodSubject(NamedTuple):
+    """A fact about one pod: its namespace, name and uid."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+def object_(resource: str, namespace: str, name: str) -> str:
+    """Subject of one object; `namespace` is empty for cluster-scoped kinds."""
+    return f"cluster.{encode(resource)}.{encode(namespace)}.{encode(name)}"
+
+
+def objects(resource: str, namespace: str | None = None) -> str:
+    """Wildcard over the objects of a resource; `None` means every namespace."""
+    if namespace is None:
+        return f"cluster.{encode(resource)}.>"
+    return f"cluster.{encode(resource)}.{encode(namespace)}.*"
+
+
+def parse_object(subject: str) -> ObjectSubject:
+    """Take an object's subject apart.
+
+    :raises ValueError: if it is not `cluster.<resource>.<namespace>.<name>` of an object
+    """
+    parts = subject.split(".")
+    if len(parts) != 4 or parts[0] != "cluster" or parts[1] in RESERVED_RESOURCES:
+        raise ValueError(f"{subject!r} is not the subject of an object")
+    return ObjectSubject(decode(parts[1]), decode(parts[2]), decode(parts[3]))
+
+
+def pod_status(node: str, namespace: str, pod: str, uid: str) -> str:
+    """Subject of what `node`'s agent says about a pod."""
+    return f"cluster.podstatus.{encode(node)}.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
+
+
+def pod_statuses(node: str) -> str:
+    """Wildcard over the pod statuses that one node reports."""
+    return f"cluster.podstatus.{encode(node)}.>"
+
+
+def node_status(node: str) -> str:
+    """Subject of what a node's agent says about its node."""
+    return f"cluster.nodestatus.{encode(node)}"
+
+
+def nomination(namespace: str, pod: str, uid: str) -> str:
+    """Subject of a pod's nominated node."""
+    return f"cluster.nominations.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
+
+
+def binding(namespace: str, pod: str, uid: str) -> str:
+    """Subject of a pod's binding and, afterwards, its tombstone."""
+    return f"placement.bindings.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
+
+
+def commit(n: int) -> str:
+    """Subject of the record of the n-th commit, n from 1."""
+    return f"placement.commits.{n}"
+
+
+def decisions(namespace: str, pod: str, uid: str) -> str:
+    """Subject of a pod's attempts that did not bind."""
+    return f"decisions.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
+
+
+def parse_pod(subject: str) -> PodSubject:
+    """The pod that a binding, nomination, status or decision is about: always the last three tokens.
+
+    :raises ValueError: if there are fewer than four tokens
+    """
+    parts = subject.split(".")
+    if len(parts) < 4:
+        raise ValueError(f"{subject!r} names no pod")
+    return PodSubject(decode(parts[-3]), decode(parts[-2]), decode(parts[-1]))
+
+
+def requeue(event_id: str) -> str:
+    """Subject of what one event moved and did not move."""
+    return f"requeues.{encode(event_id)}"
+
+
+def queue_verb(verb: str) -> str:
+    """Subject of a request to the queue's leader: `pop`, `heartbeat`, `done`, `activate`, `preempting`, `list`."""
+    return f"{QUEUE}.{verb}"
+
+
+def bare_event(resource: str, action: str) -> str:
+    """Subject of an event for experiments: it may requeue, it changes no state."""
+    return f"events.{encode(resource)}.{encode(action)}"
+
+
+def signals(node: str) -> str:
+    """Subject of synthetic usage signals for one node."""
+    return f"signals.{encode(node)}"
+
+
+def heartbeat(node: str) -> str:
+    """Subject of a node's sign of life; not stored."""
+    return f"heartbeat.{encode(node)}"
+
+
+def usage(node: str) -> str:
+    """Subject of a node's usage as its agent measured it; not stored."""
+    return f"usage.{encode(node)}"
+
+
+def k8s_event(namespace: str, kind: str, name: str) -> str:
+    """Subject of a Kubernetes-like event about an object."""
+    return f"k8sevents.{encode(namespace)}.{encode(kind)}.{encode(name)}"
+
+
+def lease(service: str) -> str:
+    """Subject of a service's leader lease."""
+    return f"leases.{encode(service)}"
+
+
+def dead(service: str) -> str:
+    """Subject of the dead letters of a service."""
+    return f"dead.{encode(service)}"
+
+
+FOLLOWED_BY_QUEUE_AND_SCHEDULER: Final = (
+    objects(PODS),
+    objects(NODES),
+    ALL_NODE_STATUS,
+    ALL_NOMINATIONS,
+    objects("priorityclasses"),
+    objects("namespaces"),
+)
+"""Objects that queue, scheduler and binder all follow, besides commits and fence, whatever the plugins; one list, so that
+their positions compare. The resources that enabled plugins registered events for come on top, for all three alike."""
