@@ -1,0 +1,133 @@
+"""Which plugin wants to hear of which cluster event: built once from what the plugins register, then only read.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/scheduler.go (buildQueueingHintMap, unionedGVKs).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Protocol, runtime_checkable
+
+from podyard.framework import events
+from podyard.framework.events import ClusterEvent, Hint, Registration
+from podyard.proto.actions import ActionType
+
+
+@runtime_checkable
+class RegistersEvents(Protocol):
+    """A plugin that says what may make the pods it rejected schedulable."""
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """Asked once, when the registry is built. An empty answer: no event helps."""
+        ...
+
+
+class RegistrationChangedError(ValueError):
+    """A plugin answered `events_to_register()` twice, differently."""
+
+    def __init__(self, plugin: str) -> None:
+        self.plugin = plugin
+        super().__init__(
+            f"plugin {plugin!r} registers other events when asked again; events_to_register() must always answer the same"
+        )
+
+
+class Listener(NamedTuple):
+    """One plugin's registrations that match an incoming event: their hints in the order of registration."""
+
+    plugin: str
+    hints: tuple[Hint | None, ...]
+
+
+def _needs_taint_updates(registrations: Sequence[Registration]) -> bool:
+    """Whether Node/Add is registered and Node/UpdateNodeTaint is not (PITFALLS 23).
+
+    A node is often added tainted (not ready); then the removal of the taint is what makes it usable. Upstream adds the
+    registration for the same reason (kubernetes#109437).
+    """
+    add = taint = False
+    for registration in registrations:
+        resource, action, _ = registration.event
+        if resource == events.NODE:
+            add = add or bool(action & ActionType.ADD)
+            taint = taint or bool(action & ActionType.UPDATE_NODE_TAINT)
+    return add and not taint
+
+
+def registrations_of(plugin: object) -> tuple[Registration, ...]:
+    """What `plugin` registers: its own answer, or all events if it declares none, plus the rule about taints."""
+    if not isinstance(plugin, RegistersEvents):
+        return tuple(
+            Registration(ClusterEvent(resource, ActionType.ALL)) for resource in events.EVENTS_OF_SILENT_PLUGINS
+        )
+    own = tuple(plugin.events_to_register())
+    if _needs_taint_updates(own):
+        own += (Registration(events.NODE_UPDATE_TAINT),)
+    return own
+
+
+class EventRegistry:
+    """The registrations of all plugins of one profile, and fast answers about incoming events.
+
+    :param plugins: plugin name -> its registrations, in profile order; see `of_plugins`
+    """
+
+    def __init__(self, plugins: Mapping[str, Sequence[Registration]]) -> None:
+        self.plugins: dict[str, tuple[Registration, ...]] = {name: tuple(given) for name, given in plugins.items()}
+        self._matching: dict[tuple[str, int], dict[str, Listener]] = {}
+
+    @classmethod
+    def of_plugins(cls, plugins: Iterable[tuple[str, object]]) -> "EventRegistry":
+        """Ask every plugin (name and instance, in profile order) what it registers.
+
+        :raises RegistrationChangedError: if one answers differently when asked again
+        """
+        found: dict[str, tuple[Registration, ...]] = {}
+        for name, plugin in plugins:
+            found[name] = registrations_of(plugin)
+            again = registrations_of(plugin)
+            if [registration.event for registration in again] != [registration.event for registration in found[name]]:
+                raise RegistrationChangedError(name)
+        return cls(found)
+
+    def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:
+        """Plugin -> its matching registrations, in profile order; remembered per (resource, action)."""
+        key = (event.resource, int(event.action))
+        known = self._matching.get(key)
+        if known is None:
+            known = self._matching[key] = self._match(event)
+        return known
+
+    def _match(self, event: ClusterEvent) -> dict[str, Listener]:
+        found: dict[str, Listener] = {}
+        for plugin, registrations in self.plugins.items():
+            hints = tuple(entry.hint for entry in registrations if events.match(entry.event, event))
+            if hints:
+                found[plugin] = Listener(plugin, hints)
+        return found
+
+    def of_resource(self, resource: str) -> tuple[str, ...]:
+        """Plugins that registered any action of a resource: whom a change concerns of which a part was missed."""
+        return tuple(
+            plugin
+            for plugin, registrations in self.plugins.items()
+            if any(events.match_resources(entry.event.resource, resource) for entry in registrations)
+        )
+
+    def is_interested(self, event: ClusterEvent) -> bool:
+        """Whether anybody registered a matching event; wildcard events interest always."""
+        return event.is_wildcard or bool(self.listeners(event))
+
+    def event_to_plugins(self) -> dict[tuple[str, int], tuple[str, ...]]:
+        """Distinct registered (resource, action) -> plugins that registered exactly it, sorted."""
+        found: dict[tuple[str, int], set[str]] = {}
+        for plugin, registrations in self.plugins.items():
+            for (resource, action, _), _hint in registrations:
+                found.setdefault((resource, int(action)), set()).add(plugin)
+        return {key: tuple(sorted(plugins)) for key, plugins in sorted(found.items())}
+
+    def actions_by_resource(self) -> dict[str, ActionType]:
+        """Resource -> all actions that anybody registered: what the informers have to follow."""
+        found: dict[str, ActionType] = {}
+        for registrations in self.plugins.values():
+            for (resource, action, _), _hint in registrations:
+                found[resource] = found.get(resource, ActionType.NONE) | action
+        return found
