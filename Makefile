@@ -1,0 +1,80 @@
+# Podyard. `make` alone lists the targets. Every target sets up what it needs in .venv; PYTHON names the interpreter (3.11 or later).
+
+SHELL := /bin/bash -eu -o pipefail
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.made-from
+SOURCES := proto libs services tests
+PYTEST := $(BIN)/pytest
+ARGS ?=
+
+.PHONY: help setup demo up test test-unit test-contract test-e2e verify verify-format verify-lint verify-types verify-layers \
+	verify-schema format schema lock bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 18
+
+setup: $(STAMP) ## make .venv with everything, from the lock files
+
+$(STAMP): requirements/dev.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Podyard needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Say which: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --requirement requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup ## the whole stack on an embedded NATS server, a story in under a minute, ending with an explained decision
+	@$(BIN)/podyard demo $(ARGS)
+
+up: setup ## the whole stack on an embedded NATS server, until Ctrl-C
+	@$(BIN)/podyard up $(ARGS)
+
+test: setup ## all tests that need neither root nor Docker
+	$(PYTEST) $(ARGS)
+
+test-unit: setup ## pure code: no network, no clock
+	$(PYTEST) tests/unit $(ARGS)
+
+test-contract: setup ## messages, bus and services on the real NATS server
+	$(PYTEST) tests/contract $(ARGS)
+
+test-e2e: setup ## the whole stack as processes
+	$(PYTEST) tests/e2e $(ARGS)
+
+verify: verify-format verify-lint verify-types verify-layers verify-schema ## all checks that run no code of ours
+
+verify-format: setup ## formatting
+	$(BIN)/ruff format --check $(SOURCES)
+
+verify-lint: setup ## lint rules and spelling
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/codespell $(SOURCES) docs examples *.md Makefile
+
+verify-types: setup ## pyright, strict
+	$(BIN)/pyright
+
+verify-layers: setup ## who may import whom
+	$(BIN)/lint-imports
+
+verify-schema: setup ## generated schemas are those of the messages
+	$(BIN)/python -m podyard.proto.schema proto/schema --check
+
+format: setup ## format the sources and mend what lint can mend
+	$(BIN)/ruff check --fix --quiet $(SOURCES) || true
+	$(BIN)/ruff format $(SOURCES)
+
+schema: setup ## write the generated schemas
+	$(BIN)/python -m podyard.proto.schema proto/schema
+
+lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements/runtime.txt
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
+
+bench: setup ## throughput: pods per second, CPU per process, messages per pod
+	@$(BIN)/podyard bench basic $(ARGS)
+
+clean: ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
