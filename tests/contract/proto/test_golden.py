@@ -5,7 +5,6 @@ from pathlib import Path
 import msgspec
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 from msgspec import inspect
 
 from podyard.proto import catalogue, codec
@@ -48,10 +47,9 @@ def test_round_trip(message: type[msgspec.Struct]):
     check()
 
 
-@given(st.sampled_from(sorted(MESSAGES)), st.binary(max_size=64) | st.text(max_size=64).map(str.encode))
-def test_rubbish_is_refused_with_a_reason_and_never_crashes(name: str, payload: bytes):
-    try:
-        codec.decode(MESSAGES[name], payload)
-    except MessageError as error:
-        assert error.reason
-        assert name in str(error)
+@pytest.mark.parametrize("payload", [b"", b"\x00\xff", b"[]", b"{", b'"text"', b"nul", b"1e999"], ids=repr)
+@pytest.mark.parametrize("message", MESSAGES.values(), ids=lambda message: message.__name__)
+def test_rubbish_is_refused_with_a_reason(message: type[msgspec.Struct], payload: bytes):
+    with pytest.raises(MessageError, match=message.__name__) as caught:
+        codec.decode(message, payload)
+    assert caught.value.reason

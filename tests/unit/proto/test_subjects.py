@@ -65,5 +65,5 @@ def test_action_bits_and_labels_are_the_references():
 
 
 def test_an_unknown_action_is_refused_with_the_names_that_exist():
-    with pytest.raises(ValueError, match="no action is called 'UpdateNode'.*UpdateNodeTaint"):
+    with pytest.raises(ValueError, match=r"no action is called 'UpdateNode'.*UpdateNodeTaint"):
         actions.parse("UpdateNode")
