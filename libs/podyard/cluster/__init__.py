@@ -1,0 +1,25 @@
+"""What the cluster looks like to one reader, and how objects are written: shared by all services.
+
+Duty: fold the deliveries of the CLUSTER stream into one joined view of pods, nodes and other objects; say for every change
+which cluster events of kube-scheduler it is; write, delete and evict objects by compare-and-set.
+Never in here: scheduling decisions, plugins, admission rules, subjects spelled by hand, NATS.
+
+Pure (no await, clock, bus, telemetry):
+
+- `keys`         names of objects
+- `classify`     from an old and a new object to cluster events, as kube-scheduler v1.36
+- `changes`      Change: what a delivery did to a view; effects that a fold asks its shell for
+- `pods`, `nodes` joined views of one pod and one node
+- `tables`       the dictionaries behind a view
+- `view`         ClusterView: the fold itself
+- `documents`    DocumentView: raw documents with their sequences, for those who write objects
+- `budgets`      what disruption budgets allow
+- `node_table`   columns over nodes for scheduler and binder
+
+Shells:
+
+- `informer`     keeps a view up to date from the bus
+- `snapshot`     a view of one moment
+- `writes`       create, update, mark as deleting, remove
+- `eviction`     evict pods through their budgets
+"""
