@@ -1,0 +1,201 @@
+"""What a delivery did to a view, and what a fold asks its shell for."""
+
+from functools import cache
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from podyard.cluster import classify
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
+from podyard.proto import actions, subjects
+from podyard.proto.actions import ActionType
+
+Viewed: TypeAlias = PodView | NodeView | Any
+"""A view of a pod or node; for all other resources the typed object itself."""
+
+
+class ClusterChangeEvent(NamedTuple):
+    """One cluster event that a change amounts to, as kube-scheduler would derive it."""
+
+    resource: str
+    """Node, AssignedPod, UnschedulablePod, or the event resource of another kind."""
+    action: ActionType
+
+    @property
+    def label(self) -> str:
+        """Its name in records and metrics, e.g. NodeUpdateNodeTaint."""
+        return _label(self.resource, self.action)
+
+
+@cache
+def _label(resource: str, action: ActionType) -> str:
+    return actions.label(resource, action)
+
+
+ASSIGNED_POD_ADD: Final = ClusterChangeEvent(classify.ASSIGNED_POD, ActionType.ADD)
+ASSIGNED_POD_DELETE: Final = ClusterChangeEvent(classify.ASSIGNED_POD, ActionType.DELETE)
+
+
+class Delivered(Protocol):
+    """What a fold reads of a delivery (`podyard.bus.Delivery` is one)."""
+
+    @property
+    def subject(self) -> str: ...
+    @property
+    def payload(self) -> bytes: ...
+    @property
+    def sequence(self) -> int: ...
+    @property
+    def predecessor(self) -> int | None: ...
+    @property
+    def trace(self) -> str: ...
+    @property
+    def deleted(self) -> bool: ...
+    @property
+    def stored_at(self) -> float: ...
+
+
+class Origin(NamedTuple):
+    """Who wrote a version, why, and as part of which trace: for people, records and links."""
+
+    sequence: int = 0
+    """CLUSTER sequence of the message that made the change."""
+    trace: str = ""
+    """Its traceparent."""
+    at: float = 0.0
+    """When the server stored it, seconds since 1970, UTC; 0 if unknown."""
+    who: str = ""
+    why: str = ""
+    causes: tuple[str, ...] = ()
+    """Traceparents of what led to it, e.g. the eviction that a pod replaces."""
+
+
+class Change:
+    """One object's step from `old` to `new` in a view.
+
+    An addition has no `old`, a deletion no `new`; another uid under the same name makes two changes. `bound` and `released` say that the
+    step is a binding or its end; the end of a binding whose object is unknown has neither `old` nor `new`, only `release` in the
+    `released` view's place (see `uid`).
+    """
+
+    __slots__ = ("_events", "bound", "gap", "new", "old", "origin", "release", "relisted", "resource", "uid")
+
+    def __init__(
+        self,
+        resource: str,
+        uid: str,
+        old: Viewed | None,
+        new: Viewed | None,
+        origin: Origin,
+        *,
+        bound: bool = False,
+        release: Any = None,
+        gap: bool = False,
+        relisted: bool = False,
+    ) -> None:
+        """
+        :param resource: plural of the kind (`pods`, `nodes`, ...)
+        :param uid: of the object
+        :param old: the object before, as this reader knew it
+        :param new: the object now
+        :param origin: the version that made the change
+        :param bound: the pod got its binding
+        :param release: the `Release` that ended the pod's binding: the only change that frees room
+        :param gap: versions in between were missed: all actions of the resource may have happened, hints answer Queue
+        :param relisted: found by comparing a new listing with the old state
+        """
+        self.resource = resource
+        self.uid = uid
+        self.old = old
+        self.new = new
+        self.origin = origin
+        self.bound = bound
+        self.release = release
+        self.gap = gap
+        self.relisted = relisted
+        self._events: tuple[ClusterChangeEvent, ...] | None = None
+
+    @property
+    def events(self) -> tuple[ClusterChangeEvent, ...]:
+        """The cluster events it amounts to, in kube-scheduler's order; worked out when first asked for.
+
+        With a gap: one event with all actions of the resource. Additions and deletions of pods that are not bound carry UnschedulablePod;
+        the deletion of a bound pod's object carries none, because its room comes free by its release.
+        """
+        if self._events is None:
+            self._events = _events(self)
+        return self._events
+
+    @property
+    def key(self) -> ObjectKey:
+        """Resource, namespace and name of the object."""
+        one = self.new if self.new is not None else self.old
+        if isinstance(one, PodView):
+            return ObjectKey(self.resource, one.key[0], one.key[1])
+        if isinstance(one, NodeView):
+            return ObjectKey(self.resource, "", one.name)
+        if one is not None:
+            return ObjectKey(self.resource, one.metadata.namespace or "", one.metadata.name)
+        return ObjectKey(self.resource, self.release.namespace, self.release.name)
+
+    @property
+    def sequence(self) -> int:
+        """CLUSTER sequence of the message that made the change."""
+        return self.origin.sequence
+
+    def __repr__(self) -> str:
+        labels = ", ".join(event.label for event in self.events)
+        return f"<Change {self.key} @{self.sequence} [{labels}]{' gap' if self.gap else ''}>"
+
+
+def _events(change: Change) -> tuple[ClusterChangeEvent, ...]:
+    if change.resource == subjects.PODS:
+        return _pod_events(change)
+    resource = classify.event_resource(change.resource)
+    if change.gap:
+        return (ClusterChangeEvent(resource, ActionType.ALL),)
+    if change.old is None:
+        return (ClusterChangeEvent(resource, ActionType.ADD),)
+    if change.new is None:
+        return (ClusterChangeEvent(resource, ActionType.DELETE),)
+    if change.resource == subjects.NODES:
+        return _named(classify.classify_node(change.old.node, change.new.node))
+    return (ClusterChangeEvent(resource, ActionType.UPDATE),)
+
+
+def _pod_events(change: Change) -> tuple[ClusterChangeEvent, ...]:
+    if change.bound:
+        return (ASSIGNED_POD_ADD,)
+    if change.release is not None:
+        return (ASSIGNED_POD_DELETE,)
+    old, new = change.old, change.new
+    if change.gap:
+        assigned = new if new is not None else old
+        return (ClusterChangeEvent(classify.pod_resource(assigned.node_name), ActionType.ALL),)
+    if old is None:
+        return (ClusterChangeEvent(classify.pod_resource(new.node_name), ActionType.ADD),)
+    if new is None:
+        if old.node_name:
+            return ()
+        return (ClusterChangeEvent(classify.UNSCHEDULABLE_POD, ActionType.DELETE),)
+    return _named(classify.classify_pod(old.pod, new.pod))
+
+
+def _named(events: tuple[tuple[str, ActionType], ...]) -> tuple[ClusterChangeEvent, ...]:
+    return tuple(ClusterChangeEvent(resource, action) for resource, action in events)
+
+
+class DeadDelivery(NamedTuple):
+    """An effect: put this delivery on `dead.<service>`; the view has counted it as a deletion."""
+
+    delivery: Delivered
+    reason: str
+
+
+class RelistNeeded(NamedTuple):
+    """An effect: what was read cannot be the whole truth; list again."""
+
+    reason: str
+
+
+Effect: TypeAlias = DeadDelivery | RelistNeeded

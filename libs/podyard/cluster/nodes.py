@@ -1,0 +1,66 @@
+"""One node as a reader sees it: the object of its creator joined with what its agent says."""
+
+from typing import Any
+
+import msgspec
+
+from podyard.objects.core import Node, NodeCondition, Taint
+from podyard.proto.facts import NodeStatusFact
+
+
+class NodeView:
+    """A node at one moment. Never changed: every new fact makes a new view."""
+
+    __slots__ = ("name", "node", "sequence", "status", "stored", "uid")
+
+    def __init__(self, stored: Node, name: str, uid: str, sequence: int, status: NodeStatusFact | None = None) -> None:
+        """
+        :param stored: the object as its creator wrote it
+        :param sequence: CLUSTER sequence of the object's version
+        :param status: what its agent says about this very node; None if nothing
+        """
+        self.stored = stored
+        self.name = name
+        self.uid = uid
+        self.sequence = sequence
+        self.status = status
+        self.node = stored if status is None else _join(stored, status)
+        """The joined object: conditions of the same type replaced by the agent's, its taints added."""
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.stored.metadata.labels
+
+    def facts(self) -> tuple[Any, ...]:
+        """All that makes two views of a node equal, for comparing what two readers see."""
+        return self.name, self.uid, self.sequence, self.stored, self.status
+
+    def __repr__(self) -> str:
+        return f"<NodeView {self.name} {self.uid} @{self.sequence}>"
+
+
+def _join(node: Node, fact: NodeStatusFact) -> Node:
+    spec, status = node.spec, node.status
+    if fact.taints:
+        present = {(taint.key, taint.effect) for taint in spec.taints}
+        added = [
+            Taint(key=taint.key, value=taint.value, effect=taint.effect, time_added=taint.time_added or None)
+            for taint in fact.taints
+            if (taint.key, taint.effect) not in present
+        ]
+        spec = msgspec.structs.replace(spec, taints=type(spec.taints)([*spec.taints, *added]))
+    if fact.conditions:
+        reported = {condition.type for condition in fact.conditions}
+        kept = [condition for condition in status.conditions if condition.type not in reported]
+        kept += [
+            NodeCondition(
+                type=condition.type,
+                status=condition.status,
+                reason=condition.reason,
+                message=condition.message,
+                last_transition_time=condition.last_transition_time or None,
+            )
+            for condition in fact.conditions
+        ]
+        status = msgspec.structs.replace(status, conditions=type(status.conditions)(kept))
+    return msgspec.structs.replace(node, spec=spec, status=status)

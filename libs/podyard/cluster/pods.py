@@ -1,0 +1,194 @@
+"""One pod as a reader sees it: the object of its creator joined with the facts that others know about it."""
+
+from typing import Any
+
+import msgspec
+
+from podyard.objects import pod_requests
+from podyard.objects.core import Pod, PodCondition, PodSpec
+from podyard.objects.meta import ObjectMeta
+from podyard.objects.priority import pod_priority
+from podyard.proto.facts import Condition, Nomination, PodStatusFact
+from podyard.proto.placement import BoundPod, Release, Usage
+
+from podyard.cluster.keys import NamespacedName
+
+
+class PodView:
+    """A pod at one moment. Never changed: every new fact makes a new view, so old and new can be compared.
+
+    `stored` is the object as written; `pod` is the joined object, made when first asked for. A view without a living object
+    (`gone`) is a binding that is not released yet: it still takes room. Its `stored` is then the last version that was seen, or
+    what the binding tells of it.
+    """
+
+    __slots__ = (
+        "_joined", "_usage", "bound", "gone", "key", "nomination", "release", "sequence", "status", "stored", "uid",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        stored: Pod,
+        key: NamespacedName,
+        uid: str,
+        sequence: int,
+        bound: BoundPod | None = None,
+        release: Release | None = None,
+        status: PodStatusFact | None = None,
+        nomination: Nomination | None = None,
+        gone: bool = False,
+    ) -> None:
+        """
+        :param stored: the object as its creator wrote it
+        :param key: namespace and name
+        :param uid: metadata.uid
+        :param sequence: CLUSTER sequence of the object's version; 0 for one known from its binding only
+        :param bound: its place on a node, None before the binding and after the release
+        :param release: the end of its binding: a released uid is never bound again
+        :param status: what the agent of its node says
+        :param nomination: the node it preempted for; an empty node means none
+        :param gone: the object is deleted, the binding is not released
+        """
+        self.stored = stored
+        self.key = key
+        self.uid = uid
+        self.sequence = sequence
+        self.bound = bound
+        self.release = release
+        self.status = status
+        self.nomination = nomination
+        self.gone = gone
+        self._joined: Pod | None = None
+        self._usage: Usage | None = None
+
+    @property
+    def pod(self) -> Pod:
+        """The joined object: spec.nodeName from the binding, status from the agent, the nominated node from the queue."""
+        if self._joined is None:
+            self._joined = _join(self)
+        return self._joined
+
+    @property
+    def namespace(self) -> str:
+        return self.key[0]
+
+    @property
+    def name(self) -> str:
+        return self.key[1]
+
+    @property
+    def labels(self) -> dict[str, str]:
+        return self.stored.metadata.labels
+
+    @property
+    def released(self) -> bool:
+        """The binding has ended: the pod takes no room and is never scheduled again."""
+        return self.release is not None
+
+    @property
+    def node_name(self) -> str:
+        """The node it is, or was, bound to; what its creator wrote if it is not bound; else empty."""
+        if self.bound is not None:
+            return self.bound.node
+        if self.release is not None:
+            return self.release.node
+        return self.stored.spec.node_name or ""
+
+    @property
+    def nominated_node(self) -> str:
+        """The node it preempted for, or empty."""
+        if self.nomination is not None:
+            return self.nomination.node
+        return self.stored.status.nominated_node_name or ""
+
+    @property
+    def deleting(self) -> bool:
+        """Somebody has asked for its end: the deletion timestamp is set, or the object is gone."""
+        return self.gone or self.stored.metadata.deletion_timestamp is not None
+
+    @property
+    def ended(self) -> bool:
+        """Nothing of it runs any more: phase Succeeded or Failed, or its agent says so."""
+        if self.status is not None:
+            return self.status.ended or self.status.phase in ("Succeeded", "Failed")
+        return self.stored.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def priority(self) -> int:
+        return pod_priority(self.stored)
+
+    @property
+    def usage(self) -> Usage:
+        """What it takes from a node: once bound, exactly what its binding says, so that all readers add up alike."""
+        if self.bound is not None:
+            return self.bound.usage
+        if self._usage is None:
+            self._usage = pod_requests.usage(self.stored)
+        return self._usage
+
+    def with_placement(self, bound: BoundPod | None, release: Release | None) -> "PodView":
+        """The same pod bound, or released."""
+        view = PodView(
+            self.stored, self.key, self.uid, self.sequence, bound, release, self.status, self.nomination, self.gone
+        )
+        view._usage = self._usage
+        return view
+
+    def facts(self) -> tuple[Any, ...]:
+        """All that makes two views of a pod equal, for comparing what two readers see."""
+        return (
+            self.key, self.uid, self.sequence, self.stored, self.bound, self.release, self.status, self.nomination, self.gone,
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        place = f" on {self.node_name}" if self.node_name else ""
+        return f"<PodView {self.namespace}/{self.name} {self.uid}{place} @{self.sequence}>"
+
+
+def from_binding(bound: BoundPod) -> PodView:
+    """A pod of which only the binding is known: enough to count its room, its labels and its priority."""
+    metadata = ObjectMeta(name=bound.name, namespace=bound.namespace, uid=bound.uid, labels=bound.labels)
+    spec = PodSpec(node_name=bound.node, priority=bound.priority)
+    return PodView(Pod(metadata=metadata, spec=spec), (bound.namespace, bound.name), bound.uid, 0, bound, gone=True)
+
+
+def _join(view: PodView) -> Pod:
+    """The stored object with the facts in it; the stored one itself if nothing is to be added."""
+    pod = view.stored
+    node = view.node_name
+    if node != (pod.spec.node_name or ""):
+        pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+    status = pod.status
+    if view.status is not None:
+        status = msgspec.structs.replace(
+            status,
+            phase=view.status.phase,
+            reason=view.status.reason,
+            message=view.status.message,
+            start_time=view.status.start_time or None,
+            conditions=_conditions(status.conditions, view.status.conditions),
+        )
+    if view.nominated_node != (status.nominated_node_name or ""):
+        status = msgspec.structs.replace(status, nominated_node_name=view.nominated_node)
+    if status is not pod.status:
+        pod = msgspec.structs.replace(pod, status=status)
+    return pod
+
+
+def _conditions(written: Any, reported: tuple[Condition, ...]) -> Any:
+    """Conditions of the object, replaced by those of the same type that the agent reports; new types come last."""
+    if not reported:
+        return written
+    types = {condition.type for condition in reported}
+    kept = [condition for condition in written if condition.type not in types]
+    kept += [
+        PodCondition(
+            type=condition.type,
+            status=condition.status,
+            reason=condition.reason,
+            message=condition.message,
+            last_transition_time=condition.last_transition_time or None,
+        )
+        for condition in reported
+    ]
+    return type(written)(kept)
