@@ -9,7 +9,7 @@ Pure (no await, clock, bus, telemetry):
 - `keys`         names of objects
 - `classify`     from an old and a new object to cluster events, as kube-scheduler v1.36
 - `changes`      Change: what a delivery did to a view; effects that a fold asks its shell for
-- `pods`, `nodes` joined views of one pod and one node
+- `conditions`, `pods`, `nodes`  joined views of one pod and one node
 - `tables`       the dictionaries behind a view
 - `view`         ClusterView: the fold itself
 - `documents`    DocumentView: raw documents with their sequences, for those who write objects

@@ -4,7 +4,9 @@ from typing import Any
 
 import msgspec
 
-from podyard.objects.core import Node, NodeCondition, Taint
+from podyard.cluster.conditions import joined_conditions
+from podyard.objects.affinity import Taint
+from podyard.objects.core import Node
 from podyard.proto.facts import NodeStatusFact
 
 
@@ -43,24 +45,12 @@ def _join(node: Node, fact: NodeStatusFact) -> Node:
     spec, status = node.spec, node.status
     if fact.taints:
         present = {(taint.key, taint.effect) for taint in spec.taints}
-        added = [
+        added = tuple(
             Taint(key=taint.key, value=taint.value, effect=taint.effect, time_added=taint.time_added or None)
             for taint in fact.taints
             if (taint.key, taint.effect) not in present
-        ]
-        spec = msgspec.structs.replace(spec, taints=type(spec.taints)([*spec.taints, *added]))
+        )
+        spec = msgspec.structs.replace(spec, taints=spec.taints + added)
     if fact.conditions:
-        reported = {condition.type for condition in fact.conditions}
-        kept = [condition for condition in status.conditions if condition.type not in reported]
-        kept += [
-            NodeCondition(
-                type=condition.type,
-                status=condition.status,
-                reason=condition.reason,
-                message=condition.message,
-                last_transition_time=condition.last_transition_time or None,
-            )
-            for condition in fact.conditions
-        ]
-        status = msgspec.structs.replace(status, conditions=type(status.conditions)(kept))
+        status = msgspec.structs.replace(status, conditions=joined_conditions(status.conditions, fact.conditions))
     return msgspec.structs.replace(node, spec=spec, status=status)

@@ -4,11 +4,13 @@ from typing import Any
 
 import msgspec
 
+from podyard.cluster.conditions import joined_conditions
 from podyard.objects import pod_requests
-from podyard.objects.core import Pod, PodCondition, PodSpec
+from podyard.objects.core import Pod
 from podyard.objects.meta import ObjectMeta
+from podyard.objects.pod import PodSpec
 from podyard.objects.priority import pod_priority
-from podyard.proto.facts import Condition, Nomination, PodStatusFact
+from podyard.proto.facts import Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Release, Usage
 
 from podyard.cluster.keys import NamespacedName
@@ -92,14 +94,14 @@ class PodView:
             return self.bound.node
         if self.release is not None:
             return self.release.node
-        return self.stored.spec.node_name or ""
+        return self.stored.spec.node_name
 
     @property
     def nominated_node(self) -> str:
         """The node it preempted for, or empty."""
         if self.nomination is not None:
             return self.nomination.node
-        return self.stored.status.nominated_node_name or ""
+        return self.stored.status.nominated_node_name
 
     @property
     def deleting(self) -> bool:
@@ -156,7 +158,7 @@ def _join(view: PodView) -> Pod:
     """The stored object with the facts in it; the stored one itself if nothing is to be added."""
     pod = view.stored
     node = view.node_name
-    if node != (pod.spec.node_name or ""):
+    if node != pod.spec.node_name:
         pod = msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
     status = pod.status
     if view.status is not None:
@@ -166,29 +168,10 @@ def _join(view: PodView) -> Pod:
             reason=view.status.reason,
             message=view.status.message,
             start_time=view.status.start_time or None,
-            conditions=_conditions(status.conditions, view.status.conditions),
+            conditions=joined_conditions(status.conditions, view.status.conditions),
         )
-    if view.nominated_node != (status.nominated_node_name or ""):
+    if view.nominated_node != status.nominated_node_name:
         status = msgspec.structs.replace(status, nominated_node_name=view.nominated_node)
     if status is not pod.status:
         pod = msgspec.structs.replace(pod, status=status)
     return pod
-
-
-def _conditions(written: Any, reported: tuple[Condition, ...]) -> Any:
-    """Conditions of the object, replaced by those of the same type that the agent reports; new types come last."""
-    if not reported:
-        return written
-    types = {condition.type for condition in reported}
-    kept = [condition for condition in written if condition.type not in types]
-    kept += [
-        PodCondition(
-            type=condition.type,
-            status=condition.status,
-            reason=condition.reason,
-            message=condition.message,
-            last_transition_time=condition.last_transition_time or None,
-        )
-        for condition in reported
-    ]
-    return type(written)(kept)
