@@ -6,13 +6,11 @@ pkg/scheduler/framework/events.go (named events, MatchClusterEvents).
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
+from podyard.objects.pod import Pod
 from podyard.proto import actions
 from podyard.proto.actions import ActionType
-
-if TYPE_CHECKING:
-    from podyard.objects.core import Pod
 
 POD: Final = "Pod"
 """In a registration: any pod. Incoming pod events say ASSIGNED_POD or UNSCHEDULABLE_POD."""
@@ -134,7 +132,7 @@ def skip(reason: str) -> HintResult:
     return HintResult(HintAnswer.SKIP, reason)
 
 
-Hint: TypeAlias = "Callable[[Pod, object | None, object | None], HintResult]"
+Hint: TypeAlias = Callable[[Pod, object | None, object | None], HintResult]
 """A pure, fast function of the parked pod and the changed object before and after (`None`: it was not, or is no more).
 
 Objects are joined typed objects (`Pod`, `Node`, ...), `CustomObject` for custom resources. An exception counts as Queue.
