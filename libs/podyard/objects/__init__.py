@@ -1,0 +1,46 @@
+"""Kubernetes objects: typed views, the rules of their fields, what admission makes of them.
+
+Duty: everything that can be said of one object, or of an object and the cluster it enters, without I/O. Objects are JSON
+documents (the stored truth, unknown fields included) and typed, frozen views of them for readers.
+Never in here: await, a clock (callers pass `now`), logging, the bus, telemetry, choices that belong to a scheduler plugin.
+
+Modules, by topic:
+
+- `meta`, `containers`, `affinity`, `volumes`  the parts of objects
+- `pod`, `node`, `core`, `apps`, `batch`, `policy`, `storage`, `scheduling`, `resource`  the kinds, by API group
+- `kinds`             the table of kinds, names of custom ones
+- `decoding`          JSON to typed views, at one door
+- `quantity`          exact amounts; `quantity_fields` where kinds have them
+- `selectors`         label selectors, node selectors; `taints` taints and tolerations
+- `pod_requests`      what a pod takes from its node
+- `priority`          a pod's priority, built-in priority classes
+- `manifests`         files to documents; `yaml_reader` the YAML that kubectl reads
+- `admission`         what the API server adds, fills in and refuses: `defaults`, `validation`, `updates` by topic
+- `printing`          the columns that `get` shows
+- `errors`            what can be wrong
+"""
+
+from podyard.objects.core import Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod, Service
+from podyard.objects.decoding import decode
+from podyard.objects.errors import ObjectError
+from podyard.objects.kinds import CustomObject, Kind, Object, kind_for, kind_of_event, kind_of_resource, resource_for
+from podyard.objects.meta import ObjectMeta
+
+__all__ = [
+    "CustomObject",
+    "Kind",
+    "Namespace",
+    "Node",
+    "Object",
+    "ObjectError",
+    "ObjectMeta",
+    "PersistentVolume",
+    "PersistentVolumeClaim",
+    "Pod",
+    "Service",
+    "decode",
+    "kind_for",
+    "kind_of_event",
+    "kind_of_resource",
+    "resource_for",
+]

@@ -1,0 +1,156 @@
+"""From JSON to a typed view, at one door.
+
+Documents that admission stored decode at once. What comes from elsewhere may hold nulls (they mean "absent" in Kubernetes) and
+numbers for quantities: those are put right on a slower second try, never on the first.
+"""
+
+import re
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from podyard.objects.errors import ObjectError
+from podyard.objects.kinds import CustomObject, Kind, Object, kind_of_resource
+from podyard.objects.meta import ObjectMeta
+from podyard.objects.quantity_fields import branches, rewrite, text_of
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+_PATH: Final = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
+_WRONG_TYPE: Final = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
+_MISSING: Final = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
+_JSON_NAMES: Final = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a mapping",
+    "null": "null",
+}
+
+
+@cache
+def decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
+    """The decoder of a typed view, made once; for hot paths that call `.decode` themselves on stored documents."""
+    return msgspec.json.Decoder(type_)
+
+
+def decode(resource: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
+    """The object in `payload`, of the kind that lives under `resource`; custom kinds become a `CustomObject`.
+
+    :raises ObjectError: if it is no JSON or not of the kind's shape; `field` says where
+    :raises UnknownKindError: if no kind lives under `resource`
+    """
+    kind = kind_of_resource(resource)
+    if kind.custom:
+        return view(kind, document(payload))
+    return decode_as(kind.type, payload)
+
+
+def decode_as(type_: type[T], payload: bytes | memoryview | msgspec.Raw) -> T:
+    """The object in `payload` as a `type_`.
+
+    :raises ObjectError: if it is no JSON or not of that shape
+    """
+    try:
+        return decoder(type_).decode(payload)
+    except msgspec.ValidationError:
+        return convert(type_, strip_nulls(document(payload)))
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ObjectError("", f"not valid JSON: {error}") from error
+
+
+def document(payload: bytes | memoryview | msgspec.Raw) -> dict[str, Any]:
+    """`payload` as a JSON document.
+
+    :raises ObjectError: if it is no JSON, or no mapping
+    """
+    try:
+        return msgspec.json.decode(payload, type=dict[str, Any])
+    except msgspec.ValidationError as error:
+        raise _readable(error, None) from error
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ObjectError("", f"not valid JSON: {error}") from error
+
+
+def view(kind: Kind, doc: dict[str, Any]) -> Object:
+    """The typed view of a document. The document is not changed.
+
+    :raises ObjectError: if it does not have the kind's shape
+    """
+    if kind.custom:
+        return CustomObject(metadata=convert(_Custom, {"metadata": doc.get("metadata")}).metadata, raw=doc)
+    try:
+        return msgspec.convert(doc, kind.type)
+    except msgspec.ValidationError:
+        return convert(kind.type, strip_nulls(_copy(doc)))
+
+
+class _Custom(msgspec.Struct, frozen=True):
+    metadata: ObjectMeta
+
+
+def convert(type_: type[T], doc: dict[str, Any]) -> T:
+    """`doc` as a `type_`; numbers for quantities become text, in place.
+
+    :raises ObjectError: if it does not have that shape
+    """
+    rewrite(doc, branches(type_), text_of)
+    try:
+        return msgspec.convert(doc, type_)
+    except msgspec.ValidationError as error:
+        raise _readable(error, doc) from error
+
+
+def strip_nulls(doc: Any) -> Any:
+    """Drop keys whose value is null, in place, at any depth: Kubernetes reads them as absent."""
+    if isinstance(doc, dict):
+        for key in [key for key, item in doc.items() if item is None]:  # pyright: ignore[reportUnknownVariableType]
+            del doc[key]
+        for item in doc.values():  # pyright: ignore[reportUnknownVariableType]
+            strip_nulls(item)
+    elif isinstance(doc, list):
+        for item in doc:  # pyright: ignore[reportUnknownVariableType]
+            strip_nulls(item)
+    return doc  # pyright: ignore[reportUnknownVariableType]
+
+
+def _copy(doc: Any) -> Any:
+    if isinstance(doc, dict):
+        return {key: _copy(item) for key, item in doc.items()}  # pyright: ignore[reportUnknownVariableType]
+    return [_copy(item) for item in doc] if isinstance(doc, list) else doc  # pyright: ignore[reportUnknownVariableType]
+
+
+def _readable(error: msgspec.ValidationError, doc: Any) -> ObjectError:
+    """msgspec's fault in the words of this package, its path without `$`, with the map key that msgspec leaves out."""
+    match = _PATH.fullmatch(str(error))
+    what, path = (match["what"], match["path"] or "") if match else (str(error), "")
+    if wrong := _WRONG_TYPE.fullmatch(what):
+        wanted = " or ".join(_JSON_NAMES.get(part, part) for part in wrong["wanted"].split(" | ") if part != "null")
+        what = f"must be {wanted}, is {_JSON_NAMES.get(wrong['got'], wrong['got'])}"
+        if wrong["wanted"].startswith("str") and wrong["got"] in ("int", "float", "bool"):
+            what += ": put it in quotes"
+        path = _with_key(path, doc, wrong["got"])
+    elif missing := _MISSING.fullmatch(what):
+        what = f'misses the required field "{missing["name"]}"'
+    return ObjectError(path.lstrip("."), what)
+
+
+def _with_key(path: str, doc: Any, got: str) -> str:
+    """`path` with `[...]`, msgspec's word for some key of a map, replaced by the first key whose value has type `got`."""
+    before, dots, after = path.partition("[...]")
+    if not dots or after:
+        return path
+    for step in re.findall(r"[^.\[\]]+", before):
+        index = int(step) if isinstance(doc, list) and step.isdigit() else step
+        try:
+            doc = doc[index]
+        except (KeyError, IndexError, TypeError):
+            return path
+    kinds = {"int": int, "float": float, "bool": bool, "str": str, "array": list, "object": dict, "null": type(None)}
+    for key, item in doc.items() if isinstance(doc, dict) else ():  # pyright: ignore[reportUnknownVariableType]
+        if type(item) is kinds.get(got):  # pyright: ignore[reportUnknownArgumentType]
+            return f"{before}[{key}]"
+    return path

@@ -1,0 +1,236 @@
+"""Which kinds there are, how they are called, and how their JSON becomes a typed view.
+
+Built-in kinds are the table below. Any other kind with a group is custom: its resource is `<plural>.<version>.<group>`, it
+is namespaced exactly if it names a namespace, and it stays untyped. The plural is guessed as Kubernetes guesses it (source:
+apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource): the kind in lower case, plus `es` after an s, `ies` in
+place of a final y, else `s`; `endpoints` stays.
+"""
+
+import re
+from functools import cache
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from podyard.objects.apps import Deployment, ReplicaSet, StatefulSet
+from podyard.objects.batch import Job
+from podyard.objects.core import (
+    Namespace,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    ReplicationController,
+    Service,
+)
+from podyard.objects.errors import UnknownKindError
+from podyard.objects.meta import ObjectMeta, View
+from podyard.objects.policy import PodDisruptionBudget
+from podyard.objects.resource import DeviceClass, ResourceClaim, ResourceSlice
+from podyard.objects.scheduling import PriorityClass
+from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
+
+
+class CustomObject(View, frozen=True, kw_only=True):
+    """An object of a kind that Podyard has no type for: its metadata, and the whole document as it is."""
+
+    metadata: ObjectMeta
+    raw: dict[str, Any]
+
+
+Object: TypeAlias = (
+    Pod
+    | Node
+    | Namespace
+    | Service
+    | PersistentVolume
+    | PersistentVolumeClaim
+    | ReplicationController
+    | ReplicaSet
+    | Deployment
+    | StatefulSet
+    | Job
+    | PodDisruptionBudget
+    | StorageClass
+    | CSINode
+    | CSIDriver
+    | CSIStorageCapacity
+    | VolumeAttachment
+    | PriorityClass
+    | ResourceClaim
+    | ResourceSlice
+    | DeviceClass
+    | CustomObject
+)
+"""A typed view of any object."""
+
+
+class Kind(msgspec.Struct, frozen=True, kw_only=True):
+    """One kind. `resource` is its name in subjects; `event_resource` its name in cluster events and plugin registrations."""
+
+    kind: str
+    api_version: str
+    resource: str
+    type: type[Object]
+    namespaced: bool = True
+    short_names: tuple[str, ...] = ()
+    event_resource: str = ""
+
+    @property
+    def group(self) -> str:
+        """API group, empty for the core group."""
+        return self.api_version.rpartition("/")[0]
+
+    @property
+    def custom(self) -> bool:
+        """Whether it is no built-in kind: its scope is then that of each object."""
+        return self.type is CustomObject
+
+    @property
+    def singular(self) -> str:
+        """What kubectl calls one of them: `pod`, `pod/name`."""
+        return self.kind.lower()
+
+    def __str__(self) -> str:
+        return f"{self.kind} ({self.api_version})"
+
+
+def _built_in(api_version: str, resource: str, type_: type[Object], event_resource: str = "", **more: Any) -> Kind:
+    group = api_version.rpartition("/")[0]
+    kind = type_.__name__
+    event = event_resource or (f"{group}/{kind}" if group else kind)
+    return Kind(kind=kind, api_version=api_version, resource=resource, type=type_, event_resource=event, **more)
+
+
+KINDS: Final[tuple[Kind, ...]] = (
+    _built_in("v1", "pods", Pod, short_names=("po",)),
+    _built_in("v1", "nodes", Node, namespaced=False, short_names=("no",)),
+    _built_in("v1", "namespaces", Namespace, namespaced=False, short_names=("ns",)),
+    _built_in("v1", "services", Service, short_names=("svc",)),
+    _built_in("v1", "persistentvolumes", PersistentVolume, namespaced=False, short_names=("pv",)),
+    _built_in("v1", "persistentvolumeclaims", PersistentVolumeClaim, short_names=("pvc",)),
+    _built_in("v1", "replicationcontrollers", ReplicationController, short_names=("rc",)),
+    _built_in("apps/v1", "replicasets", ReplicaSet, short_names=("rs",)),
+    _built_in("apps/v1", "deployments", Deployment, short_names=("deploy",)),
+    _built_in("apps/v1", "statefulsets", StatefulSet, short_names=("sts",)),
+    _built_in("batch/v1", "jobs", Job),
+    _built_in("policy/v1", "poddisruptionbudgets", PodDisruptionBudget, short_names=("pdb",)),
+    _built_in("scheduling.k8s.io/v1", "priorityclasses", PriorityClass, namespaced=False, short_names=("pc",)),
+    _built_in("storage.k8s.io/v1", "storageclasses", StorageClass, namespaced=False, short_names=("sc",)),
+    _built_in("storage.k8s.io/v1", "csinodes", CSINode, namespaced=False),
+    _built_in("storage.k8s.io/v1", "csidrivers", CSIDriver, namespaced=False),
+    _built_in("storage.k8s.io/v1", "csistoragecapacities", CSIStorageCapacity),
+    _built_in("storage.k8s.io/v1", "volumeattachments", VolumeAttachment, namespaced=False),
+    _built_in("resource.k8s.io/v1", "resourceclaims", ResourceClaim),
+    _built_in("resource.k8s.io/v1", "resourceslices", ResourceSlice, namespaced=False),
+    _built_in("resource.k8s.io/v1", "deviceclasses", DeviceClass, namespaced=False),
+)
+"""The built-in kinds, in the order in which `get` without a kind would list them."""
+
+_BY_KIND: Final = {(kind.group, kind.kind): kind for kind in KINDS}
+_BY_RESOURCE: Final = {kind.resource: kind for kind in KINDS}
+_BY_NAME: Final = {name: kind for kind in KINDS for name in (kind.resource, kind.singular, *kind.short_names)}
+_BY_EVENT: Final = {kind.event_resource: kind for kind in KINDS} | {
+    "AssignedPod": _BY_RESOURCE["pods"],
+    "UnschedulablePod": _BY_RESOURCE["pods"],
+}
+_CUSTOM_RESOURCE: Final = re.compile(r"([a-z][a-z0-9]*)\.(v[0-9][a-z0-9]*)\.([a-z0-9]([-.a-z0-9]*[a-z0-9])?)")
+_KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_API_VERSION: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?/v[0-9][a-z0-9]*")
+
+
+def plural_of(kind: str) -> str:
+    """The plural of a kind, guessed as Kubernetes does (see the module)."""
+    singular = kind.lower()
+    if singular.endswith("endpoints"):
+        return singular
+    if singular.endswith("s"):
+        return singular + "es"
+    return singular[:-1] + "ies" if singular.endswith("y") else singular + "s"
+
+
+def kind_for(api_version: str, kind: str) -> Kind:
+    """The kind that a document names.
+
+    :raises UnknownKindError: for a kind without a group that is not built in, another version of a built-in kind, or names
+        that are none
+    """
+    group = api_version.rpartition("/")[0]
+    built_in = _BY_KIND.get((group, kind))
+    if built_in is not None and built_in.api_version == api_version:
+        return built_in
+    if built_in is not None:
+        detail = f'no kind "{kind}" in version "{api_version}": use apiVersion {built_in.api_version}'
+        raise UnknownKindError(detail, "apiVersion")
+    if not group:
+        raise UnknownKindError(_no_group(api_version, kind))
+    return _custom(api_version, kind)
+
+
+def _no_group(api_version: str, kind: str) -> str:
+    for known in KINDS:
+        if known.kind.lower() == kind.lower():
+            return f'no kind "{kind}" in version "{api_version}": use kind {known.kind} with apiVersion {known.api_version}'
+    core = ", ".join(known.kind for known in KINDS if not known.group)
+    return f'no kind "{kind}" in version "{api_version}": the core group has {core}; kinds of your own need a group'
+
+
+@cache
+def _custom(api_version: str, kind: str) -> Kind:
+    if not _API_VERSION.fullmatch(api_version):
+        raise UnknownKindError(f'"{api_version}" is no <group>/<version>, such as example.com/v1', "apiVersion")
+    if not _KIND.fullmatch(kind):
+        raise UnknownKindError(f'"{kind}" is no kind: a kind has letters and digits only, and starts with a letter')
+    group, _, version = api_version.rpartition("/")
+    resource = f"{plural_of(kind)}.{version}.{group}"
+    return Kind(kind=kind, api_version=api_version, resource=resource, type=CustomObject, event_resource=resource)
+
+
+def resource_for(name: str) -> Kind:
+    """The kind that people call `name`: plural, singular, short name, `deployments.apps`, or `<plural>.<version>.<group>`.
+
+    A custom kind found by its resource alone has no `kind` name: it is empty.
+
+    :raises UnknownKindError: if there is none; says what exists
+    """
+    lowered = name.lower()
+    if (kind := _BY_NAME.get(lowered)) is not None:
+        return kind
+    plural, _, rest = lowered.partition(".")
+    kind = _BY_NAME.get(plural)
+    if kind is not None and rest in (kind.group, f"{kind.api_version.rpartition('/')[2]}.{kind.group}".rstrip(".")):
+        return kind
+    return kind_of_resource(lowered)
+
+
+@cache
+def kind_of_resource(resource: str) -> Kind:
+    """The kind whose objects live under `resource` in subjects.
+
+    :raises UnknownKindError: if it is neither built in nor `<plural>.<version>.<group>`
+    """
+    if (kind := _BY_RESOURCE.get(resource)) is not None:
+        return kind
+    custom = _CUSTOM_RESOURCE.fullmatch(resource)
+    if custom is None:
+        listed = ", ".join(kind.resource for kind in KINDS)
+        raise UnknownKindError(
+            f'no resource is called "{resource}": there are {listed}, and <plural>.<version>.<group>'
+        )
+    api_version = f"{custom[3]}/{custom[2]}"
+    return Kind(kind="", api_version=api_version, resource=resource, type=CustomObject, event_resource=resource)
+
+
+def kind_of_event(event_resource: str) -> Kind:
+    """The kind that a cluster event's resource is about: `Node`, `AssignedPod`, `storage.k8s.io/CSINode`, a custom one.
+
+    :raises UnknownKindError: if there is none
+    """
+    if (kind := _BY_EVENT.get(event_resource)) is not None:
+        return kind
+    if _CUSTOM_RESOURCE.fullmatch(event_resource):
+        return kind_of_resource(event_resource)
+    listed = ", ".join(_BY_EVENT)
+    raise UnknownKindError(
+        f'no event resource is called "{event_resource}": there are {listed}, <plural>.<version>.<group>'
+    )
