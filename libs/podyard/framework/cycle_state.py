@@ -1,0 +1,73 @@
+"""What plugins remember between extension points of one cycle.
+
+The framework shares the state of PreFilter and PreScore between pods of equal signature; what Reserve and Permit write belongs to one pod
+(they get a clone).
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/cycle_state.go.
+"""
+
+from typing import Any, Generic, TypeVar, cast
+
+T = TypeVar("T")
+
+
+class StateKey(Generic[T]):
+    """A typed key of the state. Make one a plugin and datum, as a module constant; keys are equal only to themselves.
+
+    :param name: as the reference calls it, used in errors, e.g. `PreFilterNodeResourcesFit`
+    """
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"StateKey({self.name!r})"
+
+
+class StateMissingError(LookupError):
+    """A plugin reads what it never wrote, e.g. because its PreFilter is disabled and its Filter is not."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f'reading "{name}" from cycleState: not found')
+
+
+class CycleState:
+    """Typed storage of one cycle, and which plugins sit the cycle out."""
+
+    __slots__ = ("_values", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._values: dict[StateKey[Any], Any] = {}
+        self.skip_filter: set[str] = set()
+        """Names of plugins whose PreFilter answered SKIP: their Filter is not asked."""
+        self.skip_score: set[str] = set()
+        """Names of plugins whose PreScore answered SKIP: their Score is not asked."""
+
+    def write(self, key: StateKey[T], value: T) -> None:
+        """Remember `value`, instead of what was there."""
+        self._values[key] = value
+
+    def read(self, key: StateKey[T]) -> T:
+        """What was written.
+
+        :raises StateMissingError: if nothing was
+        """
+        try:
+            return cast("T", self._values[key])
+        except KeyError:
+            raise StateMissingError(key.name) from None
+
+    def find(self, key: StateKey[T]) -> T | None:
+        """What was written, or `None`."""
+        return cast("T | None", self._values.get(key))
+
+    def clone(self) -> "CycleState":
+        """A copy that can be written without touching this one; the values themselves are shared and must not be changed."""
+        copy = CycleState()
+        copy._values = dict(self._values)
+        copy.skip_filter = set(self.skip_filter)
+        copy.skip_score = set(self.skip_score)
+        return copy

@@ -1,0 +1,121 @@
+"""Why a pod fits nowhere: each rejected node with its first rejector, and the reference's text.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, FitError, NodeToStatus).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from podyard.framework.status import Code, Status
+from podyard.proto.decisions import Rejection
+
+NO_NODES: Final = "no nodes available to schedule pods"
+"""The attempt's error when the cluster has no node at all."""
+
+EXAMPLES: Final = 3
+"""Node names kept for each reason."""
+
+
+class RejectedGroup(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes that one plugin rejected with one status. `nodes` counts all, `examples` names the first by name."""
+
+    status: Status
+    nodes: int
+    examples: tuple[str, ...] = ()
+
+
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+    """What Filter (and PreFilter) found, when no node is left."""
+
+    nodes_total: int
+    groups: tuple[RejectedGroup, ...] = ()
+    """Nodes by first rejector and status."""
+    absent: Status | None = None
+    """Status of the nodes that were not filtered, because PreFilter left them out or rejected the pod."""
+    pre_filter_message: str = ""
+    """Why PreFilter rejected the pod for all nodes."""
+    plugins: frozenset[str] = frozenset()
+    """Further rejectors: plugins whose PreFilter narrowed the nodes (PITFALLS 29)."""
+
+    @property
+    def unschedulable_plugins(self) -> tuple[str, ...]:
+        """Plugins whose events may make the pod schedulable, sorted."""
+        return self._rejectors(pending=False)
+
+    @property
+    def pending_plugins(self) -> tuple[str, ...]:
+        """Plugins that wait for something outside, sorted."""
+        return self._rejectors(pending=True)
+
+    def _rejectors(self, *, pending: bool) -> tuple[str, ...]:
+        statuses = [group.status for group in self.groups]
+        if self.absent is not None:
+            statuses.append(self.absent)
+        found = {s.plugin for s in statuses if s.plugin and s.rejected and (s.code == Code.PENDING) is pending}
+        return tuple(sorted(found if pending else found | self.plugins))
+
+    def message(self, post_filter: str = "") -> str:
+        """The reference's FitError text.
+
+        :param post_filter: what PostFilter said, "" if nothing
+        """
+        text = f"0/{self.nodes_total} nodes are available:"
+        if self.pre_filter_message:
+            text += f" {self.pre_filter_message}."
+        else:
+            reasons = self._reasons()
+            if reasons:
+                text += f" {', '.join(sorted(f'{count} {reason}' for reason, count in reasons.items()))}."
+        return f"{text} {post_filter}" if post_filter else text
+
+    def _reasons(self) -> Mapping[str, int]:
+        reasons: Counter[str] = Counter()
+        for group in self.groups:
+            for reason in group.status.reasons:
+                reasons[reason] += group.nodes
+        judged = sum(group.nodes for group in self.groups)
+        if self.absent is not None and judged < self.nodes_total:
+            for reason in self.absent.reasons:
+                reasons[reason] += self.nodes_total - judged
+        return reasons
+
+    def rejections(self) -> tuple[Rejection, ...]:
+        """For the decision record: counts and examples by plugin and reason, most nodes first."""
+        found = list(rejections(self.groups))
+        judged = sum(group.nodes for group in self.groups)
+        if self.absent is not None and judged < self.nodes_total:
+            plugin = self.absent.plugin or ", ".join(sorted(self.plugins))
+            unresolvable = self.absent.code == Code.UNRESOLVABLE
+            found += [
+                Rejection(plugin=plugin, reason=reason, nodes=self.nodes_total - judged, unresolvable=unresolvable)
+                for reason in self.absent.reasons
+            ]
+        return tuple(sorted(found, key=_order))
+
+
+def rejections(groups: Iterable[RejectedGroup]) -> tuple[Rejection, ...]:
+    """Groups of rejected nodes as a decision record shows them: one entry a plugin, reason and code."""
+    merged: dict[tuple[str, str, bool], tuple[int, Sequence[str]]] = {}
+    for group in groups:
+        for reason in group.status.reasons:
+            key = (group.status.plugin, reason, group.status.code == Code.UNRESOLVABLE)
+            nodes, examples = merged.get(key, (0, ()))
+            merged[key] = (nodes + group.nodes, (*examples, *group.examples))
+    found = [
+        Rejection(
+            plugin=plugin,
+            reason=reason,
+            nodes=nodes,
+            unresolvable=unresolvable,
+            examples=tuple(sorted(examples)[:EXAMPLES]),
+        )
+        for (plugin, reason, unresolvable), (nodes, examples) in merged.items()
+    ]
+    return tuple(sorted(found, key=_order))
+
+
+def _order(rejection: Rejection) -> tuple[int, str, str]:
+    return -rejection.nodes, rejection.plugin, rejection.reason

@@ -1,0 +1,274 @@
+"""The extension points: one small Protocol each, saying when it runs and what each status does.
+
+A plugin is a class with a `name` and the methods of the points it takes part in. Filter and Score see all nodes at once: `rows` are rows of
+the node table, the answer is an array aligned with it; `filter_one` and `score_one` give the same answer for one row, cheaply, for the
+binder and for the few rows that changed since an equal pod was judged. A plugin that prefers to look at one node at a time derives
+from `one_at_a_time.FilterOneNode` or `ScoreOneNode`.
+
+What is computed for one pod is shared with all pods of equal signature, and computed again only for changed rows. So a plugin declares with
+`signature` all that it reads of the pod, and with `scope` whether its answer for a row may depend on other rows.
+
+Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/interface.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.cluster.node_table import PlacedPod
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.diagnosis import Diagnosis
+from podyard.framework.events import Registration
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Status
+from podyard.objects.core import Pod
+from podyard.proto.decisions import Victim
+
+Rows: TypeAlias = NDArray[np.intp]
+"""Rows of the node table, each once, in ascending order."""
+
+Verdicts: TypeAlias = NDArray[np.int64]
+"""Aligned with rows: 0 passes, another number is the plugin's own code for why not (`Filter.verdict` spells it)."""
+
+Scores: TypeAlias = NDArray[np.int64]
+"""Aligned with rows."""
+
+Scope: TypeAlias = Literal["row", "cluster"]
+"""`row`: the answer for a node depends on the pod's signature and on that row only. `cluster`: on other rows too (counts over a topology
+domain), so any change of the table makes the framework ask again for all rows."""
+
+
+@runtime_checkable
+class Plugin(Protocol):
+    """What all plugins have."""
+
+    name: ClassVar[str]
+    """Unique in a registry; in records, messages and configuration."""
+
+
+@runtime_checkable
+class Signed(Plugin, Protocol):
+    """Says which pods are alike to it. A plugin without it is taken to read everything: its pods share nothing."""
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        """All that the plugin reads of a pod in PreFilter, Filter, PreScore and Score, as one hashable value.
+
+        Source: framework.SignPlugin.
+        """
+        ...
+
+
+class QueuedPod(Protocol):
+    """A pod in activeQ, as QueueSort is shown it."""
+
+    @property
+    def pod(self) -> Pod: ...
+
+    @property
+    def priority(self) -> int: ...
+
+    @property
+    def queued_at(self) -> float:
+        """When it entered the queue for this attempt, seconds since 1970, UTC."""
+        ...
+
+
+@runtime_checkable
+class QueueSort(Plugin, Protocol):
+    """Orders activeQ; every profile has exactly one, all profiles the same."""
+
+    def sort_key(self, queued: QueuedPod) -> Any:
+        """Pods with a smaller key are popped first. Must not change while the pod is in the queue."""
+        ...
+
+
+@runtime_checkable
+class PreEnqueue(Plugin, Protocol):
+    """Before a pod enters activeQ. Any answer but SUCCESS keeps it out, gated by this plugin, until an event it registered."""
+
+    def pre_enqueue(self, pod: Pod) -> Status: ...
+
+
+@runtime_checkable
+class EnqueueExtensions(Plugin, Protocol):
+    """Which cluster events may make a pod schedulable that this plugin rejected."""
+
+    def events_to_register(self) -> Sequence[Registration]:
+        """Asked once; an answer that changes is an error. Without this method every event counts."""
+        ...
+
+
+class PreFilterResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of PreFilter."""
+
+    status: Status = statuses.SUCCESS
+    node_names: frozenset[str] | None = None
+    """The only nodes that may take the pod, names of absent nodes possible; `None`: all nodes."""
+
+
+@runtime_checkable
+class PreFilter(Plugin, Protocol):
+    """Before any node is looked at.
+
+    SKIP: the plugin's Filter is not asked. UNSCHEDULABLE: no node takes the pod, the other PreFilters still run (preemption needs their
+    state, PITFALLS 40). UNRESOLVABLE: the same, and no other PreFilter runs. ERROR ends the attempt.
+    """
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult: ...
+
+
+@runtime_checkable
+class PreFilterExtensions(Plugin, Protocol):
+    """What a PreFilter state would be with a pod more or less on a node: for preemption and for nominated pods.
+
+    `state` is a clone that only this trial uses. ERROR ends the trial.
+    """
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PlacedPod, row: int, cluster: Snapshot) -> Status: ...
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PlacedPod, row: int, cluster: Snapshot) -> Status: ...
+
+
+@runtime_checkable
+class Filter(Plugin, Protocol):
+    """Which nodes can take the pod. Plugins are asked in order; a node that one rejected is not shown to the next."""
+
+    scope: ClassVar[Scope]
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        """For each row: 0 if the node takes the pod, else a positive code."""
+        ...
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        """The same for one row."""
+        ...
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        """What a code means: UNSCHEDULABLE, UNRESOLVABLE or ERROR with reasons."""
+        ...
+
+
+class PostFilterResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of PostFilter. `nominated_node`: None leaves the pod's nomination as it is, empty ends it."""
+
+    status: Status
+    nominated_node: str | None = None
+    victims: tuple[Victim, ...] = ()
+
+
+@runtime_checkable
+class PostFilter(Plugin, Protocol):
+    """When no node takes the pod, e.g. preemption.
+
+    SUCCESS: the pod may be schedulable soon (it is parked with its nomination), no further plugin is asked. UNSCHEDULABLE: nothing to be
+    done; its message joins the attempt's. UNRESOLVABLE: the same, and no further plugin is asked. ERROR ends the attempt.
+    """
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis
+    ) -> PostFilterResult: ...
+
+
+@runtime_checkable
+class PreScore(Plugin, Protocol):
+    """Before scoring, when at least two nodes take the pod. SKIP: the plugin's Score is not asked. Others but SUCCESS end the attempt."""
+
+    def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status: ...
+
+
+@runtime_checkable
+class Score(Plugin, Protocol):
+    """How good a node is for the pod. Without NormalizeScore the points must be 0 to 100."""
+
+    scope: ClassVar[Scope]
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores: ...
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        """The same for one row."""
+        ...
+
+
+@runtime_checkable
+class NormalizeScore(Plugin, Protocol):
+    """Brings the plugin's scores of all feasible nodes to 0 to 100."""
+
+    def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
+        """
+        :param rows: all feasible rows
+        :param scores: what `score` said of them; not to be changed
+        """
+        ...
+
+
+@runtime_checkable
+class Reserve(Plugin, Protocol):
+    """After a node is chosen, before the pod's room is assumed for others. Any answer but SUCCESS ends the attempt."""
+
+    def reserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status: ...
+
+    def unreserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> None:
+        """The pod does not get the node after all. Called in reverse order for all plugins, also those whose `reserve` was not called."""
+        ...
+
+
+class PermitResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of Permit. With WAIT: how long at most, in seconds, 0 to 900 (15 minutes, the reference's limit)."""
+
+    status: Status = statuses.SUCCESS
+    timeout_s: float = 0.0
+
+
+@runtime_checkable
+class Permit(Plugin, Protocol):
+    """The last word before binding.
+
+    WAIT: the pod keeps its assumed room until all plugins that said so allow it (`permits.WaitingPods.allow`), one rejects it, or the
+    shortest time is up. Rejections park the pod, ERROR sends it to error backoff.
+    """
+
+    def permit(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PermitResult: ...
+
+
+class ObjectWrite(msgspec.Struct, frozen=True, kw_only=True):
+    """A new version of an object that must become durable together with the binding."""
+
+    resource: str
+    namespace: str
+    name: str
+    document: dict[str, Any]
+
+
+class PreBindResult(msgspec.Struct, frozen=True, kw_only=True):
+    """Answer of PreBind: objects (PV, PVC) to write in the same commit as the binding."""
+
+    status: Status = statuses.SUCCESS
+    writes: tuple[ObjectWrite, ...] = ()
+
+
+@runtime_checkable
+class PreBind(Plugin, Protocol):
+    """In the binder, after the judgement. Any answer but SUCCESS makes the decision a bind error."""
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult: ...
+
+
+@runtime_checkable
+class Bind(Plugin, Protocol):
+    """In the binder: who binds. SUCCESS: this plugin takes it, the commit is written. SKIP: the next one. Others: a bind error."""
+
+    def bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status: ...
+
+
+@runtime_checkable
+class PostBind(Plugin, Protocol):
+    """In the binder, after the commit is durable. For information; cannot undo anything."""
+
+    def post_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> None: ...

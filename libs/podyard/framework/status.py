@@ -1,0 +1,114 @@
+"""What a plugin answers. A rejection is a value; a bug is an exception, which the framework turns into ERROR.
+
+Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/interface.go (Code, Status).
+"""
+
+from enum import IntEnum
+from typing import Final
+
+import msgspec
+
+
+class Code(IntEnum):
+    """What a plugin thinks of a pod (and a node), and what the queue does with the pod because of it."""
+
+    SUCCESS = 0
+    """Go on."""
+    ERROR = 1
+    """The plugin failed. The attempt ends; the pod goes to error backoff and is retried without waiting for an event."""
+    UNSCHEDULABLE = 2
+    """Not here as things are. Preempting pods of the node may help. If no node takes the pod it is parked until an event that
+    this plugin registered."""
+    UNRESOLVABLE = 3
+    """Not here, and preemption cannot help (UnschedulableAndUnresolvable). Parked like UNSCHEDULABLE."""
+    WAIT = 4
+    """Permit only: the pod keeps its assumed room until the plugin allows or rejects it, or its time is up."""
+    SKIP = 5
+    """PreFilter and PreScore: nothing to do for this pod, skip Filter or Score. Bind: let the next plugin do it."""
+    PENDING = 6
+    """PreEnqueue, Reserve, Permit: the pod waits for something outside. A hint's Queue skips the backoff."""
+
+    @property
+    def label(self) -> str:
+        """The reference's name of the code."""
+        return _LABELS[self]
+
+
+_LABELS: Final = {
+    Code.SUCCESS: "Success",
+    Code.ERROR: "Error",
+    Code.UNSCHEDULABLE: "Unschedulable",
+    Code.UNRESOLVABLE: "UnschedulableAndUnresolvable",
+    Code.WAIT: "Wait",
+    Code.SKIP: "Skip",
+    Code.PENDING: "Pending",
+}
+
+REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDING})
+"""Codes that say no to the pod, as opposed to a failure of the plugin."""
+
+
+class Status(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """A plugin's answer: a code, reasons in words (none for SUCCESS), and the plugin, which the framework fills in."""
+
+    code: Code = Code.SUCCESS
+    reasons: tuple[str, ...] = ()
+    plugin: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether it says: go on."""
+        return self.code == Code.SUCCESS
+
+    @property
+    def rejected(self) -> bool:
+        """Whether it says no to the pod."""
+        return self.code in REJECTIONS
+
+    @property
+    def message(self) -> str:
+        """All reasons in one line."""
+        return ", ".join(self.reasons)
+
+    def by(self, plugin: str) -> "Status":
+        """The same answer under the name of the plugin that gave it."""
+        return Status(code=self.code, reasons=self.reasons, plugin=plugin)
+
+
+SUCCESS: Final = Status()
+SKIP: Final = Status(code=Code.SKIP)
+
+
+def unschedulable(*reasons: str) -> Status:
+    """Not here as things are; preemption may help."""
+    return Status(code=Code.UNSCHEDULABLE, reasons=reasons)
+
+
+def unresolvable(*reasons: str) -> Status:
+    """Not here, and preemption cannot help."""
+    return Status(code=Code.UNRESOLVABLE, reasons=reasons)
+
+
+def pending(*reasons: str) -> Status:
+    """The pod waits for something outside."""
+    return Status(code=Code.PENDING, reasons=reasons)
+
+
+def error(*reasons: str) -> Status:
+    """The plugin could not tell."""
+    return Status(code=Code.ERROR, reasons=reasons)
+
+
+class PluginError(Exception):
+    """A plugin raised, or answered with a code that its extension point does not know. Ends the attempt as an error.
+
+    :ivar plugin: whose fault it is
+    :ivar point: extension point as the reference spells it in messages, e.g. `filter`, `PreFilter`
+    :ivar detail: what happened, in words
+    """
+
+    def __init__(self, plugin: str, point: str, detail: str) -> None:
+        self.plugin = plugin
+        self.point = point
+        self.detail = detail
+        super().__init__(f'running "{plugin}" {point} plugin: {detail}')
