@@ -1,0 +1,268 @@
+"""What a pod takes from its node.
+
+Sources: component-helpers/resource/helpers.go (PodRequests), kube-scheduler framework/types.go (CalculateResource,
+getNonMissingContainerRequests), pkg/scheduler/util/utils.go (GetHostPorts). Sums are made in nano-units and rounded up once.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from podyard.objects import quantity
+from podyard.objects.containers import Container, ContainerPort, ContainerStatus
+from podyard.objects.pod import Pod, PodSpec, PodStatus
+from podyard.proto.placement import HostPort, Usage
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+PODS: Final = "pods"
+HUGEPAGES_PREFIX: Final = "hugepages-"
+
+ASSUMED_CPU_MILLI: Final = 100
+"""What scoring assumes for a container that requests no cpu. Source: schedutil.DefaultMilliCPURequest."""
+ASSUMED_MEMORY_BYTES: Final = 200 * 1024 * 1024
+"""What scoring assumes for a container that requests no memory. Source: schedutil.DefaultMemoryRequest."""
+
+Amounts = dict[str, int]
+"""Nano-units by resource."""
+
+_ASSUMED: Final = {CPU: ASSUMED_CPU_MILLI * quantity.NANO_PER_MILLI, MEMORY: ASSUMED_MEMORY_BYTES * quantity.NANO}
+_NOTHING_ASSUMED: Final[Mapping[str, int]] = {}
+
+
+def pod_requests(pod: Pod) -> dict[str, int]:
+    """What the pod requests, by resource: cpu in milli-CPU, all else in whole bytes or pieces, rounded up.
+
+    Containers are summed, sidecars included; init containers count if their peak is higher; a resize in place counts with
+    the larger of wanted, given and used; requests of the pod as a whole replace the sum; overhead comes on top.
+
+    :raises QuantityError: if a request is no quantity
+    """
+    simple = _only_container(pod)
+    if simple is not None:
+        requests = simple.resources.requests
+        return {name: quantity.milli(text) if name == CPU else quantity.value(text) for name, text in requests.items()}
+    return _rounded(exact_requests(pod))
+
+
+def exact_requests(pod: Pod, *, overhead: bool = True) -> Amounts:
+    """What the pod requests in nano-units, `overhead` included or not.
+
+    :raises QuantityError: if a request is no quantity
+    """
+    return _requests(pod, _NOTHING_ASSUMED, overhead)
+
+
+def nonzero_requests(pod: Pod) -> tuple[int, int]:
+    """(milli-CPU, bytes of memory) that scoring counts: containers that request none are assumed to need 100m and 200 MiB.
+
+    With requests of the pod as a whole, only a resource that nobody requests is assumed.
+    """
+    simple = _only_container(pod)
+    if simple is not None:
+        requests = simple.resources.requests
+        cpu, memory = requests.get(CPU), requests.get(MEMORY)
+        return (
+            ASSUMED_CPU_MILLI if cpu is None else quantity.milli(cpu),
+            ASSUMED_MEMORY_BYTES if memory is None else quantity.value(memory),
+        )
+    assumed = _ASSUMED
+    if _requests_as_a_whole(pod.spec):
+        requested = exact_requests(pod)
+        assumed = {name: amount for name, amount in _ASSUMED.items() if name not in requested}
+    counted = _rounded(_requests(pod, assumed, True))
+    return counted.get(CPU, 0), counted.get(MEMORY, 0)
+
+
+def host_ports(pod: Pod) -> tuple[HostPort, ...]:
+    """The ports that containers and sidecars take on the node, in order of declaration."""
+    spec = pod.spec
+    found = [_host_port(port) for container in spec.containers for port in container.ports if port.host_port > 0]
+    if spec.init_containers:
+        sidecars = (container for container in spec.init_containers if is_sidecar(container))
+        found += [_host_port(port) for container in sidecars for port in container.ports if port.host_port > 0]
+    return tuple(found)
+
+
+def usage(pod: Pod) -> Usage:
+    """All that the pod takes from its node, as bindings carry it. Resources that no node counts are left out.
+
+    :raises QuantityError: if a request is no quantity
+    """
+    requests = pod_requests(pod)
+    if not _COUNTED.issuperset(requests):
+        requests = {name: amount for name, amount in requests.items() if is_counted(name)}
+    cpu_milli, memory_bytes = nonzero_requests(pod)
+    return Usage(
+        requests=requests, nonzero_cpu_milli=cpu_milli, nonzero_memory_bytes=memory_bytes, ports=host_ports(pod)
+    )
+
+
+_COUNTED: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
+
+
+def is_counted(resource: str) -> bool:
+    """Whether nodes are counted by that resource: the three native ones, huge pages, anything with a domain.
+
+    Source: framework.Resource.Add, schedutil.IsScalarResourceName.
+    """
+    return resource in _COUNTED or "/" in resource or resource.startswith((HUGEPAGES_PREFIX, "attachable-volumes-"))
+
+
+def is_sidecar(container: Container) -> bool:
+    """Whether an init container goes on running beside the others."""
+    return container.restart_policy == "Always"
+
+
+def _host_port(port: ContainerPort) -> HostPort:
+    protocol = port.protocol if port.protocol in ("UDP", "SCTP") else "TCP"
+    return HostPort(port=port.host_port, protocol=protocol, ip=port.host_ip or "0.0.0.0")
+
+
+def _only_container(pod: Pod) -> Container | None:
+    """The container of a pod whose requests are exactly those of its one container, else `None`."""
+    spec, status = pod.spec, pod.status
+    if len(spec.containers) != 1 or spec.init_containers or spec.overhead or spec.resources is not None:
+        return None
+    if status.container_statuses or status.allocated_resources or status.resources is not None:
+        return None
+    if status.conditions and _resize_infeasible(status):
+        return None
+    return spec.containers[0]
+
+
+def _requests(pod: Pod, assumed: Mapping[str, int], overhead: bool) -> Amounts:
+    spec = pod.spec
+    amounts = _of_containers(pod, assumed)
+    if _requests_as_a_whole(spec):
+        for name, amount in _whole_pod(pod).items():
+            if is_pod_level(name):
+                amounts[name] = amount
+    if overhead and spec.overhead:
+        _add(amounts, _parsed(spec.overhead))
+    return amounts
+
+
+def is_pod_level(resource: str) -> bool:
+    """Whether a pod as a whole may request it. Source: IsSupportedPodLevelResource."""
+    return resource in (CPU, MEMORY) or resource.startswith(HUGEPAGES_PREFIX)
+
+
+def _requests_as_a_whole(spec: PodSpec) -> bool:
+    """Source: IsPodLevelRequestsSet."""
+    return spec.resources is not None and any(map(is_pod_level, spec.resources.requests))
+
+
+def _whole_pod(pod: Pod) -> Amounts:
+    """Requests of the pod as a whole: the largest of wanted, given and used. Source: effectivePodLevelResources."""
+    spec, status = pod.spec, pod.status
+    wanted = _parsed(spec.resources.requests) if spec.resources is not None else {}
+    if status.resources is None and not status.allocated_resources:
+        return wanted
+    reported = [_parsed(status.resources.requests) if status.resources is not None else {}]
+    reported.append(_parsed(status.allocated_resources))
+    for amounts in reported:
+        for name, amount in _parsed(spec.overhead).items():
+            if name in amounts:
+                amounts[name] -= amount
+    return _largest(*([] if _resize_infeasible(status) else [wanted]), *reported)
+
+
+def _of_containers(pod: Pod, assumed: Mapping[str, int]) -> Amounts:
+    """Source: AggregateContainerRequests with UseStatusResources."""
+    spec, status = pod.spec, pod.status
+    infeasible = _resize_infeasible(status)
+    wanted = _aggregate(spec, _wanted, assumed)
+    if not infeasible and not (
+        status.container_statuses or status.init_container_statuses or status.allocated_resources
+    ):
+        return wanted
+    statuses = {item.name: item for item in (*status.init_container_statuses, *status.container_statuses)}
+
+    def given(container: Container) -> Mapping[str, str]:
+        return _given(container, statuses.get(container.name), infeasible)
+
+    def used(container: Container) -> Mapping[str, str]:
+        return _used(container, statuses.get(container.name), infeasible)
+
+    whole = status.resources.requests if status.resources is not None else {}
+    if status.allocated_resources and whole:
+        reported = [_parsed(status.allocated_resources), _parsed(whole)]
+    else:
+        reported = [_aggregate(spec, given, assumed), _aggregate(spec, used, assumed)]
+    return _largest(*reported) if infeasible else _largest(wanted, *reported)
+
+
+def _resize_infeasible(status: PodStatus) -> bool:
+    """Whether the node can never give what the pod now wants. Source: IsPodResizeInfeasible."""
+    for condition in status.conditions:
+        if condition.type == "PodResizePending":
+            return condition.reason == "Infeasible"
+    return False
+
+
+def _wanted(container: Container) -> Mapping[str, str]:
+    return container.resources.requests
+
+
+def _given(container: Container, status: ContainerStatus | None, infeasible: bool) -> Mapping[str, str]:
+    """What the node has set aside for a container. Source: containerAllocatedRequests."""
+    if status is not None and status.allocated_resources:
+        return status.allocated_resources
+    return {} if infeasible else container.resources.requests
+
+
+def _used(container: Container, status: ContainerStatus | None, infeasible: bool) -> Mapping[str, str]:
+    """What a container runs with. Source: containerActuatedRequests."""
+    if status is not None and status.resources is not None and status.resources.requests:
+        return status.resources.requests
+    return _given(container, status, infeasible)
+
+
+def _aggregate(
+    spec: PodSpec, requests_of: Callable[[Container], Mapping[str, str]], assumed: Mapping[str, int]
+) -> Amounts:
+    """Sum of containers and sidecars, or the peak while starting if higher. Source: aggregateContainerResourcesByFn."""
+    total: Amounts = {}
+    for container in spec.containers:
+        _add(total, _parsed(requests_of(container), assumed))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.init_containers:
+        amounts = _parsed(requests_of(container), assumed)
+        if is_sidecar(container):
+            _add(total, amounts)
+            _add(sidecars, amounts)
+            peak = _largest(peak, sidecars)
+        else:
+            _add(amounts, sidecars)
+            peak = _largest(peak, amounts)
+    return _largest(total, peak) if peak else total
+
+
+def _parsed(texts: Mapping[str, str], assumed: Mapping[str, int] = _NOTHING_ASSUMED) -> Amounts:
+    amounts = {name: quantity.nano(text) for name, text in texts.items()}
+    for name, amount in assumed.items():
+        amounts.setdefault(name, amount)
+    return amounts
+
+
+def _add(total: Amounts, amounts: Mapping[str, int]) -> None:
+    for name, amount in amounts.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def _largest(*lists: Mapping[str, int]) -> Amounts:
+    largest: Amounts = {}
+    for amounts in lists:
+        for name, amount in amounts.items():
+            if name not in largest or amount > largest[name]:
+                largest[name] = amount
+    return largest
+
+
+def _rounded(amounts: Amounts) -> dict[str, int]:
+    return {
+        name: quantity.Quantity(nano).milli() if name == CPU else quantity.Quantity(nano).value()
+        for name, nano in amounts.items()
+    }
