@@ -1,0 +1,74 @@
+"""What the queue was told, and what it wants done: values between the core and its shell."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from podyard.framework.events import ClusterEvent
+from podyard.proto.requeues import HintCall, PoolName
+from podyard.queue.core.queued_pod import QueuedPod
+
+
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+    """One cluster event with the changed object before and after, and what people want to know about it."""
+
+    event: ClusterEvent
+    old: object | None = None
+    new: object | None = None
+    id: str = ""
+    """Key of the event's RequeueRecord."""
+    object_name: str = ""
+    """namespace/name of the object, or its name."""
+    position: int = 0
+    """CLUSTER sequence; 0 if it has none."""
+    who: str = ""
+    why: str = ""
+    trace: str = ""
+    missed: bool = False
+    """A version of the object was missed: counts as all actions of the resource, and every hint as Queue."""
+
+
+class Move(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod that an event moved. `plugin` decided ("" if no hint was needed)."""
+
+    pod: QueuedPod
+    from_: PoolName
+    to: PoolName
+    plugin: str = ""
+    calls: tuple[HintCall, ...] = ()
+
+
+class Skip(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod whose hints were asked and that stayed."""
+
+    pod: QueuedPod
+    calls: tuple[HintCall, ...]
+
+
+class Judged(msgspec.Struct, frozen=True, kw_only=True):
+    """An event reached parked pods (or, `attempt` set, one pod that came back from that attempt)."""
+
+    incoming: Incoming
+    moved: tuple[Move, ...] = ()
+    skipped: tuple[Skip, ...] = ()
+    attempt: str = ""
+    at: float
+
+
+class Gated(msgspec.Struct, frozen=True, kw_only=True):
+    """A PreEnqueue plugin keeps a pod out; said once per plugin and message in a row."""
+
+    pod: QueuedPod
+    plugin: str
+    message: str
+    at: float
+
+
+class Nominated(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod's nomination changed: write the fact. `node` "" ends it."""
+
+    pod: QueuedPod
+    node: str
+
+
+Effect: TypeAlias = Judged | Gated | Nominated

@@ -1,0 +1,80 @@
+"""Pods being scheduled, and the events that came meanwhile.
+
+One ordered list holds markers of pods and events; a pod that comes back is judged by the events after its own marker
+(PITFALLS 1). Markers go by uid, never by name (PITFALLS 2).
+
+Source: pkg/scheduler/backend/queue/active_queue.go (inFlightPods, inFlightEvents).
+"""
+
+from collections import OrderedDict, deque
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from podyard.queue.core.effects import Incoming
+
+
+class Recorded(NamedTuple):
+    """An event in the list."""
+
+    number: int
+    incoming: Incoming
+
+
+class InFlight:
+    """Markers and events in the order in which they came.
+
+    Invariant: no event stands before the oldest marker, since nobody would look at it.
+    """
+
+    def __init__(self) -> None:
+        self._markers: OrderedDict[str, int] = OrderedDict()
+        self._events: deque[Recorded] = deque()
+        self._number = 0
+
+    def __len__(self) -> int:
+        return len(self._markers)
+
+    def __contains__(self, uid: str) -> bool:
+        return uid in self._markers
+
+    def uids(self) -> tuple[str, ...]:
+        """Pods in flight, in the order of their pops."""
+        return tuple(self._markers)
+
+    def start(self, uid: str) -> None:
+        """A pod was popped: events from here on are its business."""
+        self._number += 1
+        self._markers[uid] = self._number
+
+    def record(self, incoming: Incoming) -> bool:
+        """Keep an event for the pods in flight; whether there are any."""
+        if not self._markers:
+            return False
+        self._number += 1
+        self._events.append(Recorded(self._number, incoming))
+        return True
+
+    def events_for(self, uid: str) -> Iterator[Incoming]:
+        """Events since the pod's pop, oldest first; none for a pod that is not in flight."""
+        marker = self._markers.get(uid)
+        if marker is None or not self._events or self._events[-1].number < marker:
+            return
+        for number, incoming in tuple(self._events):
+            if number > marker:
+                yield incoming
+
+    def done(self, uid: str) -> bool:
+        """The pod's attempt is over: forget its marker, and the events that nobody needs any more. Whether it was in flight."""
+        if self._markers.pop(uid, None) is None:
+            return False
+        if self._events:
+            oldest = next(iter(self._markers.values()), self._number + 1)
+            while self._events and self._events[0].number < oldest:
+                self._events.popleft()
+        return True
+
+    def listing(self) -> list[str]:
+        """Markers as `pod:<uid>` and labels of events, in order; for people and tests."""
+        entries = [(number, f"pod:{uid}") for uid, number in self._markers.items()]
+        entries += [(number, incoming.event.label) for number, incoming in self._events]
+        return [text for _, text in sorted(entries)]

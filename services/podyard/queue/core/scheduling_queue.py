@@ -1,0 +1,378 @@
+"""The scheduling queue: every pending pod is in one pool, and events move it.
+
+    add --------> activeQ --pop--> inFlight --done--> binding (see `attempts`), or gone
+                   ^   ^              |
+         flush, pop|   |event, flush  |fail
+                   |   |              v
+                 backoffQ <------ unschedulable / gated        (errors: errorBackoffQ)
+
+Source: pkg/scheduler/backend/queue/scheduling_queue.go of kube-scheduler v1.36.2 (PriorityQueue).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from math import floor
+
+from podyard.framework import events
+from podyard.framework.event_registry import EventRegistry
+from podyard.objects.core import Pod
+from podyard.proto.decisions import WakeUp
+from podyard.queue.core.backoff import Backoff, is_backing_off
+from podyard.queue.core.effects import Effect, Gated, Incoming, Judged, Move, Nominated, Skip
+from podyard.queue.core.gates import Gates
+from podyard.queue.core.in_flight import InFlight
+from podyard.queue.core.judge import Judge, Strategy, Verdict
+from podyard.queue.core.nominator import Nominator
+from podyard.queue.core.parked import Parked
+from podyard.queue.core.pod_heap import PodHeap, SortKey
+from podyard.queue.core.queued_pod import Pool, QueuedPod
+
+MAX_UNSCHEDULABLE_S = 300.0
+"""After more than this, the safety flush retries an unschedulable pod. Source: DefaultPodMaxInUnschedulablePodsDuration."""
+
+IN_FLIGHT_RECORDS = 32
+"""Events that a returning pod was judged by, at most, in one attempt's records; semi-arbitrary."""
+
+
+def by_priority(pod: QueuedPod) -> SortKey:
+    """Priority descending, then the longest in the queue. Source: plugins/queuesort/priority_sort.go."""
+    return (-pod.priority, pod.timestamp)
+
+
+class SchedulingQueue:
+    """The pools and the rules by which pods move between them.
+
+    :param registries: profile -> which plugin listens to what
+    :param gates: PreEnqueue plugins
+    :param sort_key: the QueueSort plugin
+    :param timer: measures hints, seconds
+    """
+
+    def __init__(
+        self,
+        registries: Mapping[str, EventRegistry],
+        gates: Gates,
+        *,
+        backoff: Backoff | None = None,
+        sort_key: Callable[[QueuedPod], SortKey] = by_priority,
+        timer: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        self.judge = Judge(registries, timer)
+        self.gates = gates
+        self.backoff = backoff or Backoff()
+        self._sort_key = sort_key
+        self.pods: dict[str, QueuedPod] = {}
+        """Every pod that the queue knows, in whatever pool, by uid."""
+        self.active = PodHeap()
+        self.backing_off = PodHeap()
+        self.errors = PodHeap()
+        self.parked = Parked()
+        self.in_flight = InFlight()
+        self.nominator = Nominator()
+        self.cycle = 0
+        """Pops so far."""
+        self.effects: list[Effect] = []
+        """What the shell has to do, in order; it takes them with `take_effects`."""
+
+    def take_effects(self) -> Sequence[Effect]:
+        """The effects since the last call."""
+        taken, self.effects = self.effects, []
+        return taken
+
+    # -- entering ----------------------------------------------------------------------------------------------
+
+    def add(self, pod: QueuedPod, now: float) -> None:
+        """A pod became pending: to activeQ, or gated."""
+        self.pods[pod.uid] = pod
+        self._to_active(pod, now)
+        if pod.pool == "activeQ":
+            self.nominator.set(pod.uid, pod.pod.status.nominated_node_name or "")
+
+    def _to_active(self, pod: QueuedPod, now: float, *, run_gates: bool = True) -> Pool:
+        """Into activeQ if no PreEnqueue plugin objects (asked before already, for a pod of the backoffQ)."""
+        if run_gates and not self.gates.run(pod):
+            return self._gate(pod, now)
+        if pod.initial_attempt_at is None:
+            pod.initial_attempt_at = now
+        self.parked.remove(pod)
+        self.active.push(self._sort_key(pod), pod)
+        pod.pool = "activeQ"
+        return "activeQ"
+
+    def _to_backoff(self, pod: QueuedPod, now: float) -> Pool:
+        """Into backoffQ, or errorBackoffQ if no plugin rejected it (PITFALLS 10)."""
+        if not self.gates.run(pod):
+            return self._gate(pod, now)
+        self.parked.remove(pod)
+        pool = self.backing_off if pod.rejectors else self.errors
+        pool.push((pod.backoff_expiry or 0, *self._sort_key(pod)), pod)
+        pod.pool = "backoffQ" if pool is self.backing_off else "errorBackoffQ"
+        return pod.pool
+
+    def _gate(self, pod: QueuedPod, now: float) -> Pool:
+        said = pod.message
+        self.parked.add(pod)
+        pod.message = pod.gate_message
+        if said != pod.gate_message:
+            self.effects.append(Gated(pod=pod, plugin=pod.gating_plugin, message=pod.gate_message, at=now))
+        return "gated"
+
+    def _requeue(self, pod: QueuedPod, strategy: Strategy, now: float) -> Pool:
+        """Carry a verdict out. Source: requeuePodWithQueueingStrategy."""
+        if strategy is Strategy.SKIP:
+            self.parked.add(pod)
+            return pod.pool
+        if strategy is Strategy.AFTER_BACKOFF and is_backing_off(pod, now):
+            return self._to_backoff(pod, now)
+        return self._to_active(pod, now)
+
+    # -- popping and coming back -------------------------------------------------------------------------------
+
+    def has_ready(self) -> bool:
+        """Whether `pop` would give a pod."""
+        return bool(self.active or self.backing_off)
+
+    def pop(self) -> QueuedPod | None:
+        """The next pod to schedule; from backoffQ early if activeQ is empty, never from errorBackoffQ (PITFALLS 19)."""
+        pod = self.active.pop() or self.backing_off.pop()
+        if pod is None:
+            return None
+        pod.attempts += 1
+        pod.pool = "inFlight"
+        self.in_flight.start(pod.uid)
+        self.cycle += 1
+        return pod
+
+    def done(self, uid: str) -> None:
+        """The pod's attempt ended well, or does not matter any more; every pop needs one `done` or `fail` (PITFALLS 2)."""
+        self.in_flight.done(uid)
+        pod = self.pods.get(uid)
+        if pod is not None and pod.pool == "inFlight":
+            pod.pool = ""
+
+    def fail(
+        self, uid: str, now: float, *, unschedulable: Iterable[str] = (), pending: Iterable[str] = (), message: str = ""
+    ) -> None:
+        """The pod's attempt failed: rejected by these plugins, or (none at all) by an internal error.
+
+        Source: AddUnschedulableIfNotPresent. A pod that is gone, or in a pool already, only ends its attempt.
+        """
+        pod = self.pods.get(uid)
+        if pod is not None and pod.pool in ("inFlight", "binding", ""):
+            self._put_back(pod, now, frozenset(unschedulable), frozenset(pending), message)
+        self.in_flight.done(uid)
+
+    def _put_back(
+        self, pod: QueuedPod, now: float, unschedulable: frozenset[str], pending: frozenset[str], message: str
+    ) -> None:
+        # Rejectors of the attempt before go first, or an error is taken for a rejection (PITFALLS 9).
+        pod.unschedulable_plugins, pod.pending_plugins = unschedulable, pending
+        pod.gating_plugin = pod.gate_message = ""
+        pod.message, pod.was_flushed, pod.woken_by = message, False, None
+        pod.timestamp = now
+        if unschedulable or pending:
+            pod.unschedulable_count += 1
+            pod.consecutive_errors = 0
+        else:
+            pod.consecutive_errors += 1
+        self.backoff.start(pod)
+        verdict, waker = self._judge_in_flight(pod, now)
+        pool = self._requeue(pod, verdict.strategy, now)
+        if verdict.strategy is not Strategy.SKIP and waker is not None:
+            self._moved(pod, waker, verdict, now)
+            move = Move(pod=pod, from_="inFlight", to=pool, plugin=verdict.plugin, calls=verdict.calls)  # pyright: ignore[reportArgumentType] - a requeued pod is in no "binding"
+            self.effects.append(Judged(incoming=waker, moved=(move,), attempt=pod.attempt, at=now))
+
+    def _judge_in_flight(self, pod: QueuedPod, now: float) -> tuple[Verdict, Incoming | None]:
+        """The strongest verdict of the events since the pod's pop, and the event that gave it."""
+        if not pod.rejectors:
+            return Verdict(Strategy.AFTER_BACKOFF), None
+        best: tuple[Verdict, Incoming | None] = (Verdict(Strategy.SKIP), None)
+        skipped = 0
+        for incoming in self.in_flight.events_for(pod.uid):
+            verdict = self.judge.verdict(pod, incoming)
+            if verdict.strategy is Strategy.IMMEDIATELY:
+                return verdict, incoming
+            if verdict.strategy is Strategy.AFTER_BACKOFF and best[1] is None:
+                best = (verdict, incoming)
+            elif verdict.calls and verdict.strategy is Strategy.SKIP and skipped < IN_FLIGHT_RECORDS:
+                skipped += 1
+                skip = Skip(pod=pod, calls=verdict.calls)
+                self.effects.append(Judged(incoming=incoming, skipped=(skip,), attempt=pod.attempt, at=now))
+        return best
+
+    # -- changes of the pod itself -----------------------------------------------------------------------------
+
+    def update(self, uid: str, old: Pod, new: Pod, changes: Sequence[Incoming], now: float, *, priority: int) -> None:
+        """A pending pod's object changed; `changes` are the events that this is. Source: PriorityQueue.Update.
+
+        In flight, they are kept for when it comes back (PITFALLS 4); parked, its own hints are asked, gated or not.
+        """
+        pod = self.pods[uid]
+        pod.pod = new
+        if uid in self.in_flight:
+            for incoming in changes:
+                self.in_flight.record(incoming)
+            return
+        self.nominator.updated(uid, old.status.nominated_node_name or "", new.status.nominated_node_name or "")
+        if pod.pool in ("activeQ", "backoffQ", "errorBackoffQ"):
+            if priority != pod.priority:
+                pod.priority = priority
+                self._reorder(pod)
+        elif pod in self.parked:
+            pod.priority = priority
+            self._update_parked(pod, changes, now)
+
+    def _reorder(self, pod: QueuedPod) -> None:
+        key = self._sort_key(pod)
+        if pod.pool == "activeQ":
+            self.active.push(key, pod)
+        else:
+            heap = self.backing_off if pod.pool == "backoffQ" else self.errors
+            heap.push((pod.backoff_expiry or 0, *key), pod)
+
+    def _update_parked(self, pod: QueuedPod, changes: Sequence[Incoming], now: float) -> None:
+        for incoming in changes:
+            if self._apply_verdict(pod, incoming, now) in ("activeQ", "backoffQ"):
+                return
+
+    def _apply_verdict(self, pod: QueuedPod, incoming: Incoming, now: float) -> Pool:
+        """Judge one parked pod by one event, carry the verdict out, and say so."""
+        before = pod.pool
+        verdict = self.judge.verdict(pod, incoming)
+        if verdict.strategy is Strategy.SKIP:
+            if verdict.calls:
+                skip = Skip(pod=pod, calls=verdict.calls)
+                self.effects.append(Judged(incoming=incoming, skipped=(skip,), at=now))
+            return before
+        after = self._requeue(pod, verdict.strategy, now)
+        self._moved(pod, incoming, verdict, now)
+        move = Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, calls=verdict.calls)  # pyright: ignore[reportArgumentType] - parked pods are in no "binding"
+        self.effects.append(Judged(incoming=incoming, moved=(move,), at=now))
+        return after
+
+    def delete(self, uid: str) -> QueuedPod | None:
+        """The pod is no longer pending (bound, deleted). If it is in flight, its attempt stays open until `done` or `fail`."""
+        pod = self.pods.pop(uid, None)
+        self.nominator.set(uid, "")
+        if pod is not None:
+            if pod.pool in ("unschedulable", "gated"):
+                self.parked.remove(pod)
+            else:
+                for heap in (self.active, self.backing_off, self.errors):
+                    if heap.remove(pod):
+                        break
+            pod.pool = ""
+        return pod
+
+    # -- events ------------------------------------------------------------------------------------------------
+
+    def move_all(
+        self, incoming: Incoming, now: float, *, max_priority: int | None = None, except_uid: str = ""
+    ) -> None:
+        """Something happened in the cluster: retry the parked pods that it may help, then remember it for those in flight.
+
+        The order matters: an event recorded before the parked pods were judged could fall between the two (PITFALLS 16).
+
+        :param max_priority: only pods of at most this priority (room that a nomination kept is theirs, PITFALLS 27)
+        :param except_uid: the pod whose own doing this was (PITFALLS 6)
+        """
+        if not self.judge.is_interested(incoming):
+            return
+        if self.parked:
+            concerned = self._concerned(incoming)
+            if max_priority is not None or except_uid:
+                concerned = [
+                    pod
+                    for pod in concerned
+                    if pod.uid != except_uid and (max_priority is None or pod.priority <= max_priority)
+                ]
+            if concerned:
+                self._move(concerned, incoming, now)
+        self.in_flight.record(incoming)
+
+    def _concerned(self, incoming: Incoming) -> list[QueuedPod]:
+        listeners = self.judge.listeners(incoming)
+        if not incoming.event.is_wildcard:
+            return self.parked.waiting_for(listeners)
+        return [
+            pod for pod in self.parked if not pod.gating_plugin or pod.gating_plugin in listeners.get(pod.profile, ())
+        ]
+
+    def _move(self, pods: Iterable[QueuedPod], incoming: Incoming, now: float) -> None:
+        moved, skipped = list[Move](), list[Skip]()
+        for pod in pods:
+            before = pod.pool
+            verdict = self.judge.verdict(pod, incoming)
+            if verdict.strategy is Strategy.SKIP:
+                skipped.append(Skip(pod=pod, calls=verdict.calls))
+                continue
+            after = self._requeue(pod, verdict.strategy, now)
+            self._moved(pod, incoming, verdict, now)
+            moved.append(Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, calls=verdict.calls))  # pyright: ignore[reportArgumentType] - parked pods are in no "binding"
+        self.effects.append(Judged(incoming=incoming, moved=tuple(moved), skipped=tuple(skipped), at=now))
+
+    def _moved(self, pod: QueuedPod, incoming: Incoming, verdict: Verdict, now: float) -> None:
+        pod.woken_by = WakeUp(
+            event_id=incoming.id,
+            event=incoming.event.label,
+            object=incoming.object_name,
+            plugin=verdict.plugin,
+            reason=verdict.reason,
+            at=now,
+            trace=incoming.trace,
+        )
+
+    def retry_all(self, incoming: Incoming, now: float) -> None:
+        """The queue may have missed something: retry every parked pod, ask the gates again, mark all in-flight pods.
+
+        Podyard's own, for a relist, a dead session, a new leader (DESIGN.md 3 and 4).
+        """
+        if self.parked:
+            self._move(tuple(self.parked), incoming, now)
+        self.in_flight.record(incoming)
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def flush_backoff(self, now: float) -> None:
+        """Move pods whose backoff is over to activeQ; runs every second. Source: flushBackoffQCompleted."""
+        window = floor(now)
+        for heap in (self.errors, self.backing_off):
+            while (pod := heap.head()) is not None and (pod.backoff_expiry or 0) < window:
+                heap.pop()
+                self._to_active(pod, now, run_gates=False)
+
+    def flush_unschedulable(self, incoming: Incoming, now: float) -> None:
+        """Retry pods parked for more than 5 minutes; runs every 30 s (PITFALLS 11). `incoming` is UnschedulableTimeout.
+
+        Gated pods stay, as in the reference: what gates a pod can be asked any time, so no event can have been lost on it.
+        """
+        late = [pod for pod in self.parked if now - pod.timestamp > MAX_UNSCHEDULABLE_S]
+        for pod in late:
+            pod.was_flushed = True
+        if late:
+            self._move([pod for pod in late if not pod.gating_plugin], incoming, now)
+            self.in_flight.record(incoming)
+
+    # -- on demand ---------------------------------------------------------------------------------------------
+
+    def activate(self, uid: str, now: float) -> None:
+        """Move a pod to activeQ without asking hints; in flight, leave a wildcard event for it alone (PITFALLS 5)."""
+        pod = self.pods.get(uid)
+        if pod is None:
+            return
+        incoming = Incoming(event=events.FORCE_ACTIVATE, new=pod.pod, object_name="/".join(pod.key))
+        if pod.pool in ("unschedulable", "gated", "backoffQ", "errorBackoffQ"):
+            from_heap = self.backing_off.remove(pod) or self.errors.remove(pod)
+            self._to_active(pod, now, run_gates=not from_heap)
+            self._moved(pod, incoming, Verdict(Strategy.IMMEDIATELY), now)
+        elif uid in self.in_flight:
+            self.in_flight.record(incoming)
+
+    def nominate(self, uid: str, node: str) -> None:
+        """Keep a node for a pod ("" ends it), and have the fact written if that is news."""
+        pod = self.pods.get(uid)
+        if pod is None:
+            return
+        if node != self.nominator.node_of(uid) or node != (pod.pod.status.nominated_node_name or ""):
+            self.effects.append(Nominated(pod=pod, node=node))
+        self.nominator.set(uid, node)
