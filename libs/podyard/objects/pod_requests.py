@@ -4,11 +4,11 @@ Sources: component-helpers/resource/helpers.go (PodRequests), kube-scheduler fra
 getNonMissingContainerRequests), pkg/scheduler/util/utils.go (GetHostPorts). Sums are made in nano-units and rounded up once.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from podyard.objects import quantity
-from podyard.objects.containers import Container, ContainerPort, ContainerStatus
+from podyard.objects.containers import Container, ContainerPort
 from podyard.objects.pod import Pod, PodSpec, PodStatus
 from podyard.proto.placement import HostPort, Usage
 
@@ -126,8 +126,6 @@ def _only_container(pod: Pod) -> Container | None:
         return None
     if status.container_statuses or status.allocated_resources or status.resources is not None:
         return None
-    if status.conditions and _resize_infeasible(status):
-        return None
     return spec.containers[0]
 
 
@@ -169,28 +167,48 @@ def _whole_pod(pod: Pod) -> Amounts:
 
 
 def _of_containers(pod: Pod, assumed: Mapping[str, int]) -> Amounts:
-    """Source: AggregateContainerRequests with UseStatusResources."""
-    spec, status = pod.spec, pod.status
-    infeasible = _resize_infeasible(status)
-    wanted = _aggregate(spec, _wanted, assumed)
-    if not infeasible and not (
-        status.container_statuses or status.init_container_statuses or status.allocated_resources
-    ):
-        return wanted
-    statuses = {item.name: item for item in (*status.init_container_statuses, *status.container_statuses)}
+    """Sum of containers and sidecars, or the peak while starting if higher. Source: AggregateContainerRequests."""
+    spec = pod.spec
+    resizes = _Resizes(pod.status)
+    total: Amounts = {}
+    for container in spec.containers:
+        _add(total, resizes.requests(container, assumed))
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in spec.init_containers:
+        if is_sidecar(container):
+            amounts = resizes.requests(container, assumed)
+            _add(total, amounts)
+            _add(sidecars, amounts)
+            peak = _largest(peak, sidecars)
+        else:
+            amounts = _parsed(container.resources.requests, assumed)
+            _add(amounts, sidecars)
+            peak = _largest(peak, amounts)
+    return _largest(total, peak) if peak else total
 
-    def given(container: Container) -> Mapping[str, str]:
-        return _given(container, statuses.get(container.name), infeasible)
 
-    def used(container: Container) -> Mapping[str, str]:
-        return _used(container, statuses.get(container.name), infeasible)
+class _Resizes:
+    """How far resizes in place are. Init containers that end are never resized: nobody asks for theirs."""
 
-    whole = status.resources.requests if status.resources is not None else {}
-    if status.allocated_resources and whole:
-        reported = [_parsed(status.allocated_resources), _parsed(whole)]
-    else:
-        reported = [_aggregate(spec, given, assumed), _aggregate(spec, used, assumed)]
-    return _largest(*reported) if infeasible else _largest(wanted, *reported)
+    __slots__ = ("_infeasible", "_statuses")
+
+    def __init__(self, status: PodStatus) -> None:
+        self._infeasible = _resize_infeasible(status)
+        self._statuses = {item.name: item for item in (*status.container_statuses, *status.init_container_statuses)}
+
+    def requests(self, container: Container, assumed: Mapping[str, int]) -> Amounts:
+        """The largest of wanted, used and given; without what is wanted if that can never be had.
+
+        Source: determineContainerReqs.
+        """
+        wanted = container.resources.requests
+        status = self._statuses.get(container.name)
+        if status is None or status.resources is None:
+            return _parsed(wanted, assumed)
+        reported = (_parsed(status.resources.requests), _parsed(status.allocated_resources))
+        largest = _largest(*reported) if self._infeasible else _largest(_parsed(wanted), *reported)
+        return _with(largest, assumed)
 
 
 def _resize_infeasible(status: PodStatus) -> bool:
@@ -201,47 +219,11 @@ def _resize_infeasible(status: PodStatus) -> bool:
     return False
 
 
-def _wanted(container: Container) -> Mapping[str, str]:
-    return container.resources.requests
-
-
-def _given(container: Container, status: ContainerStatus | None, infeasible: bool) -> Mapping[str, str]:
-    """What the node has set aside for a container. Source: containerAllocatedRequests."""
-    if status is not None and status.allocated_resources:
-        return status.allocated_resources
-    return {} if infeasible else container.resources.requests
-
-
-def _used(container: Container, status: ContainerStatus | None, infeasible: bool) -> Mapping[str, str]:
-    """What a container runs with. Source: containerActuatedRequests."""
-    if status is not None and status.resources is not None and status.resources.requests:
-        return status.resources.requests
-    return _given(container, status, infeasible)
-
-
-def _aggregate(
-    spec: PodSpec, requests_of: Callable[[Container], Mapping[str, str]], assumed: Mapping[str, int]
-) -> Amounts:
-    """Sum of containers and sidecars, or the peak while starting if higher. Source: aggregateContainerResourcesByFn."""
-    total: Amounts = {}
-    for container in spec.containers:
-        _add(total, _parsed(requests_of(container), assumed))
-    sidecars: Amounts = {}
-    peak: Amounts = {}
-    for container in spec.init_containers:
-        amounts = _parsed(requests_of(container), assumed)
-        if is_sidecar(container):
-            _add(total, amounts)
-            _add(sidecars, amounts)
-            peak = _largest(peak, sidecars)
-        else:
-            _add(amounts, sidecars)
-            peak = _largest(peak, amounts)
-    return _largest(total, peak) if peak else total
-
-
 def _parsed(texts: Mapping[str, str], assumed: Mapping[str, int] = _NOTHING_ASSUMED) -> Amounts:
-    amounts = {name: quantity.nano(text) for name, text in texts.items()}
+    return _with({name: quantity.nano(text) for name, text in texts.items()}, assumed)
+
+
+def _with(amounts: Amounts, assumed: Mapping[str, int]) -> Amounts:
     for name, amount in assumed.items():
         amounts.setdefault(name, amount)
     return amounts
