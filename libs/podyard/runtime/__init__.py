@@ -1,0 +1,14 @@
+"""Running a service: settings in, one process with bus, health, metrics, logs and traces, an ordered end.
+
+Duty: whatever every Podyard service needs around its own work. A service package writes `SERVICE = ServiceDefinition(...)`
+in its `service.py`; `podyard run NAME` hands that to `run`.
+Never in here: knowledge of any one service, Kubernetes objects, scheduling.
+
+- `settings`, `layers`   one frozen Struct a topic: defaults < options file < `PODYARD_*` environment < flags
+- `service`    `ServiceDefinition`, `Service`, `run`
+- `process`    the process around `main`: instruments, HTTP, bus, streams, and the way back
+- `shutdown`   SIGTERM and SIGINT: cancel, then end within a bound
+- `health`     named readiness checks, event loop stalls
+- `http`       `/healthz`, `/readyz`, `/metrics`, `/configz` from a thread of its own
+- `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)
+"""

@@ -1,0 +1,220 @@
+"""One service as one process, top to bottom: instruments, HTTP, bus, streams, the service's `main`, and the way back.
+
+The end runs in reverse: `main` is cancelled (it finishes what it holds), the bus drains, the last spans go out, HTTP closes.
+All of it has `shutdown_timeout_s`; then the process ends whatever hangs.
+"""
+
+import gc
+import importlib.metadata
+import os
+import random
+import secrets
+from typing import Any, Final, TypeVar
+
+import anyio
+import msgspec
+import structlog
+import uvloop
+
+from podyard.bus.bootstrap import ensure_streams
+from podyard.bus.connection import Bus, BusState, connect
+from podyard.bus.errors import BusError, TemporaryError
+from podyard.bus.settings import BusSettings
+from podyard.runtime.health import Health
+from podyard.runtime.http import HttpEndpoint
+from podyard.runtime.micro import Endpoints
+from podyard.runtime.service import Service, ServiceDefinition
+from podyard.runtime.settings import ServiceSettings
+from podyard.runtime.shutdown import Deadline, cancel_on_signal
+from podyard.telemetry.logs import start_logging
+from podyard.telemetry.metrics import new_registry
+from podyard.telemetry.setup import Tracing, TracingError, start_tracing
+from podyard.telemetry.tracing import Spans
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+BOOTSTRAP_JITTER_S: Final = 0.2
+"""Streams are made through NATS' meta leader (NATS.md 3): services that start together do not ask it together."""
+
+BOOTSTRAP_RETRY_S: Final = 5.0
+"""After an answer that a person has to settle, e.g. a stream with other settings."""
+NATS_CHECK: Final = "nats"
+STREAMS_CHECK: Final = "streams"
+
+
+class _Process:
+    """What lives from the first line to the last: not the bus, which comes and goes inside."""
+
+    def __init__(self, definition: ServiceDefinition[Any], settings: ServiceSettings) -> None:
+        self.definition = definition
+        self.settings = settings
+        self.session = f"{settings.instance}-{secrets.token_hex(4)}"
+        self.version = importlib.metadata.version("podyard")
+        self.log: structlog.stdlib.BoundLogger = start_logging(
+            level=settings.log.level,
+            form=settings.log.format,
+            service=definition.name,
+            instance=settings.instance,
+        )
+        self.registry = new_registry(service=definition.name, instance=settings.instance, version=self.version)
+        self.health = Health(stall_limit_s=settings.stall_limit_s, registry=self.registry)
+        self.tracing = self._start_tracing()
+        self.deadline = Deadline(settings.shutdown_timeout_s, self._overdue)
+
+    def _start_tracing(self) -> Tracing:
+        try:
+            return start_tracing(
+                os.environ,
+                service=self.definition.name,
+                instance=self.settings.instance,
+                version=self.version,
+                registry=self.registry,
+            )
+        except TracingError as error:
+            self.log.error("no traces are sent", reason=str(error))
+            return Tracing(Spans(), None)
+
+    def _overdue(self) -> None:
+        self.log.error("the end took too long: exiting at once", limit_s=self.settings.shutdown_timeout_s)
+
+    def stopping(self, reason: str) -> None:
+        """The end begins."""
+        self.log.info("stopping", reason=reason)
+        self.health.set_ready("running", False, f"stopping: {reason}")
+        self.deadline.start()
+
+
+def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> int:
+    """Run one service in this process.
+
+    :return: exit code: 0 after an ordered end, 1 if it could not start or `main` raised
+    """
+    process = _Process(definition, settings)
+    shown = {"process": settings, definition.name: own}
+    try:
+        with HttpEndpoint(settings.http, process.health, process.registry, lambda: shown) as http:
+            process.log.info("starting", http=http.address or "off", version=process.version, pid=os.getpid())
+            uvloop.run(_run(process, own))
+    except OSError as error:
+        process.log.error("cannot listen", host=settings.http.host, port=settings.http.port, reason=str(error))
+        return 1
+    except KeyboardInterrupt:
+        return 1
+    except Exception as error:  # the boundary of the process: whatever ends a service is told and becomes its exit code
+        process.log.error("the service failed", reason=_root(error), exc_info=error)
+        return 1
+    finally:
+        process.tracing.shutdown()
+        process.deadline.cancel()
+    process.log.info("stopped")
+    return 0
+
+
+def _root(error: BaseException) -> str:
+    """The innermost message of nested exception groups: task groups wrap what their tasks raise."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return f"{type(error).__name__}: {error}"
+
+
+async def _run(process: _Process, own: Any) -> None:
+    # what was imported so far lives to the end: the collector need not look at it again
+    gc.collect()
+    gc.freeze()
+    async with anyio.create_task_group() as tasks:
+        process.health.tick()
+        tasks.start_soon(process.health.keep_ticking)
+        tasks.start_soon(cancel_on_signal, tasks.cancel_scope, process.stopping)
+        await _serve(process, own)
+        tasks.cancel_scope.cancel()
+
+
+async def _serve(process: _Process, own: Any) -> None:
+    nats = process.settings.nats
+    process.health.set_ready(NATS_CHECK, False, f"waiting for NATS at {', '.join(nats.servers)}")
+    async with connect(_bus_settings(process)) as bus:
+        watch = _NatsCheck(process.health, process.log, nats.servers)
+        watch.changed(bus.state)
+        bus.on_state(watch.changed)
+        if nats.ensure_streams:
+            await _ensure_streams(process, bus)
+        service = _service(process, own, bus)
+        await service.endpoints.describe()
+        process.health.set_ready("running", True)
+        process.log.info("running")
+        await process.definition.main(service)
+
+
+def _service(process: _Process, own: Any, bus: Bus) -> Service[Any]:
+    return Service(
+        process.definition,
+        process=process.settings,
+        settings=own,
+        bus=bus,
+        health=process.health,
+        spans=process.tracing.spans,
+        metrics=process.registry,
+        log=process.log,
+        endpoints=Endpoints(
+            bus,
+            name=f"podyard-{process.definition.name}",
+            identity=process.session,
+            version=process.version,
+            description=process.definition.description,
+        ),
+        session=process.session,
+    )
+
+
+def _bus_settings(process: _Process) -> BusSettings:
+    nats = process.settings.nats
+    return BusSettings(
+        servers=nats.servers,
+        name=process.settings.instance,
+        service=process.definition.name,
+        user_credentials=nats.credentials_file,
+        nkey_seed_file=nats.nkey_seed_file,
+        tls_ca_file=nats.tls_ca_file,
+        tls_cert_file=nats.tls_cert_file,
+        tls_key_file=nats.tls_key_file,
+        request_timeout_s=nats.request_timeout_s,
+    )
+
+
+class _NatsCheck:
+    """Turns the connection's state into readiness and one log line a change."""
+
+    def __init__(self, health: Health, log: structlog.stdlib.BoundLogger, servers: tuple[str, ...]) -> None:
+        self._health = health
+        self._log = log
+        self._servers = ", ".join(servers)
+        self._connected: bool | None = None
+
+    def changed(self, state: BusState) -> None:
+        """The connection came or went."""
+        reason = "" if state.connected else f"waiting for NATS at {self._servers}: {state.last_error or 'no contact'}"
+        self._health.set_ready(NATS_CHECK, state.connected, reason)
+        if state.connected != self._connected:
+            self._connected = state.connected
+            if state.connected:
+                self._log.info("connected to NATS", servers=self._servers)
+            else:
+                self._log.warning("no NATS", servers=self._servers, reason=state.last_error)
+
+
+async def _ensure_streams(process: _Process, bus: Bus) -> None:
+    """Make the streams, again and again while NATS is missing or full."""
+    await anyio.sleep(random.uniform(0, BOOTSTRAP_JITTER_S))
+    told = ""
+    while True:
+        try:
+            await ensure_streams(bus, replicas=process.settings.nats.stream_replicas)
+        except BusError as error:
+            process.health.set_ready(STREAMS_CHECK, False, str(error))
+            if str(error) != told:
+                told = str(error)
+                process.log.warning("streams are not ready", reason=told)
+            await anyio.sleep(error.delay_s if isinstance(error, TemporaryError) else BOOTSTRAP_RETRY_S)
+        else:
+            process.health.set_ready(STREAMS_CHECK, True)
+            return

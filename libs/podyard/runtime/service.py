@@ -1,0 +1,83 @@
+"""A service's definition, and what it is given when it runs."""
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+import msgspec
+import prometheus_client
+import structlog
+
+from podyard.runtime.health import Health
+from podyard.runtime.micro import Endpoints
+from podyard.runtime.settings import ServiceSettings
+from podyard.telemetry.tracing import Spans
+
+if TYPE_CHECKING:
+    from podyard.bus.connection import Bus
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+
+class ServiceDefinition(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
+    """What a service package exposes as `SERVICE` in its `service.py`.
+
+    `main` runs until it is cancelled: SIGTERM cancels it, so it ends its work in `finally` or `async with` exits, shielded
+    and bounded (`anyio.move_on_after(s, shield=True)`); all of it has `ServiceSettings.shutdown_timeout_s`. If it returns,
+    the process ends with exit code 0; if it raises, with 1.
+    """
+
+    name: str
+    """As in `podyard run NAME`, e.g. `node_agent`."""
+    settings_type: type[S]
+    """A frozen Struct; the service's section of the options file, and `PODYARD_<NAME>_<FIELD>`."""
+    main: Callable[["Service[S]"], Awaitable[None]]
+    description: str
+    """One sentence, shown by `podyard run --help` and by `nats micro info`."""
+
+
+class Service(Generic[S]):
+    """What a running service is given: connections, settings and instruments. One a process."""
+
+    def __init__(
+        self,
+        definition: ServiceDefinition[S],
+        *,
+        process: ServiceSettings,
+        settings: S,
+        bus: "Bus",
+        health: Health,
+        spans: Spans,
+        metrics: prometheus_client.CollectorRegistry,
+        log: structlog.stdlib.BoundLogger,
+        endpoints: Endpoints,
+        session: str,
+    ) -> None:
+        self.definition = definition
+        self.name = definition.name
+        self.process = process
+        """Settings that every service has."""
+        self.settings = settings
+        """The service's own settings."""
+        self.instance = process.instance
+        """Stable name of this instance: started again with the same name, it may take its own lease over."""
+        self.session = session
+        """Unique to this start of the process."""
+        self.bus = bus
+        self.health = health
+        """`health.set_ready(check, ok, reason)`; all checks must be ready for `/readyz`."""
+        self.spans = spans
+        self.metrics = metrics
+        """Register counters and histograms here: `prometheus_client.Counter(..., registry=service.metrics)`."""
+        self.log = log
+        self.endpoints = endpoints
+        """`await endpoints.serve(name, subject, handler, queue_group=...)`: `bus.serve`, counted and described."""
+
+
+def run(definition: ServiceDefinition[S], process: ServiceSettings, settings: S) -> int:
+    """Run a service until SIGTERM, SIGINT or its own end.
+
+    :return: exit code: 0 after an ordered end, 1 if `main` raised or the process could not start
+    """
+    from podyard.runtime import process as process_module
+
+    return process_module.run(definition, process, settings)

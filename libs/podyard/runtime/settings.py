@@ -1,0 +1,124 @@
+"""What can be set of a service, in which order the sources count, and how a wrong setting is reported.
+
+Sources, later ones win: the defaults below, the options file (YAML), `PODYARD_*` environment variables, flags. The options
+file has the topics of `ServiceSettings` at the top level and one section a service:
+
+    nats: {servers: [nats://10.0.0.5:4222]}
+    log: {level: debug}
+    queue: {pod_initial_backoff_s: 2}
+
+A variable's name is the path in capitals, `PODYARD_NATS_SERVERS` (a list by commas), `PODYARD_QUEUE_POD_INITIAL_BACKOFF_S`.
+"""
+
+import secrets
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from podyard.runtime import layers
+
+S = TypeVar("S", bound=msgspec.Struct)
+
+SERVICES: Final = ("api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
+"""Sections of the options file that belong to services; one file serves them all."""
+
+PREFIX: Final = "PODYARD"
+
+
+class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How to reach NATS. Paths of secrets, never secrets: `/configz` shows all of this."""
+
+    servers: Annotated[tuple[str, ...], Meta(min_length=1)] = ("nats://127.0.0.1:4222",)
+    credentials_file: str = ""
+    """User credentials (JWT and seed), as `nsc` writes them."""
+    nkey_seed_file: str = ""
+    tls_ca_file: str = ""
+    tls_cert_file: str = ""
+    tls_key_file: str = ""
+    request_timeout_s: Annotated[float, Meta(gt=0)] = 5.0
+    """Seconds a request waits for its answer: above a usual answer by far, below what a person waits for."""
+    stream_replicas: Annotated[int, Meta(ge=1, le=5)] = 1
+    """Copies of each stream: 1 on one server, 3 in a cluster."""
+    ensure_streams: bool = True
+    """Create or update streams at the start; off where a bootstrap administrator does (NATS.md 6)."""
+
+
+class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where `/healthz`, `/readyz`, `/metrics` and `/configz` are served."""
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Meta(ge=-1, le=65535)] = 0
+    """0 = any free port (it is logged), -1 = no HTTP."""
+
+
+class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Logs go to standard error."""
+
+    level: Literal["debug", "info", "warning", "error"] = "info"
+    format: Literal["auto", "console", "json"] = "auto"
+    """auto: console on a terminal, JSON otherwise."""
+
+
+class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings that every service has."""
+
+    nats: NatsSettings = NatsSettings()
+    http: HttpSettings = HttpSettings()
+    log: LogSettings = LogSettings()
+    instance: str = ""
+    """Name of this instance among those of its service; empty: made up, `<service>-<host>-<random>`. Two processes must not
+    share one, since an instance may take its own lease over."""
+    data_dir: str = ""
+    """Directory for what a service may keep across restarts; empty: it keeps nothing."""
+    shutdown_timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
+    """Seconds from SIGTERM to the end of the process, whatever hangs. Kubernetes grants 30 by default."""
+    stall_limit_s: Annotated[float, Meta(gt=0)] = 10.0
+    """`/healthz` fails when the event loop has not run for so many seconds."""
+
+
+class SettingsError(ValueError):
+    """One or more wrong settings; `problems` says for each which source set it, what is wrong and what would be right."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        self.problems = problems
+        super().__init__("; ".join(problems))
+
+
+def load_settings(
+    settings_type: type[S],
+    service: str,
+    *,
+    config_file: str | None = None,
+    environment: Mapping[str, str] | None = None,
+    flags: Mapping[str, Any] | None = None,
+) -> tuple[ServiceSettings, S]:
+    """Settings of one service, its common ones and its own.
+
+    :param config_file: options file; `None` means none
+    :param environment: usually `os.environ`; `None` means empty
+    :param flags: values by dotted path (`nats.servers`, `queue.backoff_s`); texts are read as in the environment
+    :raises SettingsError: with every fault at once
+    """
+    schema = layers.Schema(ServiceSettings, {service: settings_type}, foreign=frozenset(SERVICES) - {service})
+    tree = layers.Tree(schema)
+    if config_file is not None:
+        tree.add_file(Path(config_file))
+    tree.add_environment(environment or {}, PREFIX)
+    tree.add_flags(flags or {})
+    common = tree.build(ServiceSettings, ())
+    own = tree.build(settings_type, (service,))
+    if tree.problems or common is None or own is None:
+        raise SettingsError(tuple(tree.problems))
+    if not common.instance:
+        common = msgspec.structs.replace(common, instance=instance_name(service))
+    return common, own
+
+
+def instance_name(service: str) -> str:
+    """A name that no other instance has."""
+    host = socket.gethostname().split(".", maxsplit=1)[0]
+    return f"{service}-{host}-{secrets.token_hex(3)}"

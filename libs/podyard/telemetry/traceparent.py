@@ -1,0 +1,60 @@
+"""W3C trace context as it travels on the bus: `00-<trace id>-<span id>-<flags>`.
+
+Source: https://www.w3.org/TR/trace-context/. Flags are bits (`03` occurs): only the lowest, sampled, is looked at.
+"""
+
+import random
+import re
+from typing import Final, NamedTuple
+
+SAMPLED: Final = 1
+_PATTERN: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?\Z")
+_random = random.SystemRandom()
+_fast = random.Random(_random.getrandbits(128))
+
+
+class SpanIds(NamedTuple):
+    """One span's identity."""
+
+    trace_id: int
+    span_id: int
+    flags: int
+
+    @property
+    def sampled(self) -> bool:
+        """Whether whoever began the trace wants it kept."""
+        return bool(self.flags & SAMPLED)
+
+    def __str__(self) -> str:
+        """As a traceparent."""
+        return f"00-{self.trace_id:032x}-{self.span_id:016x}-{self.flags & 0xFF:02x}"
+
+
+def parse(text: str) -> SpanIds | None:
+    """The ids in a traceparent; `None` for anything that is not one (an empty text, ids of zeros, version ff)."""
+    match = _PATTERN.match(text) if text else None
+    if match is None or text.startswith("ff"):
+        return None
+    ids = SpanIds(int(match[1], 16), int(match[2], 16), int(match[3], 16))
+    return ids if ids.trace_id and ids.span_id else None
+
+
+def new(*, sampled: bool = False) -> str:
+    """A new trace and its root span's id."""
+    return f"00-{_nonzero(128):032x}-{_nonzero(64):016x}-{'01' if sampled else '00'}"
+
+
+def child(parent: str, *, sampled: bool | None = None) -> str:
+    """A new span id in the trace of `parent`; a new trace if `parent` is none.
+
+    :param sampled: None keeps the parent's flag
+    """
+    ids = parse(parent)
+    if ids is None:
+        return new(sampled=bool(sampled))
+    keep = ids.sampled if sampled is None else sampled
+    return f"00-{ids.trace_id:032x}-{_nonzero(64):016x}-{'01' if keep else '00'}"
+
+
+def _nonzero(bits: int) -> int:
+    return _fast.getrandbits(bits) or 1
