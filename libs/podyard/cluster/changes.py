@@ -9,6 +9,7 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.proto import actions, subjects
 from podyard.proto.actions import ActionType
+from podyard.proto.placement import BoundPod, Release
 
 Viewed: TypeAlias = PodView | NodeView | Any
 """A view of a pod or node; for all other resources the typed object itself."""
@@ -73,9 +74,9 @@ class Origin(NamedTuple):
 class Change:
     """One object's step from `old` to `new` in a view.
 
-    An addition has no `old`, a deletion no `new`; another uid under the same name makes two changes. `bound` and `released` say that the
-    step is a binding or its end; the end of a binding whose object is unknown has neither `old` nor `new`, only `release` in the
-    `released` view's place (see `uid`).
+    An addition has no `old`, a deletion no `new`; another uid under the same name makes two changes. `bound` and `release` say that the
+    step is a pod's binding or its end. The end of a binding of which nothing else is known has neither `old` nor `new`. Views with
+    `gone` set are bindings whose object is deleted or unknown: they take room, nobody schedules them.
     """
 
     __slots__ = ("_events", "bound", "gap", "new", "old", "origin", "release", "relisted", "resource", "uid")
@@ -89,7 +90,7 @@ class Change:
         origin: Origin,
         *,
         bound: bool = False,
-        release: Any = None,
+        release: Release | None = None,
         gap: bool = False,
         relisted: bool = False,
     ) -> None:
@@ -136,12 +137,46 @@ class Change:
             return ObjectKey(self.resource, "", one.name)
         if one is not None:
             return ObjectKey(self.resource, one.metadata.namespace or "", one.metadata.name)
-        return ObjectKey(self.resource, self.release.namespace, self.release.name)
+        release = self.release
+        return (
+            ObjectKey(self.resource, release.namespace, release.name) if release else ObjectKey(self.resource, "", "")
+        )
+
+    @property
+    def occupied_before(self) -> BoundPod | None:
+        """The room that the pod took before. A table of usage subtracts this and adds `occupied_after`: nothing else counts."""
+        return self.old.bound if isinstance(self.old, PodView) else None
+
+    @property
+    def occupied_after(self) -> BoundPod | None:
+        """The room that the pod takes now; a deleted object keeps its room until its release."""
+        if self.release is not None:
+            return None
+        view = self.old if self.new is None else self.new
+        return view.bound if isinstance(view, PodView) else None
 
     @property
     def sequence(self) -> int:
         """CLUSTER sequence of the message that made the change."""
         return self.origin.sequence
+
+    @property
+    def trace(self) -> str:
+        """Traceparent of that message."""
+        return self.origin.trace
+
+    @property
+    def who(self) -> str:
+        return self.origin.who
+
+    @property
+    def why(self) -> str:
+        return self.origin.why
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """Traceparents of what led to it."""
+        return self.origin.causes
 
     def __repr__(self) -> str:
         labels = ", ".join(event.label for event in self.events)

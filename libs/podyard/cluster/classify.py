@@ -25,7 +25,7 @@ UNSCHEDULABLE_POD: Final = "UnschedulablePod"
 @cache
 def event_resource(resource: str) -> str:
     """How a resource (plural) is called in cluster events: `Node`, `storage.k8s.io/CSINode`; a custom one keeps its name."""
-    return kinds.resource_for(resource).event_resource
+    return kinds.kind_of_resource(resource).event_resource
 
 
 def pod_resource(node_name: str) -> str:

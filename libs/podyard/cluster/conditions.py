@@ -4,9 +4,7 @@ from podyard.objects.meta import Condition
 from podyard.proto import facts
 
 
-def joined_conditions(
-    written: tuple[Condition, ...], reported: tuple[facts.Condition, ...]
-) -> tuple[Condition, ...]:
+def joined_conditions(written: tuple[Condition, ...], reported: tuple[facts.Condition, ...]) -> tuple[Condition, ...]:
     """Conditions of the object, replaced by those of the same type that the agent reports; these come last."""
     if not reported:
         return written

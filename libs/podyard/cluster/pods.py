@@ -5,6 +5,7 @@ from typing import Any
 import msgspec
 
 from podyard.cluster.conditions import joined_conditions
+from podyard.cluster.keys import NamespacedName
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
 from podyard.objects.meta import ObjectMeta
@@ -12,8 +13,6 @@ from podyard.objects.pod import PodSpec
 from podyard.objects.priority import pod_priority
 from podyard.proto.facts import Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Release, Usage
-
-from podyard.cluster.keys import NamespacedName
 
 
 class PodView:

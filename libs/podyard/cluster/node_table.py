@@ -1,0 +1,259 @@
+"""Nodes and what is placed on them, as columns: one array a property, one row a node.
+
+Filter and Score plugins work on all rows at once; the binder and incremental updates read single cells. Rows of removed nodes are used
+again. Every change gives its row a new generation, so that results can be kept and only changed rows computed again.
+
+Amounts are exact int64: milli-CPU, else bytes or pieces. Not thread-safe: one task owns a table.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.cluster.changes import Change
+from podyard.cluster.node_columns import ChangeLog, LabelColumn, NameOrder, TaintSets, grown
+from podyard.objects import quantity
+from podyard.objects.core import Node
+from podyard.proto import subjects
+from podyard.proto.placement import BoundPod
+
+CPU: Final = 0
+"""Resource column of milli-CPU."""
+MEMORY: Final = 1
+"""Resource column of bytes of memory."""
+EPHEMERAL_STORAGE: Final = 2
+FIRST_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
+PODS: Final = "pods"
+
+PlacedPod = BoundPod
+"""A pod on a node: bound, or only assumed there."""
+
+FIRST_CAPACITY: Final = 64
+NO_PODS: Final[Mapping[str, PlacedPod]] = {}
+
+
+class NodeTable:
+    """All nodes of the cluster with the usage of placed pods.
+
+    Invariant: `requested`, `nonzero` and `pod_count` of a row are the sums over `pods_on(name)`; of a free row they are 0, as is all else.
+    """
+
+    def __init__(self) -> None:
+        capacity = FIRST_CAPACITY
+        self.capacity = capacity
+        """Rows, live and free: the length of every column."""
+        self.row_of: dict[str, int] = {}
+        """Live rows by node name."""
+        self.names: list[str] = [""] * capacity
+        self.nodes: list[Node | None] = [None] * capacity
+        self.live: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
+        self.generation: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        """Version at which the row changed last."""
+        self.resource_of: dict[str, int] = {name: index for index, name in enumerate(FIRST_RESOURCES)}
+        """Which line of `allocatable` and `requested` a resource has."""
+        self.allocatable: NDArray[np.int64] = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
+        self.requested: NDArray[np.int64] = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
+        self.nonzero: NDArray[np.int64] = np.zeros((2, capacity), dtype=np.int64)
+        """What scoring assumes as requested: CPU and MEMORY, with 100m and 200 MB for containers that request none."""
+        self.pod_count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.pod_limit: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
+        self.unschedulable: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
+        self.taint_set: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
+        """Which of `taints.sets` the node has."""
+        self.taints = TaintSets()
+        self._labels: dict[str, LabelColumn] = {}
+        self._free = list(range(capacity - 1, -1, -1))
+        self._placed: dict[str, PlacedPod] = {}
+        self._on_node: dict[str, dict[str, PlacedPod]] = {}
+        self._order: NameOrder | None = None
+        self._log = ChangeLog()
+
+    # ---- reading -------------------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """Number of nodes."""
+        return len(self.row_of)
+
+    @property
+    def version(self) -> int:
+        """Grows with every change of any row."""
+        return self._log.version
+
+    @property
+    def order(self) -> NameOrder:
+        """Live rows sorted by name, made again after a node came or went."""
+        if self._order is None:
+            self._order = NameOrder(self.row_of, self.capacity)
+        return self._order
+
+    def rows(self) -> NDArray[np.intp]:
+        """All live rows, ascending."""
+        return np.flatnonzero(self.live)
+
+    def changed_since(self, version: int) -> list[int]:
+        """Rows (also freed ones) that changed after `version`, ascending."""
+        if version == self._log.version:
+            return []
+        logged = self._log.since(version)
+        if logged is None:
+            return np.flatnonzero(self.generation > version).tolist()
+        return sorted(logged)
+
+    def label_column(self, key: str) -> LabelColumn:
+        """Values of label `key` by row; made at the first use, then kept up to date."""
+        column = self._labels.get(key)
+        if column is None:
+            column = self._labels[key] = LabelColumn(key, self.nodes, self.capacity)
+        return column
+
+    def placed(self, uid: str) -> PlacedPod | None:
+        """Where a pod is, whether or not the node is known; `None` if it takes no room."""
+        return self._placed.get(uid)
+
+    def pods_on(self, node_name: str) -> Mapping[str, PlacedPod]:
+        """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the table."""
+        return self._on_node.get(node_name, NO_PODS)
+
+    # ---- nodes ---------------------------------------------------------------------------------------------------------------
+
+    def set_node(self, node: Node) -> int:
+        """A node is there, or is different now; returns its row."""
+        name = node.metadata.name
+        row = self.row_of.get(name)
+        if row is None:
+            row = self._take_row(name)
+        old = self.nodes[row]
+        self.nodes[row] = node
+        self.unschedulable[row] = node.spec.unschedulable
+        self.taint_set[row] = self.taints.intern(node.spec.taints)
+        if old is None or old.status.allocatable != node.status.allocatable:
+            self._set_allocatable(row, node.status.allocatable)
+        if old is None or old.metadata.labels != node.metadata.labels:
+            for column in self._labels.values():
+                column.set(row, node)
+        self._note(row)
+        return row
+
+    def remove_node(self, name: str) -> None:
+        """The node is gone. Its pods keep their place in the books until they are released."""
+        row = self.row_of.pop(name, None)
+        if row is None:
+            return
+        self.names[row], self.nodes[row], self.live[row] = "", None, False
+        self.allocatable[:, row] = 0
+        self.requested[:, row] = 0
+        self.nonzero[:, row] = 0
+        self.pod_count[row] = self.pod_limit[row] = self.taint_set[row] = 0
+        self.unschedulable[row] = False
+        for key, column in list(self._labels.items()):
+            column.clear(row)
+            if len(column.values) > 2 * len(self.row_of) + 1024:
+                del self._labels[key]
+        self._free.append(row)
+        self._order = None
+        self._note(row)
+
+    # ---- pods ----------------------------------------------------------------------------------------------------------------
+
+    def place(self, pod: PlacedPod) -> None:
+        """The pod takes room on its node: bound or assumed. The same again changes nothing; another place replaces the first."""
+        old = self._placed.get(pod.uid)
+        if old is not None:
+            if old.node == pod.node and old.usage == pod.usage:
+                self._placed[pod.uid] = self._on_node[pod.node][pod.uid] = pod
+                return
+            self.remove(pod.uid)
+        self._placed[pod.uid] = pod
+        self._on_node.setdefault(pod.node, {})[pod.uid] = pod
+        row = self.row_of.get(pod.node)
+        if row is not None:
+            self._add(row, pod, 1)
+            self._note(row)
+
+    def remove(self, uid: str) -> PlacedPod | None:
+        """The pod takes no room any more; returns what it was, `None` if it took none."""
+        pod = self._placed.pop(uid, None)
+        if pod is None:
+            return None
+        mates = self._on_node[pod.node]
+        del mates[uid]
+        if not mates:
+            del self._on_node[pod.node]
+        row = self.row_of.get(pod.node)
+        if row is not None:
+            self._add(row, pod, -1)
+            self._note(row)
+        return pod
+
+    def apply(self, change: Change) -> None:
+        """Follow one change of the cluster view: nodes, bindings, releases. Other changes are none of the table's business."""
+        if change.resource == subjects.NODES:
+            if change.new is not None:
+                self.set_node(change.new.node)
+            elif change.old is not None:
+                self.remove_node(change.old.name)
+        elif change.resource == subjects.PODS:
+            if change.release is not None or (change.new is not None and change.new.released):
+                self.remove(change.uid)
+            elif change.new is not None and change.new.bound is not None:
+                self.place(change.new.bound)
+
+    # ---- inside --------------------------------------------------------------------------------------------------------------
+
+    def _note(self, row: int) -> None:
+        self.generation[row] = self._log.note(row, self.capacity)
+
+    def _take_row(self, name: str) -> int:
+        if not self._free:
+            self._grow()
+        row = self._free.pop()
+        self.row_of[name] = row
+        self.names[row] = name
+        self.live[row] = True
+        self._order = None
+        for pod in self.pods_on(name).values():
+            self._add(row, pod, 1)
+        return row
+
+    def _add(self, row: int, pod: PlacedPod, sign: int) -> None:
+        usage = pod.usage
+        self.pod_count[row] += sign
+        for name, amount in usage.requests.items():
+            line = self.resource_of.get(name)
+            self.requested[self._line(name) if line is None else line, row] += sign * amount
+        self.nonzero[CPU, row] += sign * usage.nonzero_cpu_milli
+        self.nonzero[MEMORY, row] += sign * usage.nonzero_memory_bytes
+
+    def _set_allocatable(self, row: int, amounts: Mapping[str, str]) -> None:
+        self.allocatable[:, row] = 0
+        self.pod_limit[row] = quantity.value(amounts[PODS]) if PODS in amounts else 0
+        for name, text in amounts.items():
+            if name != PODS:
+                line = self._line(name)
+                self.allocatable[line, row] = quantity.milli(text) if line == CPU else quantity.value(text)
+
+    def _line(self, resource: str) -> int:
+        """The resource's line, a new one if it was never seen."""
+        line = self.resource_of.get(resource)
+        if line is None:
+            line = self.resource_of[resource] = len(self.resource_of)
+            empty = np.zeros((1, self.capacity), dtype=np.int64)
+            self.allocatable = np.concatenate((self.allocatable, empty))
+            self.requested = np.concatenate((self.requested, empty))
+        return line
+
+    def _grow(self) -> None:
+        old, capacity = self.capacity, self.capacity * 2
+        self.capacity = capacity
+        self.names += [""] * old
+        self.nodes += [None] * old
+        for column in ("live", "generation", "allocatable", "requested", "nonzero"):
+            setattr(self, column, grown(getattr(self, column), capacity))
+        for column in ("pod_count", "pod_limit", "unschedulable", "taint_set"):
+            setattr(self, column, grown(getattr(self, column), capacity))
+        for column in self._labels.values():
+            column.grow(capacity)
+        self._free.extend(range(capacity - 1, old - 1, -1))
+        self._order = None

@@ -1,0 +1,248 @@
+"""The dictionaries behind a view, and the steps that keep them consistent. A step says what it changed.
+
+Invariants: a pod with a living object is in `pods` and `pods_by_uid`; one that is bound and not released is in `pods_by_uid` and `on_node`,
+whether its object lives or not; facts are kept by uid whether or not their object is known, since a listing in stream order may
+bring a fact before its object (the object was written again later).
+"""
+
+from typing import Any, Final
+
+from podyard.cluster.changes import Change, Origin
+from podyard.cluster.keys import NamespacedName
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView, from_binding
+from podyard.objects.core import Node, Pod
+from podyard.proto import streams, subjects
+from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
+from podyard.proto.placement import BoundPod, Fence, Release
+
+MEMORY_OF_MARKERS_S: Final = 2.0 * streams.MARKER_TTL_S
+"""How long markers, and releases of unknown pods, are remembered: they are gone from the stream after half of it."""
+
+
+class Tables:
+    """One state of the cluster."""
+
+    def __init__(self) -> None:
+        self.pods: dict[NamespacedName, PodView] = {}
+        """Pods whose object lives, by namespace and name."""
+        self.pods_by_uid: dict[str, PodView] = {}
+        """The same, and those that are bound though their object is gone."""
+        self.on_node: dict[str, dict[str, PodView]] = {}
+        """Pods that take room, by node and uid."""
+        self.placements: dict[str, BoundPod | Release] = {}
+        """Where a uid is bound, or that it was."""
+        self.nodes: dict[str, NodeView] = {}
+        self.others: dict[str, dict[NamespacedName, Any]] = {}
+        self.nominations: dict[str, Nomination] = {}
+        self.pod_statuses: dict[tuple[str, str], PodStatusFact] = {}
+        """By uid and node: only what the agent of its own node says about a pod is joined to it."""
+        self.node_statuses: dict[str, NodeStatusFact] = {}
+        self.fence: Fence | None = None
+        self.versions: dict[str, int] = {}
+        """Last sequence by subject, markers included: each version must name it as its predecessor."""
+        self._markers: dict[str, float] = {}
+        """When a subject got its marker, oldest first."""
+        self._strays: dict[str, float] = {}
+        """When a uid without a known object was released, oldest first."""
+
+    # Versions
+
+    def succeeds(self, subject: str, sequence: int, predecessor: int | None) -> bool:
+        """Note a new version, and say whether it follows the one that was known. After a marker, 0 follows too: it may have expired."""
+        known = self.versions.get(subject, 0)
+        self.versions[subject] = sequence
+        marked = self._markers.pop(subject, None) is not None
+        return predecessor == known or (marked and predecessor == 0)
+
+    def mark(self, subject: str, at: float) -> None:
+        """The subject's last version is a deletion marker, stored at `at`; forget those that have long expired."""
+        self._markers.pop(subject, None)
+        self._markers[subject] = at
+        for oldest in _expired(self._markers, at):
+            del self._markers[oldest]
+            del self.versions[oldest]
+        for oldest in _expired(self._strays, at):
+            del self._strays[oldest]
+            self._forget_release(oldest)
+
+    # Pods
+
+    def put_pod(self, key: NamespacedName, stored: Pod, origin: Origin, gap: bool) -> list[Change]:
+        """A version of a pod's object."""
+        uid = stored.metadata.uid
+        changes: list[Change] = []
+        old = self.pods.get(key)
+        if old is not None and old.uid != uid:
+            changes += self.remove_pod(key, origin)
+            old = None
+        if old is None:
+            old = self.pods_by_uid.get(uid)  # its binding was read before its object
+        view = PodView(stored, key, uid, origin.sequence)
+        if old is not None:
+            view.bound, view.release, view.status, view.nomination = old.bound, old.release, old.status, old.nomination
+        elif uid in self.placements or uid in self.nominations:
+            self._join_facts(view)
+        self._store(view)
+        changes.append(Change(subjects.PODS, uid, old, view, origin, gap=gap))
+        return changes
+
+    def remove_pod(self, key: NamespacedName, origin: Origin) -> list[Change]:
+        """The pod's object is gone. One that is bound keeps its room until its release."""
+        old = self.pods.pop(key, None)
+        if old is None:
+            return []
+        if old.bound is not None:
+            ghost = PodView(
+                old.stored, key, old.uid, old.sequence, old.bound, None, old.status, old.nomination, gone=True
+            )
+            self._store(ghost)
+        else:
+            del self.pods_by_uid[old.uid]
+            self._forget_release(old.uid)
+        return [Change(subjects.PODS, old.uid, old, None, origin)]
+
+    def bind(self, bound: BoundPod, origin: Origin) -> Change | None:
+        """A binding; None if it is known already, or ended already."""
+        uid = bound.uid
+        if uid in self.placements:
+            return None
+        self.placements[uid] = bound
+        old = self.pods_by_uid.get(uid)
+        view = from_binding(bound) if old is None else old.with_placement(bound, None)
+        if (uid, bound.node) in self.pod_statuses or uid in self.nominations:
+            self._join_facts(view)
+        self._store(view)
+        return Change(subjects.PODS, uid, old, view, origin, bound=True)
+
+    def release(self, release: Release, origin: Origin) -> Change | None:
+        """The end of a binding, by uid, whatever is known of the pod; None if it is known already."""
+        uid = release.uid
+        before = self.placements.get(uid)
+        if isinstance(before, Release):
+            return None
+        self.placements[uid] = release
+        old = self.pods_by_uid.get(uid)
+        if before is not None:
+            self._leave_node(before)
+        if old is None or old.gone:
+            self.pods_by_uid.pop(uid, None)
+            self._strays[uid] = origin.at
+            return Change(subjects.PODS, uid, old, None, origin, release=release)
+        view = old.with_placement(None, release)
+        self._join_facts(view)
+        self._store(view)
+        return Change(subjects.PODS, uid, old, view, origin, release=release)
+
+    def rejoin_pod(self, uid: str, origin: Origin, gap: bool) -> list[Change]:
+        """A fact about the pod came, changed or went."""
+        old = self.pods_by_uid.get(uid)
+        if old is None:
+            return []
+        view = old.with_placement(old.bound, old.release)
+        self._join_facts(view)
+        if view.status is old.status and view.nomination is old.nomination:
+            return []
+        self._store(view)
+        return [Change(subjects.PODS, uid, old, view, origin, gap=gap)]
+
+    def prune_releases(self) -> None:
+        """After a listing: forget releases of pods that are no more."""
+        for uid, placement in list(self.placements.items()):
+            if isinstance(placement, Release) and uid not in self.pods_by_uid:
+                del self.placements[uid]
+        self._strays.clear()
+
+    def _join_facts(self, view: PodView) -> None:
+        """Set what others know about a view that nobody has seen yet."""
+        placement = self.placements.get(view.uid)
+        if isinstance(placement, BoundPod):
+            view.bound = placement
+        elif placement is not None:
+            view.release = placement
+        view.nomination = self.nominations.get(view.uid)
+        view.status = None if placement is None else self.pod_statuses.get((view.uid, placement.node))
+
+    def _store(self, view: PodView) -> None:
+        uid = view.uid
+        if not view.gone:
+            self.pods[view.key] = view
+        self.pods_by_uid[uid] = view
+        if view.bound is not None:
+            on_node = self.on_node.get(view.bound.node)
+            if on_node is None:
+                on_node = self.on_node[view.bound.node] = {}
+            on_node[uid] = view
+
+    def _leave_node(self, bound: BoundPod) -> None:
+        on_node = self.on_node[bound.node]
+        del on_node[bound.uid]
+        if not on_node:
+            del self.on_node[bound.node]
+
+    def _forget_release(self, uid: str) -> None:
+        if uid not in self.pods_by_uid and isinstance(self.placements.get(uid), Release):
+            del self.placements[uid]
+
+    # Nodes and others
+
+    def put_node(self, name: str, stored: Node, origin: Origin, gap: bool) -> list[Change]:
+        """A version of a node's object."""
+        uid = stored.metadata.uid
+        changes: list[Change] = []
+        old = self.nodes.get(name)
+        if old is not None and old.uid != uid:
+            changes += self.remove_node(name, origin)
+            old = None
+        view = NodeView(stored, name, uid, origin.sequence, self._node_status(name, uid))
+        self.nodes[name] = view
+        changes.append(Change(subjects.NODES, uid, old, view, origin, gap=gap))
+        return changes
+
+    def remove_node(self, name: str, origin: Origin) -> list[Change]:
+        """The node's object is gone."""
+        old = self.nodes.pop(name, None)
+        return [] if old is None else [Change(subjects.NODES, old.uid, old, None, origin)]
+
+    def rejoin_node(self, name: str, origin: Origin, gap: bool) -> list[Change]:
+        """What the node's agent says came, changed or went."""
+        old = self.nodes.get(name)
+        if old is None:
+            return []
+        status = self._node_status(name, old.uid)
+        if status is old.status:
+            return []
+        view = NodeView(old.stored, name, old.uid, old.sequence, status)
+        self.nodes[name] = view
+        return [Change(subjects.NODES, old.uid, old, view, origin, gap=gap)]
+
+    def _node_status(self, name: str, uid: str) -> NodeStatusFact | None:
+        fact = self.node_statuses.get(name)
+        return fact if fact is not None and fact.node_uid in ("", uid) else None
+
+    def put_other(self, resource: str, key: NamespacedName, new: Any, origin: Origin, gap: bool) -> list[Change]:
+        """A version of an object of any other kind."""
+        changes: list[Change] = []
+        objects = self.others.setdefault(resource, {})
+        old = objects.get(key)
+        if old is not None and old.metadata.uid != new.metadata.uid:
+            changes += self.remove_other(resource, key, origin)
+            old = None
+        objects[key] = new
+        changes.append(Change(resource, new.metadata.uid, old, new, origin, gap=gap))
+        return changes
+
+    def remove_other(self, resource: str, key: NamespacedName, origin: Origin) -> list[Change]:
+        """An object of any other kind is gone."""
+        old = self.others.get(resource, {}).pop(key, None)
+        return [] if old is None else [Change(resource, old.metadata.uid, old, None, origin)]
+
+
+def _expired(times: dict[str, float], now: float) -> list[str]:
+    """Keys whose time is long ago; times are in growing order."""
+    found: list[str] = []
+    for key, at in times.items():
+        if at >= now - MEMORY_OF_MARKERS_S:
+            break
+        found.append(key)
+    return found

@@ -1,0 +1,290 @@
+"""ClusterView: the fold of deliveries into what the cluster looks like. Pure.
+
+A shell feeds it: `begin_listing`, any number of `apply`, `end_listing`, then `apply` and `advance` as messages come. Until a listing
+ends, readers see the state before it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from podyard.cluster import relisting
+from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, Origin, RelistNeeded
+from podyard.cluster.keys import NamespacedName
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
+from podyard.cluster.tables import Tables
+from podyard.objects import decoding
+from podyard.objects.errors import ObjectError
+from podyard.proto import codec, subjects
+from podyard.proto.codec import MessageError
+from podyard.proto.events import ClusterEvent
+from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
+from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Placement, Release, Tombstone
+
+_OBJECT: Final = "cluster"
+_PLACEMENT: Final = "placement"
+_OBJECT_TOKENS: Final = 4
+_UNREADABLE: Final = (MessageError, ObjectError, msgspec.MsgspecError, UnicodeDecodeError)
+_NONE: Final[Mapping[str, PodView]] = {}
+
+_COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
+"""What subjects of commit records begin with."""
+
+_decode_event = codec.decoder(ClusterEvent).decode
+_decode_commit = codec.decoder(CommitRecord).decode
+_decode_fence = codec.decoder(Fence).decode
+_decode_placement = codec.decoder(Placement).decode
+
+
+class ClusterView:
+    """What one reader knows of the cluster, and what each delivery changed.
+
+    It knows only the kinds of its reader's subjects. All views it hands out are immutable.
+    """
+
+    def __init__(self) -> None:
+        self._tables = Tables()
+        self._listing: Tables | None = None
+        self._effects: list[Effect] = []
+        self.position = 0
+        """Everything up to this CLUSTER sequence is in the view; 0 before the first listing."""
+        self.listings = 0
+        """How many listings have ended."""
+
+    # Reading
+
+    @property
+    def pods(self) -> Mapping[NamespacedName, PodView]:
+        """Pods whose object lives, by (namespace, name)."""
+        return self._tables.pods
+
+    @property
+    def pods_by_uid(self) -> Mapping[str, PodView]:
+        """The same by uid, and pods whose object is gone but whose binding is not released."""
+        return self._tables.pods_by_uid
+
+    @property
+    def nodes(self) -> Mapping[str, NodeView]:
+        """By name."""
+        return self._tables.nodes
+
+    @property
+    def others(self) -> Mapping[str, Mapping[NamespacedName, Any]]:
+        """Typed objects of all other kinds, by resource, then (namespace, name)."""
+        return self._tables.others
+
+    @property
+    def placements(self) -> Mapping[str, BoundPod | Release]:
+        """Where a uid is bound, or that its binding has ended, by uid; endings as long as the pod's object lives."""
+        return self._tables.placements
+
+    @property
+    def fence(self) -> Fence | None:
+        """The last fence that was read."""
+        return self._tables.fence
+
+    def pods_on(self, node: str) -> Mapping[str, PodView]:
+        """Pods that take room on a node, by uid: bound and not released, whether their object lives or not."""
+        return self._tables.on_node.get(node, _NONE)
+
+    def version_of(self, subject: str) -> int:
+        """Last known sequence of a subject, its marker included; 0 if nothing is known: what a compare-and-set expects."""
+        return self._tables.versions.get(subject, 0)
+
+    def take_effects(self) -> list[Effect]:
+        """What the fold asks its shell to do since last asked: dead letters, a new listing."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    # Folding
+
+    def begin_listing(self) -> None:
+        """A listing begins, or begins again: deliveries go into a new state until it ends."""
+        self._listing = Tables()
+
+    def end_listing(self, position: int) -> list[Change]:
+        """The listing is complete up to `position`; returns its differences from the state before, each `relisted`."""
+        if self._listing is None:
+            return []
+        new, self._listing = self._listing, None
+        new.prune_releases()
+        changes = list(relisting.differences(self._tables, new, position))
+        self._tables = new
+        self.position = position
+        self.listings += 1
+        return changes
+
+    def advance(self, position: int) -> None:
+        """The stream has moved on to `position` without a message for this reader."""
+        if self._listing is None and position > self.position:
+            self.position = position
+
+    def apply(self, delivery: Delivered) -> list[Change]:
+        """Fold one delivery; returns what it changed, nothing while listing.
+
+        A version that cannot be decoded counts as deleted and asks for a dead letter.
+        """
+        tables = self._tables if self._listing is None else self._listing
+        parts = delivery.subject.split(".")
+        if parts[0] == _OBJECT:
+            changes = self._apply_cluster(tables, parts, delivery)
+        elif parts[0] == _PLACEMENT:
+            changes = self._apply_placement(tables, delivery)
+        else:
+            changes = []
+        if self._listing is not None:
+            return []
+        if delivery.sequence > self.position:
+            self.position = delivery.sequence
+        return changes
+
+    def _apply_cluster(self, tables: Tables, parts: list[str], delivery: Delivered) -> list[Change]:
+        gap = not tables.succeeds(delivery.subject, delivery.sequence, delivery.predecessor)
+        if delivery.deleted:
+            tables.mark(delivery.subject, delivery.stored_at)
+        if len(parts) == _OBJECT_TOKENS:
+            return self._apply_object(tables, parts, delivery, gap)
+        match parts[1]:
+            case subjects.POD_STATUS:
+                return self._apply_pod_status(tables, parts, delivery, gap)
+            case subjects.NODE_STATUS:
+                return self._apply_node_status(tables, parts, delivery, gap)
+            case subjects.NOMINATIONS:
+                return self._apply_nomination(tables, parts, delivery, gap)
+            case _:
+                return []
+
+    def _apply_object(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+        resource, key = subjects.decode(parts[1]), (subjects.decode(parts[2]), subjects.decode(parts[3]))
+        origin = Origin(delivery.sequence, delivery.trace, delivery.stored_at)
+        stored = None
+        try:
+            event = _decode_event(delivery.payload)
+            origin = Origin(delivery.sequence, delivery.trace, delivery.stored_at, event.who, event.why, event.causes)
+            if not delivery.deleted and event.op == "put":
+                stored = decoding.decode(resource, event.object)
+        except _UNREADABLE as error:
+            self._bury(delivery, error)
+        if stored is None:
+            return _remove(tables, resource, key, origin)
+        return _put(tables, resource, key, stored, origin, gap)
+
+    def _apply_pod_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+        node, uid = subjects.decode(parts[2]), subjects.decode(parts[-1])
+        fact = self._fact(PodStatusFact, delivery)
+        if fact is None:
+            tables.pod_statuses.pop((uid, node), None)
+        else:
+            tables.pod_statuses[uid, node] = fact
+        return tables.rejoin_pod(uid, _origin(delivery), gap)
+
+    def _apply_nomination(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+        uid = subjects.decode(parts[-1])
+        fact = self._fact(Nomination, delivery)
+        if fact is None:
+            tables.nominations.pop(uid, None)
+        else:
+            tables.nominations[uid] = fact
+        return tables.rejoin_pod(uid, _origin(delivery), gap)
+
+    def _apply_node_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+        name = subjects.decode(parts[2])
+        fact = self._fact(NodeStatusFact, delivery)
+        if fact is None:
+            tables.node_statuses.pop(name, None)
+        else:
+            tables.node_statuses[name] = fact
+        return tables.rejoin_node(name, _origin(delivery), gap)
+
+    def _apply_placement(self, tables: Tables, delivery: Delivered) -> list[Change]:
+        if delivery.deleted:
+            return []
+        try:
+            fact = _decoder_of(delivery.subject)(delivery.payload)
+        except _UNREADABLE as error:
+            self._bury(delivery, error)
+            self._effects.append(RelistNeeded(f"{delivery.subject} cannot be read"))
+            return []
+        match fact:
+            case CommitRecord():
+                return self._apply_commit(tables, fact, _origin(delivery))
+            case Fence():
+                self._apply_fence(tables, fact)
+                return []
+            case Tombstone():
+                change = tables.release(_release(fact), _origin(delivery))
+            case _:
+                change = tables.bind(_bound(fact), _origin(delivery))
+        return [] if change is None else [change]
+
+    def _apply_commit(self, tables: Tables, record: CommitRecord, origin: Origin) -> list[Change]:
+        fence = tables.fence
+        if fence is not None and record.n > fence.n + 1 and self._listing is None:
+            self._effects.append(RelistNeeded(f"commit {record.n} follows {fence.n}"))
+        tables.fence = Fence(epoch=record.epoch, n=record.n, batch=record.batch)
+        changes = [tables.bind(bound, origin) for bound in record.bindings]
+        changes += [tables.release(release, origin) for release in record.releases]
+        return [change for change in changes if change is not None]
+
+    def _apply_fence(self, tables: Tables, fence: Fence) -> None:
+        """A fence whose n is not that of the last record: a record was missed."""
+        known = tables.fence
+        tables.fence = fence
+        if known is not None and known.n != fence.n and self._listing is None:
+            self._effects.append(RelistNeeded(f"the fence is at commit {fence.n}, read were {known.n}"))
+
+    def _fact(self, fact_type: type[Any], delivery: Delivered) -> Any:
+        """The fact in a delivery; None for a marker and for what cannot be read."""
+        if delivery.deleted:
+            return None
+        try:
+            return codec.decode(fact_type, delivery.payload)
+        except MessageError as error:
+            self._bury(delivery, error)
+            return None
+
+    def _bury(self, delivery: Delivered, error: Exception) -> None:
+        self._effects.append(DeadDelivery(delivery, str(error)))
+
+
+def _origin(delivery: Delivered) -> Origin:
+    return Origin(delivery.sequence, delivery.trace, delivery.stored_at)
+
+
+def _put(tables: Tables, resource: str, key: NamespacedName, stored: Any, origin: Origin, gap: bool) -> list[Change]:
+    if resource == subjects.PODS:
+        return tables.put_pod(key, stored, origin, gap)
+    if resource == subjects.NODES:
+        return tables.put_node(key[1], stored, origin, gap)
+    return tables.put_other(resource, key, stored, origin, gap)
+
+
+def _remove(tables: Tables, resource: str, key: NamespacedName, origin: Origin) -> list[Change]:
+    if resource == subjects.PODS:
+        return tables.remove_pod(key, origin)
+    if resource == subjects.NODES:
+        return tables.remove_node(key[1], origin)
+    return tables.remove_other(resource, key, origin)
+
+
+def _decoder_of(subject: str) -> Callable[[bytes], Any]:
+    if subject == subjects.FENCE:
+        return _decode_fence
+    return _decode_commit if subject.startswith(_COMMITS) else _decode_placement
+
+
+def _bound(binding: Binding) -> BoundPod:
+    """A listed binding without the record of its decision, as a commit record would tell it."""
+    return BoundPod(**{name: getattr(binding, name) for name in BoundPod.__struct_fields__})
+
+
+def _release(tombstone: Tombstone) -> Release:
+    return Release(
+        namespace=tombstone.namespace,
+        name=tombstone.name,
+        uid=tombstone.uid,
+        node=tombstone.node,
+        reason=tombstone.reason,
+    )
