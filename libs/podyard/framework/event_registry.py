@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, Hint, Registration
+from podyard.framework.profile import Profile
 from podyard.proto.actions import ActionType
 
 
@@ -87,6 +88,16 @@ class EventRegistry:
             if [registration.event for registration in again] != [registration.event for registration in found[name]]:
                 raise RegistrationChangedError(name)
         return cls(found)
+
+    @classmethod
+    def of_profile(cls, profile: Profile) -> "EventRegistry":
+        """The registrations of the plugins that can reject a pod; the others are not asked.
+
+        :raises RegistrationChangedError: if a plugin answers differently when asked again
+        """
+        points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.reserve, profile.permit)
+        rejecting = {plugin.name for point in points for plugin in point}
+        return cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
 
     def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:
         """Plugin -> its matching registrations, in profile order; remembered per (resource, action)."""

@@ -87,3 +87,8 @@ class QueuedPod:
     def rejectors(self) -> frozenset[str]:
         """All plugins whose hints may wake it."""
         return self.unschedulable_plugins | self.pending_plugins if self.pending_plugins else self.unschedulable_plugins
+
+    @property
+    def queued_at(self) -> float:
+        """The time that orders pods of equal priority, as QueueSort plugins call it."""
+        return self.timestamp

@@ -1,0 +1,45 @@
+"""What may help a pod that no node took because they are cordoned.
+
+Source: kube-scheduler v1.36.2, plugins/nodeunschedulable/node_unschedulable.go.
+"""
+
+from typing import Final
+
+from podyard.framework import events, hinted
+from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.objects import taints
+from podyard.objects.affinity import Taint
+from podyard.objects.core import Node, Pod
+from podyard.proto.actions import ActionType
+
+CORDON: Final = Taint(key=taints.UNSCHEDULABLE, effect=taints.NO_SCHEDULE)
+"""The taint that stands for a cordoned node."""
+
+
+def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if the node can be scheduled on now."""
+    before, node = hinted.present(Node, old, new)
+    name = node.metadata.name
+    if node.spec.unschedulable:
+        return events.skip(f"{name} is cordoned")
+    if before is not None and not before.spec.unschedulable:
+        return events.skip(f"{name} was not cordoned before either")
+    return events.queue(f"{name} is not cordoned" if before is None else f"{name} is no longer cordoned")
+
+
+def after_toleration(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if this very pod now tolerates cordoned nodes (PITFALLS 24)."""
+    _, changed = hinted.present(Pod, old, new)
+    if changed.metadata.uid != pod.metadata.uid:
+        return events.skip(f"the tolerations of another pod, {'/'.join(changed.key)}, changed")
+    if taints.tolerated(changed.spec.tolerations, CORDON):
+        return events.queue("the pod now tolerates cordoned nodes")
+    return events.skip("the pod's tolerations do not cover cordoned nodes")
+
+
+def registrations() -> tuple[Registration, ...]:
+    """Nodes added, uncordoned or with other taints; the pod's own tolerations."""
+    return (
+        Registration(ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change),
+        Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_TOLERATION), after_toleration),
+    )

@@ -1,0 +1,47 @@
+"""What may help a pod that tolerates no node's taints.
+
+Source: kube-scheduler v1.36.2, plugins/tainttoleration/taint_toleration.go.
+"""
+
+from podyard.framework import events, hinted
+from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.objects import taints
+from podyard.objects.affinity import Taint
+from podyard.objects.core import Node, Pod
+from podyard.proto.actions import ActionType
+
+
+def _spelled(taint: Taint) -> str:
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
+def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if the pod tolerates the node's taints now, and did not before."""
+    before, node = hinted.present(Node, old, new)
+    name, tolerations = node.metadata.name, pod.spec.tolerations
+    hurdle = taints.untolerated(node.spec.taints, tolerations)
+    if hurdle is not None:
+        return events.skip(f"the pod does not tolerate taint {_spelled(hurdle)} of {name}")
+    if before is None:
+        return events.queue(f"the pod tolerates all taints of the new node {name}")
+    gone = taints.untolerated(before.spec.taints, tolerations)
+    if gone is None:
+        return events.skip(f"the pod tolerated all taints of {name} before")
+    return events.queue(f"taint {_spelled(gone)}, which the pod does not tolerate, is gone from {name}")
+
+
+def after_toleration(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if this very pod's tolerations changed; they can only be added to."""
+    _, changed = hinted.present(Pod, old, new)
+    if changed.metadata.uid != pod.metadata.uid:
+        return events.skip(f"the tolerations of another pod, {'/'.join(changed.key)}, changed")
+    return events.queue("the pod has new tolerations")
+
+
+def registrations() -> tuple[Registration, ...]:
+    """Nodes added or with other taints; the pod's own tolerations."""
+    return (
+        Registration(ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change),
+        Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_TOLERATION), after_toleration),
+    )
