@@ -125,14 +125,14 @@ class Spans:
         found_attributes: Mapping[str, AttributeValue] = attributes or {}
         if unsampled := [str(link) for link in linked if not link.sampled]:
             found_attributes = {**found_attributes, "podyard.links": unsampled}
-        start_ns = int(start * 1e9)
+        start_ns = _nanoseconds(start)
         self._sink.accept(
             SpanRecord(
                 name=name,
                 ids=ids,
                 parent=above,
                 start_ns=start_ns,
-                end_ns=max(int(end * 1e9), start_ns),
+                end_ns=max(_nanoseconds(end), start_ns),
                 kind=kind,
                 attributes=found_attributes,
                 links=tuple(linked),
@@ -140,3 +140,8 @@ class Spans:
                 error=error,
             )
         )
+
+
+def _nanoseconds(at: float) -> int:
+    """Whole microseconds: a float of today's seconds holds no more."""
+    return round(at * 1e6) * 1_000
