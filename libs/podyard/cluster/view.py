@@ -4,7 +4,7 @@ A shell feeds it: `begin_listing`, any number of `apply`, `end_listing`, then `a
 ends, readers see the state before it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -93,8 +93,10 @@ class ClusterView:
         """Last known sequence of a subject, its marker included; 0 if nothing is known: what a compare-and-set expects."""
         return self._tables.versions.get(subject, 0)
 
-    def take_effects(self) -> list[Effect]:
+    def take_effects(self) -> Sequence[Effect]:
         """What the fold asks its shell to do since last asked: dead letters, a new listing."""
+        if not self._effects:
+            return ()
         effects, self._effects = self._effects, []
         return effects
 
@@ -141,6 +143,8 @@ class ClusterView:
         return changes
 
     def _apply_cluster(self, tables: Tables, parts: list[str], delivery: Delivered) -> list[Change]:
+        if delivery.sequence <= tables.versions.get(delivery.subject, 0):
+            return []  # a repetition: following may begin with the last of the listing
         gap = not tables.succeeds(delivery.subject, delivery.sequence, delivery.predecessor)
         if delivery.deleted:
             tables.mark(delivery.subject, delivery.stored_at)
@@ -205,7 +209,8 @@ class ClusterView:
             fact = _decoder_of(delivery.subject)(delivery.payload)
         except _UNREADABLE as error:
             self._bury(delivery, error)
-            self._effects.append(RelistNeeded(f"{delivery.subject} cannot be read"))
+            if self._listing is None:
+                self._effects.append(RelistNeeded(f"{delivery.subject} cannot be read"))
             return []
         match fact:
             case CommitRecord():

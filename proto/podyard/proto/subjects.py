@@ -20,6 +20,9 @@ RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NOMINATIONS})
 """Second tokens of `cluster.` that hold facts, not objects: no resource may be called so."""
 
 ALL_OBJECTS: Final = "cluster.>"
+OBJECTS_WITHOUT_FACTS: Final = "cluster.*.*.*"
+"""Objects of every kind, without statuses and nominations: only objects have exactly four tokens."""
+
 ALL_POD_STATUS: Final = "cluster.podstatus.>"
 ALL_NODE_STATUS: Final = "cluster.nodestatus.>"
 ALL_NOMINATIONS: Final = "cluster.nominations.>"

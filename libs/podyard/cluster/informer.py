@@ -1,0 +1,190 @@
+"""Keeps a view up to date from the bus, and lets others wait until it has read far enough. Shell.
+
+The view is a pure fold; the informer feeds it, hands its changes on, and carries out its effects: dead letters, new listings.
+"""
+
+import heapq
+import itertools
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple, NoReturn, Protocol
+
+import anyio
+
+from podyard.bus.connection import Bus
+from podyard.bus.delivery import Delivery
+from podyard.bus.watch import Watch, WatchSpec
+from podyard.cluster.changes import Change, DeadDelivery, Effect
+from podyard.proto import streams, subjects
+
+log: Final = logging.getLogger("podyard.cluster")
+
+
+class Followed(NamedTuple):
+    """What a reader lists, and what it follows afterwards."""
+
+    listed: tuple[str, ...]
+    followed: tuple[str, ...]
+
+
+def with_placements(objects: Iterable[str]) -> Followed:
+    """Objects and facts by wildcard, with placements: bindings are listed, commit records followed in their place."""
+    base = tuple(dict.fromkeys(objects))
+    return Followed((*base, subjects.ALL_BINDINGS, subjects.FENCE), (*base, subjects.ALL_COMMITS, subjects.FENCE))
+
+
+def base_subjects(*more: str) -> Followed:
+    """What queue, scheduler and binder all follow, and `more` wildcards (for all three alike, or positions do not compare)."""
+    return with_placements((*subjects.FOLLOWED_BY_QUEUE_AND_SCHEDULER, *more))
+
+
+class View(Protocol):
+    """A fold that an informer can feed: `ClusterView`, `DocumentView`."""
+
+    @property
+    def position(self) -> int: ...
+    def begin_listing(self) -> None: ...
+    def end_listing(self, position: int) -> list[Change]: ...
+    def apply(self, delivery: Delivery) -> list[Change]: ...
+    def advance(self, position: int) -> None: ...
+    def take_effects(self) -> Sequence[Effect]: ...
+
+
+def _ignore_changes(changes: list[Change]) -> None:
+    del changes
+
+
+def _ignore_listing(reason: str) -> None:
+    del reason
+
+
+def _ignore_contact(fresh: bool) -> None:
+    del fresh
+
+
+class Informer:
+    """Feeds one view. Owned by one event loop; its callbacks are synchronous and see the view as of their changes."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        view: View,
+        subjects: Followed,
+        *,
+        service: str,
+        on_changes: Callable[[list[Change]], None] = _ignore_changes,
+        on_listed: Callable[[str], None] = _ignore_listing,
+        on_contact: Callable[[bool], None] = _ignore_contact,
+    ) -> None:
+        """
+        :param service: whose dead letters the unreadable versions become
+        :param on_changes: called with what a delivery or a listing changed, never with an empty list
+        :param on_listed: called after each complete listing, after its changes, with the reason for it ("start" at first): whoever
+            derived state from changes must now doubt it
+        :param on_contact: called with False when nothing was heard for 2 s, with True when it was heard again
+        """
+        self.view = view
+        self._service = service
+        self._bus = bus
+        self._on_changes = on_changes
+        self._on_listed = on_listed
+        self._on_contact = on_contact
+        self._fresh = False
+        self._synced = anyio.Event()
+        self._waiting: list[tuple[int, int, anyio.Event]] = []
+        self._ticket = itertools.count()
+        spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=subjects.listed, follow_subjects=subjects.followed)
+        self._watch: Watch = bus.watch(spec, _Sink(self))
+
+    @property
+    def position(self) -> int:
+        """Everything up to this CLUSTER sequence is in the view; 0 before the first listing is complete."""
+        return self.view.position
+
+    @property
+    def fresh(self) -> bool:
+        """Whether the view is complete and the server was heard of within 2 s."""
+        return self._fresh
+
+    async def run(self) -> NoReturn:
+        """Feed the view for ever; cancel to end it."""
+        await self._watch.run()
+
+    async def synced(self) -> None:
+        """Wait for the first complete listing."""
+        await self._synced.wait()
+
+    async def reached(self, position: int) -> None:
+        """Wait until the view holds everything up to `position`; bound it by a time-out if the position may be wrong."""
+        if self.view.position >= position:
+            return
+        event = anyio.Event()
+        heapq.heappush(self._waiting, (position, next(self._ticket), event))
+        await event.wait()
+
+    def relist(self, reason: str) -> None:
+        """List again soon: the view was found wrong."""
+        self._watch.relist(reason)
+
+    def _contact(self, fresh: bool) -> None:
+        if fresh != self._fresh:
+            self._fresh = fresh
+            self._on_contact(fresh)
+
+    def _carry_out(self) -> None:
+        for effect in self.view.take_effects():
+            if isinstance(effect, DeadDelivery):
+                dead = effect.delivery
+                log.warning("%s @%d cannot be used: %s", dead.subject, dead.sequence, effect.reason)
+                self._bus.dead_letter_soon(self._service, dead, effect.reason)
+            else:
+                self._watch.relist(effect.reason)
+
+    def _wake(self) -> None:
+        position = self.view.position
+        while self._waiting and self._waiting[0][0] <= position:
+            heapq.heappop(self._waiting)[2].set()
+
+
+class _Sink:
+    """What the watch calls: the other face of an informer."""
+
+    def __init__(self, informer: Informer) -> None:
+        self._informer = informer
+        self._view = informer.view
+        self._reason = ""
+
+    def listing(self, target: int, reason: str) -> None:
+        """A listing begins; the view shows the old state until it ends."""
+        del target
+        self._reason = reason
+        self._view.begin_listing()
+
+    def deliver(self, delivery: Delivery) -> None:
+        """One message."""
+        changes = self._view.apply(delivery)
+        if changes:
+            self._informer._on_changes(changes)
+        self._informer._carry_out()
+        self._informer._wake()
+
+    def synced(self, position: int) -> None:
+        """The listing is complete."""
+        informer = self._informer
+        changes = self._view.end_listing(position)
+        if changes:
+            informer._on_changes(changes)
+        informer._on_listed(self._reason)
+        informer._carry_out()
+        informer._contact(True)
+        informer._synced.set()
+        informer._wake()
+
+    def advanced(self, position: int) -> None:
+        """The stream moved on without a message for this view."""
+        self._view.advance(position)
+        self._informer._wake()
+
+    def contact(self, fresh: bool) -> None:
+        """The server fell silent, or is heard again."""
+        self._informer._contact(fresh and self._informer._synced.is_set())
