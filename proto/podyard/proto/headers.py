@@ -24,3 +24,15 @@ OPERATION: Final = "Podyard-Op"
 """`del` marks a deletion marker without decoding the payload."""
 
 DELETED: Final = "del"
+
+MESSAGE_ID: Final = "Nats-Msg-Id"
+"""The server drops a second message with the same id within two minutes."""
+
+CONSUMER_STALLED: Final = "Nats-Consumer-Stalled"
+"""On an idle heartbeat: the consumer waits for a flow control answer to this subject."""
+
+ERROR: Final = "Podyard-Error"
+"""On a reply: the request was refused, and this is the reason."""
+
+RETRY_AFTER: Final = "Podyard-Retry-After"
+"""Besides `Podyard-Error`: the same request may succeed after so many seconds."""

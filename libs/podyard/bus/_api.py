@@ -1,0 +1,139 @@
+"""The JetStream API as raw requests: what nats-py does not offer, and typed answers by msgspec."""
+
+from datetime import datetime
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from nats.aio.msg import Msg
+
+from podyard.bus import errors
+from podyard.bus._inbox import Inbox
+from podyard.bus.delivery import Delivery
+from podyard.bus.outgoing import STATUS
+
+SECOND_NS = 1_000_000_000
+NO_MESSAGE = "404"
+
+
+class StreamState(msgspec.Struct, frozen=True):
+    """What a stream holds."""
+
+    last_seq: int = 0
+    messages: int = 0
+
+
+class StreamInfo(msgspec.Struct, frozen=True):
+    """A stream as the server describes it. `created` tells a stream from another of the same name."""
+
+    config: dict[str, Any]
+    created: str
+    state: StreamState = StreamState()
+
+
+class ConsumerConfig(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A push consumer that needs no acknowledgement and dies with its reader; times in nanoseconds."""
+
+    name: str
+    deliver_subject: str
+    filter_subjects: tuple[str, ...]
+    opt_start_seq: int = 0
+    deliver_policy: Literal["all", "by_start_sequence"]
+    ack_policy: Literal["none"] = msgspec.field()
+    replay_policy: Literal["instant"] = msgspec.field()
+    max_deliver: int = -1
+    idle_heartbeat: int = 0
+    flow_control: bool = False
+    inactive_threshold: int = 0
+    num_replicas: int = 0
+    mem_storage: bool = False
+
+
+class ConsumerInfo(msgspec.Struct, frozen=True):
+    """A consumer as the server describes it; `num_pending` messages wait for it."""
+
+    name: str
+    stream_name: str = ""
+    num_pending: int = 0
+
+
+class Purged(msgspec.Struct, frozen=True):
+    """Answer to a purge."""
+
+    purged: int = 0
+
+
+class Deleted(msgspec.Struct, frozen=True):
+    """Answer to a deletion."""
+
+    success: bool = False
+
+
+class _Failure(msgspec.Struct, frozen=True):
+    error: errors.ApiError | None = None
+
+
+T = TypeVar("T")
+_decode_failure = msgspec.json.Decoder(_Failure).decode
+
+
+class Api:
+    """Requests to JetStream; each waits at most `timeout_s`, by default the settings' request time-out."""
+
+    def __init__(self, inbox: Inbox, timeout_s: float) -> None:
+        self._inbox = inbox
+        self._timeout_s = timeout_s
+
+    async def call(self, verb: str, body: object, answer_type: type[T], timeout_s: float | None = None) -> T:
+        """Ask `$JS.API.<verb>`.
+
+        :raises NotFound: if the stream or consumer does not exist
+        :raises BusError: for other refusals, and what `Inbox.request` raises
+        """
+        subject = f"$JS.API.{verb}"
+        payload = b"" if body is None else msgspec.json.encode(body)
+        answer = await self._inbox.request(subject, payload, None, timeout_s or self._timeout_s)
+        try:
+            failure = _decode_failure(answer.data).error
+            if failure is not None:
+                raise errors.from_api(failure, subject)
+            return msgspec.json.decode(answer.data, type=answer_type)
+        except msgspec.DecodeError as error:
+            raise errors.Unclear(subject, f"the answer is not understood ({error})") from error
+
+    async def stream_info(self, stream: str, timeout_s: float | None = None) -> StreamInfo:
+        """What a stream is and holds; goes through its leader."""
+        return await self.call(f"STREAM.INFO.{stream}", None, StreamInfo, timeout_s)
+
+    async def create_consumer(self, stream: str, config: ConsumerConfig) -> ConsumerInfo:
+        """Make a consumer; the answer's `num_pending` is what it will deliver at once."""
+        body = {"stream_name": stream, "config": config, "action": "create"}
+        return await self.call(f"CONSUMER.CREATE.{stream}.{config.name}", body, ConsumerInfo)
+
+    async def consumer_info(self, stream: str, consumer: str, timeout_s: float) -> ConsumerInfo:
+        """Whether a consumer is still there."""
+        return await self.call(f"CONSUMER.INFO.{stream}.{consumer}", None, ConsumerInfo, timeout_s)
+
+    async def delete_consumer(self, stream: str, consumer: str) -> None:
+        """Remove a consumer before it would go by itself."""
+        await self.call(f"CONSUMER.DELETE.{stream}.{consumer}", None, Deleted)
+
+    async def purge(self, stream: str, subject: str) -> int:
+        """Remove all messages of a subject; returns how many."""
+        return (await self.call(f"STREAM.PURGE.{stream}", {"filter": subject}, Purged)).purged
+
+    async def last_message(self, stream: str, subject: str, timeout_s: float | None = None) -> Delivery | None:
+        """The last message of a subject as some replica has it, None if it has none."""
+        verb = f"$JS.API.DIRECT.GET.{stream}.{subject}"
+        answer = await self._inbox.request(verb, b"", None, timeout_s or self._timeout_s)
+        lines = answer.headers or {}
+        status = lines.get(STATUS)
+        if status == NO_MESSAGE:
+            return None
+        if status is not None:
+            raise errors.Refused(verb, int(status), lines.get("Description", ""))
+        return _stored(answer, lines)
+
+
+def _stored(answer: Msg, lines: dict[str, str]) -> Delivery:
+    stored_at = datetime.fromisoformat(lines["Nats-Time-Stamp"]).timestamp()
+    return Delivery(lines["Nats-Subject"], answer.data, int(lines["Nats-Sequence"]), stored_at, lines)

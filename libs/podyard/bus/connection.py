@@ -1,0 +1,230 @@
+"""The door to the bus: `connect` and what a connection can do."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+
+from podyard.bus._api import Api
+from podyard.bus._inbox import Inbox
+from podyard.bus._link import BusState, Link, StateListener
+from podyard.bus._outbox import Outbox
+from podyard.bus.dead_letters import DeadLetters
+from podyard.bus.delivery import Delivery
+from podyard.bus.errors import BusError, Busy, RemoteError
+from podyard.bus.outgoing import Ack, Outgoing
+from podyard.bus.publisher import Publisher
+from podyard.bus.requests import Reply, Request
+from podyard.bus.services import Callback, Endpoint, Handler, Listener, Subscription
+from podyard.bus.settings import BusSettings
+from podyard.bus.watch import Watch, WatchSink, WatchSpec
+from podyard.proto import headers
+
+
+class Bus:
+    """One connection. Made by `connect`; every time-out is in seconds, None means the settings' `request_timeout_s`.
+
+    Calls that need NATS wait for a lost connection to come back, within their time-out.
+    """
+
+    def __init__(self, settings: BusSettings, tasks: TaskGroup) -> None:
+        self.settings = settings
+        self._tasks = tasks
+        self._link = Link(settings)
+        self._inbox = Inbox(self._link)
+        self._api = Api(self._inbox, settings.request_timeout_s)
+        self._publisher = Publisher(self._link, self._inbox)
+        self._outbox = Outbox(self._link)
+        self._dead = DeadLetters(self._publisher)
+        self._endpoints: list[Endpoint] = []
+
+    # --- state
+
+    @property
+    def state(self) -> BusState:
+        """How the connection stands."""
+        return self._link.state
+
+    @property
+    def api(self) -> Api:
+        """Raw JetStream requests, for `bootstrap` and operators' tools."""
+        return self._api
+
+    def on_state(self, listener: StateListener) -> Callable[[], None]:
+        """Call `listener` (synchronous) with the state now and at every change; returns what ends that."""
+        return self._link.on_state(listener)
+
+    async def connected(self) -> None:
+        """Wait until there is a connection."""
+        await self._link.connected()
+
+    # --- streams
+
+    async def publish(self, message: Outgoing, *, timeout_s: float | None = None) -> Ack:
+        """Store one message.
+
+        :raises Conflict: its `expect` is not the subject's last sequence
+        :raises Unclear: no answer; it may have been stored
+        :raises TemporaryError: nothing was stored (`Unavailable`, `NoResponders`, `StreamFull`)
+        :raises PermanentError: refused (`TooLarge`, `Refused`)
+        """
+        return await self._publisher.publish(message, timeout_s=timeout_s)
+
+    async def publish_many(
+        self, messages: Sequence[Outgoing], *, timeout_s: float | None = None
+    ) -> list[Ack | BusError]:
+        """Store messages that do not depend on each other, up to `publish_window` under way at once, sent in their order.
+
+        :param timeout_s: for each message, from when it is sent
+        :return: for each message, in their order, its acknowledgement or what `publish` would have raised
+        """
+        return await self._publisher.publish_many(messages, timeout_s=timeout_s)
+
+    async def publish_batch(
+        self, messages: Sequence[Outgoing], *, batch_id: str | None = None, timeout_s: float | None = None
+    ) -> Ack:
+        """Store 1 to 1,000 messages of one stream, all or none, without another between them; no subject twice.
+
+        :param batch_id: at most 64 characters, never used before; None makes one
+        :return: acknowledgement of the last message; the one before it has one sequence less, and so on
+        :raises Conflict: some `expect` failed; `last_sequence` is that subject's, which one is not said
+        :raises BatchUnclear: refused without a number (10164, 10176)
+        :raises Unclear: no answer; all or nothing of it was stored, or will be
+        :raises TemporaryError: nothing was stored
+        """
+        return await self._publisher.publish_batch(messages, batch_id=batch_id, timeout_s=timeout_s)
+
+    async def get(self, stream: str, subject: str) -> Delivery | None:
+        """The last message of a subject, None if there is none. May be stale: good only for a later compare-and-set.
+
+        :raises TemporaryError: NATS or the stream is not available
+        """
+        return await self._api.last_message(stream, subject)
+
+    async def last_sequence(self, stream: str) -> int:
+        """The stream's last sequence, 0 if it never had a message.
+
+        :raises NotFound: if there is no such stream
+        """
+        return (await self._api.stream_info(stream)).state.last_seq
+
+    async def purge(self, stream: str, subject: str) -> None:
+        """Remove all messages of a subject (wildcards allowed); not possible in CLUSTER."""
+        await self._api.purge(stream, subject)
+
+    def watch(self, spec: WatchSpec, sink: WatchSink) -> Watch:
+        """A reader of a stream; `await watch.run()` in a task group."""
+        return Watch(self._link, self._api, self._outbox, self._dead, spec, sink)
+
+    # --- core messages, requests and services
+
+    def send(self, subject: str, payload: bytes, *, trace: str = "") -> None:
+        """Send without waiting and without a promise: dropped if there is no connection."""
+        self._outbox.put(subject, payload, {headers.TRACEPARENT: trace} if trace else None)
+
+    async def request(self, subject: str, payload: bytes, *, timeout_s: float | None = None, trace: str = "") -> Reply:
+        """Ask a service and wait for its answer.
+
+        :raises NoResponders: nobody serves `subject` now
+        :raises Unclear: no answer within the time-out (`RequestTimeout`), or the connection was lost; it may have been done
+        :raises Busy: the service has too much to do; it did nothing
+        :raises RemoteError: the service refused, with its reason
+        """
+        lines = {headers.TRACEPARENT: trace} if trace else None
+        message = await self._inbox.request(subject, payload, lines, timeout_s or self.settings.request_timeout_s)
+        answer = message.headers or {}
+        reason = answer.get(headers.ERROR)
+        if reason is None:
+            return Reply(message.data, answer)
+        retry_after = answer.get(headers.RETRY_AFTER)
+        if retry_after is not None:
+            raise Busy(subject, reason, delay_s=float(retry_after))
+        raise RemoteError(reason, subject=subject)
+
+    async def serve(
+        self, subject: str, handler: Handler, *, queue_group: str = "", max_inflight: int = 256
+    ) -> Subscription:
+        """Answer requests on `subject` until closed; each runs as a task of this bus.
+
+        What a handler raises is answered: `RemoteError` as its reason, `TemporaryError` as busy, `codec.MessageError` as its text
+        (and the request becomes a dead letter); anything else is logged, and the service goes on.
+
+        :param queue_group: with a name, each request goes to one of the group's members
+        :param max_inflight: requests in hand at once; four times as many wait, more are refused as busy
+        """
+        endpoint = Endpoint(self._link, self._tasks, self._dead, handler, max_inflight)
+        subscription = Subscription(await self._link.subscribe(subject, endpoint.on_message, queue=queue_group))
+        self._endpoints.append(endpoint)
+        return subscription
+
+    async def subscribe(self, subject: str, callback: Callback, *, queue_group: str = "") -> Subscription:
+        """Hand core messages (and copies of what is published into streams) to `callback(subject, payload, trace)`.
+
+        It is synchronous. A `codec.MessageError` that it raises makes a dead letter; other exceptions are logged.
+        """
+        listener = Listener(self._dead, self.settings.service_name, callback)
+        return Subscription(await self._link.subscribe(subject, listener.on_message, queue=queue_group))
+
+    # --- dead letters
+
+    def dead_letter_soon(self, service: str, message: Delivery | Request, reason: str) -> None:
+        """Keep a message that could not be used in `dead.<service>`, in the background, once; from synchronous code."""
+        self._dead.put(service, message, reason)
+
+    async def dead_letter(self, service: str, message: Delivery | Request, reason: str) -> None:
+        """As `dead_letter_soon`; lets other tasks run, so that many of them cannot fill the waiting room."""
+        self._dead.put(service, message, reason)
+        await anyio.lowlevel.checkpoint()
+
+    # --- life
+
+    async def start(self, *, wait: bool) -> None:
+        """Begin to connect; called by `connect`."""
+        await self._inbox.open()
+        for task in (self._link.supervise, self._outbox.run, self._dead.run):
+            self._tasks.start_soon(task)
+        if wait:
+            await self.connected()
+
+    async def stop(self) -> None:
+        """Send what waits, let messages in hand finish, close; called by `connect`."""
+        self._link.closing = True
+        with anyio.move_on_after(self.settings.drain_timeout_s):
+            for endpoint in self._endpoints:
+                await endpoint.finish()
+            await self._outbox.flush()
+        await self._dead.flush(self.settings.drain_timeout_s if self.state.connected else 0.0)
+        await self._link.drain()
+
+
+@asynccontextmanager
+async def connect(
+    settings: BusSettings | None = None, *, on_state: StateListener | None = None, wait: bool = True
+) -> AsyncIterator[Bus]:
+    """A connection, kept for as long as the block runs.
+
+    A missing NATS is waited for, for ever; `on_state` hears of it meanwhile.
+
+    :param wait: False enters the block at once; calls then wait for the connection within their time-out
+    :raises SettingsError: if the settings cannot be right
+    """
+    settings = settings or BusSettings()
+    settings.check()
+    failure: Exception | None = None
+    async with anyio.create_task_group() as tasks:
+        bus = Bus(settings, tasks)
+        if on_state is not None:
+            bus.on_state(on_state)
+        try:
+            await bus.start(wait=wait)
+            yield bus
+        except Exception as error:  # raised below, so that callers see it as it is and not in a group
+            failure = error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await bus.stop()
+            tasks.cancel_scope.cancel()
+    if failure is not None:
+        raise failure

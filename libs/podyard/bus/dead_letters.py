@@ -1,0 +1,113 @@
+"""Messages that could not be used: kept once each in `dead.<service>`, with the reason, while the service goes on."""
+
+import logging
+import time
+from collections import OrderedDict, deque
+from typing import Final, NoReturn
+
+import anyio
+
+from podyard.bus.delivery import Delivery
+from podyard.bus.errors import BusError, PermanentError
+from podyard.bus.outgoing import Outgoing
+from podyard.bus.publisher import Publisher
+from podyard.bus.requests import Request
+from podyard.proto import codec, subjects
+from podyard.proto.operations import DeadLetter
+
+log: Final = logging.getLogger("podyard.bus")
+
+KEPT_PAYLOAD_BYTES: Final = 64 * 1024
+WAITING: Final = 1024
+"""Dead letters that may wait to be stored; above it the newest is only logged."""
+
+REMEMBERED: Final = 8192
+"""Stored messages whose dead letter is not repeated when a reader meets them again after listing."""
+
+RETRY_S: Final = 1.0
+
+
+class DeadLetters:
+    """Takes dead letters from synchronous code and stores them in the background, until stored."""
+
+    def __init__(self, publisher: Publisher) -> None:
+        self._publisher = publisher
+        self._waiting: deque[DeadLetter] = deque()
+        """The first one is being stored."""
+
+        self._changed = anyio.Event()
+        self._seen: OrderedDict[tuple[str, str, int], None] = OrderedDict()
+        self.lost = 0
+        """How many could not be kept, because too many waited or the server refuses them."""
+
+    def put(self, service: str, message: Delivery | Request, reason: str) -> None:
+        """Keep `message` in `dead.<service>`; a stored message that was kept before is not kept again."""
+        sequence = message.sequence if isinstance(message, Delivery) else 0
+        if sequence and self._known((service, message.subject, sequence)):
+            return
+        log.warning("dead letter on %s (sequence %d): %s", message.subject, sequence, reason)
+        letter = DeadLetter(
+            service=service,
+            subject=message.subject,
+            reason=reason,
+            sequence=sequence,
+            payload=bytes(message.payload[:KEPT_PAYLOAD_BYTES]),
+            payload_bytes=len(message.payload),
+            headers=dict(message.headers),
+            at=time.time(),
+        )
+        if len(self._waiting) >= WAITING:
+            self._lost(letter, "too many are waiting to be stored")
+        else:
+            self._waiting.append(letter)
+            self._changed.set()
+
+    async def run(self) -> NoReturn:
+        """Store what was put, in order, waiting for NATS where needed."""
+        while True:
+            if not self._waiting:
+                await self._next_change()
+                continue
+            if await self._store(self._waiting[0]):
+                self._waiting.popleft()
+                self._changed.set()
+            else:
+                await anyio.sleep(RETRY_S)
+
+    async def flush(self, timeout_s: float) -> None:
+        """At the end: let `run` store what still waits, as far as `timeout_s` seconds allow."""
+        with anyio.move_on_after(timeout_s):
+            while self._waiting:
+                await self._next_change()
+        for letter in self._waiting:
+            self._lost(letter, "the process ends")
+
+    async def _next_change(self) -> None:
+        self._changed = anyio.Event() if self._changed.is_set() else self._changed
+        await self._changed.wait()
+
+    async def _store(self, letter: DeadLetter) -> bool:
+        """Whether it is settled; an unclear answer is sent again with the same id, which the server knows."""
+        identity = f"{letter.service}:{letter.subject}:{letter.sequence}:{letter.at}"
+        message = Outgoing(subjects.dead(letter.service), codec.encode(letter), message_id=identity)
+        try:
+            await self._publisher.publish(message)
+        except PermanentError as error:
+            self._lost(letter, str(error))
+        except BusError as error:
+            log.info("a dead letter waits: %s", error)
+            return False
+        return True
+
+    def _known(self, identity: tuple[str, str, int]) -> bool:
+        if identity in self._seen:
+            self._seen.move_to_end(identity)
+            return True
+        self._seen[identity] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return False
+
+    def _lost(self, letter: DeadLetter, why: str) -> None:
+        self.lost += 1
+        log.error("a dead letter of %s on %s is lost (%s): %s", letter.service, letter.subject, why, letter.reason)

@@ -1,0 +1,58 @@
+"""A stored message as a reader gets it."""
+
+from collections.abc import Mapping
+
+from podyard.proto import headers
+
+MARKER_REASON = "Nats-Marker-Reason"
+_EMPTY: Mapping[str, str] = {}
+
+
+class Delivery:
+    """One stored message. Cheap to make: most of it is taken from the headers when asked for."""
+
+    __slots__ = ("_headers", "payload", "sequence", "stored_at", "subject")
+
+    def __init__(
+        self,
+        subject: str,
+        payload: bytes,
+        sequence: int,
+        stored_at: float = 0.0,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.subject = subject
+        self.payload = payload
+        self.sequence = sequence
+        """The stream's: resourceVersion and position."""
+
+        self.stored_at = stored_at
+        """Seconds since 1970, UTC, by the server's clock."""
+
+        self._headers = headers
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """All headers that it was stored with."""
+        return self._headers or _EMPTY
+
+    @property
+    def predecessor(self) -> int | None:
+        """The subject's sequence that its writer expected: the version before it; None if written without."""
+        value = self._headers.get(headers.EXPECTED_LAST_SUBJECT_SEQUENCE) if self._headers else None
+        return int(value) if value is not None and value.isdecimal() else None
+
+    @property
+    def trace(self) -> str:
+        """W3C traceparent of what caused it, empty if none."""
+        return self._headers.get(headers.TRACEPARENT, "") if self._headers else ""
+
+    @property
+    def deleted(self) -> bool:
+        """Whether it is a deletion marker."""
+        found = self._headers
+        return found is not None and (found.get(headers.OPERATION) == headers.DELETED or MARKER_REASON in found)
+
+    def __repr__(self) -> str:
+        what = "marker" if self.deleted else f"{len(self.payload)} bytes"
+        return f"<Delivery {self.subject} @{self.sequence} {what}>"

@@ -1,0 +1,133 @@
+"""Request and reply, and plain subjects: the server's side of `request` and `send`."""
+
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import anyio
+from anyio.abc import TaskGroup
+from nats.aio.msg import Msg
+
+from podyard.bus._link import Link, LinkSubscription
+from podyard.bus.dead_letters import DeadLetters
+from podyard.bus.errors import BusError, RemoteError, TemporaryError
+from podyard.bus.requests import Request, request_of
+from podyard.proto import headers
+from podyard.proto.codec import MessageError
+
+log: Final = logging.getLogger("podyard.bus")
+
+Handler = Callable[[Request], Awaitable[bytes]]
+Callback = Callable[[str, bytes, str], None]
+
+BACKLOG: Final = 4
+"""Requests that may wait, in multiples of those in hand; above it they are refused as busy rather than kept."""
+
+
+class Subscription:
+    """Something listened to; `close()` ends it."""
+
+    def __init__(self, inner: LinkSubscription) -> None:
+        self._inner = inner
+        self.subject = inner.subject
+
+    async def close(self) -> None:
+        """Take no more messages. What is in hand finishes."""
+        await self._inner.close()
+
+
+class Endpoint:
+    """One service endpoint: at most `max_inflight` requests in hand, each a task of the bus' group; a few wait, the rest is refused."""
+
+    def __init__(self, link: Link, tasks: TaskGroup, dead: DeadLetters, handler: Handler, max_inflight: int) -> None:
+        self._link = link
+        self._tasks = tasks
+        self._dead = dead
+        self._handler = handler
+        self._max_inflight = max_inflight
+        self._in_hand = 0
+        self._waiting: deque[Request] = deque()
+        self._idle = anyio.Event()
+        self._finishing = False
+
+    async def finish(self) -> None:
+        """Take no more and wait until what is in hand is answered."""
+        self._finishing = True
+        while self._in_hand:
+            self._idle = anyio.Event()
+            await self._idle.wait()
+
+    def on_message(self, message: Msg) -> None:
+        """Take a request, or refuse it."""
+        request = request_of(message)
+        if self._finishing:
+            self._tasks.start_soon(self._reply, request, b"", _refusal("the service is shutting down", retry_s=0.2))
+        elif self._in_hand < self._max_inflight:
+            self._in_hand += 1
+            self._tasks.start_soon(self._work, request)
+        elif len(self._waiting) < self._max_inflight * BACKLOG:
+            self._waiting.append(request)
+        else:
+            self._tasks.start_soon(
+                self._reply, request, b"", _refusal(f"{self._in_hand} requests are in hand", retry_s=0.2)
+            )
+
+    async def _work(self, request: Request) -> None:
+        try:
+            while True:
+                await self._answer(request)
+                if not self._waiting:
+                    return
+                request = self._waiting.popleft()
+        finally:
+            self._in_hand -= 1
+            if not self._in_hand:
+                self._idle.set()
+
+    async def _answer(self, request: Request) -> None:
+        try:
+            payload, lines = await self._handler(request), None
+        except MessageError as error:
+            self._dead.put(self._link.settings.service_name, request, str(error))
+            payload, lines = b"", _refusal(str(error))
+        except RemoteError as error:
+            payload, lines = b"", _refusal(error.reason)
+        except TemporaryError as error:
+            payload, lines = b"", _refusal(str(error), retry_s=error.delay_s)
+        except Exception as error:  # boundary: a handler's bug is answered and logged, and the service goes on
+            log.exception("the handler of %s failed", request.subject)
+            payload, lines = b"", _refusal(f"the service failed on it ({type(error).__name__}); its log says more")
+        await self._reply(request, payload, lines)
+
+    async def _reply(self, request: Request, payload: bytes, lines: dict[str, str] | None) -> None:
+        if not request.reply:
+            return
+        try:
+            await self._link.publish(request.reply, payload, headers=lines)
+        except BusError as error:
+            log.info("the answer to %s could not be sent: %s", request.subject, error)
+
+
+class Listener:
+    """Hands core messages to a synchronous callback; what it cannot read becomes a dead letter."""
+
+    def __init__(self, dead: DeadLetters, service: str, callback: Callback) -> None:
+        self._dead = dead
+        self._service = service
+        self._callback = callback
+
+    def on_message(self, message: Msg) -> None:
+        """Hand over one message."""
+        trace = message.headers.get(headers.TRACEPARENT, "") if message.headers else ""
+        try:
+            self._callback(message.subject, message.data, trace)
+        except MessageError as error:
+            self._dead.put(self._service, request_of(message), str(error))
+
+
+def _refusal(reason: str, *, retry_s: float | None = None) -> dict[str, str]:
+    lines = {headers.ERROR: " ".join(reason.split()) or "no reason given"}
+    if retry_s is not None:
+        lines[headers.RETRY_AFTER] = f"{retry_s:g}"
+    return lines

@@ -1,0 +1,302 @@
+"""Reading a stream for ever: list what is there, follow what comes, notice every gap and list again.
+
+Rules (DESIGN 3 "Readers", NATS 3), and where they are kept:
+
+- A listing is complete at a message with sequence S or later (S = the stream's last sequence when it began), when nothing is
+  pending for the consumer, or at an idle heartbeat of it (`_Listing`).
+- Contiguity is the consumer sequence; a hole in it, or a heartbeat that names another one, means messages were lost (`feed`).
+- Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired and foreign messages.
+- List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the server lost it), on a
+  stream sequence that went backwards, after half of a marker's life without contact (a marker may have expired unseen), and when
+  the reader asks for it.
+
+A reader is told of silence after 2 s; while it lasts, the server is asked whether the consumer is still there.
+"""
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, Protocol
+
+import anyio
+import msgspec
+
+from podyard.bus._api import Api
+from podyard.bus._link import BusState, Link
+from podyard.bus._outbox import Outbox
+from podyard.bus.dead_letters import DeadLetters
+from podyard.bus.delivery import Delivery
+from podyard.bus.errors import BusError, NotFound
+from podyard.bus.feed import Feed
+from podyard.proto.codec import MessageError
+from podyard.proto.streams import MARKER_TTL_S
+
+log: Final = logging.getLogger("podyard.bus")
+
+STALE_AFTER_S: Final = 2.0
+"""Without message or heartbeat for so long, a reader is told that its view may be stale (promise G12)."""
+
+BLIND_LIMIT_S: Final = MARKER_TTL_S / 2
+PROBE_TIMEOUT_S: Final = 2.0
+RETRY_MAX_S: Final = 2.0
+
+
+class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
+    """What is read: `list_subjects` once, then `follow_subjects`. If both are the same, one consumer does it all."""
+
+    stream: str
+    list_subjects: tuple[str, ...]
+    follow_subjects: tuple[str, ...]
+    heartbeat_s: float = 0.5
+    """How often the server says that it has nothing."""
+
+    pending_messages: int = 0
+    """Messages that may wait unread before a gap; 0 means as the connection's settings say."""
+
+
+class WatchSink(Protocol):
+    """Gets what a watch reads. All methods are synchronous and called on the event loop; an exception ends the watch, except a
+    `MessageError` from `deliver`, which makes a dead letter."""
+
+    def listing(self, target: int, reason: str) -> None:
+        """A listing begins (again), because of `reason`: what is not delivered until `synced` is gone. Complete at position `target`."""
+        ...
+
+    def deliver(self, delivery: Delivery) -> None:
+        """A message, in stream order within listing and following. The first ones followed may repeat the last of the listing."""
+        ...
+
+    def synced(self, position: int) -> None:
+        """The listing is complete up to `position`."""
+        ...
+
+    def advanced(self, position: int) -> None:
+        """The position moved without a message for this reader."""
+        ...
+
+    def contact(self, fresh: bool) -> None:
+        """False: nothing was heard for 2 s, the view may be stale. True: heard again."""
+        ...
+
+
+class Watch:
+    """One reader of one stream; `run()` it in a task group. Owned by that task and the connection's callbacks of one event loop."""
+
+    def __init__(
+        self, link: Link, api: Api, outbox: Outbox, dead: DeadLetters, spec: WatchSpec, sink: WatchSink
+    ) -> None:
+        self.spec = spec
+        self.position = 0
+        """Everything up to this stream sequence was seen. 0 before the first listing is complete."""
+
+        self.listings = 0
+        """How often a listing was begun."""
+
+        self._link = link
+        self._api = api
+        self._outbox = outbox
+        self._dead = dead
+        self._sink = sink
+        self._created = ""
+        self._fresh = True
+        self._heard_at = time.monotonic()
+        self._problem = ""
+        self._failure: Exception | None = None
+        self._wake = anyio.Event()
+        self._connects = 0
+        self._probe_now = False
+        self._listed_to = 0
+        self._target = 0
+        self._synced = False
+        self._stop_at_sync = False
+
+    def relist(self, reason: str) -> None:
+        """List again soon; for a reader that found its view wrong."""
+        self._break(reason)
+
+    async def run(self) -> NoReturn:
+        """Read for ever.
+
+        :raises Exception: what the sink raised
+        """
+        reason, delay_s = "start", 0.05
+        end = self._link.on_state(self._on_state)
+        try:
+            while True:
+                try:
+                    reason = await self._read(reason)
+                    delay_s = 0.05
+                except BusError as error:
+                    log.warning("watch of %s: %s; trying again", self.spec.stream, error)
+                    reason = reason if reason == "start" else f"{reason} ({error})"
+                    await self._pause(delay_s)
+                    delay_s = min(RETRY_MAX_S, delay_s * 2)
+        finally:
+            end()
+
+    async def _read(self, reason: str) -> str:
+        """List and follow until that breaks; returns why."""
+        self._problem, self._wake = "", anyio.Event()
+        await self._link.ready(STALE_AFTER_S)
+        info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
+        reason = self._explain(reason, info.created, info.state.last_seq)
+        self._created = info.created
+        self._target = info.state.last_seq
+        self._listed_to = 0
+        self._synced = False
+        self.listings += 1
+        self._heard_at = time.monotonic()
+        log.info("watch of %s lists up to %d: %s", self.spec.stream, self._target, reason)
+        self._sink.listing(self._target, reason)
+        if self.spec.list_subjects == self.spec.follow_subjects:
+            return await self._consume(self.spec.follow_subjects, 0)
+        problem = await self._consume(self.spec.list_subjects, 0, only_list=True)
+        if problem:
+            return problem
+        return await self._consume(self.spec.follow_subjects, (self._listed_to or self._target) + 1)
+
+    def _explain(self, reason: str, created: str, last_sequence: int) -> str:
+        if self._created and created != self._created:
+            return f"the stream was made again ({reason})"
+        if last_sequence < self.position:
+            return (
+                f"the stream lost messages: it ends at {last_sequence}, this reader was at {self.position} ({reason})"
+            )
+        return reason
+
+    async def _consume(self, subjects: tuple[str, ...], start: int, *, only_list: bool = False) -> str:
+        """Read by one consumer until it breaks (returns why) or, with `only_list`, until the listing is complete (returns "")."""
+        feed = Feed(self._link, self._outbox, self.spec, self)
+        self._stop_at_sync = only_list
+        try:
+            pending = await feed.open(self._api, subjects, start)
+            if pending == 0 and not self._synced:
+                self._complete()
+            while True:
+                self._raise_failure()
+                if self._problem:
+                    return self._problem
+                if only_list and self._synced:
+                    return ""
+                await self._wait(feed)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await feed.close()
+
+    async def _wait(self, feed: Feed) -> None:
+        """Until something happened; meanwhile watch over the silence."""
+        self._wake = anyio.Event() if self._wake.is_set() else self._wake
+        with anyio.move_on_after(self.spec.heartbeat_s):
+            await self._wake.wait()
+        silent_s = time.monotonic() - self._heard_at
+        if silent_s > STALE_AFTER_S:
+            self._contact(False)
+        if self._probe_now or silent_s > max(1.0, 3 * self.spec.heartbeat_s):
+            await self._probe(feed)
+
+    async def _probe(self, feed: Feed) -> None:
+        """Ask whether the consumer is still there; no answer says nothing."""
+        if not self._link.state.connected:
+            return
+        self._probe_now = False
+        try:
+            await self._api.consumer_info(self.spec.stream, feed.consumer, PROBE_TIMEOUT_S)
+        except NotFound as error:
+            self._break(f"the consumer is gone ({error})")
+        except BusError as error:
+            log.debug("watch of %s: no word about its consumer: %s", self.spec.stream, error)
+
+    async def _pause(self, delay_s: float) -> None:
+        if time.monotonic() - self._heard_at > STALE_AFTER_S:
+            self._contact(False)
+        await anyio.sleep(delay_s * random.uniform(0.75, 1.25))
+
+    # --- called by the feed and the link, synchronously: they set what `_wait` looks at
+
+    def on_message(self, delivery: Delivery, pending: int) -> None:
+        """The feed read a message and `pending` more are there."""
+        if self._ignoring():
+            return
+        self._heard()
+        if self._synced and delivery.sequence > self.position:
+            self.position = delivery.sequence
+        try:
+            self._sink.deliver(delivery)
+        except MessageError as error:
+            self._dead.put(self._link.settings.service_name, delivery, str(error))
+        except Exception as error:  # boundary: handed to the task that runs the watch
+            self._fail(error)
+            return
+        if not self._synced:
+            self._listed_to = delivery.sequence
+            if delivery.sequence >= self._target or pending == 0:
+                self._complete()
+
+    def on_heartbeat(self, last_stream: int) -> None:
+        """The feed has nothing more, and has passed the stream's sequence `last_stream`."""
+        if self._ignoring():
+            return
+        self._heard()
+        if not self._synced:
+            self._complete()
+        if last_stream > self.position:
+            self.position = last_stream
+            self._guarded(self._sink.advanced, last_stream)
+
+    def on_stalled(self) -> None:
+        """The feed waits for this side."""
+        self._heard()
+
+    def on_broken(self, reason: str) -> None:
+        """The feed lost messages."""
+        self._break(reason)
+
+    def _ignoring(self) -> bool:
+        """Whether what comes is of no use: broken, or the listing is complete and another consumer follows."""
+        return bool(self._problem) or self._failure is not None or (self._synced and self._stop_at_sync)
+
+    def _complete(self) -> None:
+        self._synced = True
+        self.position = max(self._target, self._listed_to)
+        self._guarded(self._sink.synced, self.position)
+        self._wake.set()
+
+    def _break(self, reason: str) -> None:
+        if not self._problem:
+            self._problem = reason
+            self._wake.set()
+
+    def _heard(self) -> None:
+        now = time.monotonic()
+        if now - self._heard_at > BLIND_LIMIT_S:
+            self._break(f"no contact for {now - self._heard_at:.0f} s: deletion markers may have expired unseen")
+        self._heard_at = now
+        if not self._fresh:
+            self._contact(True)
+
+    def _contact(self, fresh: bool) -> None:
+        if fresh != self._fresh:
+            self._fresh = fresh
+            self._guarded(self._sink.contact, fresh)
+
+    def _on_state(self, state: BusState) -> None:
+        if state.connected and state.connects != self._connects:
+            self._connects = state.connects
+            self._probe_now = True
+            self._wake.set()
+
+    def _guarded(self, call: Callable[[Any], None], argument: object) -> None:
+        try:
+            call(argument)
+        except Exception as error:  # boundary: handed to the task that runs the watch
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        self._failure = error
+        self._wake.set()
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            failure, self._failure = self._failure, None
+            raise failure
