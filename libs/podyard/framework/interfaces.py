@@ -133,7 +133,9 @@ class PreFilterExtensions(Plugin, Protocol):
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PlacedPod, row: int, cluster: Snapshot) -> Status: ...
 
-    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PlacedPod, row: int, cluster: Snapshot) -> Status: ...
+    def remove_pod(
+        self, state: CycleState, pod: PodInfo, removed: PlacedPod, row: int, cluster: Snapshot
+    ) -> Status: ...
 
 
 @runtime_checkable

@@ -150,7 +150,10 @@ def _faults(enabled: Sequence[Enabled], sorters: Sequence[QueueSort]) -> list[st
 
 
 def _digest(
-    plugins: Sequence[Plugin], sorter: QueueSort, points: dict[str, tuple[Plugin, ...]], score: tuple[WeightedScore, ...]
+    plugins: Sequence[Plugin],
+    sorter: QueueSort,
+    points: dict[str, tuple[Plugin, ...]],
+    score: tuple[WeightedScore, ...],
 ) -> str:
     described = {
         "queue_sort": sorter.name,

@@ -1,12 +1,23 @@
 """The cluster of a cycle, as plugins are shown it: a narrow handle, never the bus."""
 
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from podyard.cluster.node_table import NodeTable
 
 ObjectsByName: TypeAlias = Mapping[tuple[str, str], Any]
 """Typed objects by (namespace, name); the namespace is empty for cluster-scoped kinds."""
+
+NO_OBJECTS: Final[ObjectsByName] = {}
+
+
+class Objects(Protocol):
+    """Where other objects than pods and nodes are found (`podyard.cluster.view.ClusterView` is one)."""
+
+    @property
+    def others(self) -> Mapping[str, ObjectsByName]:
+        """By resource (`persistentvolumes`, ...)."""
+        ...
 
 
 class Snapshot:
@@ -15,15 +26,12 @@ class Snapshot:
     It is live: nothing changes during one pod's cycle, and the next pod sees what the last one took.
     """
 
-    __slots__ = ("_others", "nodes")
+    __slots__ = ("_objects", "nodes")
 
-    def __init__(self, nodes: NodeTable, others: Mapping[str, ObjectsByName] | None = None) -> None:
-        """
-        :param others: by resource (`persistentvolumes`, ...), all but pods and nodes
-        """
+    def __init__(self, nodes: NodeTable, objects: Objects | None = None) -> None:
         self.nodes = nodes
-        self._others: Mapping[str, ObjectsByName] = {} if others is None else others
+        self._objects = objects
 
     def objects(self, resource: str) -> ObjectsByName:
         """All objects of a resource; none if nobody follows it."""
-        return self._others.get(resource, {})
+        return NO_OBJECTS if self._objects is None else self._objects.others.get(resource, NO_OBJECTS)

@@ -1,0 +1,45 @@
+"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/nodename/node_name.go."""
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.events import Registration
+from podyard.framework.interfaces import Rows, Scope, Verdicts
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Status
+from podyard.plugins.node_name import hints
+
+NAME: Final = "NodeName"
+REASON: Final = "node(s) didn't match the requested node name"
+OTHER_NODE: Final = 1
+
+
+class NodeName:
+    """Filter."""
+
+    name: ClassVar[str] = NAME
+    scope: ClassVar[Scope] = "row"
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        return pod.pod.spec.node_name
+
+    def events_to_register(self) -> Sequence[Registration]:
+        return hints.registrations()
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        wanted = pod.pod.spec.node_name
+        if not wanted:
+            return np.zeros(len(rows), dtype=np.int64)
+        return (rows != cluster.nodes.row_of.get(wanted, -1)).astype(np.int64)
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        wanted = pod.pod.spec.node_name
+        return OTHER_NODE if wanted and cluster.nodes.names[row] != wanted else 0
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        return statuses.unresolvable(REASON)

@@ -1,0 +1,91 @@
+"""Whether a node has room: the filter rule, on all nodes at once and on one.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources/fit.go (fitsRequest).
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from podyard.cluster.node_table import NodeTable
+from podyard.framework.interfaces import Rows, Verdicts
+
+REASON_PODS: Final = "Too many pods"
+REASON_RESOURCE: Final = "Insufficient {resource}"
+
+TOO_MANY_PODS: Final = 1
+"""Bit of the code: the node has as many pods as it takes. Bit i + 1 is resource i of the wanted ones."""
+UNRESOLVABLE: Final = 1 << 62
+"""Bit of the code: a request is above all that the node has, so that preemption cannot help."""
+MOST_RESOURCES: Final = 60
+"""As many kinds of resources as the code has bits for."""
+
+NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
+
+
+class Wanted(NamedTuple):
+    """What a pod requests of the resources that Filter looks at: names and amounts above 0, cpu in milli-CPU."""
+
+    resources: tuple[tuple[str, int], ...]
+
+
+def is_extended(resource: str) -> bool:
+    """Source: v1helper.IsExtendedResourceName."""
+    return "/" in resource and "kubernetes.io/" not in resource and not resource.startswith("requests.")
+
+
+def wanted(requests: Mapping[str, int], ignored: Collection[str], ignored_groups: Collection[str]) -> Wanted:
+    """What to look at: cpu, memory, ephemeral storage, then the others by name, without ignored extended resources."""
+    found = [(name, requests[name]) for name in NATIVE if requests.get(name, 0) > 0]
+    if len(found) < len(requests):
+        found += [
+            (name, requests[name])
+            for name in sorted(requests)
+            if name not in NATIVE and requests[name] != 0 and not _ignored(name, ignored, ignored_groups)
+        ]
+    return Wanted(tuple(found))
+
+
+def _ignored(name: str, ignored: Collection[str], groups: Collection[str]) -> bool:
+    return is_extended(name) and (name in ignored or name.split("/", 1)[0] in groups)
+
+
+def shortages(want: Wanted, nodes: NodeTable, rows: Rows) -> Verdicts:
+    """For each row the bits of what it lacks; 0 if the pod fits."""
+    codes = (nodes.pod_count[rows] >= nodes.pod_limit[rows]).astype(np.int64)
+    bit = TOO_MANY_PODS
+    for resource, amount in want.resources:
+        bit <<= 1
+        line = nodes.resource_of.get(resource)
+        if line is None:
+            codes |= bit | UNRESOLVABLE
+            continue
+        allocatable = nodes.allocatable[line][rows]
+        codes[amount > allocatable - nodes.requested[line][rows]] |= bit
+        codes[amount > allocatable] |= bit | UNRESOLVABLE
+    return codes
+
+
+def shortages_one(want: Wanted, nodes: NodeTable, row: int) -> int:
+    """The same for one row."""
+    code = TOO_MANY_PODS if nodes.pod_count.item(row) >= nodes.pod_limit.item(row) else 0
+    bit = TOO_MANY_PODS
+    for resource, amount in want.resources:
+        bit <<= 1
+        line = nodes.resource_of.get(resource)
+        allocatable = 0 if line is None else nodes.allocatable.item(line, row)
+        if amount > allocatable:
+            code |= bit | UNRESOLVABLE
+        elif line is not None and amount > allocatable - nodes.requested.item(line, row):
+            code |= bit
+    return code
+
+
+def reasons(want: Wanted, code: int) -> tuple[str, ...]:
+    """What a code says, in the reference's words."""
+    found = [REASON_PODS] if code & TOO_MANY_PODS else []
+    for index, (resource, _) in enumerate(want.resources):
+        if code & (TOO_MANY_PODS << (index + 1)):
+            found.append(REASON_RESOURCE.format(resource=resource))
+    return tuple(found)

@@ -1,0 +1,88 @@
+"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources/fit.go."""
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Final
+
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
+from podyard.framework.events import Registration
+from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Code, Status
+from podyard.plugins.node_resources_fit import fit, hints, least_allocated
+from podyard.plugins.node_resources_fit.args import Args
+from podyard.plugins.node_resources_fit.fit import Wanted
+from podyard.plugins.node_resources_fit.least_allocated import Counted
+from podyard.proto.placement import Usage
+
+NAME: Final = "NodeResourcesFit"
+WANTED: Final = StateKey[Wanted]("PreFilterNodeResourcesFit")
+COUNTED: Final = StateKey[tuple[Counted, ...]]("PreScoreNodeResourcesFit")
+PASSES: Final = PreFilterResult()
+
+
+def _signed(usage: Usage) -> Hashable:
+    return tuple(usage.requests.items()), usage.nonzero_cpu_milli, usage.nonzero_memory_bytes
+
+
+class NodeResourcesFit:
+    """PreFilter, Filter, PreScore, Score."""
+
+    name: ClassVar[str] = NAME
+    scope: ClassVar[Scope] = "row"
+
+    def __init__(self, args: Args) -> None:
+        self.args = args
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        signed = _signed(pod.usage)
+        return signed if pod.pod.spec.resources is None else (signed, _signed(least_allocated.scored_usage(pod)))
+
+    def events_to_register(self) -> Sequence[Registration]:
+        return hints.registrations(self._ignored, self._ignored_groups)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
+        want = fit.wanted(pod.usage.requests, self._ignored, self._ignored_groups)
+        if len(want.resources) > fit.MOST_RESOURCES:
+            reason = (
+                f"the pod requests {len(want.resources)} kinds of resources, at most {fit.MOST_RESOURCES} can be judged"
+            )
+            return PreFilterResult(status=statuses.error(reason))
+        state.write(WANTED, want)
+        return PASSES
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        return fit.shortages(self._wanted(state), cluster.nodes, rows)
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return fit.shortages_one(self._wanted(state), cluster.nodes, row)
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        unresolvable = code & fit.UNRESOLVABLE
+        return Status(
+            code=Code.UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE,
+            reasons=fit.reasons(self._wanted(state), code),
+        )
+
+    def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
+        usage = least_allocated.scored_usage(pod)
+        state.write(COUNTED, least_allocated.counted(self.args.scoring_strategy.resources, usage))
+        return statuses.SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
+        return least_allocated.scores(state.read(COUNTED), cluster.nodes, rows)
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return least_allocated.score_one(state.read(COUNTED), cluster.nodes, row)
+
+    def _wanted(self, state: CycleState) -> Wanted:
+        """
+        :raises StateMissingError: if PreFilter is disabled and Filter is not
+        """
+        try:
+            return state.read(WANTED)
+        except StateMissingError as missing:
+            raise LookupError(f"error {missing}") from None

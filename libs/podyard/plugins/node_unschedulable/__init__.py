@@ -1,0 +1,1 @@
+"""NodeUnschedulable: cordoned nodes take no pod that does not tolerate it."""

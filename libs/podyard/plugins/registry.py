@@ -1,0 +1,71 @@
+"""All plugins that come with Podyard, by name.
+
+Source of the names: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/registry.go (NewInTreeRegistry).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from podyard.framework.interfaces import Plugin
+from podyard.plugins.node_affinity.args import Args as NodeAffinityArgs
+from podyard.plugins.node_affinity.plugin import NodeAffinity
+from podyard.plugins.node_name.plugin import NodeName
+from podyard.plugins.node_resources_fit.args import Args as NodeResourcesFitArgs
+from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
+from podyard.plugins.node_unschedulable.plugin import NodeUnschedulable
+from podyard.plugins.priority_sort.plugin import PrioritySort
+from podyard.plugins.scheduling_gates.plugin import SchedulingGates
+from podyard.plugins.taint_toleration.plugin import TaintToleration
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """A plugin that can be enabled: its name, how it is made, and the type of its arguments (`None`: it has none)."""
+
+    name: str
+    make: Callable[..., Plugin]
+    args: type[msgspec.Struct] | None = None
+
+
+class DuplicatePluginError(ValueError):
+    """Two plugins of one name."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"two plugins are called {name!r}; names must differ")
+
+
+IN_TREE: Final = (
+    Entry(SchedulingGates.name, SchedulingGates),
+    Entry(PrioritySort.name, PrioritySort),
+    Entry(NodeUnschedulable.name, NodeUnschedulable),
+    Entry(NodeName.name, NodeName),
+    Entry(TaintToleration.name, TaintToleration),
+    Entry(NodeAffinity.name, NodeAffinity, NodeAffinityArgs),
+    Entry(NodeResourcesFit.name, NodeResourcesFit, NodeResourcesFitArgs),
+)
+"""In the order of the default profile."""
+
+
+def by_name(entries: Iterable[Entry] = IN_TREE) -> Mapping[str, Entry]:
+    """Entries by name.
+
+    :raises DuplicatePluginError: if a name comes twice
+    """
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.name in found:
+            raise DuplicatePluginError(entry.name)
+        found[entry.name] = entry
+    return found
+
+
+def create(entry: Entry, args: Any = None) -> Plugin:
+    """A plugin with its arguments: a plain value as a configuration file has it, or `None` for the defaults.
+
+    :raises msgspec.ValidationError: for arguments that it does not have, or of a wrong type or range, with their path
+    """
+    if entry.args is None:
+        return entry.make()
+    return entry.make(msgspec.convert({} if args is None else args, entry.args))

@@ -1,0 +1,106 @@
+"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/tainttoleration/taint_toleration.go."""
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState, StateKey
+from podyard.framework.events import Registration
+from podyard.framework.interfaces import Rows, Scope, Scores, Verdicts
+from podyard.framework.normalizing import default_normalize
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Status
+from podyard.objects import taints
+from podyard.objects.affinity import Taint, Toleration
+from podyard.plugins.taint_toleration import hints
+
+NAME: Final = "TaintToleration"
+REASON: Final = "node(s) had untolerated taint(s)"
+UNTOLERATED: Final = 1
+
+
+def repels(on_node: Sequence[Taint], tolerations: Sequence[Toleration]) -> bool:
+    """Whether a hard taint (NoSchedule, NoExecute) keeps the pod off the node."""
+    return taints.untolerated(on_node, tolerations) is not None
+
+
+def soft_taints(on_node: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
+    """How many PreferNoSchedule taints the pod does not tolerate. Source: countIntolerableTaintsPreferNoSchedule."""
+    soft = [one for one in tolerations if not one.effect or one.effect == taints.PREFER_NO_SCHEDULE]
+    return sum(taint.effect == taints.PREFER_NO_SCHEDULE and not taints.tolerated(soft, taint) for taint in on_node)
+
+
+class TaintJudge:
+    """What one list of tolerations means for each combination of taints, worked out once a combination."""
+
+    __slots__ = ("_hard", "_soft", "_tolerations")
+
+    def __init__(self, tolerations: Sequence[Toleration]) -> None:
+        self._tolerations = tolerations
+        self._hard: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._soft: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def hard(self, sets: Sequence[tuple[Taint, ...]]) -> NDArray[np.int64]:
+        """By number of the combination: UNTOLERATED or 0."""
+        if len(self._hard) < len(sets):
+            self._hard = np.array([UNTOLERATED if repels(one, self._tolerations) else 0 for one in sets], np.int64)
+        return self._hard
+
+    def soft(self, sets: Sequence[tuple[Taint, ...]]) -> NDArray[np.int64]:
+        """By number of the combination: how many soft taints are not tolerated."""
+        if len(self._soft) < len(sets):
+            self._soft = np.array([soft_taints(one, self._tolerations) for one in sets], np.int64)
+        return self._soft
+
+
+JUDGE: Final = StateKey[TaintJudge]("TaintToleration")
+
+
+def judge(state: CycleState, pod: PodInfo) -> TaintJudge:
+    """The judge of this pod's tolerations, made at first use."""
+    found = state.find(JUDGE)
+    if found is None:
+        found = TaintJudge(pod.pod.spec.tolerations)
+        state.write(JUDGE, found)
+    return found
+
+
+class TaintToleration:
+    """Filter, Score."""
+
+    name: ClassVar[str] = NAME
+    scope: ClassVar[Scope] = "row"
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        return pod.pod.spec.tolerations
+
+    def events_to_register(self) -> Sequence[Registration]:
+        return hints.registrations()
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        nodes = cluster.nodes
+        return judge(state, pod).hard(nodes.taints.sets)[nodes.taint_set[rows]]
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        nodes = cluster.nodes
+        taint_set = nodes.taint_set.item(row)
+        return judge(state, pod).hard(nodes.taints.sets).item(taint_set) if taint_set else 0
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        return statuses.unresolvable(REASON)
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
+        nodes = cluster.nodes
+        return judge(state, pod).soft(nodes.taints.sets)[nodes.taint_set[rows]]
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        nodes = cluster.nodes
+        taint_set = nodes.taint_set.item(row)
+        return judge(state, pod).soft(nodes.taints.sets).item(taint_set) if taint_set else 0
+
+    def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
+        return default_normalize(scores, reverse=True)
