@@ -144,10 +144,9 @@ def _with_key(path: str, doc: Any, got: str) -> str:
     if not dots or after:
         return path
     for step in re.findall(r"[^.\[\]]+", before):
-        index = int(step) if isinstance(doc, list) and step.isdigit() else step
         try:
-            doc = doc[index]
-        except (KeyError, IndexError, TypeError):
+            doc = doc[int(step)] if isinstance(doc, list) else doc[step]  # pyright: ignore[reportUnknownVariableType]
+        except (LookupError, TypeError, ValueError):
             return path
     kinds = {"int": int, "float": float, "bool": bool, "str": str, "array": list, "object": dict, "null": type(None)}
     for key, item in doc.items() if isinstance(doc, dict) else ():  # pyright: ignore[reportUnknownVariableType]

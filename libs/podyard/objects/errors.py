@@ -42,6 +42,25 @@ class UnknownKindError(ObjectError):
         super().__init__(field, detail)
 
 
+class ManifestError(ObjectError):
+    """A file that cannot be applied. `document` counts from 1, empty documents included; 0 means the file as a whole.
+
+    `line`: where the document, or the fault if the reader knows it, begins; 0 if unknown.
+    """
+
+    def __init__(self, source: str, document: int, field: str, detail: str, line: int = 0) -> None:
+        self.source = source
+        self.document = document
+        self.line = line
+        where = source
+        if document:
+            where += f": document {document}"
+        if line:
+            where += f" (line {line})"
+        super().__init__(field, detail)
+        self.args = (f"{where}: {field}: {detail}" if field else f"{where}: {detail}",)
+
+
 class FieldFault(msgspec.Struct, frozen=True, kw_only=True):
     """One fault of an object as the API server words it. `type` is the name of the constant, e.g. `FieldValueInvalid`."""
 

@@ -4,12 +4,15 @@ Structs here and in the kind modules are typed views for readers: they name the 
 snake case, and ignore all others. The stored truth is the JSON document, which keeps every field.
 """
 
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import msgspec
 from msgspec import Meta
 
-QuantityText: TypeAlias = Annotated[str, Meta(extra={"quantity": True})]
+QUANTITY: Final = {"quantity": True}
+"""Marks the fields of typed views that hold quantities."""
+
+QuantityText: TypeAlias = Annotated[str, Meta(extra=QUANTITY)]
 """A quantity as it is written. `decode` also takes a JSON number and hands out its text."""
 
 ResourceList: TypeAlias = dict[str, QuantityText]

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import inspect
 
 from podyard.objects.errors import FieldFault, QuantityError
+from podyard.objects.meta import QUANTITY
 from podyard.objects.quantity import parse
 
 Shape = Literal["quantity", "map", "struct", "list of struct", "map of struct"]
@@ -55,7 +56,7 @@ def _nested(key: str, shape: Shape, info: inspect.Type) -> Branch | None:
 
 
 def _is_quantity(info: inspect.Type) -> bool:
-    return isinstance(info, inspect.Metadata) and bool((info.extra or {}).get("quantity"))
+    return isinstance(info, inspect.Metadata) and info.extra == QUANTITY
 
 
 def rewrite(document: dict[str, Any], ways: tuple[Branch, ...], change: Callable[[Any], Any]) -> None:
