@@ -6,7 +6,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
 import pytest_asyncio
 
 from podyard.bus import Bus, BusSettings, EmbeddedServer, connect, embedded_server, ensure_streams

@@ -52,6 +52,7 @@ from podyard.bus.errors import (
     Unavailable,
     Unclear,
 )
+from podyard.bus.lease import Lease
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.bus.requests import Reply, Request
 from podyard.bus.services import Subscription
@@ -70,6 +71,7 @@ __all__ = [
     "Delivery",
     "EmbeddedServer",
     "EmbeddedServerError",
+    "Lease",
     "NoResponders",
     "NotFound",
     "Outgoing",
