@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterable
 from socketserver import ThreadingMixIn
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, cast
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
@@ -82,7 +82,7 @@ def application(
     health: Health, registry: prometheus_client.CollectorRegistry, config: Callable[[], Any]
 ) -> WSGIApplication:
     """The WSGI application behind `HttpEndpoint`."""
-    metrics = prometheus_client.make_wsgi_app(registry)
+    metrics = cast("WSGIApplication", prometheus_client.make_wsgi_app(registry))  # pyright: ignore[reportUnknownMemberType] - untyped
     encoder = msgspec.json.Encoder(enc_hook=str)
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:

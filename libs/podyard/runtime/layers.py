@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin
 
 import msgspec
 import yaml
@@ -69,7 +69,7 @@ class Tree:
             where = ".".join(path) or "its top level"
             self.problems.append(f"{source}: {where}: expected a mapping, got {type(document).__name__}")
             return
-        entries: dict[Any, Any] = document
+        entries = cast("dict[Any, Any]", document)
         for key, value in entries.items():
             here = (*path, str(key))
             if not path and key in self.schema.foreign:

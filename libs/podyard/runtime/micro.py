@@ -53,7 +53,7 @@ class Endpoints:
     def __init__(self, bus: "Bus", *, name: str, identity: str, version: str, description: str) -> None:
         """:param identity: unique to this process; `name` may hold letters, digits, `-` and `_`"""
         self._bus = bus
-        self._identity = {"name": name, "id": identity, "version": version, "metadata": {}}
+        self._identity: dict[str, Any] = {"name": name, "id": identity, "version": version, "metadata": {}}
         self._description = description
         self._started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         self._endpoints: list[Endpoint] = []

@@ -58,6 +58,7 @@ class _Process:
         )
         self.registry = new_registry(service=definition.name, instance=settings.instance, version=self.version)
         self.health = Health(stall_limit_s=settings.stall_limit_s, registry=self.registry)
+        self.health.set_ready(NATS_CHECK, False, f"waiting for NATS at {', '.join(settings.nats.servers)}")
         self.tracing = self._start_tracing()
         self.deadline = Deadline(settings.shutdown_timeout_s, self._overdue)
 
@@ -112,8 +113,9 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
 
 def _root(error: BaseException) -> str:
     """The innermost message of nested exception groups: task groups wrap what their tasks raise."""
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
+    if isinstance(error, BaseExceptionGroup):
+        nested: tuple[BaseException, ...] = error.exceptions
+        return _root(nested[0])
     return f"{type(error).__name__}: {error}"
 
 
@@ -131,18 +133,22 @@ async def _run(process: _Process, own: Any) -> None:
 
 async def _serve(process: _Process, own: Any) -> None:
     nats = process.settings.nats
-    process.health.set_ready(NATS_CHECK, False, f"waiting for NATS at {', '.join(nats.servers)}")
-    async with connect(_bus_settings(process)) as bus:
-        watch = _NatsCheck(process.health, process.log, nats.servers)
-        watch.changed(bus.state)
-        bus.on_state(watch.changed)
-        if nats.ensure_streams:
-            await _ensure_streams(process, bus)
-        service = _service(process, own, bus)
-        await service.endpoints.describe()
-        process.health.set_ready("running", True)
-        process.log.info("running")
-        await process.definition.main(service)
+    check = _NatsCheck(process.health, process.log, nats.servers)
+    async with connect(_bus_settings(process), on_state=check.changed) as bus:
+        try:
+            await _run_main(process, own, bus)
+        finally:
+            check.closing = True
+
+
+async def _run_main(process: _Process, own: Any, bus: Bus) -> None:
+    if process.settings.nats.ensure_streams:
+        await _ensure_streams(process, bus)
+    service = _service(process, own, bus)
+    await service.endpoints.describe()
+    process.health.set_ready("running", True)
+    process.log.info("running")
+    await process.definition.main(service)
 
 
 def _service(process: _Process, own: Any, bus: Bus) -> Service[Any]:
@@ -189,9 +195,13 @@ class _NatsCheck:
         self._log = log
         self._servers = ", ".join(servers)
         self._connected: bool | None = None
+        self.closing = False
+        """The connection is being closed by us: no news."""
 
     def changed(self, state: BusState) -> None:
         """The connection came or went."""
+        if self.closing:
+            return
         reason = "" if state.connected else f"waiting for NATS at {self._servers}: {state.last_error or 'no contact'}"
         self._health.set_ready(NATS_CHECK, state.connected, reason)
         if state.connected != self._connected:
@@ -204,6 +214,7 @@ class _NatsCheck:
 
 async def _ensure_streams(process: _Process, bus: Bus) -> None:
     """Make the streams, again and again while NATS is missing or full."""
+    process.health.set_ready(STREAMS_CHECK, False, "making sure that the streams are there")
     await anyio.sleep(random.uniform(0, BOOTSTRAP_JITTER_S))
     told = ""
     while True:

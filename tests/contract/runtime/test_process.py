@@ -1,0 +1,216 @@
+"""A service as a real process on a real NATS server."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+import urllib.error
+import urllib.request
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from podyard.bus.connection import connect
+from podyard.bus.embedded import embedded_server
+from podyard.bus.settings import BusSettings
+from tests.otlp_sink import OtlpSink
+
+SERVICE = Path(__file__).with_name("echo_service.py")
+LIMIT_S = 20
+
+
+class Running:
+    """A service process: its log lines as they come, its exit code."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+        self.lines: list[dict] = []
+        self._new = asyncio.Condition()
+        self._reader = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        assert self.process.stderr is not None
+        async for line in self.process.stderr:
+            async with self._new:
+                self.lines.append(json.loads(line) if line.startswith(b"{") else {"event": line.decode()})
+                self._new.notify_all()
+        async with self._new:
+            self._new.notify_all()
+
+    async def logged(self, event: str) -> dict:
+        """The first line that says `event`."""
+        async with asyncio.timeout(LIMIT_S), self._new:
+            while not (found := [line for line in self.lines if line["event"] == event]):
+                if self._reader.done():
+                    raise AssertionError(f"it ended without {event!r}: {self.lines}")
+                await self._new.wait()
+        return found[0]
+
+    async def get(self, path: str) -> tuple[int, str]:
+        """Answer of its HTTP endpoint."""
+        address = (await self.logged("starting"))["http"]
+        return await asyncio.to_thread(_get, f"http://{address}{path}")
+
+    async def becomes(self, path: str, status: int) -> str:
+        """Ask until the status is `status`."""
+        async with asyncio.timeout(LIMIT_S):
+            while True:
+                found, text = await self.get(path)
+                if found == status:
+                    return text
+                await asyncio.sleep(0.05)
+
+    async def ended(self) -> int:
+        """Its exit code."""
+        async with asyncio.timeout(LIMIT_S):
+            code = await self.process.wait()
+            await self._reader
+        return code
+
+    async def stop(self) -> int:
+        """SIGTERM, and its exit code."""
+        self.process.send_signal(signal.SIGTERM)
+        return await self.ended()
+
+
+def _get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode()
+
+
+@asynccontextmanager
+async def service(mode: str, url: str, **settings: str):
+    environment = {
+        **os.environ,
+        "PODYARD_NATS_SERVERS": url,
+        "PODYARD_INSTANCE": "echo-0",
+        "PODYARD_LOG_FORMAT": "json",
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, str(SERVICE), mode, env=environment | settings, stderr=asyncio.subprocess.PIPE
+    )
+    running = Running(process)
+    try:
+        yield running
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await running.ended()
+
+
+@pytest.fixture
+async def server(tmp_path):
+    async with embedded_server(tmp_path / "nats") as found:
+        yield found
+
+
+@asynccontextmanager
+async def client(server):
+    async with connect(BusSettings(servers=(server.url,), name="test")) as bus:
+        yield bus
+
+
+async def test_it_serves_is_described_and_ends_in_order(server):
+    async with service("serve", server.url, PODYARD_ECHO_GREETING="hi") as running, client(server) as bus:
+        text = await running.becomes("/readyz", 200)
+        assert "[+] nats" in text
+        assert "[+] streams" in text
+        assert (await bus.request("test.echo", b"you")).payload == b"hi you"
+        about = json.loads((await bus.request("$SRV.INFO.podyard-echo", b"")).payload)
+        assert about["description"] == "answers what it is told"
+        assert [endpoint["subject"] for endpoint in about["endpoints"]] == ["test.echo"]
+        stats = json.loads((await bus.request("$SRV.STATS.podyard-echo", b"")).payload)
+        assert stats["endpoints"][0]["num_requests"] == 1
+        assert "process_cpu_seconds_total" in (await running.get("/metrics"))[1]
+        assert json.loads((await running.get("/configz"))[1])["echo"] == {"greeting": "hi"}
+        assert await running.stop() == 0
+        events = [line["event"] for line in running.lines]
+        assert events[events.index("stopping") :] == ["stopping", "finished what was in hand", "stopped"]
+
+
+async def test_it_waits_for_nats_says_so_and_goes_on_when_nats_comes_back(server):
+    await server.kill()
+    async with service("serve", server.url) as running:
+        text = await running.becomes("/readyz", 503)
+        assert f"[-] nats: waiting for NATS at {server.url}" in text
+        assert (await running.get("/healthz"))[0] == 200
+        await running.logged("no NATS")
+        await server.start()
+        await running.becomes("/readyz", 200)
+        await server.kill()
+        await running.becomes("/readyz", 503)
+        await server.start()
+        await running.becomes("/readyz", 200)
+        async with client(server) as bus:
+            assert (await bus.request("test.echo", b"you")).payload == b"hello you"
+        assert await running.stop() == 0
+
+
+async def test_it_can_be_ended_while_it_waits_for_nats(server):
+    await server.kill()
+    async with service("serve", server.url) as running:
+        await running.logged("no NATS")
+        assert await running.stop() == 0
+
+
+async def test_a_failure_is_told_and_exits_with_1(server):
+    async with service("fail", server.url) as running:
+        assert await running.ended() == 1
+        assert (await running.logged("the service failed"))["reason"] == "RuntimeError: broken on purpose"
+
+
+async def test_its_own_end_exits_with_0(server):
+    async with service("leave", server.url) as running:
+        assert await running.ended() == 0
+
+
+async def test_an_end_that_hangs_is_cut_off(server):
+    async with service("hang", server.url, PODYARD_SHUTDOWN_TIMEOUT_S="0.5") as running:
+        await running.becomes("/readyz", 200)
+        assert await running.stop() == 1
+        await running.logged("the end took too long: exiting at once")
+
+
+async def test_a_blocked_event_loop_fails_liveness(server):
+    async with service("block", server.url, PODYARD_STALL_LIMIT_S="1") as running, client(server) as bus:
+        await running.becomes("/readyz", 200)
+        bus.send("test.echo", b"block")
+        assert "the event loop has not run for" in await running.becomes("/healthz", 503)
+        await running.becomes("/healthz", 200)
+
+
+async def test_the_last_spans_go_out_at_the_end(server):
+    with OtlpSink() as sink:
+        async with (
+            service(
+                "serve",
+                server.url,
+                OTEL_EXPORTER_OTLP_ENDPOINT=sink.endpoint,
+                OTEL_BSP_SCHEDULE_DELAY="60000",
+            ) as running,
+            client(server) as bus,
+        ):
+            await running.becomes("/readyz", 200)
+            await bus.request("test.echo", b"you")
+            assert await running.stop() == 0
+        assert [(span.name, span.service) for span in sink.spans] == [("echo", "podyard-echo")]
+
+
+async def test_wrong_settings_are_told_before_anything_starts(server):
+    async with service("serve", server.url, PODYARD_HTTP_PORT="web") as running:
+        assert await running.ended() == 1
+        assert "PODYARD_HTTP_PORT='web'" in running.lines[0]["event"]
+
+
+async def test_a_taken_port_is_told(server):
+    async with service("serve", server.url) as first:
+        port = (await first.logged("starting"))["http"].rpartition(":")[2]
+        async with service("serve", server.url, PODYARD_HTTP_PORT=port) as second:
+            assert await second.ended() == 1
+            assert (await second.logged("cannot listen"))["port"] == int(port)
