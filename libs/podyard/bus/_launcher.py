@@ -36,7 +36,11 @@ def _dies_with_parent() -> bool:
 
 def _supervise(command: list[str]) -> NoReturn:
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, close_fds=False)
-    signal.signal(signal.SIGTERM, lambda *_: child.terminate())
+
+    def on_sigterm(number: int, frame: object) -> None:
+        child.send_signal(number)
+
+    signal.signal(signal.SIGTERM, on_sigterm)
 
     def until_parent_ends() -> None:
         while os.read(0, 1):

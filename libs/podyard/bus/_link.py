@@ -69,7 +69,7 @@ class LinkSubscription:
 
     async def attach(self, client: Client) -> None:
         """Subscribe on a new client."""
-        self._current = await client.subscribe(
+        self._current = await client.subscribe(  # pyright: ignore[reportUnknownMemberType]  # its `future` is untyped
             self.subject,
             queue=self.queue,
             cb=self._on_message,
@@ -255,7 +255,7 @@ class Link:
             await subscription.attach(client)
         self._echo_subject = f"{client.new_inbox()}.echo"
         self._echoes_sent = self._echoes_seen = 0
-        await client.subscribe(self._echo_subject, cb=self._on_echo)
+        await client.subscribe(self._echo_subject, cb=self._on_echo)  # pyright: ignore[reportUnknownMemberType]
         self._made()
 
     async def _guard(self, client: Client) -> str:

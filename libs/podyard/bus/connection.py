@@ -1,6 +1,6 @@
 """The door to the bus: `connect` and what a connection can do."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
@@ -202,7 +202,7 @@ class Bus:
 @asynccontextmanager
 async def connect(
     settings: BusSettings | None = None, *, on_state: StateListener | None = None, wait: bool = True
-) -> AsyncIterator[Bus]:
+) -> AsyncGenerator[Bus]:
     """A connection, kept for as long as the block runs.
 
     A missing NATS is waited for, for ever; `on_state` hears of it meanwhile.

@@ -16,7 +16,7 @@ import sys
 import sysconfig
 import tempfile
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
@@ -185,7 +185,7 @@ class EmbeddedServer:
 @asynccontextmanager
 async def embedded_server(
     store_dir: Path | None = None, *, port: int = FREE_PORT, settings: Mapping[str, Any] | None = None
-) -> AsyncIterator[EmbeddedServer]:
+) -> AsyncGenerator[EmbeddedServer]:
     """A nats-server for as long as the block runs.
 
     Start it in a thread that lives as long as it should: on Linux the server ends with the *thread* that started it.
