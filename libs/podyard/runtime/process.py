@@ -9,7 +9,7 @@ import importlib.metadata
 import os
 import random
 import secrets
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import anyio
 import msgspec
@@ -114,8 +114,8 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
 def _root(error: BaseException) -> str:
     """The innermost message of nested exception groups: task groups wrap what their tasks raise."""
     if isinstance(error, BaseExceptionGroup):
-        nested: tuple[BaseException, ...] = error.exceptions
-        return _root(nested[0])
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return _root(group.exceptions[0])
     return f"{type(error).__name__}: {error}"
 
 
@@ -126,7 +126,7 @@ async def _run(process: _Process, own: Any) -> None:
     async with anyio.create_task_group() as tasks:
         process.health.tick()
         tasks.start_soon(process.health.keep_ticking)
-        tasks.start_soon(cancel_on_signal, tasks.cancel_scope, process.stopping)
+        await tasks.start(cancel_on_signal, tasks.cancel_scope, process.stopping)
         await _serve(process, own)
         tasks.cancel_scope.cancel()
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 import anyio
+from anyio.abc import TaskStatus
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 FORCED_EXIT_CODE: Final = 1
@@ -34,12 +35,18 @@ class Deadline:
         os._exit(FORCED_EXIT_CODE)
 
 
-async def cancel_on_signal(scope: anyio.CancelScope, stopping: Callable[[str], None]) -> None:
-    """Wait for a signal, then cancel `scope`; a second signal ends the process.
+async def cancel_on_signal(
+    scope: anyio.CancelScope,
+    stopping: Callable[[str], None],
+    *,
+    task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
+) -> None:
+    """Wait for a signal, then cancel `scope`; a second signal ends the process. Started once signals are listened to.
 
     :param stopping: called with the signal's name before the cancellation
     """
     with anyio.open_signal_receiver(*SIGNALS) as received:
+        task_status.started()
         seen = 0
         async for number in received:
             seen += 1
