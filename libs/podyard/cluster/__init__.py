@@ -14,6 +14,8 @@ Pure (no await, clock, bus, telemetry):
 - `view`         ClusterView: the fold itself
 - `documents`    DocumentView: raw documents with their sequences, for those who write objects
 - `budgets`      what disruption budgets allow
+- `errors`, `timestamps`
+- `intents`      what is to become of an object, decided from what is stored
 - `node_table`   columns over nodes for scheduler and binder
 
 Shells:

@@ -110,7 +110,7 @@ class Tables:
         self.placements[uid] = bound
         old = self.pods_by_uid.get(uid)
         view = from_binding(bound) if old is None else old.with_placement(bound, None)
-        if (uid, bound.node) in self.pod_statuses or uid in self.nominations:
+        if uid in self.nominations or (self.pod_statuses and (uid, bound.node) in self.pod_statuses):
             self._join_facts(view)
         self._store(view)
         return Change(subjects.PODS, uid, old, view, origin, bound=True)

@@ -1,0 +1,252 @@
+"""What is to become of an object, decided from what is stored now. Pure.
+
+A plan is a function from the stored version to a step. Writing repeats it whenever somebody else was faster, so it must
+decide from its argument alone.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+
+from podyard.cluster import timestamps
+from podyard.cluster.changes import Delivered
+from podyard.cluster.errors import ObjectExists, ObjectMissing
+from podyard.cluster.keys import ObjectKey
+from podyard.proto import codec, subjects
+from podyard.proto.actions import ActionName
+from podyard.proto.codec import MessageError
+from podyard.proto.events import ClusterEvent
+
+Document: TypeAlias = dict[str, Any]
+
+_decode_document = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Stored:
+    """The last version of a subject, as it lies in the stream: a living object, or a marker. Decoded when asked for."""
+
+    __slots__ = ("_event", "deleted", "payload", "sequence")
+
+    def __init__(self, sequence: int, payload: bytes, deleted: bool) -> None:
+        self.sequence = sequence
+        self.payload = payload
+        self.deleted = deleted
+        self._event: ClusterEvent | None = None
+
+    @property
+    def event(self) -> ClusterEvent:
+        """
+        :raises MessageError: if it is no ClusterEvent
+        """
+        if self._event is None:
+            self._event = codec.decode(ClusterEvent, self.payload)
+        return self._event
+
+    @property
+    def uid(self) -> str:
+        """The object's uid; empty if the version cannot be read."""
+        try:
+            return self.event.uid
+        except MessageError:
+            return ""
+
+    def document(self) -> Document:
+        """A copy of the object.
+
+        :raises MessageError: if the version cannot be read
+        """
+        try:
+            return _decode_document(self.event.object)
+        except msgspec.DecodeError as error:
+            raise MessageError("Kubernetes object", str(error)) from error
+
+    @property
+    def readable(self) -> bool:
+        """Whether it can be decoded; one that cannot counts as deleted."""
+        try:
+            self.document()
+        except MessageError:
+            return False
+        return True
+
+
+def stored_of(delivery: Delivered | None) -> Stored | None:
+    """What a delivery, or its absence, says about a subject."""
+    return None if delivery is None else Stored(delivery.sequence, delivery.payload, delivery.deleted)
+
+
+def living(stored: Stored | None, uid: str = "") -> Stored | None:
+    """`stored` if it is a living, readable object (with that uid, if one is given), else None."""
+    if stored is None or stored.deleted or not stored.readable:
+        return None
+    return stored if uid in ("", stored.uid) else None
+
+
+class Put(NamedTuple):
+    """Write this object."""
+
+    document: Document
+    actions: tuple[ActionName, ...] = ()
+
+
+class Remove(NamedTuple):
+    """Write a marker in the object's place."""
+
+
+class Keep(NamedTuple):
+    """Nothing needs to be written."""
+
+
+Step: TypeAlias = Put | Remove | Keep
+Plan: TypeAlias = Callable[[Stored | None], Step]
+"""May raise a `ClusterError` or `ObjectError`: then the object is left as it is."""
+
+
+class Author(NamedTuple):
+    """Who writes, why, and as part of which trace."""
+
+    who: str
+    why: str = ""
+    trace: str = ""
+    """Traceparent that goes into the header of each message."""
+    causes: tuple[str, ...] = ()
+
+
+class Intent(NamedTuple):
+    """A plan for the object at `key`. `known` is the version to begin with; a wrong guess costs a round trip, no harm."""
+
+    key: ObjectKey
+    plan: Plan
+    known: Stored | None = None
+    causes: tuple[str, ...] = ()
+    """In addition to the author's."""
+
+
+class Written(NamedTuple):
+    """What became of an intent."""
+
+    key: ObjectKey
+    step: Step
+    sequence: int
+    """CLUSTER sequence of the write; for Keep that of the version that stays, 0 if there is none."""
+    before: Stored | None
+    """The version that the step was decided from."""
+
+
+def key_of(resource: str, document: Document) -> ObjectKey:
+    """Where a document belongs."""
+    metadata = document["metadata"]
+    return ObjectKey(resource, metadata.get("namespace") or "", metadata["name"])
+
+
+def event_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: Author) -> ClusterEvent:
+    """The message that carries out a step. A marker holds the last version."""
+    if isinstance(step, Put):
+        content = msgspec.Raw(msgspec.json.encode(step.document))
+        uid, op, actions = str(step.document["metadata"]["uid"]), "put", step.actions
+    else:
+        readable = before is not None and before.readable
+        content = before.event.object if before is not None and readable else codec.NULL
+        uid, op, actions = (before.uid if before is not None else ""), "delete", ("Delete",)
+    return ClusterEvent(
+        resource=key.resource,
+        namespace=key.namespace,
+        name=key.name,
+        uid=uid,
+        op=op,
+        actions=actions,
+        who=author.who,
+        why=author.why,
+        causes=author.causes,
+        object=content,
+    )
+
+
+# Plans
+
+
+def creation(key: ObjectKey, document: Document) -> Plan:
+    """Create `document`, which has its uid; the same uid already there is a repetition of this very create."""
+    uid = document["metadata"]["uid"]
+
+    def plan(stored: Stored | None) -> Step:
+        there = living(stored)
+        if there is None:
+            return Put(document, ("Add",))
+        if there.uid == uid:
+            return Keep()
+        raise ObjectExists(key, there.uid, there.sequence)
+
+    return plan
+
+
+def alteration(key: ObjectKey, alter: Callable[[Document], Document | None], uid: str = "") -> Plan:
+    """Change a living object: `alter` gets a copy and returns what to write, or None to leave it."""
+
+    def plan(stored: Stored | None) -> Step:
+        there = living(stored, uid)
+        if there is None:
+            raise ObjectMissing(key, uid)
+        altered = alter(there.document())
+        return Keep() if altered is None else Put(altered)
+
+    return plan
+
+
+def removal(key: ObjectKey, uid: str = "") -> Plan:
+    """Put a marker in the place of a living object."""
+
+    def plan(stored: Stored | None) -> Step:
+        if living(stored, uid) is None:
+            raise ObjectMissing(key, uid)
+        return Remove()
+
+    return plan
+
+
+def deletion(
+    key: ObjectKey, *, now: float, occupies: Callable[[str], bool], grace_s: int | None = None, uid: str = ""
+) -> Plan:
+    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, all else a marker at once.
+
+    :param now: seconds since 1970
+    :param occupies: whether the pod with this uid is bound and not released
+    :param grace_s: seconds; None means the pod's own, 0 at once
+    """
+
+    def plan(stored: Stored | None) -> Step:
+        there = living(stored, uid)
+        if there is None:
+            raise ObjectMissing(key, uid)
+        document = there.document()
+        grace = pod_grace_s(document) if grace_s is None else grace_s
+        if key.resource != subjects.PODS or not occupies(there.uid) or grace <= 0:
+            return Remove()
+        return Put(document) if begin_deletion(document, now, grace) else Keep()
+
+    return plan
+
+
+def pod_grace_s(document: Document) -> int:
+    """The pod's own grace period in seconds; 30 if it names none. Source: DefaultTerminationGracePeriodSeconds."""
+    grace = document.get("spec", {}).get("terminationGracePeriodSeconds")
+    return 30 if grace is None else int(grace)
+
+
+def begin_deletion(document: Document, now: float, grace_s: int) -> bool:
+    """Set the deletion timestamp (when the grace period ends) in place; a second deletion may only shorten it.
+
+    :return: whether anything changed. Source: apiserver/pkg/registry/rest/delete.go, BeforeDelete
+    """
+    metadata = document["metadata"]
+    if metadata.get("deletionTimestamp"):
+        if grace_s >= int(metadata.get("deletionGracePeriodSeconds") or 0):
+            return False
+        began = timestamps.seconds_of(metadata["deletionTimestamp"]) - int(metadata["deletionGracePeriodSeconds"])
+        ends = max(now, began + grace_s)
+    else:
+        ends = now + grace_s
+    metadata["deletionTimestamp"] = timestamps.text_of(ends)
+    metadata["deletionGracePeriodSeconds"] = grace_s
+    return True
