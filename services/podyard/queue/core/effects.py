@@ -5,7 +5,9 @@ from typing import TypeAlias
 import msgspec
 
 from podyard.framework.events import ClusterEvent
+from podyard.proto.decisions import Outcome
 from podyard.proto.requeues import HintCall, PoolName
+from podyard.queue.core.attempts import Attempt
 from podyard.queue.core.queued_pod import QueuedPod
 
 
@@ -71,4 +73,23 @@ class Nominated(msgspec.Struct, frozen=True, kw_only=True):
     node: str
 
 
-Effect: TypeAlias = Judged | Gated | Nominated
+class NominationOver(msgspec.Struct, frozen=True, kw_only=True):
+    """A pod with a nomination fact was bound or is gone: the fact is to go too."""
+
+    namespace: str
+    name: str
+    uid: str
+
+
+class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
+    """An attempt is over: its root span and its counts are due."""
+
+    attempt: Attempt
+    outcome: Outcome
+    at: float
+    node: str = ""
+    """Where it was bound, or was to be."""
+    message: str = ""
+
+
+Effect: TypeAlias = Judged | Gated | Nominated | NominationOver | AttemptEnded

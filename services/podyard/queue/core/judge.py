@@ -8,7 +8,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from podyard.framework.event_registry import EventRegistry, Listener
-from podyard.framework.events import HintAnswer
+from podyard.framework.events import ClusterEvent, HintAnswer
 from podyard.objects.core import Pod
 from podyard.proto.requeues import HintCall
 from podyard.queue.core.effects import Incoming
@@ -61,30 +61,32 @@ class Judge:
         self._timer = timer
         self._listeners: dict[tuple[str, int, bool], dict[str, Mapping[str, Listener]]] = {}
 
-    def listeners(self, incoming: Incoming) -> Mapping[str, Mapping[str, Listener]]:
-        """Profile -> plugin -> matching registrations, profiles that nobody listens in left out."""
-        resource, action, _ = incoming.event
-        key = (resource, int(action), incoming.missed)
+    def listeners(self, event: ClusterEvent, missed: bool = False) -> Mapping[str, Mapping[str, Listener]]:
+        """Profile -> plugin -> matching registrations, profiles that nobody listens in left out.
+
+        :param missed: all plugins that registered anything of the event's resource
+        """
+        key = (event.resource, int(event.action), missed)
         known = self._listeners.get(key)
         if known is None:
-            known = self._listeners[key] = self._listen(incoming)
+            known = self._listeners[key] = self._listen(event, missed)
         return known
 
-    def _listen(self, incoming: Incoming) -> dict[str, Mapping[str, Listener]]:
+    def _listen(self, event: ClusterEvent, missed: bool) -> dict[str, Mapping[str, Listener]]:
         found: dict[str, Mapping[str, Listener]] = {}
         for profile, registry in self._registries.items():
-            if incoming.missed:
-                plugins = registry.of_resource(incoming.event.resource)
+            if missed:
+                plugins = registry.of_resource(event.resource)
                 listeners: Mapping[str, Listener] = {plugin: Listener(plugin, (None,)) for plugin in plugins}
             else:
-                listeners = registry.listeners(incoming.event)
+                listeners = registry.listeners(event)
             if listeners:
                 found[profile] = listeners
         return found
 
-    def is_interested(self, incoming: Incoming) -> bool:
+    def is_interested(self, event: ClusterEvent, missed: bool = False) -> bool:
         """Whether any plugin of any profile listens; wildcard events interest always."""
-        return incoming.event.is_wildcard or bool(self.listeners(incoming))
+        return event.is_wildcard or bool(self.listeners(event, missed))
 
     def verdict(self, pod: QueuedPod, incoming: Incoming) -> Verdict:
         """Ask the hints of all plugins that rejected the pod and listen to the event, in profile order (PITFALLS 31).
@@ -96,7 +98,7 @@ class Judge:
             return NO_HINT_NEEDED
         if incoming.event.is_wildcard:
             return NO_HINT_NEEDED if _is_meant(pod, incoming) else NOT_CONCERNED
-        listeners = self.listeners(incoming).get(pod.profile)
+        listeners = self.listeners(incoming.event, incoming.missed).get(pod.profile)
         if not listeners:
             return NOT_CONCERNED
         calls = tuple(

@@ -14,6 +14,7 @@ from math import floor
 
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
+from podyard.framework.events import ClusterEvent
 from podyard.objects.core import Pod
 from podyard.proto.decisions import WakeUp
 from podyard.queue.core.backoff import Backoff, is_backing_off
@@ -85,7 +86,7 @@ class SchedulingQueue:
         self.pods[pod.uid] = pod
         self._to_active(pod, now)
         if pod.pool == "activeQ":
-            self.nominator.set(pod.uid, pod.pod.status.nominated_node_name or "")
+            self.nominator.set(pod.uid, pod.pod.status.nominated_node_name)
 
     def _to_active(self, pod: QueuedPod, now: float, *, run_gates: bool = True) -> Pool:
         """Into activeQ if no PreEnqueue plugin objects (asked before already, for a pod of the backoffQ)."""
@@ -184,7 +185,8 @@ class SchedulingQueue:
 
     def _judge_in_flight(self, pod: QueuedPod, now: float) -> tuple[Verdict, Incoming | None]:
         """The strongest verdict of the events since the pod's pop, and the event that gave it."""
-        if not pod.rejectors:
+        if not pod.rejectors or pod.uid not in self.in_flight:
+            # Without its events nobody can say that none helped: never park (PITFALLS 3).
             return Verdict(Strategy.AFTER_BACKOFF), None
         best: tuple[Verdict, Incoming | None] = (Verdict(Strategy.SKIP), None)
         skipped = 0
@@ -200,6 +202,19 @@ class SchedulingQueue:
                 self.effects.append(Judged(incoming=incoming, skipped=(skip,), attempt=pod.attempt, at=now))
         return best
 
+    def give_back(self, uid: str, now: float) -> None:
+        """The pod's attempt never began: to activeQ again, nothing counted but the attempt."""
+        pod = self.pods.get(uid)
+        if pod is not None and pod.pool == "inFlight":
+            self._to_active(pod, now)
+        self.in_flight.done(uid)
+
+    def restore(self, pod: QueuedPod, now: float) -> None:
+        """Take a pod in as its last attempt left it: to backoffQ or errorBackoffQ while its backoff lasts, else to activeQ."""
+        self.pods[pod.uid] = pod
+        self.nominator.set(pod.uid, pod.pod.status.nominated_node_name)
+        self._requeue(pod, Strategy.AFTER_BACKOFF, now)
+
     # -- changes of the pod itself -----------------------------------------------------------------------------
 
     def update(self, uid: str, old: Pod, new: Pod, changes: Sequence[Incoming], now: float, *, priority: int) -> None:
@@ -213,7 +228,7 @@ class SchedulingQueue:
             for incoming in changes:
                 self.in_flight.record(incoming)
             return
-        self.nominator.updated(uid, old.status.nominated_node_name or "", new.status.nominated_node_name or "")
+        self.nominator.updated(uid, old.status.nominated_node_name, new.status.nominated_node_name)
         if pod.pool in ("activeQ", "backoffQ", "errorBackoffQ"):
             if priority != pod.priority:
                 pod.priority = priority
@@ -266,6 +281,10 @@ class SchedulingQueue:
 
     # -- events ------------------------------------------------------------------------------------------------
 
+    def wants(self, event: ClusterEvent, missed: bool = False) -> bool:
+        """Whether `move_all` would do anything with such an event: ask first, it costs a lookup."""
+        return bool(self.parked or self.in_flight) and self.judge.is_interested(event, missed)
+
     def move_all(
         self, incoming: Incoming, now: float, *, max_priority: int | None = None, except_uid: str = ""
     ) -> None:
@@ -276,7 +295,7 @@ class SchedulingQueue:
         :param max_priority: only pods of at most this priority (room that a nomination kept is theirs, PITFALLS 27)
         :param except_uid: the pod whose own doing this was (PITFALLS 6)
         """
-        if not self.judge.is_interested(incoming):
+        if not self.wants(incoming.event, incoming.missed):
             return
         if self.parked:
             concerned = self._concerned(incoming)
@@ -291,7 +310,7 @@ class SchedulingQueue:
         self.in_flight.record(incoming)
 
     def _concerned(self, incoming: Incoming) -> list[QueuedPod]:
-        listeners = self.judge.listeners(incoming)
+        listeners = self.judge.listeners(incoming.event, incoming.missed)
         if not incoming.event.is_wildcard:
             return self.parked.waiting_for(listeners)
         return [
@@ -373,6 +392,6 @@ class SchedulingQueue:
         pod = self.pods.get(uid)
         if pod is None:
             return
-        if node != self.nominator.node_of(uid) or node != (pod.pod.status.nominated_node_name or ""):
+        if node != self.nominator.node_of(uid) or node != pod.pod.status.nominated_node_name:
             self.effects.append(Nominated(pod=pod, node=node))
         self.nominator.set(uid, node)

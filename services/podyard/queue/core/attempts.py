@@ -1,0 +1,114 @@
+"""Open attempts, and the sessions of schedulers that hold them."""
+
+from collections import OrderedDict
+from typing import Literal
+
+from podyard.proto.decisions import WakeUp
+from podyard.proto.queue_api import PopReply
+from podyard.queue.core.queued_pod import QueuedPod
+
+KEPT_POPS = 16
+"""Answers kept per session for a pop that is asked again; a scheduler has one or two pops under way."""
+
+KEPT_DEAD = 1024
+"""Dead sessions remembered, so that their late results are refused."""
+
+
+class Attempt:
+    """One pod handed out to one session. Times are seconds since 1970, UTC."""
+
+    __slots__ = (
+        "id",
+        "missing",
+        "number",
+        "pod",
+        "pop",
+        "popped_at",
+        "previous_trace",
+        "queued_at",
+        "session",
+        "state",
+        "trace",
+        "woken_by",
+    )
+
+    def __init__(self, attempt_id: str, pod: QueuedPod, session: str, pop: int, now: float, trace: str) -> None:
+        self.id = attempt_id
+        """`<queue epoch>-<n>`."""
+        self.pod = pod
+        self.session = session
+        self.pop = pop
+        """Number of the pop answer, in its session, that handed it out."""
+        self.number = pod.attempts
+        self.queued_at = pod.timestamp
+        self.popped_at = now
+        self.trace = trace
+        """Traceparent of the attempt's root span."""
+        self.previous_trace = pod.previous_trace
+        self.woken_by: WakeUp | None = pod.woken_by
+        self.state: Literal["open", "binding"] = "open"
+        """binding: scheduled on a node, the binding fact is awaited."""
+        self.missing = 0
+        """Heartbeats in a row that should have listed it and did not."""
+
+
+class Session:
+    """One process start of a scheduler."""
+
+    __slots__ = ("attempts", "heard_at", "id", "last_pop", "pop_numbers", "replies")
+
+    def __init__(self, session_id: str, now: float) -> None:
+        self.id = session_id
+        self.heard_at = now
+        self.attempts: dict[str, Attempt] = {}
+        """Those that are open or binding, by id, in the order in which they were handed out."""
+        self.replies: OrderedDict[str, PopReply] = OrderedDict()
+        """The last answers by pop id: asked again, the same is said again."""
+        self.pop_numbers: OrderedDict[str, int] = OrderedDict()
+        self.last_pop = 0
+
+    def answered(self, pop_id: str, reply: PopReply) -> None:
+        """Remember an answer, forget the oldest."""
+        self.replies[pop_id] = reply
+        self.pop_numbers[pop_id] = self.last_pop
+        if len(self.replies) > KEPT_POPS:
+            self.replies.popitem(last=False)
+            self.pop_numbers.popitem(last=False)
+
+
+class Sessions:
+    """All sessions that live, and the ids of those that died."""
+
+    def __init__(self, timeout_s: float) -> None:
+        """:param timeout_s: silence after which a session counts as dead"""
+        self._timeout_s = timeout_s
+        self._living: dict[str, Session] = {}
+        self._dead: OrderedDict[str, None] = OrderedDict()
+
+    def heard(self, session_id: str, now: float) -> Session | None:
+        """The session, which has just shown a sign of life; None if it is dead already and must not come back."""
+        if session_id in self._dead:
+            return None
+        session = self._living.get(session_id)
+        if session is None:
+            session = self._living[session_id] = Session(session_id, now)
+        session.heard_at = now
+        return session
+
+    def get(self, session_id: str) -> Session | None:
+        """A living session."""
+        return self._living.get(session_id)
+
+    def expire(self, now: float) -> list[Session]:
+        """Those that have been silent too long; they are dead from here on."""
+        late = [session for session in self._living.values() if now - session.heard_at > self._timeout_s]
+        for session in late:
+            del self._living[session.id]
+            self._dead[session.id] = None
+            if len(self._dead) > KEPT_DEAD:
+                self._dead.popitem(last=False)
+        return late
+
+    def open_attempts(self) -> dict[str, int]:
+        """Session -> attempts that are with it, for people."""
+        return {session.id: len(session.attempts) for session in self._living.values()}

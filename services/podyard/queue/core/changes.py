@@ -1,0 +1,175 @@
+"""From changes of the cluster to calls of the queue.
+
+Source: pkg/scheduler/eventhandlers.go of kube-scheduler v1.36.2; data in tests/conformance/data/classify (queueCalls). Bound
+room comes free by a release alone, never by the pod's object (DESIGN.md 4).
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Any, cast
+
+from podyard.cluster.changes import Change
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
+from podyard.framework import events
+from podyard.framework.events import ClusterEvent
+from podyard.framework.profile import DEFAULT_SCHEDULER
+from podyard.objects.core import Pod
+from podyard.proto import subjects
+from podyard.queue.core.effects import Incoming, NominationOver
+from podyard.queue.core.leader import Leader
+from podyard.queue.core.queued_pod import QueuedPod
+
+
+def profile_of(view: PodView) -> str:
+    """The profile that schedules a pod."""
+    return view.stored.spec.scheduler_name or DEFAULT_SCHEDULER
+
+
+def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
+    """Whether the queue is to have this pod: no binding, no tombstone, not being deleted, created without a node, ours."""
+    return (
+        view is not None
+        and view.bound is None
+        and view.release is None
+        and not view.deleting
+        and not view.stored.spec.node_name
+        and profile_of(view) in profiles
+        and not view.ended
+    )
+
+
+def queued_pod(view: PodView, now: float) -> QueuedPod:
+    """A pod as it enters the queue."""
+    return QueuedPod(view.pod, key=view.key, uid=view.uid, priority=view.priority, profile=profile_of(view), now=now)
+
+
+class Changes:
+    """Applies changes to the leader's queue, in stream order.
+
+    :param profiles: names of the profiles that are scheduled here
+    """
+
+    def __init__(self, leader: Leader, profiles: Collection[str]) -> None:
+        self._leader = leader
+        self._queue = leader.queue
+        self._profiles = frozenset(profiles)
+        self._last_sequence = 0
+        self._same_sequence = 0
+
+    def apply(self, change: Change, now: float) -> None:
+        """One change; parked pods are judged before the event is kept for those in flight."""
+        if change.resource == subjects.PODS:
+            self._pod(change, now)
+        else:
+            self._move(change, change.events, now, old=_object(change.old), new=_object(change.new))
+
+    def _pod(self, change: Change, now: float) -> None:
+        old, new = cast("PodView | None", change.old), cast("PodView | None", change.new)
+        pod = self._queue.pods.get(change.uid)
+        if change.bound and new is not None:
+            self._bound(change, old, new, now)
+        elif change.release is not None:
+            missed = old is None
+            self._move(change, (events.ASSIGNED_POD_DELETE,), now, old=_pod(old), missed=missed)
+        elif pod is not None:
+            self._pending(change, pod, old, new, now)
+        elif new is None:
+            self._nomination_is_over(old)
+        elif is_pending(new, self._profiles):
+            if change.uid not in self._queue.in_flight:
+                self._queue.add(queued_pod(new, now), now)
+        elif new.bound is not None:
+            self._move(change, change.events, now, old=_pod(old), new=new.pod)
+
+    def _bound(self, change: Change, old: PodView | None, new: PodView, now: float) -> None:
+        """AssignedPodAdd first, then the pod leaves the queue."""
+        self._move(change, (events.ASSIGNED_POD_ADD,), now, new=new.pod)
+        pod = self._queue.delete(change.uid)
+        self._nomination_is_over(new)
+        if pod is not None:
+            self._leader.bound(pod, new.node_name, now)
+            if old is not None and old.nominated_node not in ("", new.node_name):
+                self._nomination_ended(change, old, now)
+
+    def _pending(self, change: Change, pod: QueuedPod, old: PodView | None, new: PodView | None, now: float) -> None:
+        """A pod of the queue changed, or is no longer to be scheduled."""
+        if new is None or not is_pending(new, self._profiles):
+            self._queue.delete(pod.uid)
+            self._leader.gone(pod, now)
+            self._nomination_is_over(old)
+            if old is not None and old.nominated_node:
+                self._nomination_ended(change, old, now)
+            return
+        before = pod.pod
+        incoming = [self._incoming(change, event, before, new.pod) for event in _named(change.events)]
+        self._queue.update(pod.uid, before, new.pod, incoming, now, priority=new.priority)
+        if old is not None and old.nominated_node and old.nominated_node != new.nominated_node:
+            self._nomination_ended(change, old, now)
+
+    def _nomination_is_over(self, view: PodView | None) -> None:
+        """The fact about a pod that needs none any more is to go."""
+        if view is not None and view.nomination is not None:
+            self._queue.effects.append(NominationOver(namespace=view.namespace, name=view.name, uid=view.uid))
+
+    def _nomination_ended(self, change: Change, old: PodView, now: float) -> None:
+        """The room that a nomination kept is free, for pods of at most its priority (PITFALLS 27, 33, 34)."""
+        event = events.ASSIGNED_POD_DELETE
+        if self._queue.wants(event):
+            self._queue.move_all(self._incoming(change, event, old.pod, None), now, max_priority=old.priority)
+
+    def _move(
+        self,
+        change: Change,
+        happened: Collection[tuple[Any, ...]],
+        now: float,
+        *,
+        old: object | None = None,
+        new: object | None = None,
+        missed: bool = False,
+    ) -> None:
+        for event in _named(happened):
+            if self._queue.wants(event, change.gap or missed):
+                self._queue.move_all(self._incoming(change, event, old, new, missed), now)
+
+    def _incoming(
+        self, change: Change, event: ClusterEvent, old: object | None, new: object | None, missed: bool = False
+    ) -> Incoming:
+        origin, key = change.origin, change.key
+        return Incoming(
+            event=event,
+            old=old,
+            new=new,
+            id=self._event_id(origin.sequence),
+            object_name=f"{key.namespace}/{key.name}" if key.namespace else key.name,
+            position=origin.sequence,
+            who=origin.who,
+            why=origin.why,
+            trace=origin.trace,
+            missed=change.gap or missed,
+        )
+
+    def _event_id(self, sequence: int) -> str:
+        """The stream's sequence; the second and later events of one message carry a number behind it."""
+        if sequence != self._last_sequence:
+            self._last_sequence, self._same_sequence = sequence, 0
+            return str(sequence)
+        self._same_sequence += 1
+        return f"{sequence}-{self._same_sequence}"
+
+
+def _named(happened: Collection[tuple[Any, ...]]) -> list[ClusterEvent]:
+    return [ClusterEvent(event[0], event[1]) for event in happened]
+
+
+def _pod(view: PodView | None) -> Pod | None:
+    return None if view is None else view.pod
+
+
+def _object(viewed: Any) -> object | None:
+    """What hints see of a viewed object."""
+    return viewed.node if isinstance(viewed, NodeView) else viewed
+
+
+def pending_pods(pods: Mapping[str, PodView], profiles: Collection[str]) -> list[PodView]:
+    """All pods that the queue is to have, in the order in which they were written."""
+    return sorted((view for view in pods.values() if is_pending(view, profiles)), key=lambda view: view.sequence)

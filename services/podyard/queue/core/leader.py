@@ -1,0 +1,330 @@
+"""The protocol of the queue's leader: pop, heartbeat, done, activate, preempting, and what time does to it.
+
+Source: DESIGN.md 4. Every attempt that was handed out ends exactly once: by `done`, by its binding fact, by its pod's end,
+or with its session.
+"""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+
+from podyard.framework import events
+from podyard.objects.core import Pod
+from podyard.proto.decisions import Outcome
+from podyard.proto.queue_api import (
+    ActivateRequest,
+    AttemptResult,
+    DoneRequest,
+    PoppedPod,
+    PopReply,
+    PopRequest,
+    PreemptingRequest,
+    QueueReply,
+    SessionHeartbeat,
+)
+from podyard.queue.core.attempts import Attempt, Session, Sessions
+from podyard.queue.core.effects import AttemptEnded, Incoming
+from podyard.queue.core.gates import PreemptionGate
+from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.scheduling_queue import SchedulingQueue
+
+SESSION_TIMEOUT_S = 10.0
+"""A session that was silent for so long is dead; heartbeats come every 2 s."""
+
+BINDING_TIMEOUT_S = 30.0
+"""How long a scheduled pod waits for its binding fact."""
+
+MISSING_LIMIT = 2
+"""Heartbeats in a row without an attempt before it goes back: one may overtake the `done` that ended it."""
+
+NO_SESSION = "session {session} is dead (silent for more than {limit:g} s): start a new one"
+
+
+class Leader:
+    """Hands pods out and takes results in.
+
+    :param queue: holds the pods
+    :param epoch: of the lease; part of every attempt's id
+    :param digests: profile -> digest of plugins and arguments
+    :param bound_node: the node a pod (uid) is bound to, "" if none
+    :param new_trace: makes a traceparent for an attempt's root span
+    """
+
+    def __init__(
+        self,
+        queue: SchedulingQueue,
+        *,
+        epoch: int,
+        digests: Mapping[str, str],
+        preemptions: PreemptionGate,
+        bound_node: Callable[[str], str] = lambda uid: "",
+        new_trace: Callable[[], str] = lambda: "",
+        session_timeout_s: float = SESSION_TIMEOUT_S,
+        binding_timeout_s: float = BINDING_TIMEOUT_S,
+    ) -> None:
+        self.queue = queue
+        self.epoch = epoch
+        self.sessions = Sessions(session_timeout_s)
+        self.attempts: dict[str, Attempt] = {}
+        """Open and binding ones, by id."""
+        self.binding: dict[str, QueuedPod] = {}
+        """Pods that wait for their binding fact, by uid, in the order of their deadlines."""
+        self._digests = dict(digests)
+        self._preemptions = preemptions
+        self._bound_node = bound_node
+        self._new_trace = new_trace
+        self._session_timeout_s = session_timeout_s
+        self._binding_timeout_s = binding_timeout_s
+        self._attempt_count = 0
+
+    # -- pop ---------------------------------------------------------------------------------------------------
+
+    def pop(self, request: PopRequest, now: float, position: int) -> PopReply | None:
+        """Pods to schedule; None if there are none now. The same `pop_id` gets the same answer again.
+
+        How many: the scheduler asks for about 5 ms of its own cycles by `max_pods`, so that a pod of high priority that
+        comes in the meantime does not wait long.
+        """
+        session = self.sessions.heard(request.session, now)
+        if session is None:
+            return self._refused_pop(self._dead(request.session))
+        known = session.replies.get(request.pop_id)
+        if known is not None:
+            return known
+        difference = self._difference(request.digests)
+        if difference:
+            return self._refused_pop(difference)
+        pods = self._take(session, request.max_pods, now)
+        if not pods:
+            return None
+        reply = PopReply(epoch=self.epoch, position=position, pods=pods)
+        session.answered(request.pop_id, reply)
+        return reply
+
+    def _take(self, session: Session, limit: int, now: float) -> tuple[PoppedPod, ...]:
+        session.last_pop += 1
+        popped = list[PoppedPod]()
+        while len(popped) < limit and (pod := self.queue.pop()) is not None:
+            popped.append(self._hand_out(pod, session, now))
+        return tuple(popped)
+
+    def _hand_out(self, pod: QueuedPod, session: Session, now: float) -> PoppedPod:
+        self._attempt_count += 1
+        attempt_id = f"{self.epoch}-{self._attempt_count}"
+        attempt = Attempt(attempt_id, pod, session.id, session.last_pop, now, self._new_trace())
+        pod.attempt = attempt_id
+        pod.previous_trace = attempt.trace
+        self.attempts[attempt_id] = session.attempts[attempt_id] = attempt
+        namespace, name = pod.key
+        return PoppedPod(
+            namespace=namespace,
+            name=name,
+            uid=pod.uid,
+            attempt=attempt_id,
+            number=pod.attempts,
+            profile=pod.profile,
+            queued_at=pod.timestamp,
+            popped_at=now,
+            woken_by=pod.woken_by,
+            trace=attempt.trace,
+            previous_trace=attempt.previous_trace,
+        )
+
+    def _difference(self, digests: Mapping[str, str]) -> str:
+        """What is different in the scheduler's profiles, in words; "" if nothing is."""
+        if digests == self._digests:
+            return ""
+        found = [
+            f"profile {name}: the scheduler has {digests.get(name, 'none')}, the queue has {self._digests.get(name, 'none')}"
+            for name in sorted({*digests, *self._digests})
+            if digests.get(name) != self._digests.get(name)
+        ]
+        return (
+            f"other plugins or arguments than the queue's ({'; '.join(found)}): start both with the same configuration"
+        )
+
+    def _refused_pop(self, reason: str) -> PopReply:
+        return PopReply(epoch=self.epoch, refused=reason)
+
+    def _dead(self, session: str) -> str:
+        return NO_SESSION.format(session=session, limit=self._session_timeout_s)
+
+    # -- done --------------------------------------------------------------------------------------------------
+
+    def done(self, request: DoneRequest, now: float) -> QueueReply:
+        """Take the results of attempts. Idempotent by attempt id; one that is not open here is named in `unknown`."""
+        session = self.sessions.heard(request.session, now)
+        unknown = list[str]()
+        for result in request.results:
+            attempt = self.attempts.get(result.attempt)
+            if session is None or attempt is None or attempt.session != session.id:
+                unknown.append(result.attempt)
+                self._dropped(result, None, now)
+            elif result.outcome == "scheduled":
+                self._scheduled(attempt, result, now)
+            else:
+                self._failed(attempt, result, now)
+        refused = "" if session is not None else self._dead(request.session)
+        return QueueReply(epoch=self.epoch, refused=refused, unknown=tuple(unknown))
+
+    def _scheduled(self, attempt: Attempt, result: AttemptResult, now: float) -> None:
+        pod = attempt.pod
+        if attempt.state == "binding":
+            return
+        self.queue.done(pod.uid)
+        if pod.uid not in self.queue.pods:
+            self._end(attempt, "error", now, node=result.node, message="the pod was gone before it could be bound")
+            return
+        attempt.state = "binding"
+        pod.pool = "binding"
+        pod.deadline = now + self._binding_timeout_s
+        self.queue.nominator.set(pod.uid, "")
+        self.binding[pod.uid] = pod
+
+    def _failed(self, attempt: Attempt, result: AttemptResult, now: float) -> None:
+        """Put the pod back. Its own dropped assumption is news for the others only: of a rejection after the pod went back,
+        of an error before (PITFALLS 6)."""
+        pod = attempt.pod
+        rejected = bool(result.unschedulable_plugins or result.pending_plugins)
+        if not rejected:
+            self._dropped(result, pod, now)
+        self._leave_binding(pod)
+        self.queue.fail(
+            pod.uid,
+            now,
+            unschedulable=result.unschedulable_plugins,
+            pending=result.pending_plugins,
+            message=result.message,
+        )
+        if rejected:
+            self._dropped(result, pod, now)
+        nominated = "" if result.outcome == "bind_error" else result.nominated_node
+        if nominated is not None:
+            self.queue.nominate(pod.uid, nominated)
+        self._end(attempt, result.outcome, now, node=result.assumed or result.node, message=result.message)
+
+    def _dropped(self, result: AttemptResult, pod: QueuedPod | None, now: float) -> None:
+        """Room that was assumed is free again, unless the pod was bound to that very node.
+
+        Without the pod's object (an attempt that is not known here any more) no hint can look at it: all say Queue.
+        """
+        node = result.assumed
+        if not node or self._bound_node(result.uid) == node or not self.queue.wants(events.ASSIGNED_POD_DELETE):
+            return
+        incoming = Incoming(
+            event=events.ASSIGNED_POD_DELETE,
+            old=None if pod is None else on_node(pod.pod, node),
+            id=f"dropped-{result.attempt}",
+            object_name=f"{result.namespace}/{result.name}",
+            why=f"its place on {node} was given up: {result.message or result.outcome}",
+            trace=result.trace,
+            missed=pod is None,
+        )
+        self.queue.move_all(incoming, now, except_uid=result.uid)
+
+    def _end(self, attempt: Attempt, outcome: Outcome, now: float, *, node: str = "", message: str = "") -> None:
+        del self.attempts[attempt.id]
+        session = self.sessions.get(attempt.session)
+        if session is not None:
+            session.attempts.pop(attempt.id, None)
+        self.queue.effects.append(AttemptEnded(attempt=attempt, outcome=outcome, at=now, node=node, message=message))
+
+    def _leave_binding(self, pod: QueuedPod) -> None:
+        if self.binding.pop(pod.uid, None) is not None:
+            pod.deadline = None
+
+    # -- what the cluster says ---------------------------------------------------------------------------------
+
+    def bound(self, pod: QueuedPod, node: str, now: float) -> None:
+        """The pod's binding is durable: it has left the queue, its attempt has ended well."""
+        self._leave_binding(pod)
+        attempt = self.attempts.get(pod.attempt)
+        if attempt is not None:
+            self.queue.done(pod.uid)
+            self._end(attempt, "scheduled", now, node=node)
+
+    def gone(self, pod: QueuedPod, now: float) -> None:
+        """The pod is no longer pending without a binding. In flight, its attempt stays open until the scheduler says done."""
+        self._leave_binding(pod)
+        attempt = self.attempts.get(pod.attempt)
+        if attempt is not None and attempt.state == "binding":
+            self._end(attempt, "error", now, message="the pod was deleted before its binding was seen")
+
+    # -- sessions ----------------------------------------------------------------------------------------------
+
+    def heartbeat(self, request: SessionHeartbeat, now: float) -> QueueReply:
+        """A sign of life. Attempts handed out up to the named pop answer that it does not list go back: their answer was lost."""
+        session = self.sessions.heard(request.session, now)
+        if session is None:
+            return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
+        listed = set(request.attempts)
+        last_pop = session.pop_numbers.get(request.last_pop, 0)
+        for attempt in tuple(session.attempts.values()):
+            if attempt.id in listed or attempt.pop > last_pop or attempt.state == "binding":
+                attempt.missing = 0
+                continue
+            attempt.missing += 1
+            if attempt.missing >= MISSING_LIMIT:
+                self.queue.give_back(attempt.pod.uid, now)
+                self._end(attempt, "error", now, message="the scheduler never got this attempt")
+        unknown = tuple(attempt for attempt in request.attempts if attempt not in self.attempts)
+        return QueueReply(epoch=self.epoch, unknown=unknown)
+
+    def _bury(self, session: Session, now: float) -> None:
+        """A session died: its attempts go to error backoff (one of them may be what killed it), its preemptions end."""
+        message = f"scheduler session {session.id} died"
+        for attempt in tuple(session.attempts.values()):
+            if attempt.state == "open":
+                self.queue.fail(attempt.pod.uid, now, message=message)
+                self._end(attempt, "error", now, message=message)
+        for uid in self._preemptions.of_session(session.id):
+            self._preemptions.end(uid)
+            self.queue.activate(uid, now)
+        retry = Incoming(event=events.RETRY_ALL, id=f"session-{session.id}", why=message)
+        self.queue.retry_all(retry, now)
+
+    # -- on demand ---------------------------------------------------------------------------------------------
+
+    def activate(self, request: ActivateRequest, now: float) -> QueueReply:
+        """Move pods to activeQ without asking hints."""
+        if request.session:
+            self.sessions.heard(request.session, now)
+        for pod in request.pods:
+            self.queue.activate(pod.uid, now)
+        return QueueReply(epoch=self.epoch)
+
+    def preempting(self, request: PreemptingRequest, now: float) -> QueueReply:
+        """A pod's asynchronous preemption starts or ends; at the end the pod is activated whatever came of it (PITFALLS 35)."""
+        if self.sessions.heard(request.session, now) is None:
+            return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
+        uid = request.pod.uid
+        if request.running:
+            self._preemptions.start(uid, request.session, request.victim.uid if request.victim is not None else "")
+        elif self._preemptions.end(uid):
+            self.queue.activate(uid, now)
+        return QueueReply(epoch=self.epoch)
+
+    # -- time --------------------------------------------------------------------------------------------------
+
+    def tick(self, now: float) -> None:
+        """Runs every second: backoffs that are over, sessions that died, bindings that did not come."""
+        self.queue.flush_backoff(now)
+        for session in self.sessions.expire(now):
+            self._bury(session, now)
+        for pod in tuple(self.binding.values()):
+            if pod.deadline is None or pod.deadline > now:
+                break
+            self._give_up_binding(pod, now)
+
+    def _give_up_binding(self, pod: QueuedPod, now: float) -> None:
+        message = f"no binding was seen within {self._binding_timeout_s:g} s"
+        self._leave_binding(pod)
+        self.queue.fail(pod.uid, now, message=message)
+        attempt = self.attempts.get(pod.attempt)
+        if attempt is not None:
+            self._end(attempt, "error", now, message=message)
+
+
+def on_node(pod: Pod, node: str) -> Pod:
+    """The pod as it was assumed on a node."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
