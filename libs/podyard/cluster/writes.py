@@ -64,22 +64,27 @@ class _Job:
             return
         if self.intent.causes:
             author = author._replace(causes=(*author.causes, *self.intent.causes))
-        removes = isinstance(step, Remove)
         self.step = step
         self.attempts += 1
-        self.message = Outgoing(
-            subject=subjects.object_(*key),
-            payload=codec.encode(intents.event_of(key, step, self.known, author)),
-            expect=0 if self.known is None else self.known.sequence,
-            ttl_s=streams.MARKER_TTL_S if removes else None,
-            trace=author.trace,
-            deleted=removes,
-        )
+        self.message = message_of(key, step, self.known, author)
 
     def written(self, sequence: int) -> None:
         """The step is in the stream."""
         if self.step is not None:
             self.result = Written(self.intent.key, self.step, sequence, self.known)
+
+
+def message_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: Author) -> Outgoing:
+    """The message that carries out a step, a compare-and-set on the version it was decided from."""
+    removes = isinstance(step, Remove)
+    return Outgoing(
+        subject=subjects.object_(*key),
+        payload=codec.encode(intents.event_of(key, step, before, author)),
+        expect=0 if before is None else before.sequence,
+        ttl_s=streams.MARKER_TTL_S if removes else None,
+        trace=author.trace,
+        deleted=removes,
+    )
 
 
 async def carry_out(bus: Bus, wanted: Sequence[Intent], author: Author) -> list[Result]:
@@ -155,7 +160,7 @@ def _take(job: _Job, answer: Ack | BusError) -> bool:
     return False
 
 
-def _replan(job: _Job, found: Stored | None | BusError, author: Author) -> None:
+def _replan(job: _Job, found: Stored | BusError | None, author: Author) -> None:
     """It may be our own write, answered late; else decide again from what is there."""
     message = job.message
     if isinstance(found, BusError):
@@ -189,7 +194,7 @@ async def read(bus: Bus, key: ObjectKey) -> Stored | None:
     return intents.stored_of(await bus.get(streams.CLUSTER.name, subjects.object_(*key)))
 
 
-async def _read_all(bus: Bus, keys: Sequence[ObjectKey]) -> list[Stored | None | BusError]:
+async def _read_all(bus: Bus, keys: Sequence[ObjectKey]) -> list[Stored | BusError | None]:
     """The last versions of many objects, some at a time; for each what `read` returns or raises."""
     found: list[Stored | BusError | None] = [None] * len(keys)
     limit = anyio.CapacityLimiter(READS_AT_ONCE)

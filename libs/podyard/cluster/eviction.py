@@ -1,0 +1,231 @@
+"""Evict pods through their disruption budgets, as the eviction API does. Shell; judgement is in `budgets`.
+
+A charged eviction is one atomic batch: the pod's deletion timestamp and the budget's new status, each a compare-and-set. So
+a budget is never charged for an eviction that did not happen, nor the other way round.
+"""
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+from podyard.bus.connection import Bus
+from podyard.bus.errors import BatchUnclear, BusError, Conflict, Unclear
+from podyard.bus.outgoing import Outgoing
+from podyard.cluster import budgets, intents, timestamps, writes
+from podyard.cluster.budgets import Charge, PodFacts
+from podyard.cluster.errors import ClusterError, Contended, ObjectMissing, PdbBlocked
+from podyard.cluster.intents import Author, Document, Intent, Put, Stored
+from podyard.cluster.keys import NamespacedName, ObjectKey
+from podyard.cluster.view import ClusterView
+from podyard.objects import decoding
+from podyard.objects.errors import ObjectError
+from podyard.objects.policy import PodDisruptionBudget
+from podyard.proto.codec import MessageError
+
+ATTEMPTS: Final = 8
+
+
+class Evicted(NamedTuple):
+    """A pod on its way out."""
+
+    key: ObjectKey
+    uid: str
+    sequence: int
+    """CLUSTER sequence of the pod's new version or marker; 0 in a dry run, or if it was being deleted already."""
+    budget: str = ""
+    """The budget that was charged (namespace/name)."""
+
+
+Outcome: TypeAlias = Evicted | ClusterError | ObjectError | MessageError | BusError
+
+
+class EvictionSource(Protocol):
+    """What is known of pods and budgets. It may lag: every write is a compare-and-set."""
+
+    async def facts(self, key: ObjectKey) -> PodFacts | None:
+        """The pod at `key`, None if there is none."""
+        ...
+
+    def budgets(self, namespace: str) -> Iterable[tuple[NamespacedName, PodDisruptionBudget]]:
+        """The budgets of a namespace."""
+        ...
+
+
+class ViewSource:
+    """Pods and budgets from a view that follows pods, placements, pod statuses and budgets."""
+
+    def __init__(self, view: ClusterView) -> None:
+        self._view = view
+
+    async def facts(self, key: ObjectKey) -> PodFacts | None:
+        """The joined pod."""
+        view = self._view.pods.get(key.namespaced_name)
+        return None if view is None else budgets.facts_of(view)
+
+    def budgets(self, namespace: str) -> Iterable[tuple[NamespacedName, PodDisruptionBudget]]:
+        """All budgets; `budgets.matching` picks."""
+        del namespace
+        return self._view.others.get(budgets.RESOURCE, {}).items()
+
+
+async def evict_many(
+    bus: Bus,
+    source: EvictionSource,
+    pods: Sequence[tuple[ObjectKey, str]],
+    author: Author,
+    *,
+    grace_s: int | None = None,
+    dry_run: bool = False,
+) -> list[Outcome]:
+    """Evict pods one after the other, since several may share a budget.
+
+    :param pods: key and uid (empty: whichever is there)
+    :return: outcomes in the order of `pods`; a failed one has left its pod and budget as they were (a bus error that is `Unclear` apart)
+    """
+    outcomes: list[Outcome] = []
+    for key, uid in pods:
+        try:
+            outcomes.append(await evict(bus, source, key, author, uid=uid, grace_s=grace_s, dry_run=dry_run))
+        except (ClusterError, ObjectError, MessageError, BusError) as error:
+            outcomes.append(error)
+    return outcomes
+
+
+async def evict(
+    bus: Bus,
+    source: EvictionSource,
+    key: ObjectKey,
+    author: Author,
+    *,
+    uid: str = "",
+    grace_s: int | None = None,
+    dry_run: bool = False,
+) -> Evicted:
+    """Evict one pod.
+
+    :param grace_s: seconds; None means the pod's own, 0 removes it at once
+    :param dry_run: judge only
+    :raises PdbBlocked: its budget does not allow it now
+    :raises ObjectMissing: it is not there, or has another uid than `uid`
+    :raises BusError: the bus failed
+    """
+    return await _Eviction(bus, source, key, author, uid, grace_s, dry_run).run()
+
+
+class _Eviction:
+    """One eviction on its way, repeated while others are faster."""
+
+    def __init__(
+        self,
+        bus: Bus,
+        source: EvictionSource,
+        key: ObjectKey,
+        author: Author,
+        uid: str,
+        grace_s: int | None,
+        dry_run: bool,
+    ) -> None:
+        self._bus = bus
+        self._source = source
+        self._key = key
+        self._author = author
+        self._uid = uid
+        self._grace_s = grace_s
+        self._dry_run = dry_run
+
+    async def run(self) -> Evicted:
+        pod = await self._source.facts(self._key)
+        if pod is None or self._uid not in ("", pod.uid):
+            raise ObjectMissing(self._key, self._uid)
+        budget = self._only_budget(pod)
+        if budget is None:
+            return await self._delete(pod)
+        for _ in range(ATTEMPTS):
+            done = await self._try_charged(pod, budget)
+            if done is not None:
+                return done
+        raise Contended(self._key, ATTEMPTS)
+
+    def _only_budget(self, pod: PodFacts) -> ObjectKey | None:
+        """
+        :raises PdbBlocked: if there are several, which the eviction API does not support
+        """
+        if budgets.ignores_budgets(pod):
+            return None
+        found = [key for key, _ in budgets.matching(pod, self._source.budgets(pod.key.namespace))]
+        if len(found) > 1:
+            names = ", ".join(key.name for key in found)
+            raise PdbBlocked(
+                pod.key, names, f"the pod has more than one disruption budget ({names}), which is not supported"
+            )
+        return found[0] if found else None
+
+    async def _delete(self, pod: PodFacts, stored: Stored | None = None) -> Evicted:
+        """No budget is charged: the pod alone is written."""
+        if self._dry_run:
+            return Evicted(pod.key, pod.uid, 0)
+        stored = stored or await writes.read(self._bus, pod.key)
+        written = await writes.one(self._bus, Intent(pod.key, self._plan(pod), stored), self._author)
+        return Evicted(pod.key, pod.uid, written.sequence if not isinstance(written.step, intents.Keep) else 0)
+
+    def _plan(self, pod: PodFacts) -> intents.Plan:
+        now = time.time()
+        deletion = intents.deletion(
+            pod.key, now=now, occupies=lambda _: pod.occupies, grace_s=self._grace_s, uid=pod.uid
+        )
+
+        def plan(stored: Stored | None) -> intents.Step:
+            step = deletion(stored)
+            if isinstance(step, Put):
+                _add_condition(step.document, now)
+            return step
+
+        return plan
+
+    async def _try_charged(self, pod: PodFacts, key: ObjectKey) -> Evicted | None:
+        """Judge by the budget as it is now, and write both; None if somebody else was faster."""
+        stored, budget = await writes.read(self._bus, pod.key), await writes.read(self._bus, key)
+        if intents.living(stored, pod.uid) is None:
+            raise ObjectMissing(pod.key, pod.uid)
+        if budget is None or intents.living(budget) is None:
+            return await self._delete(pod, stored)
+        document = budget.document()
+        typed = decoding.decode_as(PodDisruptionBudget, budget.event.object)
+        if budgets.judge(pod, key, typed) is Charge.FREE:
+            return await self._delete(pod, stored)
+        step = self._plan(pod)(stored)
+        if self._dry_run or isinstance(step, intents.Keep):
+            return Evicted(pod.key, pod.uid, 0)
+        budgets.charge(document, pod.key.name, time.time())
+        messages = (
+            writes.message_of(pod.key, step, stored, self._author),
+            writes.message_of(key, Put(document), budget, self._author._replace(why=f"eviction of {pod.key.name}")),
+        )
+        return await self._publish(pod, key, messages)
+
+    async def _publish(self, pod: PodFacts, key: ObjectKey, messages: tuple[Outgoing, Outgoing]) -> Evicted | None:
+        budget = f"{key.namespace}/{key.name}"
+        try:
+            ack = await self._bus.publish_batch(messages)
+        except (Conflict, BatchUnclear):
+            return None
+        except Unclear:
+            found = await writes.read(self._bus, pod.key)
+            if found is None or found.payload != messages[0].payload:
+                return None  # it failed, or will: the next compare-and-set excludes it
+            return Evicted(pod.key, pod.uid, found.sequence, budget)
+        return Evicted(pod.key, pod.uid, ack.sequence - 1, budget)
+
+
+def _add_condition(document: Document, now: float) -> None:
+    """Say on the pod why it ends. Source: eviction.go, addConditionAndDeletePod."""
+    condition: dict[str, Any] = {
+        "type": "DisruptionTarget",
+        "status": "True",
+        "reason": "EvictionByEvictionAPI",
+        "message": "Eviction API: evicting",
+        "lastTransitionTime": timestamps.text_of(now),
+    }
+    status = document.setdefault("status", {})
+    kept = [one for one in status.get("conditions", []) if one.get("type") != condition["type"]]
+    status["conditions"] = [*kept, condition]
