@@ -8,6 +8,8 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/cycle_state.go.
 
 from typing import Any, Generic, TypeVar, cast
 
+from podyard.framework.status import PluginFault
+
 T = TypeVar("T")
 
 
@@ -26,12 +28,15 @@ class StateKey(Generic[T]):
         return f"StateKey({self.name!r})"
 
 
-class StateMissingError(LookupError):
-    """A plugin reads what it never wrote, e.g. because its PreFilter is disabled and its Filter is not."""
+class StateMissingError(PluginFault):
+    """A plugin reads what it never wrote, e.g. because its PreFilter is disabled and its Filter is not.
 
-    def __init__(self, name: str) -> None:
+    :param lead: what some plugins of the reference put before the sentence
+    """
+
+    def __init__(self, name: str, lead: str = "") -> None:
         self.name = name
-        super().__init__(f'reading "{name}" from cycleState: not found')
+        super().__init__(f'{lead}reading "{name}" from cycleState: not found')
 
 
 class CycleState:

@@ -99,6 +99,10 @@ def error(*reasons: str) -> Status:
     return Status(code=Code.ERROR, reasons=reasons)
 
 
+class PluginFault(Exception):
+    """What a plugin may raise when it cannot answer; its text goes into the attempt's message as it is."""
+
+
 class PluginError(Exception):
     """A plugin raised, or answered with a code that its extension point does not know. Ends the attempt as an error.
 
@@ -112,3 +116,10 @@ class PluginError(Exception):
         self.point = point
         self.detail = detail
         super().__init__(f'running "{plugin}" {point} plugin: {detail}')
+
+    @classmethod
+    def wrapping(cls, plugin: str, point: str, fault: Exception) -> "PluginError":
+        """What a plugin raised, under its name; `fault` itself if it is a PluginError already."""
+        if isinstance(fault, PluginError):
+            return fault
+        return cls(plugin, point, str(fault) if isinstance(fault, PluginFault) else f"{type(fault).__name__}: {fault}")

@@ -85,4 +85,4 @@ class NodeResourcesFit:
         try:
             return state.read(WANTED)
         except StateMissingError as missing:
-            raise LookupError(f"error {missing}") from None
+            raise StateMissingError(missing.name, "error ") from None

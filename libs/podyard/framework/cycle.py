@@ -1,0 +1,243 @@
+"""One scheduling cycle, from PreFilter to Permit, over a live table. Pure: it decides, its caller assumes and binds.
+
+    PreFilter -> Filter -> (no node: PostFilter) -> PreScore -> Score -> NormalizeScore -> pick -> Reserve -> Permit
+
+Results of PreFilter to NormalizeScore are shared by pods of equal signature (what every plugin says it reads of a pod) and brought up to
+date for changed rows only. Among nodes with the highest total one is picked by a generator seeded with the pod's uid, so equal
+input gives equal output.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod).
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from random import Random
+from typing import Final, NamedTuple
+
+import msgspec
+
+from podyard.framework import diagnosis
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.diagnosis import Diagnosis
+from podyard.framework.interfaces import Signed
+from podyard.framework.judgement import PASSES, Judgement
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.profile import Profile
+from podyard.framework.scoring import Scoreboard
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Code, PluginError, Status
+from podyard.proto.decisions import NodeScore, Rejection, Victim
+
+LEADERS: Final = 3
+"""Nodes with scores in a record."""
+
+SIGNATURES: Final = 64
+"""Signatures whose results are kept; at 5,000 nodes each takes about half a megabyte."""
+
+
+class PointTime(NamedTuple):
+    """When an extension point ran, on the caller's stopwatch (seconds)."""
+
+    point: str
+    start: float
+    end: float
+
+
+class CycleResult(msgspec.Struct, kw_only=True, gc=False):
+    """What one cycle found. Exactly one of `node`, `diagnosis`, `rejection` and `error` is set."""
+
+    node: str = ""
+    """The chosen node; its room is not assumed yet."""
+    diagnosis: Diagnosis | None = None
+    """Why no node takes the pod."""
+    rejection: Status | None = None
+    """Reserve or Permit said no to the chosen node."""
+    error: str = ""
+    """The attempt failed: a plugin's fault, or no nodes at all."""
+    message: str = ""
+    """The reference's text about a failure, PostFilter's part included."""
+    nodes_total: int = 0
+    nodes_feasible: int = 0
+    rejections: tuple[Rejection, ...] = ()
+    scores: tuple[NodeScore, ...] = ()
+    nominated_node: str | None = None
+    victims: tuple[Victim, ...] = ()
+    waits: dict[str, float] = {}
+    """Plugins whose Permit answered WAIT, with their time-outs in seconds."""
+    state: CycleState | None = None
+    """The pod's own state, for unreserve; only if the profile has Reserve or Permit plugins."""
+    times: list[PointTime] = []
+
+
+class _Shared(NamedTuple):
+    judgement: Judgement
+    scoreboard: Scoreboard
+
+
+class Cycle:
+    """Scheduling cycles of one profile over one snapshot.
+
+    :param stopwatch: seconds of a monotonic clock, for `times` only: nothing is decided by it
+    """
+
+    def __init__(self, profile: Profile, cluster: Snapshot, stopwatch: Callable[[], float] = lambda: 0.0) -> None:
+        self._profile = profile
+        self._cluster = cluster
+        self._stopwatch = stopwatch
+        judging = {plugin.name: plugin for plugin in (*profile.pre_filter, *profile.filter, *profile.pre_score)}
+        judging |= {entry.plugin.name: entry.plugin for entry in profile.score}
+        self._signing = [plugin for plugin in judging.values() if isinstance(plugin, Signed)]
+        self._shares = len(self._signing) == len(judging)
+        self._shared: OrderedDict[Hashable, _Shared] = OrderedDict()
+        self._random = Random()
+
+    def run(self, pod: PodInfo) -> CycleResult:
+        """Find a node for `pod`. Never raises: a plugin that does ends this attempt as an error."""
+        result = CycleResult(nodes_total=len(self._cluster.nodes), times=[])
+        if not result.nodes_total:
+            result.error = result.message = diagnosis.NO_NODES
+            return result
+        signature = self._signature(pod)
+        try:
+            self._decide(pod, signature, result)
+        except PluginError as fault:
+            self._fail(signature, result, str(fault))
+        except Exception as fault:  # the boundary to plugins: whatever they raise ends an attempt, not the service
+            self._fail(signature, result, f"{type(fault).__name__}: {fault}")
+        return result
+
+    def judge(self, pod: PodInfo) -> Judgement:
+        """Only the filter part, up to date.
+
+        :raises PluginError: if a plugin fails
+        """
+        shared = self._find(pod, self._signature(pod))
+        shared.judgement.refresh(pod)
+        return shared.judgement
+
+    def unreserve(self, pod: PodInfo, state: CycleState | None, node_name: str) -> None:
+        """Reserve is undone, in reverse order: the pod does not get the node after all."""
+        for plugin in reversed(self._profile.reserve):
+            plugin.unreserve(state or CycleState(), pod, self._cluster, node_name)
+
+    # ---- inside --------------------------------------------------------------------------------------------------------------
+
+    def _signature(self, pod: PodInfo) -> Hashable:
+        return tuple([plugin.signature(pod) for plugin in self._signing]) if self._shares else None
+
+    def _find(self, pod: PodInfo, signature: Hashable) -> _Shared:
+        if self._shares:
+            shared = self._shared.get(signature)
+            if shared is not None:
+                self._shared.move_to_end(signature)
+                return shared
+        judgement = Judgement(self._profile, pod, self._cluster)
+        shared = _Shared(judgement, Scoreboard(self._profile, judgement, self._cluster))
+        if self._shares:
+            self._shared[signature] = shared
+            if len(self._shared) > SIGNATURES:
+                self._shared.popitem(last=False)
+        return shared
+
+    def _fail(self, signature: Hashable, result: CycleResult, text: str) -> None:
+        """What was computed half-way is thrown away."""
+        self._shared.pop(signature, None)
+        result.node, result.diagnosis, result.scores = "", None, ()
+        result.error = result.message = text
+
+    def _decide(self, pod: PodInfo, signature: Hashable, result: CycleResult) -> None:
+        watch, times = self._stopwatch, result.times
+        start = watch()
+        judgement, scoreboard = self._find(pod, signature)
+        pre_filtered = watch()
+        times.append(PointTime("PreFilter", start, pre_filtered))
+        judgement.refresh(pod)
+        result.nodes_feasible = judgement.feasible_count
+        result.rejections = judgement.rejections()
+        filtered = watch()
+        times.append(PointTime("Filter", pre_filtered, filtered))
+        if not judgement.feasible_count:
+            self._post_filter(pod, judgement, result)
+            return
+        self._pick(pod, judgement, scoreboard, result)
+        times.append(PointTime("Score", filtered, watch()))
+        if self._profile.reserve or self._profile.permit:
+            self._reserve_and_permit(pod, judgement, result)
+
+    def _pick(self, pod: PodInfo, judgement: Judgement, scoreboard: Scoreboard, result: CycleResult) -> None:
+        nodes = self._cluster.nodes
+        nominated = nodes.row_of.get(pod.nominated_node) if pod.nominated_node else None
+        if nominated is not None and judgement.rejector.item(nominated) == PASSES:
+            result.node, result.nodes_feasible = pod.nominated_node, 1
+            return
+        if judgement.feasible_count == 1:
+            result.node = nodes.names[int(judgement.feasible[0])]
+            return
+        scoreboard.refresh(pod)
+        count = scoreboard.best_count()
+        at = 0
+        if count > 1:
+            self._random.seed(pod.uid)
+            at = self._random.randrange(count)
+        row = scoreboard.best_at(at)
+        result.node = nodes.names[row]
+        result.scores = scoreboard.leaders(row, LEADERS)
+
+    def _post_filter(self, pod: PodInfo, judgement: Judgement, result: CycleResult) -> None:
+        """Source: framework.go, RunPostFilterPlugins."""
+        found = judgement.diagnosis()
+        result.rejections = found.rejections()
+        start = self._stopwatch()
+        texts: list[str] = []
+        for plugin in self._profile.post_filter:
+            answer = plugin.post_filter(judgement.state.clone(), pod, self._cluster, found)
+            if answer.nominated_node is not None:
+                result.nominated_node = answer.nominated_node
+            if answer.status.ok:
+                result.victims, texts = answer.victims, []
+                break
+            if not answer.status.rejected:
+                raise PluginError(plugin.name, "PostFilter", answer.status.message)
+            texts += answer.status.reasons
+            if answer.status.code == Code.UNRESOLVABLE:
+                break
+        if self._profile.post_filter:
+            result.times.append(PointTime("PostFilter", start, self._stopwatch()))
+        result.diagnosis = found
+        result.message = found.message(", ".join(texts))
+
+    def _reserve_and_permit(self, pod: PodInfo, judgement: Judgement, result: CycleResult) -> None:
+        state = result.state = judgement.state.clone()
+        start = self._stopwatch()
+        rejection = self._reserve(pod, state, result.node)
+        reserved = self._stopwatch()
+        result.times.append(PointTime("Reserve", start, reserved))
+        if rejection is None:
+            rejection = self._permit(pod, state, result)
+            result.times.append(PointTime("Permit", reserved, self._stopwatch()))
+        if rejection is None:
+            return
+        self.unreserve(pod, state, result.node)
+        result.node, result.message = "", rejection.message
+        if rejection.rejected:
+            result.rejection = rejection
+        else:
+            result.error = rejection.message
+
+    def _reserve(self, pod: PodInfo, state: CycleState, node_name: str) -> Status | None:
+        for plugin in self._profile.reserve:
+            status = plugin.reserve(state, pod, self._cluster, node_name)
+            if not status.ok:
+                return status.by(plugin.name)
+        return None
+
+    def _permit(self, pod: PodInfo, state: CycleState, result: CycleResult) -> Status | None:
+        waits: dict[str, float] = {}
+        for plugin in self._profile.permit:
+            answer = plugin.permit(state, pod, self._cluster, result.node)
+            if answer.status.code == Code.WAIT:
+                waits[plugin.name] = answer.timeout_s
+            elif not answer.status.ok:
+                return answer.status.by(plugin.name)
+        result.waits = waits
+        return None

@@ -1,0 +1,90 @@
+"""Pods that wait at Permit, until every plugin that asked to wait allows them, one rejects them, or time is up.
+
+While they wait they keep their assumed room.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/waiting_pods_map.go.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from podyard.framework import status as statuses
+from podyard.framework.status import Status
+
+LONGEST_WAIT_S: Final = 900.0
+"""No plugin may let a pod wait longer. Source: framework.go, maxTimeout."""
+
+
+class Settled(msgspec.Struct, frozen=True, kw_only=True):
+    """The end of a wait."""
+
+    uid: str
+    status: Status
+    """SUCCESS: go on and bind; else a rejection with the plugin that made it."""
+
+
+class WaitingPods:
+    """All waits of one scheduler. Plugins that were given it (a group plugin, preemption) allow and reject; the scheduler core settles."""
+
+    def __init__(self) -> None:
+        self._deadlines: dict[str, dict[str, float]] = {}
+        self._settled: list[Settled] = []
+
+    def __contains__(self, uid: object) -> bool:
+        return uid in self._deadlines
+
+    def __iter__(self) -> Iterator[str]:
+        """Uids of the pods that wait, in order of arrival."""
+        return iter(self._deadlines)
+
+    def wait(self, uid: str, timeouts_s: Mapping[str, float], now: float) -> None:
+        """A pod begins to wait.
+
+        :param timeouts_s: by plugin that answered WAIT; longer than the limit counts as the limit
+        """
+        self._deadlines[uid] = {
+            plugin: now + max(0.0, min(timeout_s, LONGEST_WAIT_S)) for plugin, timeout_s in timeouts_s.items()
+        }
+
+    def pending(self, uid: str) -> Iterable[str]:
+        """Plugins that the pod still waits for, sorted; none if it does not wait."""
+        return sorted(self._deadlines.get(uid, ()))
+
+    def allow(self, uid: str, plugin: str) -> None:
+        """`plugin` has nothing against the pod any more. Ignored if it does not wait for this plugin."""
+        waits = self._deadlines.get(uid)
+        if waits is None or waits.pop(plugin, None) is None or waits:
+            return
+        self._settle(uid, statuses.SUCCESS)
+
+    def reject(self, uid: str, plugin: str, reason: str) -> bool:
+        """`plugin` says no; returns whether the pod was waiting."""
+        if uid not in self._deadlines:
+            return False
+        self._settle(uid, statuses.unschedulable(reason).by(plugin))
+        return True
+
+    def forget(self, uid: str) -> None:
+        """The pod is gone: nothing is to be settled."""
+        self._deadlines.pop(uid, None)
+
+    def next_deadline(self) -> float | None:
+        """When the next wait runs out, on the clock of `now`; `None` if nobody waits."""
+        return min((min(waits.values()) for waits in self._deadlines.values()), default=None)
+
+    def settle(self, now: float) -> list[Settled]:
+        """Waits that ended since last asked, those included whose time is up."""
+        for uid, waits in list(self._deadlines.items()):
+            for plugin, deadline in sorted(waits.items()):
+                if deadline <= now:
+                    text = f"rejected due to timeout after waiting at plugin {plugin}"
+                    self._settle(uid, statuses.unschedulable(text).by(plugin))
+                    break
+        settled, self._settled = self._settled, []
+        return settled
+
+    def _settle(self, uid: str, status: Status) -> None:
+        del self._deadlines[uid]
+        self._settled.append(Settled(uid=uid, status=status))
