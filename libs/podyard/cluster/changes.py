@@ -11,8 +11,8 @@ from podyard.proto import actions, subjects
 from podyard.proto.actions import ActionType
 from podyard.proto.placement import BoundPod, Release
 
-Viewed: TypeAlias = PodView | NodeView | Any
-"""A view of a pod or node; for all other resources the typed object itself."""
+Viewed: TypeAlias = Any
+"""A `PodView` or `NodeView`; for all other resources the typed object itself."""
 
 
 class ClusterChangeEvent(NamedTuple):
@@ -203,17 +203,14 @@ def _pod_events(change: Change) -> tuple[ClusterChangeEvent, ...]:
         return (ASSIGNED_POD_ADD,)
     if change.release is not None:
         return (ASSIGNED_POD_DELETE,)
-    old, new = change.old, change.new
+    seen: PodView = change.old if change.new is None else change.new
     if change.gap:
-        assigned = new if new is not None else old
-        return (ClusterChangeEvent(classify.pod_resource(assigned.node_name), ActionType.ALL),)
-    if old is None:
-        return (ClusterChangeEvent(classify.pod_resource(new.node_name), ActionType.ADD),)
-    if new is None:
-        if old.node_name:
-            return ()
-        return (ClusterChangeEvent(classify.UNSCHEDULABLE_POD, ActionType.DELETE),)
-    return _named(classify.classify_pod(old.pod, new.pod))
+        return (ClusterChangeEvent(classify.pod_resource(seen.node_name), ActionType.ALL),)
+    if change.old is None:
+        return (ClusterChangeEvent(classify.pod_resource(seen.node_name), ActionType.ADD),)
+    if change.new is None:
+        return () if seen.node_name else (ClusterChangeEvent(classify.UNSCHEDULABLE_POD, ActionType.DELETE),)
+    return _named(classify.classify_pod(change.old.pod, change.new.pod))
 
 
 def _named(events: tuple[tuple[str, ActionType], ...]) -> tuple[ClusterChangeEvent, ...]:
@@ -223,7 +220,8 @@ def _named(events: tuple[tuple[str, ActionType], ...]) -> tuple[ClusterChangeEve
 class DeadDelivery(NamedTuple):
     """An effect: put this delivery on `dead.<service>`; the view has counted it as a deletion."""
 
-    delivery: Delivered
+    delivery: Any
+    """As it came from the bus."""
     reason: str
 
 

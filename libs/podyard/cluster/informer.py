@@ -84,17 +84,10 @@ class Informer:
         :param on_contact: called with False when nothing was heard for 2 s, with True when it was heard again
         """
         self.view = view
-        self._service = service
-        self._bus = bus
-        self._on_changes = on_changes
-        self._on_listed = on_listed
-        self._on_contact = on_contact
-        self._fresh = False
-        self._synced = anyio.Event()
-        self._waiting: list[tuple[int, int, anyio.Event]] = []
-        self._ticket = itertools.count()
+        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact)
         spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=subjects.listed, follow_subjects=subjects.followed)
-        self._watch: Watch = bus.watch(spec, _Sink(self))
+        self._watch: Watch = bus.watch(spec, self._sink)
+        self._sink.relist = self._watch.relist
 
     @property
     def position(self) -> int:
@@ -104,7 +97,7 @@ class Informer:
     @property
     def fresh(self) -> bool:
         """Whether the view is complete and the server was heard of within 2 s."""
-        return self._fresh
+        return self._sink.fresh
 
     async def run(self) -> NoReturn:
         """Feed the view for ever; cancel to end it."""
@@ -112,47 +105,42 @@ class Informer:
 
     async def synced(self) -> None:
         """Wait for the first complete listing."""
-        await self._synced.wait()
+        await self._sink.first_listing.wait()
 
     async def reached(self, position: int) -> None:
         """Wait until the view holds everything up to `position`; bound it by a time-out if the position may be wrong."""
-        if self.view.position >= position:
-            return
-        event = anyio.Event()
-        heapq.heappush(self._waiting, (position, next(self._ticket), event))
-        await event.wait()
+        if self.view.position < position:
+            await self._sink.waiter(position).wait()
 
     def relist(self, reason: str) -> None:
         """List again soon: the view was found wrong."""
         self._watch.relist(reason)
 
-    def _contact(self, fresh: bool) -> None:
-        if fresh != self._fresh:
-            self._fresh = fresh
-            self._on_contact(fresh)
-
-    def _carry_out(self) -> None:
-        for effect in self.view.take_effects():
-            if isinstance(effect, DeadDelivery):
-                dead = effect.delivery
-                log.warning("%s @%d cannot be used: %s", dead.subject, dead.sequence, effect.reason)
-                self._bus.dead_letter_soon(self._service, dead, effect.reason)
-            else:
-                self._watch.relist(effect.reason)
-
-    def _wake(self) -> None:
-        position = self.view.position
-        while self._waiting and self._waiting[0][0] <= position:
-            heapq.heappop(self._waiting)[2].set()
-
 
 class _Sink:
-    """What the watch calls: the other face of an informer."""
+    """What the watch calls: carries deliveries into the view, and what comes of them out of it."""
 
-    def __init__(self, informer: Informer) -> None:
-        self._informer = informer
-        self._view = informer.view
+    def __init__(
+        self,
+        bus: Bus,
+        view: View,
+        service: str,
+        on_changes: Callable[[list[Change]], None],
+        on_listed: Callable[[str], None],
+        on_contact: Callable[[bool], None],
+    ) -> None:
+        self.fresh = False
+        self.first_listing = anyio.Event()
+        self.relist: Callable[[str], None] = _ignore_listing
+        self._bus = bus
+        self._view = view
+        self._service = service
+        self._on_changes = on_changes
+        self._on_listed = on_listed
+        self._on_contact = on_contact
         self._reason = ""
+        self._waiting: list[tuple[int, int, anyio.Event]] = []
+        self._ticket = itertools.count()
 
     def listing(self, target: int, reason: str) -> None:
         """A listing begins; the view shows the old state until it ends."""
@@ -164,27 +152,49 @@ class _Sink:
         """One message."""
         changes = self._view.apply(delivery)
         if changes:
-            self._informer._on_changes(changes)
-        self._informer._carry_out()
-        self._informer._wake()
+            self._on_changes(changes)
+        self._carry_out()
+        self._wake()
 
     def synced(self, position: int) -> None:
         """The listing is complete."""
-        informer = self._informer
         changes = self._view.end_listing(position)
         if changes:
-            informer._on_changes(changes)
-        informer._on_listed(self._reason)
-        informer._carry_out()
-        informer._contact(True)
-        informer._synced.set()
-        informer._wake()
+            self._on_changes(changes)
+        self._on_listed(self._reason)
+        self._carry_out()
+        self.first_listing.set()
+        self.contact(True)
+        self._wake()
 
     def advanced(self, position: int) -> None:
         """The stream moved on without a message for this view."""
         self._view.advance(position)
-        self._informer._wake()
+        self._wake()
 
     def contact(self, fresh: bool) -> None:
         """The server fell silent, or is heard again."""
-        self._informer._contact(fresh and self._informer._synced.is_set())
+        fresh = fresh and self.first_listing.is_set()
+        if fresh != self.fresh:
+            self.fresh = fresh
+            self._on_contact(fresh)
+
+    def waiter(self, position: int) -> anyio.Event:
+        """An event that is set when the view reaches `position`."""
+        event = anyio.Event()
+        heapq.heappush(self._waiting, (position, next(self._ticket), event))
+        return event
+
+    def _carry_out(self) -> None:
+        for effect in self._view.take_effects():
+            if isinstance(effect, DeadDelivery):
+                dead = effect.delivery
+                log.warning("%s @%d cannot be used: %s", dead.subject, dead.sequence, effect.reason)
+                self._bus.dead_letter_soon(self._service, dead, effect.reason)
+            else:
+                self.relist(effect.reason)
+
+    def _wake(self) -> None:
+        position = self._view.position
+        while self._waiting and self._waiting[0][0] <= position:
+            heapq.heappop(self._waiting)[2].set()

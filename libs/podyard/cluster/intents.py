@@ -5,7 +5,7 @@ decide from its argument alone.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -142,13 +142,16 @@ def key_of(resource: str, document: Document) -> ObjectKey:
 
 def event_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: Author) -> ClusterEvent:
     """The message that carries out a step. A marker holds the last version."""
+    op: Literal["put", "delete"]
+    actions: tuple[ActionName, ...]
     if isinstance(step, Put):
         content = msgspec.Raw(msgspec.json.encode(step.document))
         uid, op, actions = str(step.document["metadata"]["uid"]), "put", step.actions
     else:
         readable = before is not None and before.readable
         content = before.event.object if before is not None and readable else codec.NULL
-        uid, op, actions = (before.uid if before is not None else ""), "delete", ("Delete",)
+        uid, op = before.uid if before is not None else "", "delete"
+        actions = ("Delete",)
     return ClusterEvent(
         resource=key.resource,
         namespace=key.namespace,
