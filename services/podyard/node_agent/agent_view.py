@@ -1,0 +1,63 @@
+"""What the agent reads: the cluster's view, and which facts about pods are stored, whoever's pod it was."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from podyard.cluster.changes import Change, Delivered
+from podyard.cluster.informer import Followed
+from podyard.cluster.view import ClusterView
+from podyard.proto import subjects
+
+_POD_STATUS: Final = subjects.ALL_POD_STATUS.removesuffix(">")
+_OBJECTS: Final = (subjects.objects(subjects.PODS), subjects.objects(subjects.NODES))
+_PLACED: Final = (subjects.ALL_COMMITS, subjects.FENCE)
+
+
+class StoredStatus(NamedTuple):
+    """A stored fact about a pod, by its subject."""
+
+    node: str
+    namespace: str
+    name: str
+    uid: str
+
+
+def followed(node_names: tuple[str, ...]) -> Followed:
+    """Objects, placements and node statuses are followed; pod statuses only listed, since the agent writes them itself.
+
+    :param node_names: the agent's nodes; empty means any
+    """
+    statuses = tuple(subjects.pod_statuses(name) for name in node_names) or (subjects.ALL_POD_STATUS,)
+    nodes = tuple(subjects.node_status(name) for name in node_names) or (subjects.ALL_NODE_STATUS,)
+    listed = (*_OBJECTS, *statuses, *nodes, subjects.ALL_BINDINGS, subjects.FENCE)
+    return Followed(listed, (*_OBJECTS, *nodes, *_PLACED))
+
+
+class AgentView(ClusterView):
+    """Notes the listed facts about pods; the agent removes those whose pod went while it did not look."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._listed: dict[str, StoredStatus] = {}
+
+    def begin_listing(self) -> None:
+        """As its base."""
+        super().begin_listing()
+        self._listed = {}
+
+    def apply(self, delivery: Delivered) -> list[Change]:
+        """As its base."""
+        subject = delivery.subject
+        if subject.startswith(_POD_STATUS) and not delivery.deleted:
+            pod = subjects.parse_pod(subject)
+            node = subjects.decode(subject.removeprefix(_POD_STATUS).split(".", 1)[0])
+            self._listed[subject] = StoredStatus(node, pod.namespace, pod.name, pod.uid)
+        return super().apply(delivery)
+
+    def take_orphans(self) -> Iterator[StoredStatus]:
+        """Listed facts whose pod's object is gone; each listing's once."""
+        listed, self._listed = self._listed, {}
+        for status in listed.values():
+            view = self.pods_by_uid.get(status.uid)
+            if view is None or view.gone:
+                yield status

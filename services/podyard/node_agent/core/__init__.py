@@ -1,0 +1,15 @@
+"""What the agent decides, without doing it: methods take what was seen and `now`, and hand out effects.
+
+Duty: the life of each pod on the agent's nodes, the nodes' conditions, evictions.
+Never in here: await, clocks, the bus, logs, telemetry.
+
+- `agent`         all of it: what a shell drives
+- `effects`       what a shell carries out
+- `selection`     which nodes are the agent's
+- `pods`, `virtual_pod`, `timers`  the pods' lives
+- `annotations`   what a pod's annotations ask of its virtual containers
+- `nodes`, `virtual_node`  nodes: pressure, heartbeats, the eviction loop
+- `readings`      from synthetic signals to what the eviction manager reads
+- `pod_facts`, `node_facts`, `times`  how facts are worded
+- `eviction/`     the eviction manager
+"""

@@ -1,0 +1,95 @@
+"""What the core asks its shell for. Facts about one object are carried out in the order in which they were handed out."""
+
+from typing import NamedTuple, TypeAlias
+
+from podyard.proto.facts import NodeStatusFact, PodStatusFact
+from podyard.proto.operations import K8sEvent
+from podyard.proto.signals import NodeUsage
+
+
+class PutPodStatus(NamedTuple):
+    """Store a fact about a pod. `trace`: traceparent of what led to it, empty if nothing did."""
+
+    fact: PodStatusFact
+    trace: str = ""
+
+
+class RemovePodStatus(NamedTuple):
+    """The pod's object is gone: replace its fact by a marker."""
+
+    node: str
+    namespace: str
+    name: str
+    uid: str
+
+
+class PutNodeStatus(NamedTuple):
+    """Store a fact about a node."""
+
+    fact: NodeStatusFact
+
+
+class RemoveNodeStatus(NamedTuple):
+    """The node's object is gone: replace its fact by a marker."""
+
+    node: str
+
+
+class PodStarted(NamedTuple):
+    """A pod runs: the end of its way through the services. Times in UTC seconds."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    bound_trace: str
+    """Traceparent of its binding."""
+    accepted_at: float
+    running_at: float
+
+
+class PodEvicted(NamedTuple):
+    """A pod was chosen for eviction: it ends within its grace period."""
+
+    namespace: str
+    name: str
+    uid: str
+    node: str
+    signal: str
+    """The signal whose threshold is met."""
+    message: str
+    grace_s: int
+    annotations: dict[str, str]
+    at: float
+    priority: int
+
+
+class Announce(NamedTuple):
+    """Publish an event for people."""
+
+    event: K8sEvent
+
+
+class PublishUsage(NamedTuple):
+    """Publish what a node uses."""
+
+    usage: NodeUsage
+
+
+class Heartbeat(NamedTuple):
+    """Publish a node's sign of life."""
+
+    node: str
+
+
+Effect: TypeAlias = (
+    PutPodStatus
+    | RemovePodStatus
+    | PutNodeStatus
+    | RemoveNodeStatus
+    | PodStarted
+    | PodEvicted
+    | Announce
+    | PublishUsage
+    | Heartbeat
+)

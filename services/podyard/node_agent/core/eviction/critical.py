@@ -1,0 +1,48 @@
+"""Pods that the eviction manager never touches, and quality of service.
+
+Source: pkg/kubelet/types/pod_update.go, IsCriticalPod; pkg/apis/core/v1/helper/qos, ComputePodQOS (v1.36.2).
+"""
+
+from typing import Final
+
+from podyard.node_agent.core.eviction import amounts
+from podyard.objects import priority
+from podyard.objects.containers import Container
+from podyard.objects.pod import Pod
+
+SOURCE_ANNOTATION: Final = "kubernetes.io/config.source"
+MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
+_COMPUTE: Final = ("cpu", "memory")
+
+
+def is_critical(pod: Pod) -> bool:
+    """Whether the pod is static (not from the API), a mirror of a static one, or of system priority."""
+    annotations = pod.metadata.annotations
+    if annotations.get(SOURCE_ANNOTATION, "api") != "api" or MIRROR_ANNOTATION in annotations:
+        return True
+    return priority.is_critical(pod)
+
+
+def quality_of_service(pod: Pod) -> str:
+    """`Guaranteed`, `Burstable` or `BestEffort`; what the status says is believed."""
+    if pod.status.qos_class:
+        return pod.status.qos_class
+    if pod.spec.resources is not None:
+        return _class_of([(pod.spec.resources.requests, pod.spec.resources.limits)])
+    containers: list[Container] = [*pod.spec.containers, *pod.spec.init_containers]
+    return _class_of([(container.resources.requests, container.resources.limits) for container in containers])
+
+
+def _class_of(resources: list[tuple[dict[str, str], dict[str, str]]]) -> str:
+    named = [(_positive(requests), _positive(limits)) for requests, limits in resources]
+    if not any(requests or limits for requests, limits in named):
+        return "BestEffort"
+    for requests, limits in named:
+        if set(limits) != set(_COMPUTE) or any(requests.get(name, limits[name]) != limits[name] for name in _COMPUTE):
+            return "Burstable"
+    return "Guaranteed"
+
+
+def _positive(quantities: dict[str, str]) -> dict[str, amounts.Amount]:
+    amounts_by_name = {name: amounts.exact(quantities[name]) for name in _COMPUTE if name in quantities}
+    return {name: amount for name, amount in amounts_by_name.items() if amount > 0}

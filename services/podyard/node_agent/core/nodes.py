@@ -1,0 +1,175 @@
+"""The agent's nodes: what they say of themselves, and when their eviction managers look."""
+
+import zlib
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from podyard.cluster.nodes import NodeView
+from podyard.node_agent.core import node_facts, readings
+from podyard.node_agent.core.effects import (
+    Announce,
+    Effect,
+    Heartbeat,
+    PodEvicted,
+    PublishUsage,
+    PutNodeStatus,
+    RemoveNodeStatus,
+)
+from podyard.node_agent.core.eviction import admission
+from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig, Kill
+from podyard.node_agent.core.pods import Pods
+from podyard.node_agent.core.timers import Timers
+from podyard.node_agent.core.virtual_node import CLEANUP_POLL_S, VirtualNode
+from podyard.objects.pod import Pod
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import K8sEvent
+from podyard.proto.signals import NodeSignals
+
+THRESHOLD_MET: Final = "EvictionThresholdMet"
+"""Reason of the node's event when a manager begins to reclaim."""
+
+
+class NodeRhythm(msgspec.Struct, frozen=True, kw_only=True):
+    """When nodes do something by themselves, in seconds."""
+
+    monitoring_s: float = MONITORING_INTERVAL_S
+    on_signals: bool = True
+    """Whether fresh signals are looked at at once, not at the next step."""
+    heartbeat_s: float = 10.0
+    """Source: the kubelet renews its lease every nodeLeaseDurationSeconds / 4, 10 s by default."""
+
+
+class Nodes:
+    """State: the nodes by name, and when each is due."""
+
+    def __init__(self, eviction: EvictionConfig, rhythm: NodeRhythm, *, reporter: str) -> None:
+        self._eviction = eviction
+        self._rhythm = rhythm
+        self._reporter = reporter
+        self._nodes: dict[str, VirtualNode] = {}
+        self._steps: Timers[str] = Timers()
+        self._beats: Timers[str] = Timers()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._nodes
+
+    def __len__(self) -> int:
+        return len(self._nodes)
+
+    def get(self, name: str) -> VirtualNode | None:
+        """The node, if it is one of the agent's."""
+        return self._nodes.get(name)
+
+    def next_due(self) -> float | None:
+        """When the next node does something."""
+        found = [due for due in (self._steps.next_due(), self._beats.next_due()) if due is not None]
+        return min(found, default=None)
+
+    def refusal(self, name: str, pod: Pod) -> str:
+        """Why a node does not take a pod; empty if it does."""
+        return admission.refusal(pod, self._nodes[name].manager.conditions)
+
+    def seen(self, view: NodeView, now: float) -> Iterator[Effect]:
+        """One of the agent's nodes is there, or has changed."""
+        node = self._nodes.get(view.name)
+        stored = view.status if view.status is not None and view.status.node_uid == view.uid else None
+        if node is None:
+            node = VirtualNode(view.name, view.uid, self._eviction, stored, now)
+            self._nodes[view.name] = node
+            self._beats.set(view.name, now + self._offset(view.name))
+            self._schedule(node, now)
+        elif stored is not None and not node_facts.is_ready(stored):
+            # Somebody took the node for lost; it lives, and says so again.
+            node.fact = stored
+        yield from self._report(node, now)
+
+    def drop(self, name: str, *, gone: bool) -> Iterator[Effect]:
+        """A node is not the agent's any more.
+
+        :param gone: its object is gone, so what was said of it goes too; else somebody else reports about it now
+        """
+        if self._nodes.pop(name, None) is None:
+            return
+        self._steps.cancel(name)
+        self._beats.cancel(name)
+        if gone:
+            yield RemoveNodeStatus(name)
+
+    def observe(self, signals: NodeSignals, pods: Pods, now: float) -> Iterator[Effect]:
+        """Signals of one of the nodes came in. While an evicted pod is being cleaned up they wait."""
+        node = self._nodes[signals.node]
+        first = node.signals is None
+        node.observe(signals, now)
+        if node.cleanup is None and self._rhythm.on_signals:
+            yield from self._synchronize(node, pods, now)
+        elif first and node.cleanup is None:
+            self._steps.set(node.name, now + self._rhythm.monitoring_s)
+
+    def tick(self, pods: Pods, now: float) -> Iterator[Effect]:
+        """Do what is due: heartbeats and synchronise steps."""
+        for name in self._beats.pop_due(now):
+            self._beats.set(name, now + self._rhythm.heartbeat_s)
+            yield Heartbeat(name)
+        for name in self._steps.pop_due(now):
+            node = self._nodes[name]
+            if self._waits(node, pods, now):
+                self._steps.set(name, now + CLEANUP_POLL_S)
+            else:
+                yield from self._synchronize(node, pods, now)
+
+    def _offset(self, name: str) -> float:
+        """Heartbeats of many nodes spread over the interval, always alike for a node."""
+        return (zlib.crc32(name.encode()) % 1000) / 1000 * self._rhythm.heartbeat_s
+
+    def _waits(self, node: VirtualNode, pods: Pods, now: float) -> bool:
+        if node.cleanup is None or now >= node.cleanup.until:
+            return False
+        victim = pods.get(node.cleanup.uid)
+        return victim is not None and victim.active
+
+    def _schedule(self, node: VirtualNode, now: float) -> None:
+        if node.cleanup is not None:
+            self._steps.set(node.name, now + CLEANUP_POLL_S)
+        elif node.watched:
+            self._steps.set(node.name, now + self._rhythm.monitoring_s)
+
+    def _synchronize(self, node: VirtualNode, pods: Pods, now: float) -> Iterator[Effect]:
+        active = pods.active_on(node.name)
+        found = node.synchronize(active, now)
+        self._schedule(node, now)
+        yield from self._report(node, now)
+        if node.signals is not None:
+            yield PublishUsage(readings.report(node.signals, node.observed_at, active))
+        if found.starved:
+            yield Announce(self._event(node, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now))
+        if found.kill is not None:
+            yield from self._evict(node, found.kill, pods, now)
+
+    def _evict(self, node: VirtualNode, kill: Kill, pods: Pods, now: float) -> Iterator[Effect]:
+        metadata = kill.pod.metadata
+        yield PodEvicted(
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+            node=node.name,
+            signal=kill.threshold.signal,
+            message=kill.message,
+            grace_s=kill.grace_s,
+            annotations=kill.annotations,
+            at=now,
+            priority=kill.pod.spec.priority or 0,
+        )
+        pods.evict(metadata.uid, kill.message, kill.grace_s, now)
+
+    def _report(self, node: VirtualNode, now: float) -> Iterator[Effect]:
+        fact = node.status(now)
+        if fact is not None:
+            yield PutNodeStatus(fact)
+
+    def _event(self, node: VirtualNode, reason: str, message: str, now: float) -> K8sEvent:
+        regarding = ObjectRef(resource="nodes", name=node.name, uid=node.uid)
+        return K8sEvent(
+            regarding=regarding, type="Warning", reason=reason, message=message, reporter=self._reporter, at=now
+        )

@@ -1,0 +1,204 @@
+"""The pods of the agent's nodes: what each does, and what follows from what is seen of it.
+
+`seen` brings a pod to what a reader's view says of it, whatever was known before. So it does not matter whether a change, a new
+listing or a restart shows it, nor whether it comes twice.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from podyard.cluster.pods import PodView
+from podyard.node_agent.core import annotations, pod_facts, times
+from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.effects import Announce, Effect, PodStarted, PutPodStatus, RemovePodStatus
+from podyard.node_agent.core.eviction.messages import REASON
+from podyard.node_agent.core.timers import Timers
+from podyard.node_agent.core.virtual_pod import SUCCEEDED, TERMINATED, Ending, State, VirtualPod
+from podyard.objects.meta import ObjectMeta
+from podyard.objects.pod import Pod
+from podyard.proto.facts import PodStatusFact
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import K8sEvent
+
+DEFAULT_GRACE_S = 30
+"""Source: api/core/v1, DefaultTerminationGracePeriodSeconds; for objects that were not defaulted."""
+
+
+class Pods:
+    """State: the pods by uid and by node. Every method hands out what follows, in order."""
+
+    def __init__(self, usual: Pace, admit: Callable[[str, Pod], str], *, reporter: str) -> None:
+        """
+        :param usual: how fast virtual containers are
+        :param admit: why a node does not take a pod, empty if it does
+        :param reporter: who announces, in events
+        """
+        self._usual = usual
+        self._admit = admit
+        self._reporter = reporter
+        self._pods: dict[str, VirtualPod] = {}
+        self._on_node: dict[str, dict[str, VirtualPod]] = {}
+        self._timers: Timers[str] = Timers()
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def get(self, uid: str) -> VirtualPod | None:
+        """The pod, if it is or was on one of the nodes and its object lives."""
+        return self._pods.get(uid)
+
+    def on(self, node: str) -> Iterable[VirtualPod]:
+        """The pods of a node, ended ones included."""
+        return self._on_node.get(node, {}).values()
+
+    def active_on(self, node: str) -> list[Pod]:
+        """The objects of those pods of a node of which something runs, or will."""
+        return [pod.pod for pod in self.on(node) if pod.active]
+
+    def next_due(self) -> float | None:
+        """When the next pod takes a step."""
+        return self._timers.next_due()
+
+    def seen(self, view: PodView, bound_at: float, now: float) -> Iterator[Effect]:
+        """A pod is, or was, bound to one of the agent's nodes.
+
+        :param bound_at: UTC seconds, when it was bound, as far as known
+        """
+        pod = self._pods.get(view.uid)
+        if pod is None:
+            if view.gone:
+                yield from self._orphan(view)
+                return
+            pod = self._new(view, bound_at)
+            yield from self._begin(pod, view, now)
+        elif view.gone:
+            yield from self.forget(view.uid)
+            return
+        else:
+            pod.pod = view.stored
+        self._follow(pod, view, now)
+
+    def forget(self, uid: str) -> Iterator[Effect]:
+        """The pod's object is gone, with it all that runs and the fact about it."""
+        pod = self._pods.pop(uid, None)
+        if pod is None:
+            return
+        self._timers.cancel(uid)
+        on_node = self._on_node[pod.node]
+        del on_node[uid]
+        if not on_node:
+            del self._on_node[pod.node]
+        if pod.reported:
+            yield RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)
+
+    def evict(self, uid: str, message: str, grace_s: int, now: float) -> None:
+        """End a pod for the node's sake; its status says so when nothing of it runs any more."""
+        pod = self._pods.get(uid)
+        if pod is not None and pod.active:
+            pod.stop(Ending("Failed", REASON, message, disruption=True), max(grace_s, 1), now)
+            self._rearm(pod)
+
+    def abandon(self, node: str, now: float) -> None:
+        """The node is gone, or another agent's: nothing of its pods runs here. Their facts go with their objects."""
+        for pod in self.on(node):
+            pod.end(TERMINATED, now)
+            self._timers.cancel(pod.uid)
+
+    def tick(self, now: float) -> Iterator[Effect]:
+        """Take all steps that are due."""
+        for uid in self._timers.pop_due(now):
+            yield from self._step(self._pods[uid], now)
+
+    def _new(self, view: PodView, bound_at: float) -> VirtualPod:
+        bound = view.bound
+        pace, _ = annotations.pace(view.stored, self._usual)
+        pod = VirtualPod(view.stored, view.node_name, pace, bound_at, bound.trace if bound is not None else "")
+        self._pods[pod.uid] = pod
+        self._on_node.setdefault(pod.node, {})[pod.uid] = pod
+        return pod
+
+    def _begin(self, pod: VirtualPod, view: PodView, now: float) -> Iterator[Effect]:
+        """Go on where an agent before this one stopped, or let the node judge a new pod."""
+        if view.status is not None and view.status.node == pod.node:
+            self._resume(pod, view.status, now)
+        elif view.release is not None:
+            pod.end(TERMINATED, now)
+        else:
+            yield from self._accept(pod, now)
+        self._rearm(pod)
+
+    def _accept(self, pod: VirtualPod, now: float) -> Iterator[Effect]:
+        for fault in annotations.pace(pod.pod, self._usual)[1]:
+            yield self._announce(pod, "InvalidAnnotation", fault, now)
+        refusal = self._admit(pod.node, pod.pod)
+        if refusal:
+            yield self._announce(pod, REASON, refusal, now)
+            yield from self._end(pod, Ending("Failed", REASON, refusal), now)
+
+    def _resume(self, pod: VirtualPod, fact: PodStatusFact, now: float) -> None:
+        pod.reported = True
+        at = times.from_text(fact.at, now)
+        pod.accepted_at = times.from_text(fact.start_time, pod.accepted_at)
+        if fact.ended or fact.phase in ("Succeeded", "Failed"):
+            pod.end(Ending(fact.phase, fact.reason, fact.message), at)
+        elif fact.phase == "Running":
+            pod.run(at)
+
+    def _follow(self, pod: VirtualPod, view: PodView, now: float) -> None:
+        """End the pod if its object, or the loss of its place, asks for it."""
+        if not pod.active:
+            return
+        metadata = view.stored.metadata
+        if view.release is not None:
+            # Its room is given away already (the node is gone, or was): nothing of it may run, and nobody waits for a fact.
+            pod.end(TERMINATED, now)
+            self._timers.cancel(pod.uid)
+        elif metadata.deletion_timestamp is not None:
+            pod.stop(TERMINATED, _grace_left_s(metadata, now), now)
+            self._rearm(pod)
+
+    def _step(self, pod: VirtualPod, now: float) -> Iterator[Effect]:
+        match pod.state:
+            case State.STARTING:
+                pod.run(now)
+                pod.reported = True
+                yield PutPodStatus(pod_facts.running(pod, now), pod.trace)
+                yield PodStarted(pod.namespace, pod.name, pod.uid, pod.node, pod.trace, pod.accepted_at, now)
+                self._rearm(pod)
+            case State.RUNNING:
+                yield from self._end(pod, SUCCEEDED, now)
+            case State.STOPPING:
+                yield from self._end(pod, pod.ending or TERMINATED, now)
+            case State.ENDED:
+                pass
+
+    def _end(self, pod: VirtualPod, ending: Ending, now: float) -> Iterator[Effect]:
+        pod.end(ending, now)
+        pod.reported = True
+        yield PutPodStatus(pod_facts.ended(pod, ending, now), pod.trace)
+
+    def _rearm(self, pod: VirtualPod) -> None:
+        due = pod.due()
+        if due is None:
+            self._timers.cancel(pod.uid)
+        else:
+            self._timers.set(pod.uid, due)
+
+    def _orphan(self, view: PodView) -> Iterator[Effect]:
+        """The object went while no agent looked: what an earlier agent said of it goes too."""
+        if view.status is not None:
+            yield RemovePodStatus(view.status.node, view.namespace, view.name, view.uid)
+
+    def _announce(self, pod: VirtualPod, reason: str, message: str, now: float) -> Announce:
+        regarding = ObjectRef(resource="pods", namespace=pod.namespace, name=pod.name, uid=pod.uid)
+        return Announce(
+            K8sEvent(
+                regarding=regarding, type="Warning", reason=reason, message=message, reporter=self._reporter, at=now
+            )
+        )
+
+
+def _grace_left_s(metadata: ObjectMeta, now: float) -> float:
+    """Seconds until a deleted pod must be gone: its deletion timestamp is the end of its grace period."""
+    grace = metadata.deletion_grace_period_seconds
+    ends = times.from_text(metadata.deletion_timestamp or "", now)
+    return min(DEFAULT_GRACE_S if grace is None else grace, max(ends - now, 0.0))

@@ -1,0 +1,34 @@
+"""Which nodes are the agent's."""
+
+from typing import Final
+
+import msgspec
+
+from podyard.objects.node import Node
+
+AGENT: Final = "podyard.io/agent"
+"""Annotation of a node that says who plays its agent."""
+
+EXTERNAL: Final = "external"
+"""Its value for a node that another agent reports about."""
+
+
+class Selection(msgspec.Struct, frozen=True, kw_only=True):
+    """Nodes by name and labels. Empty `names` and `labels` leave all."""
+
+    names: frozenset[str] = frozenset()
+    labels: dict[str, str] = {}
+
+    @property
+    def everything(self) -> bool:
+        """Whether it narrows nothing."""
+        return not self.names and not self.labels
+
+    def takes(self, node: Node) -> bool:
+        """Whether the agent plays this node."""
+        if node.metadata.annotations.get(AGENT) == EXTERNAL:
+            return False
+        if self.names and node.metadata.name not in self.names:
+            return False
+        labels = node.metadata.labels
+        return all(labels.get(key) == value for key, value in self.labels.items())

@@ -1,0 +1,114 @@
+"""One pod on a virtual node, and the steps its life may take.
+
+::
+
+    accepted --- start delay ---> RUNNING --- run duration ---> ENDED (Succeeded)
+       |                             |
+       +------------- end -----------+---> STOPPING --- stop delay, at most the grace period ---> ENDED (Failed)
+       |
+       +--- refused ---> ENDED (Failed, Evicted)
+
+A pod is STARTING from its acceptance on. An end is asked for by a deletion timestamp, an eviction, or the loss of its place; the
+first one says why it ended, a later one may only make it sooner. When its object is gone the pod is forgotten, whatever its state.
+"""
+
+from enum import Enum
+from typing import Final, NamedTuple
+
+from podyard.node_agent.core.annotations import Pace
+from podyard.objects.pod import Pod
+from podyard.proto.facts import PodPhase
+
+
+class State(Enum):
+    """What its containers do."""
+
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    ENDED = "ended"
+
+
+class Ending(NamedTuple):
+    """How a pod ended, as its status says it. `disruption`: somebody but its owner wanted it to end."""
+
+    phase: PodPhase
+    reason: str = ""
+    message: str = ""
+    disruption: bool = False
+
+
+SUCCEEDED: Final = Ending("Succeeded")
+TERMINATED: Final = Ending("Failed")
+"""Ended because it was deleted. Not a success, even if it had no time to fail: a Job must not count an interrupted pod as done."""
+
+
+class VirtualPod:
+    """What the agent knows of one pod."""
+
+    __slots__ = (
+        "accepted_at", "ending", "node", "pace", "pod", "reported", "since", "state", "stop_at", "trace", "uid",
+    )  # fmt: skip
+
+    def __init__(self, pod: Pod, node: str, pace: Pace, accepted_at: float, trace: str = "") -> None:
+        """
+        :param pod: the object as its creator wrote it
+        :param accepted_at: UTC seconds, when it was bound
+        :param trace: traceparent of its binding
+        """
+        self.pod = pod
+        self.uid = pod.metadata.uid
+        self.node = node
+        self.pace = pace
+        self.accepted_at = accepted_at
+        self.trace = trace
+        self.state = State.STARTING
+        self.since = accepted_at
+        """When it entered its state."""
+        self.stop_at: float | None = None
+        """When its containers are gone, once it is STOPPING."""
+        self.ending: Ending | None = None
+        """How it will have ended, once that is known."""
+        self.reported = False
+        """Whether a fact about it is stored, or about to be."""
+
+    @property
+    def namespace(self) -> str:
+        return self.pod.metadata.namespace
+
+    @property
+    def name(self) -> str:
+        return self.pod.metadata.name
+
+    @property
+    def active(self) -> bool:
+        """Whether something of it runs, or will."""
+        return self.state is not State.ENDED
+
+    def due(self) -> float | None:
+        """When its next step comes by itself; None if none does."""
+        match self.state:
+            case State.STARTING:
+                return self.accepted_at + self.pace.start_s
+            case State.RUNNING:
+                return None if self.pace.run_s is None else self.since + self.pace.run_s
+            case State.STOPPING:
+                return self.stop_at
+            case State.ENDED:
+                return None
+
+    def run(self, now: float) -> None:
+        """Its containers run."""
+        self.state, self.since = State.RUNNING, now
+
+    def stop(self, ending: Ending, grace_s: float, now: float) -> None:
+        """End its containers within `grace_s` seconds from now. Once it is stopping, that can only become sooner."""
+        stop_at = now + min(self.pace.stop_s, max(grace_s, 0.0))
+        if self.state is State.STOPPING and self.stop_at is not None:
+            self.stop_at = min(self.stop_at, stop_at)
+        else:
+            self.state, self.since, self.ending, self.stop_at = State.STOPPING, now, ending, stop_at
+
+    def end(self, ending: Ending, now: float) -> None:
+        """Nothing of it runs any more."""
+        self.state, self.since, self.ending, self.stop_at = State.ENDED, now, ending, None

@@ -1,0 +1,227 @@
+"""The agent as a service: who leads, what is read, and what the core's effects become."""
+
+import time
+from collections.abc import Iterable
+from typing import Final
+
+import anyio
+
+from podyard.bus import Lease
+from podyard.cluster.changes import Change
+from podyard.cluster.informer import Informer
+from podyard.node_agent import instruments
+from podyard.node_agent.agent_view import AgentView, followed
+from podyard.node_agent.core import effects
+from podyard.node_agent.core.agent import Agent
+from podyard.node_agent.core.eviction.messages import REASON
+from podyard.node_agent.core.eviction.thresholds import ThresholdError
+from podyard.node_agent.fact_writer import FactWriter
+from podyard.node_agent.settings import NodeAgentSettings
+from podyard.proto import codec, subjects
+from podyard.proto.signals import NodeHeartbeat, NodeSignals
+from podyard.runtime.service import Service, ServiceDefinition
+from podyard.runtime.settings import SettingsError
+
+NAME: Final = "node_agent"
+LEADER: Final = "leader"
+CLUSTER: Final = "cluster"
+FACTS: Final = "facts"
+
+STEP_S: Final = 0.01
+"""Steps that are due within so short a time are taken together, so that their facts make a batch."""
+
+
+async def main(service: Service[NodeAgentSettings]) -> None:
+    """Play the nodes whenever this process leads; wait as a standby else."""
+    settings = service.settings
+    try:
+        settings.eviction()
+    except ThresholdError as error:
+        raise SettingsError((f"node_agent.eviction_*: {error}",)) from error
+    service.health.set_ready(LEADER, True, "standing by")
+    metrics = instruments.Metrics(service.metrics)
+    lease = Lease(service.bus, settings.lease(), service.instance, service.session)
+
+    async def play(epoch: int) -> None:
+        service.health.set_ready(LEADER, True, f"plays its nodes, epoch {epoch}")
+        try:
+            await Player(service, metrics).run()
+        finally:
+            service.health.remove(CLUSTER)
+            service.health.set_ready(LEADER, True, "standing by")
+
+    await lease.lead(play)
+
+
+class Player:
+    """One term of playing the nodes. All state is made new: it begins from what is stored."""
+
+    def __init__(self, service: Service[NodeAgentSettings], metrics: instruments.Metrics) -> None:
+        settings = service.settings
+        self._service = service
+        self._bus = service.bus
+        self._metrics = metrics
+        self._view = AgentView()
+        self._agent = Agent(
+            selection=settings.selection(),
+            usual=settings.pace(),
+            eviction=settings.eviction(),
+            rhythm=settings.rhythm(),
+            reporter=NAME,
+        )
+        self._informer = Informer(
+            service.bus,
+            self._view,
+            followed(settings.nodes),
+            service=NAME,
+            on_changes=self._changed,
+            on_listed=self._listed,
+            on_contact=self._contact,
+        )
+        self._writer = FactWriter(
+            service.bus,
+            self._view.version_of,
+            service.log,
+            linger_s=settings.linger_s,
+            on_stored=self._metrics.facts.inc,
+            on_trouble=lambda reason: service.health.set_ready(FACTS, not reason, reason),
+        )
+        self._evictions: dict[str, str] = {}
+        """Traceparents of evictions whose pod has not ended yet, by uid."""
+        self._wake = anyio.Event()
+        self._sleeps_until = 0.0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        self._service.health.set_ready(CLUSTER, False, "listing the cluster")
+        subscription = await self._bus.subscribe(subjects.ALL_SIGNALS, self._observed)
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._writer.run)
+                tasks.start_soon(self._informer.run)
+                await self._informer.synced()
+                tasks.start_soon(self._take_steps)
+        finally:
+            with anyio.CancelScope(shield=True):
+                await subscription.close()
+
+    # What is seen
+
+    def _changed(self, changes: list[Change]) -> None:
+        """The view changed. Nodes come first: their pods need them."""
+        now = time.time()
+        for change in changes:
+            if change.resource == subjects.NODES:
+                self._node_changed(change, now)
+        for change in changes:
+            if change.resource == subjects.PODS:
+                self._pod_changed(change, now)
+        self._rearm()
+
+    def _node_changed(self, change: Change, now: float) -> None:
+        if change.new is None:
+            self._carry_out(self._agent.node_gone(change.key.name, now))
+        else:
+            self._carry_out(self._agent.node_seen(change.new, self._view.pods_on(change.new.name).values(), now))
+
+    def _pod_changed(self, change: Change, now: float) -> None:
+        if change.new is None:
+            self._carry_out(self._agent.pod_gone(change.uid))
+        else:
+            self._carry_out(self._agent.pod_seen(change.new, change.origin.at, now))
+
+    def _listed(self, reason: str) -> None:
+        """A listing is complete: facts about pods that went meanwhile go too."""
+        for status in self._view.take_orphans():
+            unknown = status.node not in self._view.nodes and self._agent.selection.everything
+            if status.node in self._agent.nodes or unknown:
+                self._writer.put(subjects.pod_status(*status), None)
+        nodes, pods = len(self._agent.nodes), len(self._agent.pods)
+        self._service.log.info("listed the cluster", reason=reason, nodes=nodes, pods=pods)
+
+    def _contact(self, fresh: bool) -> None:
+        self._service.health.set_ready(CLUSTER, fresh, "" if fresh else "the cluster was not heard of for 2 s")
+
+    def _observed(self, subject: str, payload: bytes, trace: str) -> None:
+        del trace
+        signals = codec.decode(NodeSignals, payload)
+        if subjects.signals(signals.node) != subject:
+            raise codec.MessageError("NodeSignals", f"it is about node {signals.node}, but came on {subject}")
+        self._carry_out(self._agent.observe(signals, time.time()))
+        self._rearm()
+
+    # Steps
+
+    async def _take_steps(self) -> None:
+        while True:
+            self._carry_out(self._agent.tick(time.time()))
+            self._metrics.nodes.set(len(self._agent.nodes))
+            self._metrics.pods.set(len(self._agent.pods))
+            await self._sleep()
+
+    async def _sleep(self) -> None:
+        """Until the next step is due, or something earlier was seen."""
+        due = self._agent.next_due()
+        self._wake = anyio.Event()
+        self._sleeps_until = float("inf") if due is None else due
+        wait_s = None if due is None else max(due - time.time(), STEP_S)
+        with anyio.move_on_after(wait_s):
+            await self._wake.wait()
+
+    def _rearm(self) -> None:
+        due = self._agent.next_due()
+        if due is not None and due < self._sleeps_until:
+            self._wake.set()
+
+    # Effects
+
+    def _carry_out(self, found: Iterable[effects.Effect]) -> None:
+        for effect in found:
+            match effect:
+                case effects.PutPodStatus(fact, trace):
+                    if fact.reason == REASON:
+                        trace = self._evictions.pop(fact.uid, trace)
+                    subject = subjects.pod_status(fact.node, fact.namespace, fact.name, fact.uid)
+                    self._writer.put(subject, fact, trace)
+                case effects.PodStarted():
+                    self._metrics.started.inc()
+                    self._metrics.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
+                    instruments.started(self._service.spans, effect)
+                case effects.RemovePodStatus(node, namespace, name, uid):
+                    self._evictions.pop(uid, None)
+                    self._writer.put(subjects.pod_status(node, namespace, name, uid), None)
+                case effects.PutNodeStatus(fact):
+                    self._writer.put(subjects.node_status(fact.node), fact)
+                case effects.RemoveNodeStatus(node):
+                    self._writer.put(subjects.node_status(node), None)
+                case effects.PodEvicted():
+                    self._evicted(effect)
+                case effects.Announce(event):
+                    instruments.send(self._bus, event)
+                case effects.PublishUsage(usage):
+                    self._bus.send(subjects.usage(usage.node), codec.encode(usage))
+                case effects.Heartbeat(node):
+                    beat = NodeHeartbeat(node=node, agent=self._service.instance, at=time.time())
+                    self._bus.send(subjects.heartbeat(node), codec.encode(beat))
+
+    def _evicted(self, effect: effects.PodEvicted) -> None:
+        pod = self._agent.pods.get(effect.uid)
+        trace = instruments.evicted(self._service.spans, effect, "" if pod is None else pod.trace)
+        self._evictions[effect.uid] = trace
+        self._metrics.evicted.labels(effect.signal).inc()
+        instruments.send(self._bus, instruments.eviction_event(effect, NAME, trace))
+        self._service.log.warning(
+            "evicted a pod",
+            pod=f"{effect.namespace}/{effect.name}",
+            node=effect.node,
+            signal=effect.signal,
+            reason=effect.message.strip(),
+        )
+
+
+SERVICE: Final = ServiceDefinition(
+    name=NAME,
+    settings_type=NodeAgentSettings,
+    main=main,
+    description="Plays the nodes: pods start, run and end, nodes report, pods are evicted under pressure.",
+)

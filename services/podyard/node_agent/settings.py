@@ -1,0 +1,103 @@
+"""What can be set of the agent: section `node_agent` of the options file, `PODYARD_NODE_AGENT_*`."""
+
+from collections.abc import Mapping
+from typing import Annotated, Final
+
+import msgspec
+from msgspec import Meta
+
+from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.eviction import thresholds
+from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
+from podyard.node_agent.core.nodes import NodeRhythm
+from podyard.node_agent.core.selection import Selection
+
+Seconds = Annotated[float, Meta(ge=0)]
+PositiveSeconds = Annotated[float, Meta(gt=0)]
+
+LEASE: Final = "node_agent"
+
+
+def _default_hard() -> dict[str, str]:
+    return dict(thresholds.DEFAULT_HARD)
+
+
+class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Names of the `eviction_*` settings are those of a KubeletConfiguration, in snake case."""
+
+    nodes: tuple[str, ...] = ()
+    """Names of the nodes it plays; empty: all that are not annotated `podyard.io/agent: external`."""
+    node_selector: dict[str, str] = {}
+    """Labels that its nodes must have."""
+
+    start_delay_s: Seconds = 0.2
+    """How long virtual containers take to start, if the pod does not say. Visible to people, short enough for a demo."""
+    stop_delay_s: Seconds = 0.2
+    """How long they take to end when asked to; never longer than the pod's grace period."""
+    job_run_duration_s: Seconds = 5.0
+    """How long pods of a Job run before they have succeeded. Others run until they are ended, or as they are annotated."""
+
+    heartbeat_interval_s: PositiveSeconds = 10.0
+    """Source: the kubelet's nodeLeaseDurationSeconds / 4."""
+    linger_s: Seconds = 0.02
+    """How long facts wait for company: a batch costs the server 1.2 ms, whatever its size."""
+
+    eviction_hard: dict[str, str] = msgspec.field(default_factory=_default_hard)
+    """Signal -> quantity or percentage. Setting it replaces all defaults."""
+    eviction_soft: dict[str, str] = {}
+    eviction_soft_grace_period: dict[str, str] = {}
+    eviction_minimum_reclaim: dict[str, str] = {}
+    enforce_node_allocatable: tuple[str, ...] = (thresholds.PODS,)
+    eviction_pressure_transition_period_s: Seconds = 300.0
+    """How long a pressure condition stays after it was last observed."""
+    eviction_max_pod_grace_period: int = 0
+    """Longest grace period of softly evicted pods, seconds."""
+    monitoring_interval_s: PositiveSeconds = MONITORING_INTERVAL_S
+    """Seconds between two looks of an eviction manager. The kubelet's is fixed."""
+    synchronize_on_signals: bool = True
+    """Look at once when fresh signals arrive: who publishes signals wants to see what they do. Off: only at the next look, as
+    the kubelet."""
+
+    def selection(self) -> Selection:
+        """Which nodes it plays."""
+        return Selection(names=frozenset(self.nodes), labels=self.node_selector)
+
+    def pace(self) -> Pace:
+        """How fast virtual containers are, unless their pod says otherwise."""
+        return Pace(self.start_delay_s, self.job_run_duration_s, self.stop_delay_s)
+
+    def rhythm(self) -> NodeRhythm:
+        """When nodes do something by themselves."""
+        return NodeRhythm(
+            monitoring_s=self.monitoring_interval_s,
+            on_signals=self.synchronize_on_signals,
+            heartbeat_s=self.heartbeat_interval_s,
+        )
+
+    def eviction(self) -> EvictionConfig:
+        """The eviction managers' configuration.
+
+        :raises ThresholdError: if a threshold does not parse
+        """
+        parsed = thresholds.parse_thresholds(
+            hard=self.eviction_hard,
+            soft=self.eviction_soft,
+            soft_grace=self.eviction_soft_grace_period,
+            min_reclaim=self.eviction_minimum_reclaim,
+            enforce_allocatable=self.enforce_node_allocatable,
+        )
+        return EvictionConfig(
+            thresholds=parsed,
+            transition_s=self.eviction_pressure_transition_period_s,
+            max_pod_grace_s=self.eviction_max_pod_grace_period,
+        )
+
+    def lease(self) -> str:
+        """Name of the lease that keeps two agents from playing the same nodes: one for all nodes, one a narrower choice."""
+        if self.selection().everything:
+            return LEASE
+        return "-".join([LEASE, *sorted(self.nodes), *_sorted_labels(self.node_selector)])
+
+
+def _sorted_labels(labels: Mapping[str, str]) -> list[str]:
+    return [f"{key}={value}" for key, value in sorted(labels.items())]
