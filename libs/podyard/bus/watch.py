@@ -39,7 +39,10 @@ STALE_AFTER_S: Final = 2.0
 
 BLIND_LIMIT_S: Final = MARKER_TTL_S / 2
 PROBE_TIMEOUT_S: Final = 2.0
+RETRY_MIN_S: Final = 0.05
 RETRY_MAX_S: Final = 2.0
+CALM_S: Final = 5.0
+"""A reading that held so long is repeated at once; others after a pause that doubles, so that trouble does not become load."""
 
 
 class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -120,18 +123,20 @@ class Watch:
 
         :raises Exception: what the sink raised
         """
-        reason, delay_s = "start", 0.05
+        reason, delay_s = "start", 0.0
         end = self._link.on_state(self._on_state)
         try:
             while True:
+                began_at = time.monotonic()
                 try:
                     reason = await self._read(reason)
-                    delay_s = 0.05
                 except BusError as error:
                     log.warning("watch of %s: %s; trying again", self.spec.stream, error)
-                    reason = reason if reason == "start" else f"{reason} ({error})"
-                    await self._pause(delay_s)
-                    delay_s = min(RETRY_MAX_S, delay_s * 2)
+                    reason = _also(reason, str(error))
+                if time.monotonic() - began_at > CALM_S:
+                    delay_s = 0.0
+                await self._pause(delay_s)
+                delay_s = min(RETRY_MAX_S, max(RETRY_MIN_S, delay_s * 2))
         finally:
             end()
 
@@ -300,3 +305,8 @@ class Watch:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+
+
+def _also(reason: str, error: str) -> str:
+    """Why to list, with what last stood against it; short however often that happens."""
+    return reason if reason == "start" else f"{reason.partition(' (then: ')[0]} (then: {error})"

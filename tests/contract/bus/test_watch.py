@@ -1,0 +1,303 @@
+"""A watch on the real server: it misses nothing unnoticed, whatever is done to it."""
+
+import asyncio
+
+import pytest
+
+from podyard.bus import Bus, EmbeddedServer, Outgoing, ensure_streams
+from podyard.proto import codec, subjects
+from podyard.proto.facts import Nomination
+from podyard.proto.operations import DeadLetter
+from tests.conftest import ConnectBus
+from tests.contract.bus.readers import Reader, pod, spec, watching
+
+
+async def test_lists_what_is_there_then_follows(bus: Bus):
+    await bus.publish_many([pod("a", b"1", expect=0), pod("b", b"2", expect=0)])
+    await bus.publish(pod("a", b"3", expect=1))
+    reader = Reader()
+    async with watching(bus, reader) as watch:
+        await reader.until(lambda: reader.synced_at)
+        assert reader.content == {"cluster.pods.default.a": b"3", "cluster.pods.default.b": b"2"}
+        assert reader.listings == [(3, "start")]
+        assert reader.synced_at == [3] == [watch.position]
+
+        ack = await bus.publish(pod("c", b"4", expect=0))
+        await reader.until(lambda: watch.position == ack.sequence)
+        assert reader.content["cluster.pods.default.c"] == b"4"
+        assert [d.sequence for d in reader.deliveries] == [2, 3, 4]
+        assert watch.listings == 1
+
+
+async def test_an_empty_stream_is_synced_at_once(bus: Bus):
+    reader = Reader()
+    async with watching(bus, reader, spec(heartbeat_s=5.0)):
+        await reader.until(lambda: reader.synced_at, limit_s=2.0)
+    assert reader.synced_at == [0]
+
+
+async def test_nothing_of_interest_in_a_full_stream_is_synced_at_its_end(bus: Bus):
+    await bus.publish(Outgoing("cluster.nodes._.n1", b"{}"))
+    reader = Reader()
+    async with watching(bus, reader, spec("cluster.pods.>", heartbeat_s=5.0)):
+        await reader.until(lambda: reader.synced_at, limit_s=2.0)
+    assert reader.synced_at == [1]
+
+
+async def test_a_delivery_tells_predecessor_trace_and_time(bus: Bus):
+    trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    await bus.publish(pod("a", b"1", expect=0, trace=trace))
+    await bus.publish(pod("a", b"2", expect=1))
+    await bus.publish(pod("b", b"3"))
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until(lambda: reader.synced_at)
+        assert [(d.subject[-1], d.predecessor, d.trace) for d in reader.deliveries] == [("a", 1, ""), ("b", None, "")]
+        ack = await bus.publish(pod("c", expect=0, trace=trace))
+        await reader.until(lambda: len(reader.deliveries) == 3)
+    last, again = reader.deliveries[-1], await bus.get("CLUSTER", "cluster.pods.default.c")
+    assert again is not None
+    assert (last.predecessor, last.trace, last.sequence) == (0, trace, ack.sequence)
+    assert again.stored_at == pytest.approx(last.stored_at, abs=1e-5)
+
+
+async def test_follows_other_subjects_than_it_listed(bus: Bus):
+    """As the queue: bindings are listed, commits are followed."""
+    await bus.publish_batch(
+        [Outgoing("placement.bindings.d.a.u1", b"binding"), Outgoing("placement.commits.1", b"commit")]
+    )
+    reader = Reader()
+    both = spec("placement.bindings.>", follow="placement.commits.>")
+    async with watching(bus, reader, both) as watch:
+        await reader.until(lambda: reader.synced_at)
+        assert [d.payload for d in reader.deliveries[:1]] == [b"binding"]
+        await bus.publish_batch(
+            [Outgoing("placement.bindings.d.b.u2", b"binding 2"), Outgoing("placement.commits.2", b"commit 2")]
+        )
+        await reader.until(lambda: watch.position == 4)
+    assert [d.payload for d in reader.deliveries] == [b"binding", b"commit", b"commit 2"]
+
+
+async def test_what_was_written_between_listing_and_following_is_followed(bus: Bus):
+    await bus.publish(Outgoing("placement.bindings.d.a.u1", b"binding"))
+    reader = Reader()
+    written: list[asyncio.Task[object]] = []
+
+    def write_more(delivery: object) -> None:
+        if not written:
+            written.append(asyncio.create_task(bus.publish(Outgoing("placement.commits.1", b"commit"))))
+
+    reader.on_deliver = write_more
+    async with watching(bus, reader, spec("placement.bindings.>", follow="placement.commits.>")):
+        await reader.until(lambda: len(reader.deliveries) == 2)
+    assert reader.deliveries[1].payload == b"commit"
+
+
+async def test_heartbeats_move_the_position_over_foreign_messages(bus: Bus):
+    reader = Reader()
+    async with watching(bus, reader, spec("cluster.pods.>")) as watch:
+        await reader.until(lambda: reader.synced_at)
+        acks = await bus.publish_many([Outgoing(f"cluster.nodes._.n{i}", b"{}") for i in range(50)])
+        await reader.until(lambda: watch.position == 50)
+        assert len(acks) == 50
+        assert reader.advances[-1] == 50
+        assert reader.deliveries == []
+
+
+async def test_heartbeats_move_the_position_over_expired_messages(bus: Bus):
+    """A marker that expires before anybody listed leaves no message, and still the listing ends."""
+    await bus.publish(pod("gone", b"", deleted=True, ttl_s=1))
+    async with asyncio.timeout(10):
+        while await bus.get("CLUSTER", "cluster.pods.default.gone") is not None:
+            await asyncio.sleep(0.05)
+    reader = Reader()
+    async with watching(bus, reader) as watch:
+        await reader.until(lambda: reader.synced_at)
+        await reader.until(lambda: watch.position == 1)
+    assert reader.deliveries == []
+
+
+async def test_a_marker_is_delivered_as_deleted(bus: Bus):
+    await bus.publish(pod("a", b"1", expect=0))
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until(lambda: reader.synced_at)
+        await bus.publish(pod("a", b"1", expect=1, deleted=True, ttl_s=60))
+        await reader.until(lambda: len(reader.deliveries) == 2)
+    assert [d.deleted for d in reader.deliveries] == [False, True]
+    assert reader.content == {}
+
+
+async def test_a_killed_server_that_comes_back_is_read_on(bus: Bus, bus_server: EmbeddedServer):
+    await bus.publish_many([pod(f"p{i}") for i in range(300)])
+    reader = Reader()
+    async with watching(bus, reader) as watch:
+        await reader.until(lambda: reader.synced_at)
+        await bus_server.kill()
+        await bus_server.start()
+        ack = await bus.publish(pod("after", expect=0))
+        await reader.until(lambda: watch.position >= ack.sequence)
+        assert len(reader.content) == 301
+        assert watch.listings > 1, "the server kept the consumer in memory only: it must list again"
+
+
+async def test_a_server_killed_during_the_listing_is_listed_again(bus: Bus, bus_server: EmbeddedServer):
+    await bus.publish_many([pod(f"p{i}", b"x" * 1000) for i in range(3000)])
+    reader = Reader()
+    killed: list[asyncio.Task[None]] = []
+
+    def kill_once(delivery: object) -> None:
+        if len(reader.deliveries) == 100:
+            killed.append(asyncio.create_task(bus_server.kill()))
+
+    reader.on_deliver = kill_once
+    async with watching(bus, reader, spec("cluster.pods.>", follow="placement.>")):
+        await reader.until(lambda: killed)
+        await killed[0]
+        await bus_server.start()
+        await reader.until(lambda: reader.synced_at)
+        assert len(reader.content) == 3000
+
+
+async def test_a_stream_made_again_is_listed_again(bus: Bus):
+    await bus.publish_many([pod("a"), pod("b")])
+    reader = Reader()
+    async with watching(bus, reader) as watch:
+        await reader.until(lambda: reader.synced_at)
+        await bus.api.call("STREAM.DELETE.CLUSTER", None, dict)
+        await ensure_streams(bus)
+        await bus.publish(pod("c", b"new"))
+        await reader.until(lambda: reader.content == {"cluster.pods.default.c": b"new"})
+        await reader.until(lambda: watch.position == 1)
+    assert any("made again" in reason for reason in reader.reasons), reader.reasons
+
+
+async def test_a_deleted_consumer_is_noticed(bus: Bus):
+    await bus.publish(pod("a"))
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until(lambda: reader.synced_at)
+        names = await bus.api.call("CONSUMER.NAMES.CLUSTER", None, dict)
+        assert len(names["consumers"]) == 1
+        await bus.api.delete_consumer("CLUSTER", names["consumers"][0])
+        await bus.publish(pod("b"))
+        await reader.until(lambda: len(reader.content) == 2)
+    assert "consumer is gone" in reader.reasons[1]
+
+
+async def test_a_slow_reader_lists_again_and_has_everything(bus: Bus):
+    """nats-py drops what is above a subscription's limits; forced here by lowering them below one message."""
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until(lambda: reader.synced_at)
+        for subscription in bus._link._subscriptions:  # the fault is below the public face
+            if not subscription.subject.endswith(".*"):
+                subscription._current._pending_bytes_limit = 1  # type: ignore[union-attr]
+        await bus.publish_many([pod(f"p{i}") for i in range(100)])
+        await reader.until(lambda: len(reader.content) == 100)
+    assert "does not keep up" in reader.reasons[1]
+
+
+async def test_messages_lost_on_the_way_are_noticed(bus: Bus):
+    """A hole in the consumer's sequence, wherever it comes from: here the reader's side loses one message."""
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until(lambda: reader.synced_at)
+        client = bus._link._client  # the fault is below the public face
+        process, dropped = client._process_msg, []
+
+        async def lose_one(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
+            if subject.endswith(b".lost") and not dropped:
+                dropped.append(subject)
+                return
+            await process(sid, subject, reply, data, headers)
+
+        client._process_msg = lose_one  # type: ignore[method-assign]
+        await bus.publish(pod("lost"))
+        await reader.until(lambda: "cluster.pods.default.lost" in reader.content)
+    assert dropped
+    assert "arrived" in reader.reasons[1] or "lost" in reader.reasons[1]
+
+
+async def test_silence_is_told_and_ends(bus: Bus, bus_server: EmbeddedServer):
+    reader = Reader()
+    async with watching(bus, reader) as watch:
+        await reader.until(lambda: reader.synced_at)
+        bus_server.pause()
+        try:
+            await reader.until(lambda: reader.contacts == [False], limit_s=4.0)
+        finally:
+            bus_server.resume()
+        await reader.until(lambda: reader.contacts == [False, True])
+        ack = await bus.publish(pod("a"))
+        await reader.until(lambda: watch.position >= ack.sequence)
+        assert list(reader.content) == ["cluster.pods.default.a"]
+
+
+async def test_a_reader_may_ask_for_a_listing(bus: Bus):
+    await bus.publish(pod("a"))
+    reader = Reader()
+    async with watching(bus, reader) as watch:
+        await reader.until(lambda: reader.synced_at)
+        watch.relist("the fence is not mine")
+        await reader.until(lambda: len(reader.synced_at) == 2)
+    assert reader.reasons == ["start", "the fence is not mine"]
+    assert reader.content == {"cluster.pods.default.a": b"{}"}
+
+
+async def test_a_watch_waits_for_its_stream(connect_bus: ConnectBus):
+    bus = await connect_bus()
+    reader = Reader()
+    async with watching(bus, reader):
+        await bus.request("$JS.API.INFO", b"")
+        await ensure_streams(bus)
+        await bus.publish(pod("a"))
+        await reader.until(lambda: len(reader.content) == 1)
+
+
+async def test_an_unreadable_message_becomes_a_dead_letter_and_the_watch_goes_on(bus: Bus):
+    reader = Reader()
+    reader.on_deliver = lambda delivery: codec.decode(Nomination, delivery.payload) and None
+    subject = subjects.nomination("default", "web", "u1")
+    good = codec.encode(Nomination(namespace="default", name="web", uid="u1", node="n1"))
+    async with watching(bus, reader) as watch:
+        await reader.until(lambda: reader.synced_at)
+        await bus.publish_many(
+            [Outgoing(subject, b"{nonsense"), Outgoing(subjects.nomination("default", "web", "u2"), good)]
+        )
+        await reader.until(lambda: len(reader.deliveries) == 2)
+        watch.relist("to meet the poison twice")
+        await reader.until(lambda: len(reader.deliveries) == 4)
+        await bus.publish(pod("last", good))
+        await reader.until(lambda: len(reader.deliveries) == 5)
+    async with asyncio.timeout(5):
+        while (stored := await bus.get("DEAD", "dead.test")) is None:
+            await asyncio.sleep(0.01)
+    letter = codec.decode(DeadLetter, stored.payload)
+    assert (letter.subject, letter.sequence, letter.payload) == (subject, 1, b"{nonsense")
+    assert "Nomination" in letter.reason
+    assert await bus.last_sequence("DEAD") == 1
+
+
+async def test_what_a_reader_raises_comes_out_of_the_watch(bus: Bus):
+    await bus.publish(pod("a"))
+    reader = Reader()
+
+    def fail(delivery: object) -> None:
+        raise RuntimeError("a bug of the reader")
+
+    reader.on_deliver = fail
+    with pytest.raises(RuntimeError, match="a bug of the reader"):
+        async with asyncio.timeout(5):
+            await bus.watch(spec(), reader).run()
+
+
+async def test_a_large_listing_passes_through_flow_control(bus: Bus):
+    payload = b"x" * 20_000
+    results = await bus.publish_many([pod(f"p{i}", payload) for i in range(2500)])
+    assert all(not isinstance(result, Exception) for result in results)
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until(lambda: reader.synced_at, limit_s=20)
+        assert len(reader.content) == 2500
+        assert len(reader.listings) == 1
