@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from podyard.objects.documents import Document, copy, is_list, is_mapping, strip_nulls
 from podyard.objects.errors import ObjectError
 from podyard.objects.kinds import CustomObject, Kind, Object, kind_of_resource
 from podyard.objects.meta import ObjectMeta
@@ -62,7 +63,7 @@ def decode_as(type_: type[T], payload: bytes | memoryview | msgspec.Raw) -> T:
         raise ObjectError("", f"not valid JSON: {error}") from error
 
 
-def document(payload: bytes | memoryview | msgspec.Raw) -> dict[str, Any]:
+def document(payload: bytes | memoryview | msgspec.Raw) -> Document:
     """`payload` as a JSON document.
 
     :raises ObjectError: if it is no JSON, or no mapping
@@ -75,7 +76,7 @@ def document(payload: bytes | memoryview | msgspec.Raw) -> dict[str, Any]:
         raise ObjectError("", f"not valid JSON: {error}") from error
 
 
-def view(kind: Kind, doc: dict[str, Any]) -> Object:
+def view(kind: Kind, doc: Document) -> Object:
     """The typed view of a document. The document is not changed.
 
     :raises ObjectError: if it does not have the kind's shape
@@ -85,14 +86,14 @@ def view(kind: Kind, doc: dict[str, Any]) -> Object:
     try:
         return msgspec.convert(doc, kind.type)
     except msgspec.ValidationError:
-        return convert(kind.type, strip_nulls(_copy(doc)))
+        return convert(kind.type, strip_nulls(copy(doc)))
 
 
 class _Custom(msgspec.Struct, frozen=True):
     metadata: ObjectMeta
 
 
-def convert(type_: type[T], doc: dict[str, Any]) -> T:
+def convert(type_: type[T], doc: Document) -> T:
     """`doc` as a `type_`; numbers for quantities become text, in place.
 
     :raises ObjectError: if it does not have that shape
@@ -102,25 +103,6 @@ def convert(type_: type[T], doc: dict[str, Any]) -> T:
         return msgspec.convert(doc, type_)
     except msgspec.ValidationError as error:
         raise _readable(error, doc) from error
-
-
-def strip_nulls(doc: Any) -> Any:
-    """Drop keys whose value is null, in place, at any depth: Kubernetes reads them as absent."""
-    if isinstance(doc, dict):
-        for key in [key for key, item in doc.items() if item is None]:  # pyright: ignore[reportUnknownVariableType]
-            del doc[key]
-        for item in doc.values():  # pyright: ignore[reportUnknownVariableType]
-            strip_nulls(item)
-    elif isinstance(doc, list):
-        for item in doc:  # pyright: ignore[reportUnknownVariableType]
-            strip_nulls(item)
-    return doc  # pyright: ignore[reportUnknownVariableType]
-
-
-def _copy(doc: Any) -> Any:
-    if isinstance(doc, dict):
-        return {key: _copy(item) for key, item in doc.items()}  # pyright: ignore[reportUnknownVariableType]
-    return [_copy(item) for item in doc] if isinstance(doc, list) else doc  # pyright: ignore[reportUnknownVariableType]
 
 
 def _readable(error: msgspec.ValidationError, doc: Any) -> ObjectError:
@@ -144,12 +126,12 @@ def _with_key(path: str, doc: Any, got: str) -> str:
     if not dots or after:
         return path
     for step in re.findall(r"[^.\[\]]+", before):
-        try:
-            doc = doc[int(step)] if isinstance(doc, list) else doc[step]  # pyright: ignore[reportUnknownVariableType]
-        except (LookupError, TypeError, ValueError):
-            return path
+        if is_list(doc):
+            doc = doc[int(step)] if step.isdigit() and int(step) < len(doc) else None
+        else:
+            doc = doc.get(step) if is_mapping(doc) else None
     kinds = {"int": int, "float": float, "bool": bool, "str": str, "array": list, "object": dict, "null": type(None)}
-    for key, item in doc.items() if isinstance(doc, dict) else ():  # pyright: ignore[reportUnknownVariableType]
-        if type(item) is kinds.get(got):  # pyright: ignore[reportUnknownArgumentType]
+    for key, item in doc.items() if is_mapping(doc) else ():
+        if type(item) is kinds.get(got):
             return f"{before}[{key}]"
     return path

@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from podyard.objects import yaml_reader
-from podyard.objects.decoding import strip_nulls, view
+from podyard.objects.decoding import view
+from podyard.objects.documents import Document, is_list, is_mapping, strip_nulls
 from podyard.objects.errors import ManifestError, ObjectError
 from podyard.objects.kinds import Kind, kind_for
 from podyard.objects.quantity_fields import branches, faults
@@ -24,7 +25,7 @@ _DEEPEST_LIST: Final = 3
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
     """One object of a file. `index`: number of its document, from 1; `path`: where it is inside of it (`items[3]`), or empty."""
 
-    document: dict[str, Any]
+    document: Document
     index: int
     source: str
     kind: Kind
@@ -110,32 +111,31 @@ def _opened(source: str, index: int, line: int, content: Any, path: str, depth: 
     def fault(field: str, detail: str) -> ManifestError:
         return ManifestError(source, index, _join(path, field), detail, line)
 
-    if not isinstance(content, dict):
+    if not is_mapping(content):
         raise fault("", f"must be a mapping with apiVersion, kind and metadata, is {_named(content)}")
-    document: dict[str, Any] = content
+    document = content
     for key in ("apiVersion", "kind"):
         if not isinstance(document.get(key), str) or not document[key]:
             raise fault(key, "must be text, such as apiVersion: v1 and kind: Pod")
     items = document.get("items")
-    if not (document["kind"].endswith("List") and (isinstance(items, list) or document["kind"] == "List")):
+    if not (document["kind"].endswith("List") and (is_list(items) or document["kind"] == "List")):
         yield _checked(source, index, line, document, path)
         return
     if depth >= _DEEPEST_LIST:
         raise fault("items", f"Lists inside of Lists more than {_DEEPEST_LIST} deep")
-    listed: list[Any] = items if isinstance(items, list) else []
-    for at, item in enumerate(listed):
+    for at, item in enumerate(items if is_list(items) else ()):
         yield from _opened(source, index, line, _typed_item(document, item), _join(path, f"items[{at}]"), depth + 1)
 
 
-def _typed_item(document: dict[str, Any], item: Any) -> Any:
+def _typed_item(document: Document, item: Any) -> Any:
     """An item of a PodList needs no kind of its own: it has that of the list."""
     kind = document["kind"].removesuffix("List")
-    if kind and isinstance(item, dict) and "kind" not in item:
+    if kind and is_mapping(item) and "kind" not in item:
         return {"apiVersion": document["apiVersion"], "kind": kind, **item}
     return item
 
 
-def _checked(source: str, index: int, line: int, document: dict[str, Any], path: str) -> Manifest:
+def _checked(source: str, index: int, line: int, document: Document, path: str) -> Manifest:
     try:
         kind = kind_for(document["apiVersion"], document["kind"])
         _check_metadata(document)
@@ -150,18 +150,20 @@ def _checked(source: str, index: int, line: int, document: dict[str, Any], path:
     return Manifest(document=document, index=index, source=source, kind=kind, path=path, line=line)
 
 
-def _check_metadata(document: dict[str, Any]) -> None:
+def _check_metadata(document: Document) -> None:
     metadata = document.get("metadata")
-    if not isinstance(metadata, dict):
+    if not is_mapping(metadata):
         raise ObjectError("metadata", f"must be a mapping with a name, is {_named(metadata)}")
-    fields: dict[str, Any] = metadata
-    if not fields.get("name") and not fields.get("generateName"):
+    if not metadata.get("name") and not metadata.get("generateName"):
         raise ObjectError("metadata.name", "Required value: name or generateName is required")
 
 
 def _named(content: Any) -> str:
-    names = {dict: "a mapping", list: "a list", str: "text", bool: "true or false", type(None): "missing"}
-    return names.get(type(content), "a number")
+    if content is None or isinstance(content, bool):
+        return "missing" if content is None else "true or false"
+    if is_mapping(content) or is_list(content):
+        return "a mapping" if is_mapping(content) else "a list"
+    return "text" if isinstance(content, str) else "a number"
 
 
 def _join(path: str, field: str) -> str:

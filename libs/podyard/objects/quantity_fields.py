@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import inspect
 
+from podyard.objects.documents import Document, is_list, is_mapping
 from podyard.objects.errors import FieldFault, QuantityError
 from podyard.objects.meta import QUANTITY
 from podyard.objects.quantity import parse
@@ -56,10 +57,10 @@ def _nested(key: str, shape: Shape, info: inspect.Type) -> Branch | None:
 
 
 def _is_quantity(info: inspect.Type) -> bool:
-    return isinstance(info, inspect.Metadata) and info.extra == QUANTITY
+    return isinstance(info, inspect.Metadata) and info.extra == QUANTITY  # pyright: ignore[reportUnknownMemberType] - a bare dict
 
 
-def rewrite(document: dict[str, Any], ways: tuple[Branch, ...], change: Callable[[Any], Any]) -> None:
+def rewrite(document: Document, ways: tuple[Branch, ...], change: Callable[[Any], Any]) -> None:
     """Replace each quantity of `document`, in place, by what `change` makes of it; parts of a wrong type are left alone."""
     for key, shape, inner in ways:
         part = document.get(key)
@@ -67,23 +68,23 @@ def rewrite(document: dict[str, Any], ways: tuple[Branch, ...], change: Callable
             continue
         if shape == "quantity":
             document[key] = change(part)
-        elif isinstance(part, list):
-            for item in part:  # pyright: ignore[reportUnknownVariableType] - a JSON list
-                if isinstance(item, dict):
-                    rewrite(item, inner, change)  # pyright: ignore[reportUnknownArgumentType]
-        elif isinstance(part, dict):
-            _rewrite_map(part, shape, inner, change)  # pyright: ignore[reportUnknownArgumentType]
+        elif is_list(part):
+            for item in part:
+                if is_mapping(item):
+                    rewrite(item, inner, change)
+        elif is_mapping(part):
+            _rewrite_map(part, shape, inner, change)
 
 
-def _rewrite_map(part: dict[str, Any], shape: Shape, inner: tuple[Branch, ...], change: Callable[[Any], Any]) -> None:
+def _rewrite_map(part: Document, shape: Shape, inner: tuple[Branch, ...], change: Callable[[Any], Any]) -> None:
     if shape == "struct":
         rewrite(part, inner, change)
         return
     for name, item in part.items():
         if shape == "map":
             part[name] = change(item)
-        elif isinstance(item, dict):
-            rewrite(item, inner, change)  # pyright: ignore[reportUnknownArgumentType]
+        elif is_mapping(item):
+            rewrite(item, inner, change)
 
 
 def text_of(amount: Any) -> Any:
@@ -103,10 +104,10 @@ def canonical_text(amount: Any) -> Any:
 
 def faults(document: Any, ways: tuple[Branch, ...], path: str = "") -> Iterator[FieldFault]:
     """Every text in `document` that should be a quantity and is none, in document order."""
-    if not isinstance(document, dict):
+    if not is_mapping(document):
         return
     for key, shape, inner in ways:
-        part = document.get(key)  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType] - JSON
+        part = document.get(key)
         where = f"{path}.{key}" if path else key
         if part is None:
             continue
@@ -114,11 +115,11 @@ def faults(document: Any, ways: tuple[Branch, ...], path: str = "") -> Iterator[
             yield from _fault(part, where)
         elif shape == "struct":
             yield from faults(part, inner, where)
-        elif isinstance(part, list):
-            for index, item in enumerate(part):  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        elif is_list(part):
+            for index, item in enumerate(part):
                 yield from faults(item, inner, f"{where}[{index}]")
-        elif isinstance(part, dict):
-            for name, item in part.items():  # pyright: ignore[reportUnknownVariableType]
+        elif is_mapping(part):
+            for name, item in part.items():
                 below = f"{where}[{name}]"
                 yield from _fault(item, below) if shape == "map" else faults(item, inner, below)
 

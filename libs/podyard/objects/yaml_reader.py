@@ -13,14 +13,16 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from podyard.objects.documents import is_list, is_mapping
+
 LARGEST_TEXT_BYTES: Final = 64 * 1024 * 1024
 """Files above it are refused before they are read."""
 LARGEST_DOCUMENT_NODES: Final = 500_000
 """Scalars, lists and mappings in a document, aliases expanded. The API server takes 3 MiB a request: fewer nodes by far."""
 DEEPEST_NESTING: Final = 100
 
-_TRUE: Final = frozenset("y Y yes Yes YES true True TRUE on On ON".split())
-_FALSE: Final = frozenset("n N no No NO false False FALSE off Off OFF".split())
+_TRUE: Final = frozenset(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"))
+_FALSE: Final = frozenset(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"))
 _NULL: Final = frozenset(("", "~", "null", "Null", "NULL"))
 _INTEGER: Final = re.compile(r"[-+]?(0b[01]+|0o?[0-7]*|0x[0-9a-fA-F]+|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -107,7 +109,7 @@ class _Reader:
             return self._alias(event, path)
         self._count(1, path)
         if depth > DEEPEST_NESTING:
-            raise self._fault(path, f"nested more than {DEEPEST_NESTING} deep")
+            raise self._fault("", f"nested more than {DEEPEST_NESTING} deep")
         before = self._nodes
         if isinstance(event, yaml.ScalarEvent):
             content = self._scalar(event, path)
@@ -167,12 +169,11 @@ class _Reader:
         raise self._fault(path, "a key must be text")
 
     def _merge(self, items: dict[str, Any], value: Any, path: str) -> None:
-        sources: list[Any] = value if isinstance(value, list) else [value]
-        for source in sources:
-            if not isinstance(source, dict):
+        for source in value if is_list(value) else [value]:
+            if not is_mapping(source):
                 raise self._fault(path, "<< needs a mapping, or a list of mappings")
-            for key, item in source.items():  # pyright: ignore[reportUnknownVariableType]
-                items.setdefault(key, item)  # pyright: ignore[reportUnknownArgumentType]
+            for key, item in source.items():
+                items.setdefault(key, item)
 
     def _scalar(self, event: Any, path: str) -> Any:
         tag: str | None = event.tag
@@ -221,16 +222,12 @@ def _integer(digits: str) -> int | float:
     """Source: strconv.ParseInt with base 0; what 64 bits do not hold becomes a float."""
     sign = -1 if digits[0] == "-" else 1
     body = digits.lstrip("+-")
-    if len(body) > 1 and body[0] == "0" and body[1] not in "xXbBoO":
-        number = sign * int(body, 8)
-    else:
-        number = sign * int(body, 0)
+    octal = len(body) > 1 and body[0] == "0" and body[1] not in "xXbBoO"
+    number = sign * int(body, 8 if octal else 0)
     return number if -(2**63) <= number < 2**64 else float(number)
 
 
 def _copy(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {key: _copy(item) for key, item in content.items()}  # pyright: ignore[reportUnknownVariableType]
-    if isinstance(content, list):
-        return [_copy(item) for item in content]  # pyright: ignore[reportUnknownVariableType]
-    return content
+    if is_mapping(content):
+        return {key: _copy(item) for key, item in content.items()}
+    return [_copy(item) for item in content] if is_list(content) else content

@@ -1,0 +1,272 @@
+"""What becomes of an object on its way in: names, defaults, priority, checks. As the API server does, in its order.
+
+Sources: apiserver/pkg/registry/rest/create.go and update.go, plugin/pkg/admission/{namespace/lifecycle,priority,
+storage/storageclass/setdefault}, apiserver/pkg/storage/names/generate.go.
+Not stored: resourceVersion (the position of the write takes its place), managedFields and selfLink.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from random import Random
+from typing import Any, Final, Protocol
+
+from podyard.objects.decoding import convert, view
+from podyard.objects.defaults import fill_defaults
+from podyard.objects.documents import Document, child, copy, fill, is_mapping, mapping, strip_nulls
+from podyard.objects.errors import AdmissionError, FieldFault, ObjectError, QuantityError
+from podyard.objects.faults import Faults
+from podyard.objects.kind_validation import check_kind, check_metadata
+from podyard.objects.kinds import CustomObject, Kind, kind_for
+from podyard.objects.meta import ObjectMeta
+from podyard.objects.priority import PREEMPT_LOWER_PRIORITY, SYSTEM_CLASSES
+from podyard.objects.quantity_fields import branches, canonical_text, rewrite
+from podyard.objects.quantity_fields import faults as quantity_faults
+from podyard.objects.scheduling import PriorityClass
+from podyard.objects.updates import check_update, merge_apply
+
+ALWAYS_THERE: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
+"""Namespaces that exist without being created."""
+DEFAULT_NAMESPACE: Final = "default"
+DEFAULT_CLASS_ANNOTATION: Final = "storageclass.kubernetes.io/is-default-class"
+
+_SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_SUFFIX_LENGTH: Final = 5
+_LONGEST_GENERATED_BASE: Final = 58
+_NAME_ATTEMPTS: Final = 8
+_COUNTS_GENERATIONS: Final = frozenset(
+    ("pods", "deployments", "replicasets", "statefulsets", "jobs", "poddisruptionbudgets", "replicationcontrollers")
+)
+_NOT_STORED: Final = ("resourceVersion", "selfLink", "managedFields")
+_NOT_FOR_CREATORS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+
+
+class ClusterLookup(Protocol):
+    """What admission asks of the cluster: typed views or documents, as the caller has them."""
+
+    def get(self, resource: str, namespace: str, name: str) -> Any | None:
+        """The object, `None` if there is none."""
+        ...
+
+    def list(self, resource: str) -> Iterable[Any]:
+        """All objects of a resource, in any order."""
+        ...
+
+
+def admit(
+    document: Document,
+    cluster: ClusterLookup,
+    *,
+    old: Document | None,
+    now: float,
+    new_uid: Callable[[], str],
+    random: Random,
+) -> Document:
+    """The document as it is to be stored. `document` and `old` are not changed.
+
+    :param old: the stored version this one replaces, `None` for a new object
+    :param now: seconds since 1970, UTC: the time of creation
+    :param new_uid: makes the uid of a new object
+    :param random: chooses the end of generated names
+    :raises AdmissionError: with everything that the API server would refuse
+    :raises UnknownKindError: if the document is of no kind
+    """
+    kind = kind_of(document)
+    given = _readable(kind, document)
+    if old is not None:
+        stored = merge_apply(old, given, kind.resource)
+    else:
+        stored = given
+        _create_metadata(stored, kind, cluster, now, new_uid, random)
+    _drop(stored, _NOT_STORED)
+    fill_defaults(kind.resource, stored)
+    faults = Faults()
+    if kind.resource == "pods" and old is None:
+        _set_priority(faults, child(stored, "spec"), cluster)
+    if kind.resource == "persistentvolumeclaims" and old is None:
+        _set_storage_class(child(stored, "spec"), cluster)
+    _check(faults, kind, stored, old, cluster)
+    if old is not None and not faults:
+        check_update(faults, kind.resource, old, _with_uid(stored, document))
+        _next_generation(stored, old, kind)
+    if faults:
+        raise AdmissionError(kind.kind, _name_of(stored), faults.found)
+    return stored
+
+
+def kind_of(document: Document) -> Kind:
+    """The kind that a document names.
+
+    :raises UnknownKindError: if it names none, or one that does not exist
+    """
+    api_version, kind = document.get("apiVersion", ""), document.get("kind", "")
+    return kind_for(api_version if isinstance(api_version, str) else "", kind if isinstance(kind, str) else "")
+
+
+def _name_of(document: Document) -> str:
+    meta = mapping(document, "metadata")
+    return meta.get("name") or meta.get("generateName") or ""
+
+
+def _readable(kind: Kind, document: Document) -> Document:
+    """A copy without nulls, of the right shape, with quantities in canonical form."""
+    given = copy(document)
+    strip_nulls(given.get("metadata") if kind.custom else given)
+    if given.get("metadata") is None:
+        given["metadata"] = {}
+    try:
+        view(kind, given)
+        if not kind.custom:
+            rewrite(given, branches(kind.type), canonical_text)
+    except QuantityError:
+        raise AdmissionError(kind.kind, _name_of(given), list(quantity_faults(given, branches(kind.type)))) from None
+    except ObjectError as error:
+        fault = FieldFault(field=error.field, type="FieldValueTypeInvalid", detail=error.detail)
+        raise AdmissionError(kind.kind, _name_of(given), [fault]) from error
+    return given
+
+
+def _drop(document: Document, keys: Iterable[str]) -> None:
+    meta = mapping(document, "metadata")
+    for key in keys:
+        meta.pop(key, None)
+
+
+def _create_metadata(
+    document: Document, kind: Kind, cluster: ClusterLookup, now: float, new_uid: Callable[[], str], random: Random
+) -> None:
+    """Source: rest.BeforeCreate, FillObjectMetaSystemFields."""
+    meta = child(document, "metadata")
+    _drop(document, _NOT_FOR_CREATORS)
+    if kind.namespaced and not kind.custom:
+        fill(meta, namespace=DEFAULT_NAMESPACE)
+    elif not kind.custom:
+        meta.pop("namespace", None)
+    if not meta.get("name") and meta.get("generateName"):
+        meta["name"] = _generated_name(meta, kind, cluster, random)
+    meta["uid"] = new_uid()
+    meta["creationTimestamp"] = timestamp(now)
+    if kind.resource in _COUNTS_GENERATIONS:
+        meta["generation"] = 1
+
+
+def timestamp(now: float) -> str:
+    """A time as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
+    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _generated_name(meta: Document, kind: Kind, cluster: ClusterLookup, random: Random) -> str:
+    """Tries again if the name is taken, 8 times in all. Source: names.SimpleNameGenerator, rest.Create."""
+    base = meta["generateName"][:_LONGEST_GENERATED_BASE]
+    name = ""
+    for _ in range(_NAME_ATTEMPTS):
+        name = base + "".join(random.choices(_SUFFIX_LETTERS, k=_SUFFIX_LENGTH))
+        if cluster.get(kind.resource, meta.get("namespace", ""), name) is None:
+            break
+    return name
+
+
+def _check(faults: Faults, kind: Kind, stored: Document, old: Document | None, cluster: ClusterLookup) -> None:
+    try:
+        typed = view(kind, stored)
+    except ObjectError as error:
+        faults.add(error.field, "FieldValueTypeInvalid", error.detail)
+        return
+    meta: ObjectMeta = typed.metadata
+    check_metadata(faults, kind, meta)
+    if old is None and meta.namespace:
+        _check_namespace(faults, kind, meta.namespace, cluster)
+    if not isinstance(typed, CustomObject):
+        check_kind(faults, kind.resource, typed)
+    if kind.resource == "priorityclasses" and isinstance(typed, PriorityClass) and typed.global_default:
+        _check_single_default(faults, typed, cluster)
+
+
+def _check_namespace(faults: Faults, kind: Kind, namespace: str, cluster: ClusterLookup) -> None:
+    """Source: admission plugin NamespaceLifecycle."""
+    found = cluster.get("namespaces", "", namespace)
+    if found is None:
+        if namespace not in ALWAYS_THERE:
+            faults.add(
+                "metadata.namespace", "FieldValueNotFound", f'namespaces "{namespace}" not found: create it first'
+            )
+    elif _metadata(found).deletion_timestamp is not None:
+        detail = f"unable to create new content in namespace {namespace} because it is being terminated"
+        faults.forbidden("metadata.namespace", detail)
+
+
+class _Any(CustomObject, frozen=True, kw_only=True):
+    raw: Document = {}
+
+
+def _metadata(found: Any) -> ObjectMeta:
+    return convert(_Any, {"metadata": mapping(found, "metadata")}).metadata if is_mapping(found) else found.metadata
+
+
+def _priority_class(found: Any) -> PriorityClass:
+    return convert(PriorityClass, copy(found)) if is_mapping(found) else found
+
+
+def _set_priority(faults: Faults, spec: Document, cluster: ClusterLookup) -> None:
+    """Source: admission plugin Priority, admitPod."""
+    name = spec.get("priorityClassName", "")
+    chosen = _named_class(name, cluster) if name else _default_class(cluster)
+    if name and chosen is None:
+        faults.forbidden("spec.priorityClassName", f"no PriorityClass with name {name} was found")
+        return
+    value = chosen.value if chosen is not None else 0
+    policy = (chosen.preemption_policy if chosen is not None else None) or PREEMPT_LOWER_PRIORITY
+    if chosen is not None:
+        spec["priorityClassName"] = chosen.metadata.name
+    computed = "must not be provided in pod spec; priority admission controller computed"
+    if spec.setdefault("priority", value) != value:
+        detail = (
+            f"the integer value of priority ({spec['priority']}) {computed} {value} from the given PriorityClass name"
+        )
+        faults.forbidden("spec.priority", detail)
+    if spec.setdefault("preemptionPolicy", policy) != policy:
+        given = spec["preemptionPolicy"]
+        detail = f"the string value of PreemptionPolicy ({given}) {computed} {policy} from the given PriorityClass name"
+        faults.forbidden("spec.preemptionPolicy", detail)
+
+
+def _named_class(name: str, cluster: ClusterLookup) -> PriorityClass | None:
+    found = cluster.get("priorityclasses", "", name)
+    return SYSTEM_CLASSES.get(name) if found is None else _priority_class(found)
+
+
+def _default_class(cluster: ClusterLookup) -> PriorityClass | None:
+    """The global default; of several the lowest, and of those the first by name."""
+    marked = [found for found in map(_priority_class, cluster.list("priorityclasses")) if found.global_default]
+    return min(marked, key=lambda found: (found.value, found.metadata.name), default=None)
+
+
+def _check_single_default(faults: Faults, new: PriorityClass, cluster: ClusterLookup) -> None:
+    """Source: admission plugin Priority, validatePriorityClass."""
+    for found in map(_priority_class, cluster.list("priorityclasses")):
+        if found.global_default and found.metadata.name != new.metadata.name:
+            detail = f"PriorityClass {found.metadata.name} is already marked as default. Only one default can exist"
+            faults.forbidden("globalDefault", detail)
+            return
+
+
+def _set_storage_class(spec: Document, cluster: ClusterLookup) -> None:
+    """The newest class marked as default, of equally new ones the first by name. Source: DefaultStorageClass, GetDefaultClass."""
+    if "storageClassName" in spec:
+        return
+    metas = map(_metadata, cluster.list("storageclasses"))
+    marked = [meta for meta in metas if meta.annotations.get(DEFAULT_CLASS_ANNOTATION) == "true"]
+    if marked:
+        marked.sort(key=lambda meta: meta.name)
+        spec["storageClassName"] = max(marked, key=lambda meta: meta.creation_timestamp or "").name
+
+
+def _with_uid(stored: Document, document: Document) -> Document:
+    """`stored` with the uid that the sender gave, if any, so that one meant for a namesake is refused."""
+    given = mapping(document, "metadata").get("uid")
+    return {**stored, "metadata": {**stored["metadata"], "uid": given}} if given else stored
+
+
+def _next_generation(stored: Document, old: Document, kind: Kind) -> None:
+    if kind.resource in _COUNTS_GENERATIONS:
+        before = mapping(old, "metadata").get("generation", 1)
+        stored["metadata"]["generation"] = before + (stored.get("spec") != old.get("spec"))

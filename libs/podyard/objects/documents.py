@@ -1,0 +1,71 @@
+"""JSON documents: the stored form of objects. Walking, copying, dropping nulls."""
+
+from typing import Any, TypeAlias, TypeGuard
+
+import msgspec
+
+Document: TypeAlias = dict[str, Any]
+"""A JSON mapping; of an object as a whole or of a part of it."""
+
+
+def is_mapping(value: Any) -> TypeGuard[Document]:
+    """Whether `value` is a JSON mapping."""
+    return isinstance(value, dict)
+
+
+def is_list(value: Any) -> TypeGuard[list[Any]]:
+    """Whether `value` is a JSON list."""
+    return isinstance(value, list)
+
+
+def child(document: Document, key: str) -> Document:
+    """The mapping under `key`, made and put there if it is missing."""
+    found = document.get(key)
+    if is_mapping(found):
+        return found
+    made: Document = {}
+    document[key] = made
+    return made
+
+
+def mapping(document: Document, *keys: str) -> Document:
+    """The mapping along `keys`; an empty one, not put there, if any step is missing."""
+    for key in keys:
+        found = document.get(key)
+        if not is_mapping(found):
+            return {}
+        document = found
+    return document
+
+
+def mappings(document: Document, key: str) -> list[Document]:
+    """The mappings of the list under `key`; empty if it is missing."""
+    found = document.get(key)
+    return [item for item in found if is_mapping(item)] if is_list(found) else []
+
+
+def fill(document: Document, /, **values: Any) -> None:
+    """Set each key that is missing."""
+    for key, value in values.items():
+        if key not in document:
+            document[key] = value
+
+
+def copy(document: Document) -> Document:
+    """A deep copy, as JSON would come back: tuples become lists."""
+    return msgspec.json.decode(msgspec.json.encode(document))
+
+
+def strip_nulls(value: Any) -> Any:
+    """Drop keys whose value is null, in place, at any depth: Kubernetes reads them as absent."""
+    if is_mapping(value):
+        for key in [key for key, item in value.items() if item is None]:
+            del value[key]
+        for item in value.values():
+            if isinstance(item, dict | list):
+                strip_nulls(item)
+    elif is_list(value):
+        for item in value:
+            if isinstance(item, dict | list):
+                strip_nulls(item)
+    return value

@@ -1,0 +1,77 @@
+"""Faults in the API server's words, gathered while an object is checked. Source: apimachinery/pkg/util/validation/field/errors.go."""
+
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any
+
+from podyard.objects.errors import FieldFault
+
+
+def shown(value: Any) -> str:
+    """A value as the API server shows it: text in quotes, numbers and truth as JSON has them."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value) if isinstance(value, int | float) else f'"{value}"'
+
+
+class Faults:
+    """What is wrong with one object. Paths are given below the current prefix (see `below`)."""
+
+    __slots__ = ("found", "prefix")
+
+    def __init__(self) -> None:
+        self.found: list[FieldFault] = []
+        self.prefix = ""
+
+    def __bool__(self) -> bool:
+        return bool(self.found)
+
+    @contextmanager
+    def below(self, path: str) -> Generator[None, None, None]:
+        """Paths given inside of the block are below `path`."""
+        before = self.prefix
+        self.prefix = before + path if path.startswith("[") or not before else f"{before}.{path}"
+        try:
+            yield
+        finally:
+            self.prefix = before
+
+    def add(self, field: str, type_: str, detail: str) -> None:
+        """A fault of a type that has no method of its own."""
+        path = self.prefix + field if field.startswith("[") or not (self.prefix and field) else f"{self.prefix}.{field}"
+        self.found.append(FieldFault(field=path, type=type_, detail=detail))
+
+    def required(self, field: str, detail: str = "") -> None:
+        """The field must be set."""
+        self.add(field, "FieldValueRequired", f"Required value: {detail}" if detail else "Required value")
+
+    def invalid(self, field: str, value: Any, detail: str) -> None:
+        """The value is not allowed."""
+        self.add(field, "FieldValueInvalid", f"Invalid value: {shown(value)}: {detail}")
+
+    def unsupported(self, field: str, value: Any, supported: Iterable[str]) -> None:
+        """The value is none of those there are."""
+        listed = ", ".join(f'"{item}"' for item in sorted(supported))
+        self.add(field, "FieldValueNotSupported", f"Unsupported value: {shown(value)}: supported values: {listed}")
+
+    def forbidden(self, field: str, detail: str) -> None:
+        """The field may not be set, or not to this."""
+        self.add(field, "FieldValueForbidden", f"Forbidden: {detail}")
+
+    def duplicate(self, field: str, value: Any) -> None:
+        """The value must be unique, and is not."""
+        self.add(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+
+    def not_found(self, field: str, value: Any) -> None:
+        """The value names something that does not exist."""
+        self.add(field, "FieldValueNotFound", f"Not found: {shown(value)}")
+
+    def one_of(self, field: str, value: str, supported: Iterable[str]) -> None:
+        """Check that a text, if it is set, is one of those there are."""
+        if value and value not in supported:
+            self.unsupported(field, value, supported)
+
+    def not_negative(self, field: str, value: int | None) -> None:
+        """Check that a number, if it is set, is not below zero."""
+        if value is not None and value < 0:
+            self.invalid(field, value, "must be greater than or equal to 0")

@@ -1,0 +1,276 @@
+"""Which objects are allowed, by kind: metadata of all, and the kinds besides pods.
+
+Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core, apps, batch, policy, scheduling, storage: validation.go.
+Paths are those of the document.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from podyard.objects.affinity_validation import check_label_selector, check_node_terms, check_taints
+from podyard.objects.apps import Deployment, ReplicaSet, StatefulSet
+from podyard.objects.batch import Job
+from podyard.objects.core import Node, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service
+from podyard.objects.errors import SelectorError
+from podyard.objects.faults import Faults
+from podyard.objects.kinds import Kind
+from podyard.objects.meta import LabelSelector, ObjectMeta
+from podyard.objects.names import check_annotations, check_labels, label_fault, subdomain_fault
+from podyard.objects.pod import PodTemplateSpec
+from podyard.objects.pod_validation import check_pod, check_pod_spec
+from podyard.objects.policy import PodDisruptionBudget
+from podyard.objects.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES, SYSTEM_PREFIX
+from podyard.objects.resource_validation import check_amounts
+from podyard.objects.scheduling import PriorityClass
+from podyard.objects.selectors import compile_labels
+from podyard.objects.storage import StorageClass
+
+_LABEL_NAMED: Final = frozenset(("namespaces", "services"))
+"""Resources whose names are DNS labels; those of all others are subdomains."""
+_PERCENT: Final = re.compile(r"[0-9]+%")
+_ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
+_RECLAIM: Final = ("Retain", "Delete", "Recycle")
+
+
+def check_metadata(faults: Faults, kind: Kind, meta: ObjectMeta) -> None:
+    """Name, labels, annotations and owners."""
+    name_fault = label_fault if kind.resource in _LABEL_NAMED else subdomain_fault
+    with faults.below("metadata"):
+        if not meta.name:
+            faults.required("name", "name or generateName is required")
+        elif fault := name_fault(meta.name):
+            faults.invalid("name", meta.name, fault)
+        if meta.namespace and (fault := label_fault(meta.namespace)):
+            faults.invalid("namespace", meta.namespace, fault)
+        if meta.labels:
+            check_labels(faults, meta.labels, "labels")
+        if meta.annotations:
+            check_annotations(faults, meta.annotations, "annotations")
+        if meta.owner_references:
+            _check_owners(faults, meta)
+
+
+def _check_owners(faults: Faults, meta: ObjectMeta) -> None:
+    """Source: ValidateOwnerReferences."""
+    for at, owner in enumerate(meta.owner_references):
+        for field, value in (
+            ("apiVersion", owner.api_version),
+            ("kind", owner.kind),
+            ("name", owner.name),
+            ("uid", owner.uid),
+        ):
+            if not value:
+                faults.invalid(f"ownerReferences[{at}].{field}", value, f"{field} must not be empty")
+    if sum(owner.controller for owner in meta.owner_references) > 1:
+        faults.invalid("ownerReferences", "", "Only one reference can have Controller set to true")
+
+
+def check_kind(faults: Faults, resource: str, view: Any) -> None:
+    """Check what is particular to the kind; kinds without rules pass."""
+    checker = _CHECKERS.get(resource)
+    if checker is not None:
+        checker(faults, view)
+
+
+def _check_node(faults: Faults, node: Node) -> None:
+    with faults.below("spec"):
+        check_taints(faults, node.spec.taints)
+    with faults.below("status"):
+        check_amounts(faults, "capacity", node.status.capacity)
+        check_amounts(faults, "allocatable", node.status.allocatable)
+
+
+def _check_service(faults: Faults, service: Service) -> None:
+    check_labels(faults, service.spec.selector, "spec.selector")
+    for at, port in enumerate(service.spec.ports):
+        if not 1 <= port.port <= 65535:
+            faults.invalid(f"spec.ports[{at}].port", port.port, "must be between 1 and 65535, inclusive")
+
+
+def _check_modes(faults: Faults, modes: tuple[str, ...]) -> None:
+    if not modes:
+        faults.required("spec.accessModes", "at least 1 access mode is required")
+    for mode in modes:
+        faults.one_of("spec.accessModes", mode, _ACCESS_MODES)
+    if "ReadWriteOncePod" in modes and len(modes) > 1:
+        faults.forbidden("spec.accessModes", "may not use ReadWriteOncePod with other access modes")
+
+
+def _check_volume(faults: Faults, volume: PersistentVolume) -> None:
+    spec = volume.spec
+    _check_modes(faults, spec.access_modes)
+    if "storage" not in spec.capacity:
+        faults.required("spec.capacity", 'the resource "storage" must be set')
+    check_amounts(faults, "spec.capacity", spec.capacity)
+    faults.one_of("spec.persistentVolumeReclaimPolicy", spec.persistent_volume_reclaim_policy, _RECLAIM)
+    affinity = spec.node_affinity
+    if affinity is not None and affinity.required is not None:
+        check_node_terms(faults, affinity.required.node_selector_terms, "spec.nodeAffinity.required.nodeSelectorTerms")
+
+
+def _check_claim(faults: Faults, claim: PersistentVolumeClaim) -> None:
+    spec = claim.spec
+    _check_modes(faults, spec.access_modes)
+    if "storage" not in spec.resources.requests:
+        faults.required("spec.resources[storage]")
+    check_amounts(faults, "spec.resources.requests", spec.resources.requests)
+    if spec.selector is not None:
+        with faults.below("spec.selector"):
+            check_label_selector(faults, spec.selector)
+
+
+def _check_storage_class(faults: Faults, storage_class: StorageClass) -> None:
+    if not storage_class.provisioner:
+        faults.required("provisioner")
+    faults.one_of("reclaimPolicy", storage_class.reclaim_policy or "", ("Delete", "Retain"))
+    faults.one_of("volumeBindingMode", storage_class.volume_binding_mode or "", ("Immediate", "WaitForFirstConsumer"))
+
+
+def _check_priority_class(faults: Faults, priority_class: PriorityClass) -> None:
+    """Source: ValidatePriorityClass."""
+    name, value = priority_class.metadata.name, priority_class.value
+    if name.startswith(SYSTEM_PREFIX):
+        system = SYSTEM_CLASSES.get(name)
+        if system is None or system.value != value or priority_class.global_default:
+            detail = f"priority class names with '{SYSTEM_PREFIX}' prefix are reserved for system use only"
+            faults.forbidden("metadata.name", detail)
+    elif value > HIGHEST_USER_PRIORITY:
+        faults.forbidden("value", f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}")
+    policies = ("PreemptLowerPriority", "Never")
+    faults.one_of("preemptionPolicy", priority_class.preemption_policy or "", policies)
+
+
+def _check_budget(faults: Faults, budget: PodDisruptionBudget) -> None:
+    """Source: ValidatePodDisruptionBudgetSpec."""
+    spec = budget.spec
+    with faults.below("spec"):
+        if spec.min_available is not None and spec.max_unavailable is not None:
+            faults.invalid(
+                "", f"minAvailable {spec.min_available}", "minAvailable and maxUnavailable cannot be both set"
+            )
+        _check_count(faults, "minAvailable", spec.min_available)
+        _check_count(faults, "maxUnavailable", spec.max_unavailable)
+        policies = ("IfHealthyBudget", "AlwaysAllow")
+        faults.one_of("unhealthyPodEvictionPolicy", spec.unhealthy_pod_eviction_policy or "", policies)
+        if spec.selector is not None:
+            with faults.below("selector"):
+                check_label_selector(faults, spec.selector)
+
+
+def _check_count(faults: Faults, field: str, count: int | str | None) -> None:
+    """A number of pods, or a percentage of them. Source: ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
+    if isinstance(count, str):
+        if not _PERCENT.fullmatch(count):
+            faults.invalid(field, count, "must be an integer or percentage (e.g '5%')")
+        elif int(count[:-1]) > 100:
+            faults.invalid(field, count, "must not be greater than 100%")
+    else:
+        faults.not_negative(field, count)
+
+
+def _check_template(faults: Faults, template: PodTemplateSpec, restart: tuple[str, ...]) -> None:
+    with faults.below("spec.template"):
+        check_labels(faults, template.metadata.labels, "metadata.labels")
+        with faults.below("spec"):
+            check_pod_spec(faults, template.spec)
+            if template.spec.restart_policy not in restart:
+                faults.unsupported("restartPolicy", template.spec.restart_policy, restart)
+
+
+def _check_selector(faults: Faults, selector: LabelSelector | None, template: PodTemplateSpec) -> None:
+    if selector is None:
+        faults.required("spec.selector")
+        return
+    if not selector.match_labels and not selector.match_expressions:
+        faults.invalid("spec.selector", "{}", "empty selector is invalid for deployment, replica set and stateful set")
+    with faults.below("spec.selector"):
+        check_label_selector(faults, selector)
+    try:
+        matches = compile_labels(selector).matches(template.metadata.labels)
+    except SelectorError:
+        return
+    if not matches:
+        labels = ",".join(f"{key}={value}" for key, value in sorted(template.metadata.labels.items()))
+        faults.invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
+
+
+def _check_replicated(faults: Faults, workload: ReplicaSet | Deployment | StatefulSet) -> None:
+    spec = workload.spec
+    faults.not_negative("spec.replicas", spec.replicas)
+    faults.not_negative("spec.minReadySeconds", spec.min_ready_seconds)
+    _check_selector(faults, spec.selector, spec.template)
+    _check_template(faults, spec.template, ("Always",))
+
+
+def _check_deployment(faults: Faults, deployment: Deployment) -> None:
+    _check_replicated(faults, deployment)
+    strategy = deployment.spec.strategy
+    with faults.below("spec.strategy"):
+        faults.one_of("type", strategy.type, ("RollingUpdate", "Recreate"))
+        rolling = strategy.rolling_update
+        if rolling is not None and strategy.type == "Recreate":
+            faults.forbidden("rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
+        if rolling is not None:
+            _check_count(faults, "rollingUpdate.maxUnavailable", rolling.max_unavailable)
+            if isinstance(rolling.max_surge, int):
+                faults.not_negative("rollingUpdate.maxSurge", rolling.max_surge)
+            elif rolling.max_surge is not None and not _PERCENT.fullmatch(rolling.max_surge):
+                faults.invalid(
+                    "rollingUpdate.maxSurge", rolling.max_surge, "must be an integer or percentage (e.g '5%')"
+                )
+            if str(rolling.max_surge).rstrip("%") == "0" and str(rolling.max_unavailable).rstrip("%") == "0":
+                detail = "may not be 0 when `maxSurge` is 0"
+                faults.invalid("rollingUpdate.maxUnavailable", rolling.max_unavailable, detail)
+
+
+def _check_controller(faults: Faults, controller: ReplicationController) -> None:
+    spec = controller.spec
+    faults.not_negative("spec.replicas", spec.replicas)
+    if not spec.selector:
+        faults.required("spec.selector")
+    if spec.template is None:
+        faults.required("spec.template")
+        return
+    if not spec.selector.items() <= spec.template.metadata.labels.items():
+        faults.invalid("spec.template.metadata.labels", "", "`selector` does not match template `labels`")
+    _check_template(faults, spec.template, ("Always",))
+
+
+def _check_job(faults: Faults, job: Job) -> None:
+    """Source: pkg/apis/batch/validation, ValidateJobSpec."""
+    spec = job.spec
+    with faults.below("spec"):
+        numbers = {
+            "parallelism": spec.parallelism,
+            "completions": spec.completions,
+            "activeDeadlineSeconds": spec.active_deadline_seconds,
+            "backoffLimit": spec.backoff_limit,
+            "backoffLimitPerIndex": spec.backoff_limit_per_index,
+            "ttlSecondsAfterFinished": spec.ttl_seconds_after_finished,
+        }
+        for field, number in numbers.items():
+            faults.not_negative(field, number)
+        faults.one_of("completionMode", spec.completion_mode or "", ("NonIndexed", "Indexed"))
+        if spec.completion_mode == "Indexed" and spec.completions is None:
+            faults.required("completions", "when completion mode is Indexed")
+        faults.one_of("podReplacementPolicy", spec.pod_replacement_policy or "", ("Failed", "TerminatingOrFailed"))
+    _check_selector(faults, spec.selector, spec.template)
+    _check_template(faults, spec.template, ("OnFailure", "Never"))
+
+
+_CHECKERS: Final[Mapping[str, Callable[[Faults, Any], None]]] = {
+    "pods": check_pod,
+    "nodes": _check_node,
+    "services": _check_service,
+    "persistentvolumes": _check_volume,
+    "persistentvolumeclaims": _check_claim,
+    "storageclasses": _check_storage_class,
+    "priorityclasses": _check_priority_class,
+    "poddisruptionbudgets": _check_budget,
+    "replicasets": _check_replicated,
+    "statefulsets": _check_replicated,
+    "deployments": _check_deployment,
+    "replicationcontrollers": _check_controller,
+    "jobs": _check_job,
+}

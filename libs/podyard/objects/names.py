@@ -1,0 +1,106 @@
+"""Which names, labels and annotations are allowed. Source: apimachinery/pkg/util/validation/validation.go and
+apimachinery/pkg/api/validation/objectmeta.go.
+
+Each function returns the sentence that says what is wrong, `""` if nothing is; they are cached since names repeat.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from podyard.objects.faults import Faults
+
+LONGEST_LABEL: Final = 63
+LONGEST_SUBDOMAIN: Final = 253
+LARGEST_ANNOTATIONS_BYTES: Final = 256 * 1024
+
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_QUALIFIED: Final = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")
+
+_SUBDOMAIN_RULE: Final = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+_LABEL_RULE: Final = (
+    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
+    "alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')"
+)
+_QUALIFIED_RULE: Final = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
+    "'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+_VALUE_RULE: Final = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end "
+    "with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+
+
+def _too_long(limit: int) -> str:
+    return f"must be no more than {limit} bytes"
+
+
+@lru_cache(maxsize=16384)
+def subdomain_fault(name: str) -> str:
+    """What keeps `name` from being a DNS-1123 subdomain: the rule for the names of most kinds."""
+    if len(name) > LONGEST_SUBDOMAIN:
+        return _too_long(LONGEST_SUBDOMAIN)
+    return "" if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
+
+
+@lru_cache(maxsize=4096)
+def label_fault(name: str) -> str:
+    """What keeps `name` from being a DNS-1123 label: the rule for namespaces, services, containers and volumes."""
+    if len(name) > LONGEST_LABEL:
+        return _too_long(LONGEST_LABEL)
+    return "" if _LABEL.fullmatch(name) else _LABEL_RULE
+
+
+@lru_cache(maxsize=16384)
+def qualified_fault(name: str) -> str:
+    """What keeps `name` from being a key of a label: `[domain/]name`."""
+    parts = name.split("/")
+    if len(parts) > 2:
+        return f"a qualified name {_QUALIFIED_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+    if len(parts) == 2:
+        if not parts[0]:
+            return "prefix part must be non-empty"
+        if fault := subdomain_fault(parts[0]):
+            return f"prefix part {fault}"
+    last = parts[-1]
+    if not last:
+        return "name part must be non-empty"
+    if len(last) > LONGEST_LABEL:
+        return f"name part {_too_long(LONGEST_LABEL)}"
+    return "" if _QUALIFIED.fullmatch(last) else f"name part {_QUALIFIED_RULE}"
+
+
+@lru_cache(maxsize=16384)
+def label_value_fault(value: str) -> str:
+    """What keeps `value` from being the value of a label."""
+    if len(value) > LONGEST_LABEL:
+        return _too_long(LONGEST_LABEL)
+    return "" if not value or _QUALIFIED.fullmatch(value) else _VALUE_RULE
+
+
+def check_labels(faults: Faults, labels: Mapping[str, str], field: str) -> None:
+    """Add what is wrong with keys and values of `labels`."""
+    for key, value in labels.items():
+        if fault := qualified_fault(key):
+            faults.invalid(field, key, fault)
+        if fault := label_value_fault(value):
+            faults.invalid(field, value, fault)
+
+
+def check_annotations(faults: Faults, annotations: Mapping[str, str], field: str) -> None:
+    """Add what is wrong with keys and the total size of `annotations`."""
+    for key in annotations:
+        if fault := qualified_fault(key.lower()):
+            faults.invalid(field, key, fault)
+    total = sum(len(key) + len(value.encode()) for key, value in annotations.items())
+    if total > LARGEST_ANNOTATIONS_BYTES:
+        detail = f"Too long: may not be more than {LARGEST_ANNOTATIONS_BYTES} bytes"
+        faults.add(field, "FieldValueTooLong", detail)
