@@ -203,7 +203,7 @@ def _pod_events(change: Change) -> tuple[ClusterChangeEvent, ...]:
         return (ASSIGNED_POD_ADD,)
     if change.release is not None:
         return (ASSIGNED_POD_DELETE,)
-    seen: PodView = change.old if change.new is None else change.new
+    seen: Any = change.old if change.new is None else change.new
     if change.gap:
         return (ClusterChangeEvent(classify.pod_resource(seen.node_name), ActionType.ALL),)
     if change.old is None:

@@ -87,7 +87,7 @@ class Tables:
         changes.append(Change(subjects.PODS, uid, old, view, origin, gap=gap))
         return changes
 
-    def remove_pod(self, key: NamespacedName, origin: Origin) -> list[Change]:
+    def remove_pod(self, key: NamespacedName, origin: Origin, gap: bool = False) -> list[Change]:
         """The pod's object is gone. One that is bound keeps its room until its release."""
         old = self.pods.pop(key, None)
         if old is None:
@@ -100,7 +100,7 @@ class Tables:
         else:
             del self.pods_by_uid[old.uid]
             self._forget_release(old.uid)
-        return [Change(subjects.PODS, old.uid, old, None, origin)]
+        return [Change(subjects.PODS, old.uid, old, None, origin, gap=gap)]
 
     def bind(self, bound: BoundPod, origin: Origin) -> Change | None:
         """A binding; None if it is known already, or ended already."""
@@ -199,10 +199,10 @@ class Tables:
         changes.append(Change(subjects.NODES, uid, old, view, origin, gap=gap))
         return changes
 
-    def remove_node(self, name: str, origin: Origin) -> list[Change]:
+    def remove_node(self, name: str, origin: Origin, gap: bool = False) -> list[Change]:
         """The node's object is gone."""
         old = self.nodes.pop(name, None)
-        return [] if old is None else [Change(subjects.NODES, old.uid, old, None, origin)]
+        return [] if old is None else [Change(subjects.NODES, old.uid, old, None, origin, gap=gap)]
 
     def rejoin_node(self, name: str, origin: Origin, gap: bool) -> list[Change]:
         """What the node's agent says came, changed or went."""
@@ -232,10 +232,10 @@ class Tables:
         changes.append(Change(resource, new.metadata.uid, old, new, origin, gap=gap))
         return changes
 
-    def remove_other(self, resource: str, key: NamespacedName, origin: Origin) -> list[Change]:
+    def remove_other(self, resource: str, key: NamespacedName, origin: Origin, gap: bool = False) -> list[Change]:
         """An object of any other kind is gone."""
         old = self.others.get(resource, {}).pop(key, None)
-        return [] if old is None else [Change(resource, old.metadata.uid, old, None, origin)]
+        return [] if old is None else [Change(resource, old.metadata.uid, old, None, origin, gap=gap)]
 
 
 def _expired(times: dict[str, float], now: float) -> list[str]:

@@ -172,7 +172,7 @@ class ClusterView:
         except _UNREADABLE as error:
             self._bury(delivery, error)
         if stored is None:
-            return _remove(tables, resource, key, origin)
+            return _remove(tables, resource, key, origin, gap)
         return _put(tables, resource, key, stored, origin, gap)
 
     def _apply_pod_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
@@ -266,12 +266,12 @@ def _put(tables: Tables, resource: str, key: NamespacedName, stored: Any, origin
     return tables.put_other(resource, key, stored, origin, gap)
 
 
-def _remove(tables: Tables, resource: str, key: NamespacedName, origin: Origin) -> list[Change]:
+def _remove(tables: Tables, resource: str, key: NamespacedName, origin: Origin, gap: bool) -> list[Change]:
     if resource == subjects.PODS:
-        return tables.remove_pod(key, origin)
+        return tables.remove_pod(key, origin, gap)
     if resource == subjects.NODES:
-        return tables.remove_node(key[1], origin)
-    return tables.remove_other(resource, key, origin)
+        return tables.remove_node(key[1], origin, gap)
+    return tables.remove_other(resource, key, origin, gap)
 
 
 def _decoder_of(subject: str) -> Callable[[bytes], Any]:
