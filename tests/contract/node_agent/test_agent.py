@@ -1,0 +1,256 @@
+"""The agent on a real NATS server: pods' lives, nodes' facts, evictions, restarts."""
+
+import asyncio
+import itertools
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest_asyncio
+
+from podyard.bus import Bus, Outgoing
+from podyard.proto import codec, subjects
+from podyard.proto.facts import PodStatusFact
+from podyard.proto.operations import DeadLetter
+from podyard.proto.signals import NodeHeartbeat, NodeSignals, NodeUsage, PodUsage, SignalValue
+from tests.conftest import ConnectBus
+from tests.contract.node_agent.stage import Stage, agent, pod_document, staged
+
+MEBIBYTE = 1024 * 1024
+
+
+@pytest_asyncio.fixture
+async def stage(bus: Bus, connect_bus: ConnectBus) -> AsyncIterator[Stage]:
+    async with staged(await connect_bus("stage")) as found:
+        yield found
+
+
+def low_memory(node: str, *pods: PodUsage, available: int = 50 * MEBIBYTE, at: float = 0.0) -> NodeSignals:
+    value = SignalValue(available=available, capacity=8192 * MEBIBYTE)
+    return NodeSignals(node=node, signals={"memory.available": value}, pods=pods, at=at)
+
+
+def used(pod: dict, mebibytes: int) -> PodUsage:
+    return PodUsage(namespace="default", name=pod["metadata"]["name"], memory_bytes=mebibytes * MEBIBYTE)
+
+
+def publish(stage: Stage, signals: NodeSignals) -> None:
+    stage.bus.send(subjects.signals(signals.node), codec.encode(signals))
+
+
+def under_pressure(stage: Stage, node: str) -> bool:
+    fact = stage.node_fact(node)
+    return fact is not None and any(one.type == "MemoryPressure" and one.status == "True" for one in fact.conditions)
+
+
+async def test_a_bound_pod_runs_and_a_deleted_one_ends_and_its_fact_goes_with_its_object(bus: Bus, stage: Stage):
+    await stage.node("n1")
+    async with agent(bus, stage):
+        pod = await stage.pod("web", "n1")
+        fact = await stage.phase(pod, "Running")
+        assert not fact.ended
+        assert {one.type for one in fact.conditions if one.status == "True"} >= {"Ready", "ContainersReady"}
+        await stage.delete(pod)
+        fact = await stage.phase(pod, "Failed")
+        assert fact.ended
+        await stage.release(pod)
+        await stage.remove("pods", pod)
+        await stage.until(lambda: stage.pod_fact(pod) is None)
+    assert [one.deleted for one in stage.told(pod)] == [False, False, True]
+    predecessors = [one.predecessor for one in stage.told(pod)]
+    assert predecessors == [0, stage.told(pod)[0].sequence, stage.told(pod)[1].sequence]
+
+
+async def test_a_pod_with_a_run_duration_succeeds(bus: Bus, stage: Stage):
+    await stage.node("n1")
+    async with agent(bus, stage):
+        pod = await stage.pod("once", "n1", annotations={"podyard.io/run-duration": "50ms"})
+        assert (await stage.phase(pod, "Succeeded")).ended
+
+
+async def test_pods_of_other_agents_nodes_are_left_alone(bus: Bus, stage: Stage):
+    await stage.node("other", annotations={"podyard.io/agent": "external"})
+    await stage.node("mine")
+    async with agent(bus, stage):
+        foreign = await stage.pod("foreign", "other")
+        own = await stage.pod("own", "mine")
+        await stage.phase(own, "Running")
+    assert stage.pod_fact(foreign) is None
+    assert stage.node_fact("other") is None
+
+
+async def test_many_pods_start_in_few_batches(bus: Bus, stage: Stage):
+    await stage.node("n1")
+    pods = [pod_document(f"p{index}", "n1") for index in range(200)]
+    async with agent(bus, stage, start_delay_s=0.0):
+        await asyncio.gather(*(stage.write("pods", pod) for pod in pods))
+        await stage.bind(*pods)
+        await stage.until(lambda: all(stage.pod_fact(pod) for pod in pods))
+    sequences = sorted(one.sequence for one in stage.history if one.subject.startswith("cluster.podstatus."))
+    gaps = sum(later - earlier > 1 for earlier, later in itertools.pairwise(sequences))
+    assert gaps < 10, "facts that come together are stored together"
+
+
+async def test_a_node_reports_itself_ready_and_beats(bus: Bus, stage: Stage):
+    beats = await stage.collect("heartbeat.>", NodeHeartbeat)
+    await stage.node("rack-1.example")
+    async with agent(bus, stage):
+        await stage.until(lambda: stage.node_fact("rack-1.example"))
+        await stage.until(lambda: len(beats) >= 3)
+    assert {beat.node for beat in beats} == {"rack-1.example"}
+    fact = stage.node_fact("rack-1.example")
+    assert fact is not None
+    assert {one.type: one.status for one in fact.conditions} == {
+        "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True"
+    }  # fmt: skip
+
+
+async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bus: Bus, stage: Stage):
+    usages = await stage.collect("usage.>", NodeUsage)
+    await stage.node("n1")
+    requests = {"resources": {"requests": {"memory": "1Gi"}}}
+    async with agent(bus, stage, eviction_pressure_transition_period_s=0.3):
+        modest = await stage.pod("modest", "n1", containers=[{"name": "main", **requests}])
+        greedy = pod_document("greedy", "n1", containers=[{"name": "main", **requests}])
+        await stage.write("pods", greedy)
+        bind_trace = f"00-{'a' * 32}-{'b' * 16}-01"
+        await stage.bind(greedy, trace=bind_trace)
+        await stage.phase(modest, "Running")
+        await stage.phase(greedy, "Running")
+        publish(stage, low_memory("n1", used(modest, 100), used(greedy, 2048)))
+        fact = await stage.phase(greedy, "Failed")
+        assert under_pressure(stage, "n1")
+        node_fact = stage.node_fact("n1")
+        assert node_fact is not None
+        assert [(one.key, one.effect) for one in node_fact.taints] == [
+            ("node.kubernetes.io/memory-pressure", "NoSchedule")
+        ]
+        await stage.until(lambda: any(one.reason == "Evicted" for one in stage.news))
+        publish(stage, low_memory("n1", available=4096 * MEBIBYTE))
+        await stage.until(lambda: not under_pressure(stage, "n1"))
+    assert (fact.reason, fact.ended) == ("Evicted", True)
+    assert fact.message == (
+        "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
+        "Container main was using 2Gi, request is 1Gi, has larger consumption of memory. "
+    )
+    running = stage.pod_fact(modest)
+    assert running is not None
+    assert running.phase == "Running"
+    assert [one.message for one in stage.news if one.reason == "EvictionThresholdMet"] == [
+        "Attempting to reclaim memory"
+    ]
+    (span,) = stage.spans.named("evict pod")
+    assert span.attributes["k8s.pod.name"] == "greedy"
+    assert [str(link) for link in span.links] == [bind_trace]
+    (start,) = stage.spans.named("start pod")
+    assert str(start.parent) == bind_trace
+    evicted = next(one for one in stage.told(greedy) if b'"Evicted"' in one.payload)
+    assert evicted.trace == str(span.ids)
+    assert usages[0].pods[0].name == "modest"
+
+
+async def test_one_reading_evicts_one_pod_and_a_later_one_the_next(bus: Bus, stage: Stage):
+    """PITFALLS 56: an observation is acted on once. The manager looks every 0.1 s here."""
+    looks = await stage.collect("usage.n1", NodeUsage)
+    await stage.node("n1")
+    async with agent(bus, stage):
+        pods = [await stage.pod(f"p{index}", "n1") for index in range(3)]
+        for pod in pods:
+            await stage.phase(pod, "Running")
+        publish(stage, low_memory("n1", *(used(pod, 100 * (index + 1)) for index, pod in enumerate(pods)), at=1000.0))
+        await stage.phase(pods[2], "Failed")
+        seen = len(looks)
+        await stage.until(lambda: len(looks) >= seen + 5)  # each look publishes what it saw
+        assert [stage.pod_fact(pod).phase for pod in pods] == ["Running", "Running", "Failed"]  # type: ignore[union-attr]
+        publish(stage, low_memory("n1", *(used(pod, 100) for pod in pods), at=1001.0))
+        await stage.until(lambda: sum(stage.pod_fact(pod).phase == "Failed" for pod in pods) == 2)  # type: ignore[union-attr]
+
+
+async def test_a_node_under_memory_pressure_refuses_best_effort_pods_only(bus: Bus, stage: Stage):
+    await stage.node("n1")
+    async with agent(bus, stage):
+        await stage.until(lambda: stage.node_fact("n1"))
+        publish(stage, low_memory("n1"))
+        await stage.until(lambda: under_pressure(stage, "n1"))
+        best_effort = await stage.pod("best-effort", "n1")
+        burstable = await stage.pod(
+            "burstable", "n1", containers=[{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]
+        )
+        fact = await stage.phase(best_effort, "Failed")
+        await stage.phase(burstable, "Running")
+    assert (fact.reason, fact.message, fact.ended) == (
+        "Evicted", "The node had condition: [MemoryPressure]. ", True
+    )  # fmt: skip
+
+
+async def test_a_restarted_agent_goes_on_where_it_stopped(bus: Bus, stage: Stage, connect_bus: ConnectBus):
+    await stage.node("n1")
+    async with agent(bus, stage):
+        runs = await stage.pod("runs", "n1")
+        ends = await stage.pod("ends", "n1")
+        goes = await stage.pod("goes", "n1")
+        for pod in (runs, ends, goes):
+            await stage.phase(pod, "Running")
+        publish(stage, low_memory("n1", available=1))
+        await stage.until(lambda: under_pressure(stage, "n1"))
+        await stage.until(lambda: any(stage.pod_fact(one).phase == "Failed" for one in (runs, ends, goes)))  # type: ignore[union-attr]
+    survivors = [one for one in (runs, ends, goes) if stage.pod_fact(one).phase == "Running"]  # type: ignore[union-attr]
+    first, second = survivors
+    before = len(stage.told(first))
+    # while nobody plays the node: one pod's object goes, another is asked to end, a third is bound
+    await stage.remove("pods", first)
+    await stage.release(first)
+    await stage.delete(second)
+    late = await stage.pod("late", "n1", containers=[{"name": "m", "resources": {"requests": {"cpu": "1"}}}])
+    async with agent(await connect_bus("again"), stage):
+        await stage.until(lambda: stage.pod_fact(first) is None)
+        assert (await stage.phase(second, "Failed")).ended
+        await stage.phase(late, "Running")
+        assert under_pressure(stage, "n1"), "PITFALLS 61: a restart does not wipe the pressure condition"
+    told = stage.told(first)
+    assert len(told) == before + 1
+    assert told[-1].deleted
+    assert len(stage.told(second)) == 2, "no second fact for the same transition"
+
+
+async def test_a_standby_takes_over_when_the_agent_ends(bus: Bus, stage: Stage, connect_bus: ConnectBus):
+    await stage.node("n1")
+    async with AsyncExitStack() as both:
+        async with agent(bus, stage, instance="agent-1") as first:
+            await stage.until(lambda: stage.node_fact("n1"))
+            second = await both.enter_async_context(agent(await connect_bus("second"), stage, instance="agent-2"))
+            await stage.phase(one := await stage.pod("one", "n1"), "Running")
+            assert first.health.checks["leader"].reason.startswith("plays its nodes")
+            assert second.health.checks["leader"].reason == "standing by"
+        await stage.phase(two := await stage.pod("two", "n1"), "Running")
+        assert second.health.checks["leader"].reason.startswith("plays its nodes")
+    for pod in (one, two):
+        assert len(stage.told(pod)) == 1, "only one of them plays the node"
+
+
+async def test_a_fact_written_by_a_former_agent_is_not_lost_by_a_conflict(bus: Bus, stage: Stage):
+    """The pod has ended by another agent's word: the running fact must not bring it back."""
+    await stage.node("n1")
+    async with agent(bus, stage, start_delay_s=0.5):
+        pod = await stage.pod("web", "n1")
+        metadata = pod["metadata"]
+        ended = PodStatusFact(
+            namespace="default", name="web", uid=metadata["uid"], node="n1", phase="Succeeded", ended=True
+        )
+        await stage.bus.publish(Outgoing(stage.status_subject(pod), codec.encode(ended), expect=0))
+        other = await stage.pod("other", "n1", annotations={"podyard.io/start-delay": "1s"})
+        await stage.phase(other, "Running")
+    assert stage.pod_fact(pod) == ended
+
+
+async def test_signals_that_are_none_become_dead_letters(bus: Bus, stage: Stage, connect_bus: ConnectBus):
+    await stage.node("n1")
+    dead = await stage.collect("dead.node_agent", DeadLetter)
+    async with agent(await connect_bus("agent", service="node_agent"), stage):
+        await stage.until(lambda: stage.node_fact("n1"))
+        stage.bus.send("signals.n1", b'{"node": 7}')
+        stage.bus.send("signals.n1", codec.encode(NodeSignals(node="n2")))
+        await stage.until(lambda: len(dead) == 2)
+        await stage.phase(await stage.pod("web", "n1"), "Running")
+    assert [one.subject for one in dead] == ["signals.n1", "signals.n1"]
+    assert "$.node" in dead[0].reason
+    assert "about node n2" in dead[1].reason
