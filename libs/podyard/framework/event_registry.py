@@ -9,6 +9,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, Hint, Registration
 from podyard.framework.profile import Profile
+from podyard.objects import kinds
 from podyard.proto.actions import ActionType
 
 
@@ -142,3 +143,12 @@ class EventRegistry:
             for (resource, action, _), _hint in registrations:
                 found[resource] = found.get(resource, ActionType.NONE) | action
         return found
+
+
+def watched_resources(registries: Iterable[EventRegistry]) -> tuple[str, ...]:
+    """Plurals of the kinds that any plugin registered events of, sorted: what queue, scheduler and binder follow alike.
+
+    :raises UnknownKindError: for a resource that is neither a known kind nor `<plural>.<version>.<group>`
+    """
+    wanted = {resource for registry in registries for resource in registry.actions_by_resource()}
+    return tuple(sorted({kinds.kind_of_event(resource).resource for resource in wanted if resource != events.WILDCARD}))

@@ -77,7 +77,9 @@ class Changes:
             self._nomination_is_over(old)
         elif is_pending(new, self._profiles):
             if change.uid not in self._queue.in_flight:
-                self._queue.add(queued_pod(new, now), now)
+                entering = queued_pod(new, now)
+                entering.causes = tuple(filter(None, (change.origin.trace, *change.origin.causes)))
+                self._queue.add(entering, now)
         elif new.bound is not None:
             self._move(change, change.events, now, old=_pod(old), new=new.pod)
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from heapq import heapify, heappop, heappush
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from podyard.queue.core.queued_pod import QueuedPod
 
-SortKey: TypeAlias = tuple[float, ...]
-_Entry: TypeAlias = tuple[SortKey, int, QueuedPod]
+_Entry: TypeAlias = tuple[Any, int, QueuedPod]
+"""Sort key (anything that compares), number, pod."""
 
 SLACK = 64
 """Dead entries tolerated before the heap is made anew; semi-arbitrary."""
@@ -35,7 +35,7 @@ class PodHeap:
         live = self._live
         return iter([pod for _, number, pod in sorted(self._heap) if live.get(pod.uid) == number])
 
-    def push(self, key: SortKey, pod: QueuedPod) -> None:
+    def push(self, key: Any, pod: QueuedPod) -> None:
         """Put `pod` in, or move it to where its new key belongs."""
         self._count += 1
         self._live[pod.uid] = self._count

@@ -21,6 +21,7 @@ class QueuedPod:
         "attempt",
         "attempts",
         "backoff_expiry",
+        "causes",
         "consecutive_errors",
         "deadline",
         "gate_message",
@@ -76,6 +77,8 @@ class QueuedPod:
         """What ended its last parking."""
         self.previous_trace = ""
         """Traceparent of the last attempt's root span."""
+        self.causes: tuple[str, ...] = ()
+        """Traceparents of what made the pod: the request that wrote it, the eviction that it replaces."""
         self.attempt = ""
         """Id of the attempt that it is in flight or binding by."""
         self.deadline: float | None = None

@@ -11,6 +11,7 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go of kube-scheduler v1.36.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import floor
+from typing import Any
 
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
@@ -24,7 +25,7 @@ from podyard.queue.core.in_flight import InFlight
 from podyard.queue.core.judge import Judge, Strategy, Verdict
 from podyard.queue.core.nominator import Nominator
 from podyard.queue.core.parked import Parked
-from podyard.queue.core.pod_heap import PodHeap, SortKey
+from podyard.queue.core.pod_heap import PodHeap
 from podyard.queue.core.queued_pod import Pool, QueuedPod
 
 MAX_UNSCHEDULABLE_S = 300.0
@@ -34,7 +35,7 @@ IN_FLIGHT_RECORDS = 32
 """Events that a returning pod was judged by, at most, in one attempt's records; semi-arbitrary."""
 
 
-def by_priority(pod: QueuedPod) -> SortKey:
+def by_priority(pod: QueuedPod) -> tuple[int, float]:
     """Priority descending, then the longest in the queue. Source: plugins/queuesort/priority_sort.go."""
     return (-pod.priority, pod.timestamp)
 
@@ -54,7 +55,7 @@ class SchedulingQueue:
         gates: Gates,
         *,
         backoff: Backoff | None = None,
-        sort_key: Callable[[QueuedPod], SortKey] = by_priority,
+        sort_key: Callable[[QueuedPod], Any] = by_priority,
         timer: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.judge = Judge(registries, timer)
@@ -105,7 +106,7 @@ class SchedulingQueue:
             return self._gate(pod, now)
         self.parked.remove(pod)
         pool = self.backing_off if pod.rejectors else self.errors
-        pool.push((pod.backoff_expiry or 0, *self._sort_key(pod)), pod)
+        pool.push((pod.backoff_expiry or 0, self._sort_key(pod)), pod)
         pod.pool = "backoffQ" if pool is self.backing_off else "errorBackoffQ"
         return pod.pool
 
@@ -243,7 +244,7 @@ class SchedulingQueue:
             self.active.push(key, pod)
         else:
             heap = self.backing_off if pod.pool == "backoffQ" else self.errors
-            heap.push((pod.backoff_expiry or 0, *key), pod)
+            heap.push((pod.backoff_expiry or 0, key), pod)
 
     def _update_parked(self, pod: QueuedPod, changes: Sequence[Incoming], now: float) -> None:
         for incoming in changes:

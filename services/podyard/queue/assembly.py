@@ -1,0 +1,80 @@
+"""From profiles to the core of one term."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from podyard.cluster.view import ClusterView
+from podyard.framework.event_registry import EventRegistry
+from podyard.framework.interfaces import PreEnqueue
+from podyard.framework.profile import Profile
+from podyard.objects.core import Pod
+from podyard.proto.placement import BoundPod
+from podyard.queue.core.backoff import Backoff
+from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gate, Gates, NamedGate, PreemptionGate
+from podyard.queue.core.leader import Leader
+from podyard.queue.core.scheduling_queue import SchedulingQueue
+from podyard.queue.settings import QueueSettings
+
+
+def registries(profiles: Sequence[Profile]) -> dict[str, EventRegistry]:
+    """Profile name -> its plugins' registrations."""
+    return {profile.name: EventRegistry.of_profile(profile) for profile in profiles}
+
+
+def build_leader(
+    profiles: Sequence[Profile],
+    registered: Mapping[str, EventRegistry],
+    settings: QueueSettings,
+    *,
+    epoch: int,
+    view: ClusterView,
+    new_trace: Callable[[], str],
+    timer: Callable[[], float],
+) -> Leader:
+    """An empty queue and its protocol, as leader of `epoch`; the profiles have one QueueSort plugin in common."""
+    preemptions = PreemptionGate(lambda uid: _is_going(view, uid))
+    gates = Gates({profile.name: _gates(profile, preemptions) for profile in profiles})
+    queue = SchedulingQueue(
+        registered,
+        gates,
+        backoff=Backoff(initial_s=settings.pod_initial_backoff_s, max_s=settings.pod_max_backoff_s),
+        sort_key=_sort_key(profiles),
+        timer=timer,
+    )
+    return Leader(
+        queue,
+        epoch=epoch,
+        digests={profile.name: profile.digest for profile in profiles},
+        preemptions=preemptions,
+        bound_node=lambda uid: _bound_node(view, uid),
+        new_trace=new_trace,
+        session_timeout_s=settings.session_timeout_s,
+        binding_timeout_s=settings.binding_timeout_s,
+    )
+
+
+def _sort_key(profiles: Sequence[Profile]) -> Callable[[Any], Any]:
+    return profiles[0].queue_sort.sort_key
+
+
+def _gates(profile: Profile, preemptions: PreemptionGate) -> list[NamedGate]:
+    found = [NamedGate(plugin.name, _gate(plugin)) for plugin in profile.pre_enqueue]
+    return [*found, NamedGate(DEFAULT_PREEMPTION, preemptions)]
+
+
+def _gate(plugin: PreEnqueue) -> Gate:
+    def ask(pod: Pod) -> str | None:
+        status = plugin.pre_enqueue(pod)
+        return None if status.ok else status.message
+
+    return ask
+
+
+def _is_going(view: ClusterView, uid: str) -> bool:
+    pod = view.pods_by_uid.get(uid)
+    return pod is None or pod.deleting or pod.released
+
+
+def _bound_node(view: ClusterView, uid: str) -> str:
+    placement = view.placements.get(uid)
+    return placement.node if isinstance(placement, BoundPod) else ""

@@ -1,0 +1,105 @@
+"""Traces of attempts: the root span of each, the wait before it, and the events that moved pods.
+
+Bad outcomes are always kept; for the others the flag in the attempt's traceparent decides (DESIGN.md 9). An attempt links to
+what woke the pod, to the attempt before, and (the first one) to what made the pod.
+"""
+
+from typing import Final
+
+from podyard.queue.core.effects import AttemptEnded, Judged
+from podyard.telemetry.tracing import AttributeValue, SpanEvent, Spans
+
+ROOT: Final = "attempt"
+MOVED_NAMED: Final = 32
+"""Moved pods that a requeue span names; its count is of all."""
+
+
+def attempt_ended(spans: Spans, ended: AttemptEnded) -> None:
+    """Emit the root span and the wait in the queue, if the trace is wanted."""
+    attempt = ended.attempt
+    keep = ended.outcome != "scheduled"
+    if not spans.wanted(attempt.trace, keep=keep):
+        return
+    links = [attempt.woken_by.trace] if attempt.woken_by is not None else []
+    links += [attempt.previous_trace] if attempt.number > 1 else attempt.pod.causes
+    spans.emit(
+        ROOT,
+        trace=attempt.trace,
+        start=attempt.queued_at,
+        end=ended.at,
+        attributes=_attributes(ended),
+        links=[link for link in links if link],
+        error=ended.message or ended.outcome if keep else "",
+        keep=keep,
+    )
+    spans.emit(
+        "wait in queue",
+        trace=spans.child(attempt.trace),
+        parent=attempt.trace,
+        start=attempt.queued_at,
+        end=attempt.popped_at,
+        keep=keep,
+    )
+
+
+def _attributes(ended: AttemptEnded) -> dict[str, AttributeValue]:
+    attempt = ended.attempt
+    namespace, name = attempt.pod.key
+    found: dict[str, AttributeValue] = {
+        "k8s.namespace.name": namespace,
+        "k8s.pod.name": name,
+        "k8s.pod.uid": attempt.pod.uid,
+        "podyard.attempt": attempt.id,
+        "podyard.attempt.number": attempt.number,
+        "podyard.outcome": ended.outcome,
+        "podyard.profile": attempt.pod.profile,
+        "podyard.session": attempt.session,
+    }
+    if ended.node:
+        found["k8s.node.name"] = ended.node
+    if attempt.woken_by is not None:
+        found["podyard.woken_by.event"] = attempt.woken_by.event
+        found["podyard.woken_by.plugin"] = attempt.woken_by.plugin
+        found["podyard.woken_by.reason"] = attempt.woken_by.reason
+    if ended.outcome != "scheduled":
+        # one boolean a plugin: Jaeger's search misses attributes that are lists
+        found |= {f"podyard.rejected_by.{plugin}": True for plugin in sorted(attempt.pod.rejectors)}
+    return found
+
+
+def pods_moved(spans: Spans, judged: Judged) -> None:
+    """Emit a span for an event that moved pods, in the event's own trace; always kept."""
+    incoming = judged.incoming
+    if not judged.moved or not spans.enabled:
+        return
+    moved = [
+        SpanEvent(
+            "pod moved",
+            judged.at,
+            {
+                "k8s.namespace.name": move.pod.key[0],
+                "k8s.pod.name": move.pod.key[1],
+                "podyard.from": move.from_,
+                "podyard.to": move.to,
+                "podyard.plugin": move.plugin,
+                "podyard.reason": next((call.reason for call in move.calls if call.plugin == move.plugin), ""),
+            },
+        )
+        for move in judged.moved[:MOVED_NAMED]
+    ]
+    spans.emit(
+        "requeue pods",
+        trace=spans.child(incoming.trace),
+        parent=incoming.trace,
+        start=judged.at,
+        end=judged.at,
+        attributes={
+            "podyard.event": incoming.event.label,
+            "podyard.event.id": incoming.id,
+            "podyard.event.object": incoming.object_name,
+            "podyard.moved": len(judged.moved),
+            "podyard.skipped": len(judged.skipped),
+        },
+        events=moved,
+        keep=True,
+    )

@@ -1,0 +1,75 @@
+"""Bare events (`events.>`): typed events without a change of state. They may requeue; each id counts once."""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from podyard.framework.events import ClusterEvent
+from podyard.objects import CustomObject, ObjectError, kind_of_event
+from podyard.objects import decode as decode_object
+from podyard.proto import actions, codec
+from podyard.proto.codec import MessageError
+from podyard.proto.events import BareEvent
+from podyard.queue.core.effects import Incoming
+
+REMEMBERED: Final = 1024
+"""Ids that are known to be repetitions, the last so many."""
+
+
+class BareEvents:
+    """Turns messages into events, each id once."""
+
+    def __init__(self) -> None:
+        self._seen: OrderedDict[str, None] = OrderedDict()
+
+    def read(self, payload: bytes, trace: str) -> list[Incoming]:
+        """The events of a message, one an action; none if its id was seen before.
+
+        :raises MessageError: if it is not a BareEvent, or names a resource, action or object that does not exist
+        """
+        message = codec.decode(BareEvent, payload)
+        if message.id in self._seen:
+            return []
+        found = list(_events(message, trace))
+        self._seen[message.id] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return found
+
+
+def _events(message: BareEvent, trace: str) -> Iterator[Incoming]:
+    old, new = _object(message, "old", message.old), _object(message, "new", message.new)
+    name = _name(new if new is not None else old)
+    for index, spelled in enumerate(message.actions):
+        try:
+            action = actions.parse(spelled)
+        except ValueError as error:
+            raise MessageError("BareEvent", f"{error} - at `$.actions[{index}]`") from error
+        yield Incoming(
+            event=ClusterEvent(message.resource, action),
+            old=old,
+            new=new,
+            id=message.id if index == 0 else f"{message.id}-{index}",
+            object_name=name,
+            who=message.who,
+            why=message.why,
+            trace=trace,
+        )
+
+
+def _object(message: BareEvent, field: str, raw: msgspec.Raw) -> object | None:
+    if bytes(raw) in (b"", b"null"):
+        return None
+    try:
+        return decode_object(kind_of_event(message.resource).resource, raw)
+    except ObjectError as error:
+        raise MessageError("BareEvent", f"{error} - at `$.{field}`") from error
+
+
+def _name(found: object | None) -> str:
+    metadata = getattr(found, "metadata", None) if not isinstance(found, CustomObject) else found.metadata
+    if metadata is None:
+        return ""
+    return f"{metadata.namespace}/{metadata.name}" if metadata.namespace else metadata.name

@@ -1,0 +1,83 @@
+"""What is where, since when, until when: the answer to `list`. Pure; sorts, so for people and not for hot paths."""
+
+from collections.abc import Iterable, Iterator
+
+from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest, QueuePool
+from podyard.queue.core.leader import Leader
+from podyard.queue.core.queued_pod import QueuedPod
+
+
+def reply(leader: Leader, request: QueueListRequest, *, position: int, instance: str) -> QueueListReply:
+    """Counts of all pods, and those that the request asks for, pool by pool, in pop order."""
+    pools: dict[QueuePool, list[QueuedPod]] = {pool: list(pods) for pool, pods in _pools(leader)}
+    found = list[QueuedPodInfo]()
+    for pool, pods in pools.items():
+        if request.pool in ("", pool):
+            found += [_info(leader, pool, pod) for pod in pods if _is_wanted(pod, request)]
+        if len(found) >= request.limit:
+            break
+    return QueueListReply(
+        epoch=leader.epoch,
+        position=position,
+        leader=instance,
+        counts={str(pool): len(pods) for pool, pods in pools.items()},
+        pods=tuple(found[: request.limit]),
+        sessions=leader.sessions.open_attempts(),
+    )
+
+
+def counts(leader: Leader) -> dict[str, int]:
+    """How many pods are in each pool."""
+    queue = leader.queue
+    return {
+        "activeQ": len(queue.active),
+        "backoffQ": len(queue.backing_off),
+        "errorBackoffQ": len(queue.errors),
+        "unschedulable": len(queue.parked) - queue.parked.gated,
+        "gated": queue.parked.gated,
+        "inFlight": len(queue.in_flight),
+        "binding": len(leader.binding),
+    }
+
+
+def _pools(leader: Leader) -> Iterator[tuple[QueuePool, Iterable[QueuedPod]]]:
+    queue = leader.queue
+    yield "activeQ", queue.active
+    yield "backoffQ", queue.backing_off
+    yield "errorBackoffQ", queue.errors
+    yield "unschedulable", [pod for pod in queue.parked if pod.pool == "unschedulable"]
+    yield "gated", [pod for pod in queue.parked if pod.pool == "gated"]
+    yield "inFlight", [attempt.pod for attempt in leader.attempts.values() if attempt.state == "open"]
+    yield "binding", leader.binding.values()
+
+
+def _is_wanted(pod: QueuedPod, request: QueueListRequest) -> bool:
+    namespace, name = pod.key
+    return request.namespace in ("", namespace) and request.name in ("", name)
+
+
+def _info(leader: Leader, pool: QueuePool, pod: QueuedPod) -> QueuedPodInfo:
+    namespace, name = pod.key
+    attempt = leader.attempts.get(pod.attempt)
+    since, until = pod.timestamp, None
+    if pool in ("backoffQ", "errorBackoffQ") and pod.backoff_expiry is not None:
+        until = pod.backoff_expiry + 1.0
+    elif attempt is not None:
+        since, until = attempt.popped_at, pod.deadline
+    return QueuedPodInfo(
+        namespace=namespace,
+        name=name,
+        uid=pod.uid,
+        pool=pool,
+        priority=pod.priority,
+        attempts=pod.attempts,
+        since=since,
+        until=until,
+        unschedulable_plugins=tuple(sorted(pod.unschedulable_plugins)),
+        pending_plugins=tuple(sorted(pod.pending_plugins)),
+        gating_plugin=pod.gating_plugin,
+        nominated_node=leader.queue.nominator.node_of(pod.uid),
+        woken_by=pod.woken_by,
+        session=attempt.session if attempt is not None else "",
+        message=pod.message,
+    )

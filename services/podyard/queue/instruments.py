@@ -1,0 +1,83 @@
+"""The queue's metrics."""
+
+from collections.abc import Callable, Iterable
+
+import prometheus_client
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from podyard.queue.core.effects import AttemptEnded, Judged
+
+HINT_BUCKETS = (1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1)
+"""Seconds; a hint takes a few microseconds, and delays every pop while it runs (PITFALLS 32)."""
+
+WAIT_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300)
+
+
+class Instruments:
+    """Counters and histograms of one process; a term's pools are read when somebody scrapes."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        counter = prometheus_client.Counter
+        histogram = prometheus_client.Histogram
+        self.pops = counter("podyard_queue_popped_pods", "Pods handed out", registry=registry)
+        self.attempts = counter("podyard_queue_attempts", "Attempts that ended", ["outcome"], registry=registry)
+        self.moves = counter(
+            "podyard_queue_moves", "Parked pods that an event moved", ["event", "plugin", "to"], registry=registry
+        )
+        self.skips = counter(
+            "podyard_queue_skips", "Parked pods that an event's hints left parked", ["event"], registry=registry
+        )
+        self.hints = histogram(
+            "podyard_queue_hint_seconds",
+            "Time of one hint",
+            ["plugin", "event", "answer"],
+            buckets=HINT_BUCKETS,
+            registry=registry,
+        )
+        self.waits = histogram(
+            "podyard_queue_wait_seconds", "From entering the queue to the pop", buckets=WAIT_BUCKETS, registry=registry
+        )
+        self.rescued = counter(
+            "podyard_queue_flush_rescues",
+            "Pods that were scheduled right after the safety flush: a hint is wrong (kubernetes#134999)",
+            registry=registry,
+        )
+        self.lost_records = counter("podyard_queue_lost_records", "Records that were not stored", registry=registry)
+        self._pools = _Pools()
+        registry.register(self._pools)
+
+    def show_pools(self, read: Callable[[], dict[str, int]] | None) -> None:
+        """Where sizes of the pools come from; None while this process does not lead."""
+        self._pools.read = read
+
+    def judged(self, judged: Judged) -> None:
+        """An event reached parked pods."""
+        event = judged.incoming.event.label
+        for move in judged.moved:
+            self.moves.labels(event, move.plugin, move.to).inc()
+        if judged.skipped:
+            self.skips.labels(event).inc(len(judged.skipped))
+        for asked in (*judged.moved, *judged.skipped):
+            for call in asked.calls:
+                self.hints.labels(call.plugin, event, call.answer).observe(call.duration_us / 1e6)
+
+    def ended(self, ended: AttemptEnded) -> None:
+        """An attempt is over."""
+        self.attempts.labels(ended.outcome).inc()
+        self.waits.observe(max(0.0, ended.attempt.popped_at - ended.attempt.queued_at))
+
+
+class _Pools(Collector):
+    """Sizes of the pools, read at the scrape."""
+
+    def __init__(self) -> None:
+        self.read: Callable[[], dict[str, int]] | None = None
+
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """One gauge by pool; none while this process does not lead."""
+        family = GaugeMetricFamily("podyard_queue_pods", "Pods by pool", labels=["pool"])
+        if self.read is not None:
+            for pool, size in self.read().items():
+                family.add_metric([pool], size)
+        yield family

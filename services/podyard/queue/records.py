@@ -1,0 +1,87 @@
+"""The core's effects as the messages that are stored. Pure."""
+
+from collections import Counter
+from typing import Final
+
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.requeues import PodMove, PodSkip, RequeueRecord, SkipCount
+from podyard.queue.core.effects import Gated, Judged, Move, Skip
+
+NAMED_SKIPS: Final = 256
+"""Skipped pods that a record names; above that it counts by plugin and reason (DESIGN.md 6)."""
+
+
+def requeue_record(judged: Judged) -> RequeueRecord:
+    """What an event moved and did not move; of a pod that came back from an attempt, under an id of its own."""
+    incoming = judged.incoming
+    skipped: tuple[PodSkip, ...] = ()
+    counts: tuple[SkipCount, ...] = ()
+    if len(judged.skipped) <= NAMED_SKIPS:
+        skipped = tuple([_skip(one) for one in judged.skipped])
+    else:
+        counts = _counts(judged.skipped)
+    return RequeueRecord(
+        event_id=event_id(judged),
+        event=incoming.event.label,
+        resource=incoming.event.resource,
+        object=incoming.object_name,
+        position=incoming.position,
+        at=judged.at,
+        who=incoming.who,
+        why=incoming.why,
+        moved=tuple([_move(one) for one in judged.moved]),
+        skipped=skipped,
+        skipped_counts=counts,
+        trace=incoming.trace,
+    )
+
+
+def event_id(judged: Judged) -> str:
+    """Key of the record. The event's own, or with the attempt behind it for a pod that was in flight when it happened."""
+    base = judged.incoming.id or f"{judged.incoming.event.label}-{judged.at:.6f}"
+    return f"{base}-{judged.attempt}" if judged.attempt else base
+
+
+def _move(move: Move) -> PodMove:
+    namespace, name = move.pod.key
+    return PodMove(
+        namespace=namespace,
+        name=name,
+        uid=move.pod.uid,
+        from_=move.from_,
+        to=move.to,
+        plugin=move.plugin,
+        hints=move.calls,
+    )
+
+
+def _skip(skip: Skip) -> PodSkip:
+    namespace, name = skip.pod.key
+    return PodSkip(namespace=namespace, name=name, uid=skip.pod.uid, hints=skip.calls)
+
+
+def _counts(skipped: tuple[Skip, ...]) -> tuple[SkipCount, ...]:
+    """How many pods by plugin and reason, most first."""
+    found = Counter((call.plugin, call.reason) for skip in skipped for call in skip.calls)
+    return tuple(SkipCount(plugin=plugin, reason=reason, pods=pods) for (plugin, reason), pods in found.most_common())
+
+
+def gated_record(gated: Gated, epoch: int) -> AttemptRecord:
+    """A pod that a PreEnqueue plugin keeps out, as a record of its own kind: no attempt was made."""
+    pod = gated.pod
+    namespace, name = pod.key
+    return AttemptRecord(
+        namespace=namespace,
+        name=name,
+        uid=pod.uid,
+        attempt=f"{epoch}-gated-{pod.attempts}-{gated.plugin}",
+        number=pod.attempts,
+        profile=pod.profile,
+        outcome="gated",
+        at=gated.at,
+        queued_at=pod.timestamp,
+        message=gated.message,
+        unschedulable_plugins=(gated.plugin,),
+        woken_by=pod.woken_by,
+        previous_trace=pod.previous_trace,
+    )

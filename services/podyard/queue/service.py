@@ -1,0 +1,80 @@
+"""The queue as a service: an informer that is always warm, and terms as leader whenever the lease is had."""
+
+import anyio
+
+from podyard.bus import Lease
+from podyard.cluster.changes import Change
+from podyard.cluster.informer import Informer, base_subjects
+from podyard.cluster.view import ClusterView
+from podyard.framework.event_registry import watched_resources
+from podyard.plugins.defaults import default_profile
+from podyard.proto import subjects
+from podyard.queue import assembly
+from podyard.queue.instruments import Instruments
+from podyard.queue.settings import QueueSettings
+from podyard.queue.term import Term
+from podyard.runtime.service import Service, ServiceDefinition
+
+VIEW_CHECK = "view"
+
+
+class _Stage:
+    """Hands what the informer says to the term that is on, if one is."""
+
+    def __init__(self, service: Service[QueueSettings]) -> None:
+        self._service = service
+        self.term: Term | None = None
+        service.health.set_ready(VIEW_CHECK, False, "listing the cluster")
+
+    def on_changes(self, changes: list[Change]) -> None:
+        """The view has changed."""
+        if self.term is not None:
+            self.term.on_changes(changes)
+
+    def on_listed(self, reason: str) -> None:
+        """The view was listed (again)."""
+        if self.term is not None:
+            self.term.on_listed(reason)
+
+    def on_contact(self, fresh: bool) -> None:
+        """The server is heard, or not."""
+        self._service.health.set_ready(VIEW_CHECK, fresh, "" if fresh else "nothing heard of the cluster for 2 s")
+
+
+async def main(service: Service[QueueSettings]) -> None:
+    """Follow the cluster, stand for election, lead when elected."""
+    profiles = (default_profile(),)
+    registered = assembly.registries(profiles)
+    watched = [subjects.objects(resource) for resource in watched_resources(registered.values())]
+    instruments = Instruments(service.metrics)
+    stage, view = _Stage(service), ClusterView()
+    informer = Informer(
+        service.bus,
+        view,
+        base_subjects(*watched),
+        service=service.name,
+        on_changes=stage.on_changes,
+        on_listed=stage.on_listed,
+        on_contact=stage.on_contact,
+    )
+
+    async def lead(epoch: int) -> None:
+        stage.term = Term(service, informer, view, profiles, registered, instruments, epoch)
+        try:
+            await stage.term.run()
+        finally:
+            stage.term = None
+
+    lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(informer.run)
+        await informer.synced()
+        await lease.lead(lead)
+
+
+SERVICE = ServiceDefinition(
+    name="queue",
+    settings_type=QueueSettings,
+    main=main,
+    description="Keeps pending pods, hands them to schedulers, and retries them when an event may help",
+)

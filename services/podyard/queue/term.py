@@ -1,0 +1,231 @@
+"""One term as leader: start from what is on the bus, serve, tick, end."""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final, NoReturn
+
+import anyio
+
+from podyard.bus import Outgoing, Subscription
+from podyard.cluster.changes import Change
+from podyard.cluster.informer import Informer
+from podyard.cluster.view import ClusterView
+from podyard.framework import events
+from podyard.framework.event_registry import EventRegistry
+from podyard.framework.profile import Profile
+from podyard.proto import codec, streams, subjects
+from podyard.queue import assembly, attempt_spans, earlier, records
+from podyard.queue.bare_events import BareEvents
+from podyard.queue.core import listing, restart
+from podyard.queue.core.changes import Changes, is_pending
+from podyard.queue.core.effects import AttemptEnded, Effect, Gated, Incoming, Judged, Nominated, NominationOver
+from podyard.queue.earlier import Earlier
+from podyard.queue.endpoints import MAX_POPS, QueueEndpoints
+from podyard.queue.instruments import Instruments
+from podyard.queue.nominations import Nominations
+from podyard.queue.outbox import Outbox
+from podyard.queue.settings import QueueSettings
+from podyard.runtime.service import Service
+
+FLUSH_UNSCHEDULABLE_EVERY_S: Final = 30
+END_WITHIN_S: Final = 2.0
+
+
+class Term:
+    """The queue while this process leads. All state is owned by the event loop; callbacks are synchronous."""
+
+    def __init__(
+        self,
+        service: Service[QueueSettings],
+        informer: Informer,
+        view: ClusterView,
+        profiles: Sequence[Profile],
+        registered: Mapping[str, EventRegistry],
+        instruments: Instruments,
+        epoch: int,
+    ) -> None:
+        self._service = service
+        self._log = service.log.bind(epoch=epoch)
+        self._informer = informer
+        self._view = view
+        self._instruments = instruments
+        self._leader = assembly.build_leader(
+            profiles,
+            registered,
+            service.settings,
+            epoch=epoch,
+            view=view,
+            new_trace=lambda: service.spans.new_trace(attempt_spans.ROOT),
+            timer=time.perf_counter,
+        )
+        self._queue = self._leader.queue
+        self._profiles = tuple(profile.name for profile in profiles)
+        self._changes = Changes(self._leader, self._profiles)
+        self._nominations = Nominations(service.bus, self._log, epoch, view.version_of)
+        self._outbox = Outbox(service.bus, self._log, instruments.lost_records.inc)
+        self._bare_events = BareEvents()
+        self._recorded: set[str] = set()
+        """Uids of pods with records in DECISIONS, to be purged after them."""
+        self._endpoints = QueueEndpoints(
+            self._leader,
+            position=lambda: informer.position,
+            settled=self._settle,
+            popped=instruments.pops.inc,
+            instance=service.instance,
+            linger_s=service.settings.pop_linger_s,
+        )
+        self._began = False
+
+    async def run(self) -> None:
+        """Lead until cancelled."""
+        await self._informer.synced()
+        found = await earlier.read(self._service.bus, self._log)
+        self._begin(found)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._nominations.run)
+            tasks.start_soon(self._outbox.run)
+            subscriptions = await self._serve()
+            try:
+                await self._tick()
+            finally:
+                self._began = False
+                self._instruments.show_pools(None)
+                self._endpoints.end()
+                with anyio.move_on_after(END_WITHIN_S, shield=True):
+                    for subscription in subscriptions:
+                        await subscription.close()
+                    await self._outbox.flush()
+
+    def _begin(self, found: Earlier) -> None:
+        """Fill the queue. No await in here: the view must not move between the filling and the first change."""
+        pods = self._view.pods_by_uid
+        count = restart.fill(self._queue, pods.values(), found.records, self._profiles, time.time())
+        for uid, record in found.records.items():
+            if uid in pods:
+                self._recorded.add(uid)
+            else:
+                self._purge(record.namespace, record.name, uid)
+        for namespace, name, uid in found.nominated:
+            if not is_pending(pods.get(uid), self._profiles):
+                self._nominations.put(namespace, name, uid, over=True)
+        self._began = True
+        self._settle()
+        self._instruments.show_pools(lambda: listing.counts(self._leader))
+        self._log.info("leads the queue", pods=count, position=self._informer.position)
+
+    async def _serve(self) -> list[Subscription]:
+        endpoints, serve = self._endpoints, self._service.endpoints.serve
+        handlers = {
+            "done": endpoints.done,
+            "heartbeat": endpoints.heartbeat,
+            "activate": endpoints.activate,
+            "preempting": endpoints.preempting,
+            "list": endpoints.list,
+        }
+        found = [await serve(verb, subjects.queue_verb(verb), handler) for verb, handler in handlers.items()]
+        found.append(await self._service.bus.subscribe(subjects.ALL_BARE_EVENTS, self._on_bare_event))
+        found.append(await serve("pop", subjects.queue_verb("pop"), endpoints.pop, max_inflight=MAX_POPS))
+        return found
+
+    # -- what comes in -----------------------------------------------------------------------------------------
+
+    def on_changes(self, changes: list[Change]) -> None:
+        """The view has changed."""
+        if not self._began:
+            return
+        now = time.time()
+        for change in changes:
+            self._changes.apply(change, now)
+            if change.new is None and change.uid in self._recorded:
+                key = change.key
+                self._purge(key.namespace, key.name, change.uid)
+        self._settle()
+
+    def on_listed(self, reason: str) -> None:
+        """The view was listed again: what happened in between is not known in full, so everybody is retried."""
+        if not self._began:
+            return
+        position = self._informer.position
+        why = f"the queue has listed the cluster again: {reason}"
+        self._queue.retry_all(
+            Incoming(event=events.RETRY_ALL, id=f"listed-{position}", position=position, why=why), time.time()
+        )
+        self._settle()
+
+    def _on_bare_event(self, _subject: str, payload: bytes, trace: str) -> None:
+        if not self._began:
+            return
+        for incoming in self._bare_events.read(payload, trace):
+            self._queue.move_all(incoming, time.time())
+        self._settle()
+
+    async def _tick(self) -> NoReturn:
+        """Every whole second, since backoffs end at whole seconds."""
+        flushed = time.monotonic()
+        while True:
+            now = time.time()
+            await anyio.sleep(math.floor(now) + 1 - now)
+            now = time.time()
+            self._leader.tick(now)
+            if time.monotonic() - flushed >= FLUSH_UNSCHEDULABLE_EVERY_S:
+                flushed = time.monotonic()
+                timeout = Incoming(event=events.UNSCHEDULABLE_TIMEOUT, id=f"timeout-{now:.0f}")
+                self._queue.flush_unschedulable(timeout, now)
+            self._settle()
+
+    # -- what goes out -----------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        """Carry the core's effects out, and hand pods to those who wait."""
+        if self._queue.effects:
+            for effect in self._queue.take_effects():
+                self._carry_out(effect)
+        self._endpoints.wake()
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case AttemptEnded():
+                self._ended(effect)
+            case Judged():
+                self._judged(effect)
+            case Gated():
+                self._gated(effect)
+            case Nominated(pod=pod, node=node):
+                self._nominations.put(*pod.key, pod.uid, node=node, priority=pod.priority)
+            case NominationOver(namespace=namespace, name=name, uid=uid):
+                self._nominations.put(namespace, name, uid, over=True)
+
+    def _ended(self, ended: AttemptEnded) -> None:
+        self._instruments.ended(ended)
+        attempt_spans.attempt_ended(self._service.spans, ended)
+        pod = ended.attempt.pod
+        if ended.outcome != "scheduled":
+            if pod.uid in self._view.pods_by_uid:
+                self._recorded.add(pod.uid)
+        elif pod.was_flushed:
+            self._instruments.rescued.inc()
+            self._log.warning(
+                "a pod was scheduled right after the safety flush: a queueing hint is wrong",
+                pod="/".join(pod.key),
+                uid=pod.uid,
+                rejectors=sorted(pod.rejectors),
+                attempt=ended.attempt.id,
+                node=ended.node,
+            )
+
+    def _judged(self, judged: Judged) -> None:
+        self._instruments.judged(judged)
+        attempt_spans.pods_moved(self._service.spans, judged)
+        record = records.requeue_record(judged)
+        self._outbox.put(Outgoing(subjects.requeue(record.event_id), codec.encode(record), trace=judged.incoming.trace))
+
+    def _gated(self, gated: Gated) -> None:
+        record = records.gated_record(gated, self._leader.epoch)
+        self._recorded.add(record.uid)
+        subject = subjects.decisions(record.namespace, record.name, record.uid)
+        self._outbox.put(Outgoing(subject, codec.encode(record), message_id=f"{record.uid}-{record.attempt}"))
+
+    def _purge(self, namespace: str, name: str, uid: str) -> None:
+        self._recorded.discard(uid)
+        self._outbox.purge(streams.DECISIONS.name, subjects.decisions(namespace, name, uid))
