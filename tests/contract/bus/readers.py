@@ -1,12 +1,14 @@
 """A watch's reader that keeps what it was told, and tests that wait for it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import TypeVar
 
 from podyard.bus import Bus, Delivery, Outgoing, Watch, WatchSpec
 
 LIMIT_S = 10.0
+T = TypeVar("T")
 
 
 class Reader:
@@ -90,3 +92,20 @@ async def watching(bus: Bus, reader: Reader, what: WatchSpec | None = None) -> A
 
 def pod(name: str, payload: bytes = b"{}", **options: object) -> Outgoing:
     return Outgoing(f"cluster.pods.default.{name}", payload, **options)  # type: ignore[arg-type]
+
+
+async def eventually(probe: Callable[[], Awaitable[T]], limit_s: float = LIMIT_S) -> T:
+    """What `probe` returns once it is true: for facts of the server that it tells only when asked."""
+    async with asyncio.timeout(limit_s):
+        while not (value := await probe()):  # noqa: ASYNC110  # the server tells it only when asked
+            await asyncio.sleep(0.01)
+    return value
+
+
+async def gone(bus: Bus, subject: str) -> None:
+    """Wait until the server has removed what is on `subject` of CLUSTER."""
+
+    async def removed() -> bool:
+        return await bus.get("CLUSTER", subject) is None
+
+    await eventually(removed)

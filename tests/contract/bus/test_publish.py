@@ -1,6 +1,7 @@
 """Publishing on the real server: single, pipelined, atomic batches; what is refused, and what stays unclear."""
 
 import asyncio
+import itertools
 import time
 
 import pytest
@@ -23,7 +24,7 @@ from podyard.bus import (
 from podyard.bus.errors import BatchUnclear, Refused
 from podyard.proto.streams import MAX_PAYLOAD_BYTES, StreamSpec
 from tests.conftest import ConnectBus
-from tests.contract.bus.readers import pod
+from tests.contract.bus.readers import eventually, gone, pod
 
 
 async def content(bus: Bus, *names: str) -> dict[str, bytes | None]:
@@ -55,9 +56,7 @@ class TestSingle:
 
     async def test_an_expired_marker_leaves_nothing_behind(self, bus: Bus):
         await bus.publish(pod("a", b"", expect=0, deleted=True, ttl_s=1))
-        async with asyncio.timeout(5):
-            while await bus.get("CLUSTER", "cluster.pods.default.a") is not None:
-                await asyncio.sleep(0.05)
+        await gone(bus, "cluster.pods.default.a")
         await bus.publish(pod("a", b"2", expect=0))
 
     async def test_a_repeated_message_id_is_a_duplicate(self, bus: Bus):
@@ -121,9 +120,10 @@ class TestSingle:
         assert await content(bus, "b") == {"b": None}
 
     async def test_a_publish_waits_for_the_connection_to_come_back(self, bus: Bus, bus_server: EmbeddedServer):
+        lost = asyncio.Event()
+        bus.on_state(lambda state: None if state.connected else lost.set())
         await bus_server.kill()
-        while bus.state.connected:
-            await asyncio.sleep(0.01)
+        await lost.wait()
         publishing = asyncio.create_task(bus.publish(pod("a", b"1"), timeout_s=10))
         await bus_server.start()
         try:
@@ -172,8 +172,11 @@ class TestMany:
             publishing = asyncio.create_task(
                 bus.publish_many([pod(f"p{i}", b"x" * 500, expect=0) for i in range(20_000)])
             )
-            while await bus.last_sequence("CLUSTER") < 500:
-                await asyncio.sleep(0)
+
+            async def under_way() -> bool:
+                return await bus.last_sequence("CLUSTER") > 500
+
+            await eventually(under_way)
             await bus_server.kill()
             await bus_server.start()
             results = await publishing
@@ -275,23 +278,20 @@ class TestBatch:
     async def test_killed_during_batches_none_is_half_there(self, bus: Bus, bus_server: EmbeddedServer):
         """Every batch overwrites the same 20 subjects: after a kill all of them are of one batch."""
         names = [f"p{i}" for i in range(20)]
-        last_acked = 0
+        acked: list[int] = []
 
         async def write_for_ever() -> None:
-            nonlocal last_acked
-            number = 0
-            while True:
-                number += 1
+            for number in itertools.count(1):
                 await bus.publish_batch([pod(name, str(number).encode()) for name in names])
-                last_acked = number
+                acked.append(number)
+
+        async def under_way() -> bool:
+            return len(acked) >= 20
 
         for _ in range(3):
+            acked.clear()
             writing = asyncio.create_task(write_for_ever())
-            before = last_acked
-            last_acked = 0
-            async with asyncio.timeout(10):
-                while last_acked < 20:
-                    await asyncio.sleep(0)
+            await eventually(under_way)
             await bus_server.kill()
             with pytest.raises((Unclear, TemporaryError)):
                 await writing
@@ -299,4 +299,4 @@ class TestBatch:
             await ensure_streams(bus)
             values = set((await content(bus, *names)).values())
             assert len(values) == 1, f"half a batch: {values}"
-            assert int(values.pop() or 0) >= last_acked, f"an acknowledged batch is lost (earlier: {before})"
+            assert int(values.pop() or 0) >= acked[-1], "an acknowledged batch is lost"

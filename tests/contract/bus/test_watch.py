@@ -9,7 +9,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
 from podyard.proto.operations import DeadLetter
 from tests.conftest import ConnectBus
-from tests.contract.bus.readers import Reader, pod, spec, watching
+from tests.contract.bus.readers import Reader, eventually, gone, pod, spec, watching
 
 
 async def test_lists_what_is_there_then_follows(bus: Bus):
@@ -107,9 +107,7 @@ async def test_heartbeats_move_the_position_over_foreign_messages(bus: Bus):
 async def test_heartbeats_move_the_position_over_expired_messages(bus: Bus):
     """A marker that expires before anybody listed leaves no message, and still the listing ends."""
     await bus.publish(pod("gone", b"", deleted=True, ttl_s=1))
-    async with asyncio.timeout(10):
-        while await bus.get("CLUSTER", "cluster.pods.default.gone") is not None:
-            await asyncio.sleep(0.05)
+    await gone(bus, "cluster.pods.default.gone")
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
@@ -270,9 +268,8 @@ async def test_an_unreadable_message_becomes_a_dead_letter_and_the_watch_goes_on
         await reader.until(lambda: len(reader.deliveries) == 4)
         await bus.publish(pod("last", good))
         await reader.until(lambda: len(reader.deliveries) == 5)
-    async with asyncio.timeout(5):
-        while (stored := await bus.get("DEAD", "dead.test")) is None:
-            await asyncio.sleep(0.01)
+    stored = await eventually(lambda: bus.get("DEAD", "dead.test"))
+    assert stored is not None
     letter = codec.decode(DeadLetter, stored.payload)
     assert (letter.subject, letter.sequence, letter.payload) == (subject, 1, b"{nonsense")
     assert "Nomination" in letter.reason

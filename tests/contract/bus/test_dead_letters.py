@@ -1,0 +1,74 @@
+"""Dead letters: kept once, whole enough to read, also over a NATS that is away."""
+
+import asyncio
+
+from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, WatchSpec, connect
+from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES
+from podyard.proto import codec
+from podyard.proto.operations import DeadLetter
+from tests.contract.bus.readers import Reader, watching
+
+LETTERS = WatchSpec(stream="DEAD", list_subjects=("dead.>",), follow_subjects=("dead.>",), heartbeat_s=0.1)
+
+
+def letters(reader: Reader) -> list[DeadLetter]:
+    return [codec.decode(DeadLetter, delivery.payload) for delivery in reader.deliveries]
+
+
+async def test_a_message_is_kept_with_its_reason(bus: Bus):
+    delivery = Delivery("cluster.pods.d.a", b"\xff\x00", 7, headers={"traceparent": "00-1"})
+    await bus.dead_letter("queue", delivery, "not a ClusterEvent")
+    reader = Reader()
+    async with watching(bus, reader, LETTERS):
+        await reader.until(lambda: reader.deliveries)
+    assert reader.deliveries[0].subject == "dead.queue"
+    letter = letters(reader)[0]
+    assert (letter.subject, letter.sequence, letter.reason) == ("cluster.pods.d.a", 7, "not a ClusterEvent")
+    assert (letter.payload, letter.payload_bytes, letter.headers) == (b"\xff\x00", 2, {"traceparent": "00-1"})
+    assert letter.at > 1.7e9
+
+
+async def test_a_stored_message_is_kept_once_a_service(bus: Bus):
+    delivery = Delivery("cluster.pods.d.a", b"x", 7)
+    for service in ("queue", "queue", "binder"):
+        await bus.dead_letter(service, delivery, "again")
+    await bus.dead_letter("queue", Request("svc.x", b"first"), "requests are told apart by nothing")
+    await bus.dead_letter("queue", Request("svc.x", b"second"), "requests are told apart by nothing")
+    reader = Reader()
+    async with watching(bus, reader, LETTERS):
+        await reader.until(lambda: len(reader.deliveries) == 4)
+    assert [(letter.service, letter.payload) for letter in letters(reader)] == [
+        ("queue", b"x"),
+        ("binder", b"x"),
+        ("queue", b"first"),
+        ("queue", b"second"),
+    ]
+
+
+async def test_a_large_payload_is_cut(bus: Bus):
+    await bus.dead_letter("api", Request("svc.x", b"x" * 200_000), "too much")
+    reader = Reader()
+    async with watching(bus, reader, LETTERS):
+        await reader.until(lambda: reader.deliveries)
+    letter = letters(reader)[0]
+    assert (len(letter.payload), letter.payload_bytes) == (KEPT_PAYLOAD_BYTES, 200_000)
+
+
+async def test_they_wait_for_a_server_that_is_away(bus: Bus, bus_server: EmbeddedServer):
+    await bus_server.kill()
+    bus.dead_letter_soon("queue", Delivery("cluster.pods.d.a", b"x", 7), "while NATS was away")
+    await bus_server.start()
+    reader = Reader()
+    async with watching(bus, reader, LETTERS):
+        await reader.until(lambda: reader.deliveries)
+    assert letters(reader)[0].reason == "while NATS was away"
+
+
+async def test_what_waits_is_stored_before_the_connection_ends(bus_server: EmbeddedServer, bus: Bus):
+    async with connect(BusSettings(servers=(bus_server.url,), name="ending")) as ending:
+        for number in range(50):
+            ending.dead_letter_soon("queue", Request("svc.x", str(number).encode()), "the last words")
+    reader = Reader()
+    async with watching(bus, reader, LETTERS):
+        await asyncio.wait_for(reader.until(lambda: reader.synced_at), 5)
+        assert len(reader.deliveries) == 50

@@ -1,0 +1,234 @@
+"""Requests and services, core messages, dead letters of both."""
+
+import asyncio
+
+import pytest
+
+from podyard.bus import Bus, Busy, EmbeddedServer, NoResponders, RemoteError, Reply, Request, RequestTimeout, Unclear
+from podyard.bus.errors import Unavailable
+from podyard.proto import codec
+from podyard.proto.operations import DeadLetter, Lease
+from tests.conftest import ConnectBus
+from tests.contract.bus.readers import eventually
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+async def dead_letter(bus: Bus, service: str) -> DeadLetter:
+    """The last dead letter of a service, once there is one."""
+    stored = await eventually(lambda: bus.get("DEAD", f"dead.{service}"))
+    assert stored is not None
+    return codec.decode(DeadLetter, stored.payload)
+
+
+async def test_a_request_is_answered_and_carries_its_trace(bus: Bus):
+    seen: list[Request] = []
+
+    async def handler(request: Request) -> bytes:
+        seen.append(request)
+        return request.payload.upper()
+
+    await bus.serve("svc.test.*", handler)
+    reply = await bus.request("svc.test.shout", b"hello", trace=TRACE)
+    assert reply.payload == b"HELLO"
+    assert (seen[0].subject, seen[0].trace) == ("svc.test.shout", TRACE)
+    assert seen[0].reply.startswith("_INBOX.test."), "replies go where permissions let this service listen"
+
+
+async def test_nobody_there(bus: Bus):
+    with pytest.raises(NoResponders) as caught:
+        await bus.request("svc.nobody", b"")
+    assert caught.value.subject == "svc.nobody"
+
+
+async def test_no_answer_in_time_is_unclear(bus: Bus, connect_bus: ConnectBus):
+    async def handler(request: Request) -> bytes:
+        await asyncio.sleep(60)
+        return b""
+
+    service = await connect_bus("slow", drain_timeout_s=0.1)
+    await service.serve("svc.slow", handler)
+    await service.request("$JS.API.INFO", b"")
+    with pytest.raises(RequestTimeout) as caught:
+        await bus.request("svc.slow", b"", timeout_s=0.1)
+    assert isinstance(caught.value, Unclear)
+
+
+async def test_a_lost_connection_is_unclear_at_once(connect_bus: ConnectBus, bus_server: EmbeddedServer):
+    bus = await connect_bus("slow", drain_timeout_s=0.1)
+    received = asyncio.Event()
+
+    async def handler(request: Request) -> bytes:
+        received.set()
+        await asyncio.sleep(60)
+        return b""
+
+    await bus.serve("svc.slow", handler)
+    asking = asyncio.create_task(bus.request("svc.slow", b"", timeout_s=60))
+    await received.wait()
+    await bus_server.kill()
+    async with asyncio.timeout(5):
+        with pytest.raises(Unclear):
+            await asking
+
+
+async def test_a_refusal_reaches_the_caller_with_its_reason(bus: Bus):
+    async def handler(request: Request) -> bytes:
+        raise RemoteError("the profile is\nnot the queue's")
+
+    await bus.serve("svc.refuse", handler)
+    with pytest.raises(RemoteError) as caught:
+        await bus.request("svc.refuse", b"")
+    assert caught.value.reason == "the profile is not the queue's"
+
+
+async def test_a_temporary_refusal_says_when_to_come_back(bus: Bus):
+    async def handler(request: Request) -> bytes:
+        raise Unavailable("not synced yet", delay_s=0.25)
+
+    await bus.serve("svc.later", handler)
+    with pytest.raises(Busy) as caught:
+        await bus.request("svc.later", b"")
+    assert caught.value.delay_s == 0.25
+
+
+async def test_a_handlers_bug_is_answered_and_the_service_goes_on(bus: Bus, caplog: pytest.LogCaptureFixture):
+    async def handler(request: Request) -> bytes:
+        if request.payload == b"bad":
+            raise KeyError("a bug")
+        return b"good"
+
+    await bus.serve("svc.bug", handler)
+    with pytest.raises(RemoteError, match="KeyError"):
+        await bus.request("svc.bug", b"bad")
+    assert (await bus.request("svc.bug", b"fine")).payload == b"good"
+    assert "the handler of svc.bug failed" in caplog.text
+
+
+async def test_an_unreadable_request_is_refused_and_becomes_a_dead_letter(bus: Bus):
+    async def handler(request: Request) -> bytes:
+        return codec.encode(codec.decode(Lease, request.payload))
+
+    await bus.serve("svc.read", handler)
+    with pytest.raises(RemoteError, match="not a Lease"):
+        await bus.request("svc.read", b"{", trace=TRACE)
+    letter = await dead_letter(bus, "test")
+    assert (letter.service, letter.subject, letter.payload, letter.sequence) == ("test", "svc.read", b"{", 0)
+    assert "not a Lease" in letter.reason
+    assert letter.headers["traceparent"] == TRACE
+
+
+async def test_requests_above_the_limit_wait_and_above_that_are_refused(bus: Bus):
+    in_hand, most, release = 0, 0, asyncio.Event()
+
+    async def handler(request: Request) -> bytes:
+        nonlocal in_hand, most
+        in_hand += 1
+        most = max(most, in_hand)
+        await release.wait()
+        in_hand -= 1
+        return b"done"
+
+    await bus.serve("svc.limited", handler, max_inflight=2)
+    asking = [asyncio.create_task(bus.request("svc.limited", b"")) for _ in range(15)]
+    done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_EXCEPTION)
+    while len(done) < 5:
+        more, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        done |= more
+    assert all(isinstance(task.exception(), Busy) for task in done), "2 in hand, 8 wait, 5 are refused"
+    release.set()
+    answers = await asyncio.gather(*waiting)
+    assert [answer.payload for answer in answers] == [b"done"] * 10
+    assert most == 2
+
+
+async def test_a_queue_group_shares_the_work(bus: Bus, connect_bus: ConnectBus):
+    served: list[str] = []
+
+    def handler_of(name: str):
+        async def handler(request: Request) -> bytes:
+            served.append(name)
+            return name.encode()
+
+        return handler
+
+    other = await connect_bus("other")
+    await bus.serve("svc.shared", handler_of("one"), queue_group="g")
+    await other.serve("svc.shared", handler_of("two"), queue_group="g")
+    await other.request("$JS.API.INFO", b"")  # a round trip: its subscription is known
+    await asyncio.gather(*(bus.request("svc.shared", b"") for _ in range(100)))
+    assert len(served) == 100
+    assert set(served) == {"one", "two"}
+
+
+async def test_a_closed_service_takes_no_more(bus: Bus):
+    async def handler(request: Request) -> bytes:
+        return b""
+
+    service = await bus.serve("svc.gone", handler)
+    await bus.request("svc.gone", b"")
+    await service.close()
+    with pytest.raises(NoResponders):
+        await bus.request("svc.gone", b"")
+
+
+async def test_services_outlive_a_restart_of_the_server(bus: Bus, connect_bus: ConnectBus, bus_server: EmbeddedServer):
+    async def handler(request: Request) -> bytes:
+        return b"still here"
+
+    await bus.serve("svc.stays", handler)
+    client = await connect_bus("client")
+    await bus_server.kill()
+    await bus_server.start()
+
+    async def answer() -> Reply | None:
+        try:
+            return await client.request("svc.stays", b"", timeout_s=1)
+        except (NoResponders, Unclear):  # the service has not connected again yet
+            return None
+
+    reply = await eventually(answer)
+    assert reply is not None
+    assert reply.payload == b"still here"
+
+
+async def test_plain_messages_reach_every_subscriber_in_order(bus: Bus, connect_bus: ConnectBus):
+    other = await connect_bus("other")
+    received: list[tuple[str, bytes, str]] = []
+    complete = asyncio.Event()
+
+    def callback(subject: str, payload: bytes, trace: str) -> None:
+        received.append((subject, payload, trace))
+        if len(received) == 100:
+            complete.set()
+
+    await other.subscribe("signals.>", callback)
+    await other.request("$JS.API.INFO", b"")
+    for number in range(100):
+        bus.send("signals.n1", str(number).encode(), trace=TRACE)
+    async with asyncio.timeout(5):
+        await complete.wait()
+    assert received == [("signals.n1", str(number).encode(), TRACE) for number in range(100)]
+
+
+async def test_a_callbacks_failure_harms_nobody(bus: Bus, caplog: pytest.LogCaptureFixture):
+    received: list[bytes] = []
+    complete = asyncio.Event()
+
+    def callback(subject: str, payload: bytes, trace: str) -> None:
+        received.append(payload)
+        if payload == b"bug":
+            raise ZeroDivisionError
+        if payload == b"poison":
+            codec.decode(Lease, payload)
+        if payload == b"last":
+            complete.set()
+
+    await bus.subscribe("signals.>", callback)
+    for payload in (b"bug", b"poison", b"last"):
+        bus.send("signals.n1", payload)
+    async with asyncio.timeout(5):
+        await complete.wait()
+    assert received == [b"bug", b"poison", b"last"]
+    assert "ZeroDivisionError" in caplog.text
+    assert (await dead_letter(bus, "test")).payload == b"poison"
