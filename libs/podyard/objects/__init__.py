@@ -14,8 +14,12 @@ Modules, by topic:
 - `selectors`         label selectors, node selectors; `taints` taints and tolerations
 - `pod_requests`      what a pod takes from its node
 - `priority`          a pod's priority, built-in priority classes
+- `times`             RFC 3339, and ages as kubectl writes them
+- `documents`         walking and copying JSON documents
 - `manifests`         files to documents; `yaml_reader` the YAML that kubectl reads
-- `admission`         what the API server adds, fills in and refuses: `defaults`, `validation`, `updates` by topic
+- `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`,
+  `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`, `updates` by topic; `names` which names
+  are allowed, `faults` the API server's words
 - `printing`          the columns that `get` shows
 - `errors`            what can be wrong
 """

@@ -6,13 +6,12 @@ Not stored: resourceVersion (the position of the write takes its place), managed
 """
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 from random import Random
 from typing import Any, Final, Protocol
 
 from podyard.objects.decoding import convert, view
 from podyard.objects.defaults import fill_defaults
-from podyard.objects.documents import Document, child, copy, fill, is_mapping, mapping, strip_nulls
+from podyard.objects.documents import Document, child, copy, copy_without_nulls, fill, is_mapping, mapping, strip_nulls
 from podyard.objects.errors import AdmissionError, FieldFault, ObjectError, QuantityError
 from podyard.objects.faults import Faults
 from podyard.objects.kind_validation import check_kind, check_metadata
@@ -22,6 +21,7 @@ from podyard.objects.priority import PREEMPT_LOWER_PRIORITY, SYSTEM_CLASSES
 from podyard.objects.quantity_fields import branches, canonical_text, rewrite
 from podyard.objects.quantity_fields import faults as quantity_faults
 from podyard.objects.scheduling import PriorityClass
+from podyard.objects.times import rfc3339
 from podyard.objects.updates import check_update, merge_apply
 
 ALWAYS_THERE: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
@@ -109,8 +109,9 @@ def _name_of(document: Document) -> str:
 
 def _readable(kind: Kind, document: Document) -> Document:
     """A copy without nulls, of the right shape, with quantities in canonical form."""
-    given = copy(document)
-    strip_nulls(given.get("metadata") if kind.custom else given)
+    given = copy(document) if kind.custom else copy_without_nulls(document)
+    if kind.custom:
+        strip_nulls(given.get("metadata"))
     if given.get("metadata") is None:
         given["metadata"] = {}
     try:
@@ -144,14 +145,9 @@ def _create_metadata(
     if not meta.get("name") and meta.get("generateName"):
         meta["name"] = _generated_name(meta, kind, cluster, random)
     meta["uid"] = new_uid()
-    meta["creationTimestamp"] = timestamp(now)
+    meta["creationTimestamp"] = rfc3339(now)
     if kind.resource in _COUNTS_GENERATIONS:
         meta["generation"] = 1
-
-
-def timestamp(now: float) -> str:
-    """A time as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
-    return datetime.fromtimestamp(int(now), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _generated_name(meta: Document, kind: Kind, cluster: ClusterLookup, random: Random) -> str:

@@ -1,6 +1,7 @@
 """Which selectors, affinity, spreading, taints and tolerations are allowed. Source: pkg/apis/core/validation/validation.go."""
 
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from podyard.objects.affinity import (
@@ -221,8 +222,17 @@ def check_taints(faults: Faults, taints: tuple[Taint, ...]) -> None:
 def check_tolerations(faults: Faults, tolerations: tuple[Toleration, ...]) -> None:
     """Source: ValidateTolerations. The operators Gt and Lt are off by default in v1.36."""
     for at, toleration in enumerate(tolerations):
-        with faults.below(f"tolerations[{at}]"):
-            _check_toleration(faults, toleration)
+        if not _is_fine(toleration):
+            with faults.below(f"tolerations[{at}]"):
+                _check_toleration(faults, toleration)
+
+
+@lru_cache(maxsize=1024)
+def _is_fine(toleration: Toleration) -> bool:
+    """Cached: every pod has the same few."""
+    faults = Faults()
+    _check_toleration(faults, toleration)
+    return not faults
 
 
 def _check_toleration(faults: Faults, toleration: Toleration) -> None:

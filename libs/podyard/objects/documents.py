@@ -56,6 +56,13 @@ def copy(document: Document) -> Document:
     return msgspec.json.decode(msgspec.json.encode(document))
 
 
+def copy_without_nulls(document: Document) -> Document:
+    """A deep copy in which absent is absent; see `strip_nulls`."""
+    text = msgspec.json.encode(document)
+    copied = msgspec.json.decode(text)
+    return strip_nulls(copied) if b"null" in text else copied
+
+
 def strip_nulls(value: Any) -> Any:
     """Drop keys whose value is null, in place, at any depth: Kubernetes reads them as absent."""
     if is_mapping(value):

@@ -1,7 +1,6 @@
 """Faults in the API server's words, gathered while an object is checked. Source: apimachinery/pkg/util/validation/field/errors.go."""
 
-from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from podyard.objects.errors import FieldFault
@@ -26,15 +25,9 @@ class Faults:
     def __bool__(self) -> bool:
         return bool(self.found)
 
-    @contextmanager
-    def below(self, path: str) -> Generator[None, None, None]:
-        """Paths given inside of the block are below `path`."""
-        before = self.prefix
-        self.prefix = before + path if path.startswith("[") or not before else f"{before}.{path}"
-        try:
-            yield
-        finally:
-            self.prefix = before
+    def below(self, path: str) -> "Below":
+        """`with faults.below(path):` paths given inside of the block are below `path`."""
+        return Below(self, path)
 
     def add(self, field: str, type_: str, detail: str) -> None:
         """A fault of a type that has no method of its own."""
@@ -75,3 +68,21 @@ class Faults:
         """Check that a number, if it is set, is not below zero."""
         if value is not None and value < 0:
             self.invalid(field, value, "must be greater than or equal to 0")
+
+
+class Below:
+    """A block in which all paths are below one. A class of its own, since every pod passes a dozen of them."""
+
+    __slots__ = ("_before", "_faults", "_path")
+
+    def __init__(self, faults: Faults, path: str) -> None:
+        self._faults = faults
+        self._path = path
+        self._before = faults.prefix
+
+    def __enter__(self) -> None:
+        before, path = self._before, self._path
+        self._faults.prefix = before + path if path.startswith("[") or not before else f"{before}.{path}"
+
+    def __exit__(self, *_: object) -> None:
+        self._faults.prefix = self._before

@@ -142,6 +142,7 @@ def nano(text: str | float) -> int:
     return parse(text).nano
 
 
+@lru_cache(maxsize=16384)
 def canonical(quantity: Quantity) -> str:
     """How Kubernetes writes `quantity`: `1.5` is `1500m`, `1.5Gi` is `1536Mi`, `0.5Ki` is `512`.
 

@@ -12,7 +12,15 @@ from podyard.objects.documents import Document, child, copy, is_mapping, mapping
 from podyard.objects.errors import QuantityError
 from podyard.objects.faults import Faults
 
-_SYSTEM_METADATA: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_SYSTEM_METADATA: Final = (
+    "name",
+    "namespace",
+    "uid",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "deletionGracePeriodSeconds",
+    "generation",
+)
 _KEPT_METADATA: Final = ("generateName", "finalizers", "ownerReferences")
 _KUBERNETES_DOMAINS: Final = ("kubernetes.io", "k8s.io")
 _KEPT_FIELDS: Final[Mapping[str, tuple[str, ...]]] = {
