@@ -10,7 +10,8 @@ Pure (no await, clock, bus, telemetry):
 - `classify`     from an old and a new object to cluster events, as kube-scheduler v1.36
 - `changes`      Change: what a delivery did to a view; effects that a fold asks its shell for
 - `conditions`, `pods`, `nodes`  joined views of one pod and one node
-- `tables`       the dictionaries behind a view
+- `markers`, `tables`  what is behind a view
+- `relisting`    what changed between two listings
 - `view`         ClusterView: the fold itself
 - `documents`    DocumentView: raw documents with their sequences, for those who write objects
 - `budgets`      what disruption budgets allow

@@ -26,12 +26,14 @@ _decode_document = msgspec.json.Decoder(dict[str, Any]).decode
 class Stored:
     """The last version of a subject, as it lies in the stream: a living object, or a marker. Decoded when asked for."""
 
-    __slots__ = ("_event", "deleted", "payload", "sequence")
+    __slots__ = ("_event", "deleted", "payload", "sequence", "typed")
 
     def __init__(self, sequence: int, payload: bytes, deleted: bool) -> None:
         self.sequence = sequence
         self.payload = payload
         self.deleted = deleted
+        self.typed: Any = None
+        """The typed view, for whoever made one."""
         self._event: ClusterEvent | None = None
 
     @property

@@ -5,19 +5,17 @@ whether its object lives or not; facts are kept by uid whether or not their obje
 bring a fact before its object (the object was written again later).
 """
 
-from typing import Any, Final
+from typing import Any
 
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.keys import NamespacedName
+from podyard.cluster.markers import MarkerMemory
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
 from podyard.objects.core import Node, Pod
-from podyard.proto import streams, subjects
+from podyard.proto import subjects
 from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Fence, Release
-
-MEMORY_OF_MARKERS_S: Final = 2.0 * streams.MARKER_TTL_S
-"""How long markers, and releases of unknown pods, are remembered: they are gone from the stream after half of it."""
 
 
 class Tables:
@@ -41,10 +39,10 @@ class Tables:
         self.fence: Fence | None = None
         self.versions: dict[str, int] = {}
         """Last sequence by subject, markers included: each version must name it as its predecessor."""
-        self._markers: dict[str, float] = {}
-        """When a subject got its marker, oldest first."""
-        self._strays: dict[str, float] = {}
-        """When a uid without a known object was released, oldest first."""
+        self._markers = MarkerMemory()
+        """Subjects whose last version is a marker."""
+        self._strays = MarkerMemory()
+        """Uids that were released without a known object."""
 
     # Versions
 
@@ -52,19 +50,13 @@ class Tables:
         """Note a new version, and say whether it follows the one that was known. After a marker, 0 follows too: it may have expired."""
         known = self.versions.get(subject, 0)
         self.versions[subject] = sequence
-        marked = self._markers.pop(subject, None) is not None
+        marked = self._markers.unmark(subject)
         return predecessor == known or (marked and predecessor == 0)
 
     def mark(self, subject: str, at: float) -> None:
         """The subject's last version is a deletion marker, stored at `at`; forget those that have long expired."""
-        self._markers.pop(subject, None)
-        self._markers[subject] = at
-        for oldest in _expired(self._markers, at):
-            del self._markers[oldest]
-            del self.versions[oldest]
-        for oldest in _expired(self._strays, at):
-            del self._strays[oldest]
-            self._forget_release(oldest)
+        for expired in self._markers.mark(subject, at):
+            del self.versions[expired]
 
     # Pods
 
@@ -127,7 +119,8 @@ class Tables:
             self._leave_node(before)
         if old is None or old.gone:
             self.pods_by_uid.pop(uid, None)
-            self._strays[uid] = origin.at
+            for expired in self._strays.mark(uid, origin.at):
+                self._forget_release(expired)
             return Change(subjects.PODS, uid, old, None, origin, release=release)
         view = old.with_placement(None, release)
         self._join_facts(view)
@@ -151,7 +144,6 @@ class Tables:
         for uid, placement in list(self.placements.items()):
             if isinstance(placement, Release) and uid not in self.pods_by_uid:
                 del self.placements[uid]
-        self._strays.clear()
 
     def _join_facts(self, view: PodView) -> None:
         """Set what others know about a view that nobody has seen yet."""
@@ -236,13 +228,3 @@ class Tables:
         """An object of any other kind is gone."""
         old = self.others.get(resource, {}).pop(key, None)
         return [] if old is None else [Change(resource, old.metadata.uid, old, None, origin, gap=gap)]
-
-
-def _expired(times: dict[str, float], now: float) -> list[str]:
-    """Keys whose time is long ago; times are in growing order."""
-    found: list[str] = []
-    for key, at in times.items():
-        if at >= now - MEMORY_OF_MARKERS_S:
-            break
-        found.append(key)
-    return found

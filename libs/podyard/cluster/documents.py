@@ -1,0 +1,193 @@
+"""DocumentView: raw documents with their sequences, and which pods take room: what a writer of objects needs. Pure.
+
+Nothing is decoded before somebody asks for it, so following 2,000 creates a second costs next to nothing. What this process itself
+has written is noted at once (`note`), so that it reads its own writes before they come back from the stream.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, RelistNeeded
+from podyard.cluster.intents import Stored
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.markers import MarkerMemory
+from podyard.objects import decoding
+from podyard.objects.errors import ObjectError
+from podyard.proto import codec, subjects
+from podyard.proto.codec import MessageError
+from podyard.proto.placement import CommitRecord, Fence, Placement, Tombstone
+
+_COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
+_BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
+_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError)
+
+_decode_commit = codec.decoder(CommitRecord).decode
+_decode_placement = codec.decoder(Placement).decode
+_decode_fence = codec.decoder(Fence).decode
+
+
+class _Documents:
+    """One state: what the last version of each object's subject is."""
+
+    def __init__(self) -> None:
+        self.by_resource: dict[str, dict[str, Stored]] = {}
+        self.nodes_of: dict[str, str] = {}
+        """Node of each uid that is bound and not released."""
+        self.markers = MarkerMemory()
+        self.n: int | None = None
+
+    def put(self, subject: str, stored: Stored) -> None:
+        token = subject.split(".", 2)[1]
+        found = self.by_resource.get(token)
+        if found is None:
+            found = self.by_resource[token] = {}
+        found[subject] = stored
+
+    def get(self, subject: str) -> Stored | None:
+        found = self.by_resource.get(subject.split(".", 2)[1])
+        return None if found is None else found.get(subject)
+
+    def forget(self, subject: str) -> None:
+        found = self.by_resource.get(subject.split(".", 2)[1])
+        if found is not None:
+            found.pop(subject, None)
+
+
+class DocumentView:
+    """Feed it objects (`subjects.OBJECTS_WITHOUT_FACTS`) with placements; it makes no changes, only answers."""
+
+    def __init__(self) -> None:
+        self._state = _Documents()
+        self._listing: _Documents | None = None
+        self._effects: list[Effect] = []
+        self.position = 0
+        """Everything up to this CLUSTER sequence is in the view."""
+
+    # Reading
+
+    def stored(self, key: ObjectKey) -> Stored | None:
+        """The last version of an object or its marker, None if nothing is known: what a compare-and-set begins with."""
+        return self._state.get(subjects.object_(*key))
+
+    def typed(self, key: ObjectKey) -> Any | None:
+        """The living object as its typed view, None if there is none or it cannot be read."""
+        stored = self.stored(key)
+        return None if stored is None else _typed(key.resource, stored)
+
+    def all(self, resource: str) -> Iterator[Any]:
+        """The living objects of a resource as typed views."""
+        for stored in self._state.by_resource.get(subjects.encode(resource), {}).values():
+            found = _typed(resource, stored)
+            if found is not None:
+                yield found
+
+    def node_of(self, uid: str) -> str:
+        """The node on which a pod takes room; empty if it is not bound, or released."""
+        return self._state.nodes_of.get(uid, "")
+
+    def note(self, key: ObjectKey, stored: Stored) -> None:
+        """This process has written a version: know it before it comes back."""
+        subject = subjects.object_(*key)
+        known = self._state.get(subject)
+        if known is None or known.sequence < stored.sequence:
+            self._state.put(subject, stored)
+
+    # Folding
+
+    def take_effects(self) -> Sequence[Effect]:
+        """What the fold asks its shell to do since last asked."""
+        if not self._effects:
+            return ()
+        effects, self._effects = self._effects, []
+        return effects
+
+    def begin_listing(self) -> None:
+        """A listing begins, or begins again."""
+        self._listing = _Documents()
+
+    def end_listing(self, position: int) -> list[Change]:
+        """The listing is complete up to `position`. Later versions that this process noted stay known."""
+        if self._listing is None:
+            return []
+        old, self._state, self._listing = self._state, self._listing, None
+        for found in old.by_resource.values():
+            for subject, stored in found.items():
+                if stored.sequence > position:
+                    self._state.put(subject, stored)
+        self.position = position
+        return []
+
+    def advance(self, position: int) -> None:
+        """The stream has moved on without a message for this view."""
+        if self._listing is None and position > self.position:
+            self.position = position
+
+    def apply(self, delivery: Delivered) -> list[Change]:
+        """Fold one delivery."""
+        state = self._state if self._listing is None else self._listing
+        subject = delivery.subject
+        if subject.startswith("cluster."):
+            self._apply_object(state, delivery)
+        else:
+            try:
+                self._apply_placement(state, delivery)
+            except _UNREADABLE as error:
+                self._effects.append(DeadDelivery(delivery, str(error)))
+                self._ask_for_listing(f"{subject} cannot be read")
+        if self._listing is None and delivery.sequence > self.position:
+            self.position = delivery.sequence
+        return []
+
+    def _apply_object(self, state: _Documents, delivery: Delivered) -> None:
+        subject = delivery.subject
+        known = state.get(subject)
+        if known is not None and known.sequence > delivery.sequence:
+            return  # this process has written a later version already
+        if known is None or known.sequence < delivery.sequence:
+            state.put(subject, Stored(delivery.sequence, delivery.payload, delivery.deleted))
+        if not delivery.deleted:
+            state.markers.unmark(subject)
+            return
+        for expired in state.markers.mark(subject, delivery.stored_at):
+            state.forget(expired)
+
+    def _apply_placement(self, state: _Documents, delivery: Delivered) -> None:
+        subject, nodes_of = delivery.subject, state.nodes_of
+        if subject.startswith(_COMMITS):
+            record = _decode_commit(delivery.payload)
+            self._follows(state, record.n, within=1)
+            for bound in record.bindings:
+                nodes_of[bound.uid] = bound.node
+            for release in record.releases:
+                nodes_of.pop(release.uid, None)
+        elif subject == subjects.FENCE:
+            self._follows(state, _decode_fence(delivery.payload).n, within=0)
+        elif subject.startswith(_BINDINGS) and not delivery.deleted:
+            placed = _decode_placement(delivery.payload)
+            if isinstance(placed, Tombstone):
+                nodes_of.pop(placed.uid, None)
+            else:
+                nodes_of[placed.uid] = placed.node
+
+    def _follows(self, state: _Documents, n: int, *, within: int) -> None:
+        """Commit or fence `n` was read: at most `within` above the last, or a record was missed."""
+        if state.n is not None and not state.n <= n <= state.n + within:
+            self._ask_for_listing(f"commit {n} was read after {state.n}")
+        state.n = n
+
+    def _ask_for_listing(self, reason: str) -> None:
+        if self._listing is None:
+            self._effects.append(RelistNeeded(reason))
+
+
+def _typed(resource: str, stored: Stored) -> Any | None:
+    if stored.deleted:
+        return None
+    if stored.typed is None:
+        try:
+            stored.typed = decoding.decode(resource, stored.event.object)
+        except (MessageError, ObjectError):
+            return None
+    return stored.typed
