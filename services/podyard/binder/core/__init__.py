@@ -1,0 +1,18 @@
+"""The binder's pure core: judges decisions and says what to write, in which order, and what an answer means.
+
+Duty: one binding a pod uid, for ever; no node over its allocatable; nothing written or said by a deposed binder; every unclear write
+settled by the fence.
+Never in here: await, clocks, logs, the bus, telemetry.
+
+- `effects`      what the core is told and what it wants done
+- `fence`        who may write, and what became of a send
+- `world`        view, node table and own writes: what is judged by
+- `intake`       decisions in hand, and answers to repetitions
+- `judge`        is the pod there, does the node take it
+- `points`       PreBind, Bind, PostBind
+- `batch`        a commit and its messages
+- `releases`     ends of bindings, tombstones
+- `forced`       pods created with a node name
+- `usage_check`  the table against the sum of the bindings
+- `binder`       the state machine over all of them
+"""

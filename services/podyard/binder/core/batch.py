@@ -1,0 +1,159 @@
+"""One commit: what it holds, and the messages it is written as, in the order of DESIGN 3."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from podyard.binder.core.effects import Write
+from podyard.binder.core.fence import FenceKeeper
+from podyard.binder.core.intake import Open
+from podyard.binder.core.judge import Accepted
+from podyard.binder.core.releases import ReadyRelease
+from podyard.framework.interfaces import ObjectWrite
+from podyard.proto import codec, streams, subjects
+from podyard.proto.binder_api import BindAnswer
+from podyard.proto.events import ClusterEvent
+from podyard.proto.placement import Binding, BoundPod, CommitRecord
+
+MAX_RECORD_BYTES: Final = streams.MAX_PAYLOAD_BYTES - 256 * 1024
+"""How large a commit record may become; the rest is for its frame and headers."""
+
+MAX_PAYLOADS: Final = 640
+"""Bindings and objects of PreBind in one batch: with 256 releases, the record and the fence below the server's 1,000."""
+
+SERVICE: Final = "binder"
+
+
+class Batch:
+    """What one commit is to do. A batch with refusals only is written as a move of the fence: that, too, proves that we still lead."""
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.accepted: list[tuple[Open, Accepted]] = []
+        self.forced: list[BoundPod] = []
+        self.refused: list[tuple[Open, BindAnswer]] = []
+        self.releases: list[ReadyRelease] = []
+        self.expiries: list[Write] = []
+        self.uids: set[str] = set()
+        self.touched: set[str] = set()
+        """Subjects of objects that PreBind writes: one subject twice would fail the batch."""
+        self.sent_at = 0.0
+        self.wire_bytes = 0
+        self._payloads: list[Write] = []
+        self._entry_bytes = 0
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to write and nobody to answer."""
+        return not (self.accepted or self.forced or self.refused or self.releases or self.expiries)
+
+    @property
+    def commits(self) -> bool:
+        """Whether it needs a commit record: it binds or releases."""
+        return bool(self.accepted or self.forced or self.releases)
+
+    @property
+    def bound(self) -> list[BoundPod]:
+        """Bindings, in the order in which they were judged."""
+        return [accepted.bound for _, accepted in self.accepted] + self.forced
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for another binding, in the record or in the batch."""
+        return self._entry_bytes >= MAX_RECORD_BYTES or len(self._payloads) >= MAX_PAYLOADS
+
+    def accept(self, held: Open, accepted: Accepted, now: float) -> None:
+        """The decision is to be bound."""
+        self.accepted.append((held, accepted))
+        self._add(accepted.bound, held, now)
+        for write in accepted.writes:
+            self._payloads.append(_object_write(write, held.decision.trace))
+            self.touched.add(self._payloads[-1].subject)
+
+    def force(self, bound: BoundPod, now: float) -> None:
+        """The pod is to be bound without judgement."""
+        self.forced.append(bound)
+        self._add(bound, None, now)
+
+    def _add(self, bound: BoundPod, held: Open | None, now: float) -> None:
+        self.uids.add(bound.uid)
+        payload = codec.encode(_binding(bound, held, now))
+        self._entry_bytes += len(payload)
+        self._payloads.append(Write(subjects.binding(bound.namespace, bound.name, bound.uid), payload, 0))
+
+    def writes(self, keeper: FenceKeeper, position: int, now: float) -> list[Write]:
+        """Its messages: bindings and releases (and objects of PreBind), the record, last the fence. Gives it a new id."""
+        self.id = keeper.next_id()
+        self.sent_at = now
+        messages = [*self._payloads, *(ready.write for ready in self.releases), *self.expiries]
+        if self.commits:
+            record = CommitRecord(
+                n=keeper.n + 1,
+                epoch=keeper.epoch,
+                batch=self.id,
+                bindings=tuple(self.bound),
+                releases=tuple(ready.release for ready in self.releases),
+                position=position,
+                at=now,
+            )
+            messages.append(Write(subjects.commit(record.n), codec.encode(record), 0, streams.MARKER_TTL_S))
+            messages.append(keeper.commit(self.id))
+        else:
+            messages.append(keeper.move(self.id))
+        self.wire_bytes = sum(len(message.payload) for message in messages)
+        return messages
+
+    def guarded_subjects(self) -> Sequence[str]:
+        """Subjects whose compare-and-set may fail, the fence apart."""
+        return [
+            *(write.subject for write in self._payloads),
+            *(r.write.subject for r in self.releases),
+            *(w.subject for w in self.expiries),
+        ]
+
+    def object_writes(self, accepted: Accepted) -> dict[str, int]:
+        """Subjects that PreBind writes for one decision, with the sequence it expects."""
+        return {write.subject: write.expect for write in (_object_write(found, "") for found in accepted.writes)}
+
+
+def subjects_of(writes: Sequence[ObjectWrite]) -> set[str]:
+    """Subjects of the objects that PreBind wants to write."""
+    return {subjects.object_(write.resource, write.namespace, write.name) for write in writes}
+
+
+def _binding(bound: BoundPod, held: Open | None, now: float) -> Binding:
+    return Binding(
+        namespace=bound.namespace,
+        name=bound.name,
+        uid=bound.uid,
+        node=bound.node,
+        attempt=bound.attempt,
+        decided_at=bound.decided_at,
+        priority=bound.priority,
+        labels=bound.labels,
+        usage=bound.usage,
+        volumes=bound.volumes,
+        forced=bound.forced,
+        trace=bound.trace,
+        decision=held.decision.record if held is not None else None,
+        bound_at=now,
+    )
+
+
+def _object_write(write: ObjectWrite, trace: str) -> Write:
+    """An object's new version. Its metadata.resourceVersion names the version that the plugin read; without one it must not exist."""
+    metadata = dict(write.document.get("metadata", {}))
+    version = str(metadata.pop("resourceVersion", "") or "0")
+    event = ClusterEvent(
+        resource=write.resource,
+        namespace=write.namespace,
+        name=write.name,
+        uid=str(metadata.get("uid", "")),
+        who=SERVICE,
+        why="bound together with a pod",
+        causes=(trace,) if trace else (),
+        object=msgspec.Raw(msgspec.json.encode({**write.document, "metadata": metadata})),
+    )
+    subject = subjects.object_(write.resource, write.namespace, write.name)
+    return Write(subject, codec.encode(event), int(version))

@@ -1,0 +1,494 @@
+"""The binder as a state machine: `step(message, now) -> effects`.
+
+    ELECTED --fence moved--> LISTING --listing holds the fence--> SERVING
+       any  --the fence is somebody else's--> DEPOSED
+
+While SERVING at most one send is under way. A send that is not clearly settled is followed by moves of the fence until one of them, or
+the send itself, is known to be applied (`fence`). What was not applied is judged again, whatever it was before.
+
+One binder object is one reign: whoever is elected again starts with a new one and reads everything anew.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from enum import Enum, auto
+from typing import Any, Final
+
+from podyard.binder.core import effects, judge, points
+from podyard.binder.core.batch import Batch, subjects_of
+from podyard.binder.core.effects import Effect, Message
+from podyard.binder.core.fence import FenceKeeper, Standing
+from podyard.binder.core.forced import Forced
+from podyard.binder.core.intake import Intake, Open, Ticket
+from podyard.binder.core.judge import Accepted
+from podyard.binder.core.releases import Releases
+from podyard.binder.core.usage_check import UsageCheck
+from podyard.binder.core.world import View, World
+from podyard.framework.profile import Profile
+from podyard.proto import streams, subjects
+from podyard.proto.binder_api import BindAnswer, BindReply
+from podyard.proto.placement import BoundPod, Fence
+
+MAX_BATCH: Final = streams.MAX_BATCH
+GATHER_S: Final = 0.010
+"""How long decisions and releases wait for mates. Source: DESIGN 3."""
+
+GATHER_EXPIRIES_S: Final = 1.0
+"""TTLs of tombstones are in no hurry."""
+
+POSITION_WAIT_S: Final = 5.0
+"""How long a decision waits for the view to reach its position; a request's own time-out is no longer."""
+
+FIRST_RETRY_S: Final = 0.05
+LAST_RETRY_S: Final = 1.0
+"""Delays between moves of the fence that stay unclear, doubling."""
+
+MAX_WAITING: Final = 32 * MAX_BATCH
+"""Decisions that may wait; above, requests are refused: back-pressure instead of memory."""
+
+
+class Phase(Enum):
+    """Where a reign is."""
+
+    ELECTED = auto()
+    LISTING = auto()
+    SERVING = auto()
+    DEPOSED = auto()
+
+
+class Binder:
+    """One reign. Owned by one task; not to be used after `StepDown`."""
+
+    def __init__(
+        self,
+        view: View,
+        profiles: Mapping[str, Profile],
+        *,
+        holder: str,
+        session: str,
+        child_trace: Callable[[str], str],
+    ) -> None:
+        """
+        :param view: what the informer keeps up to date
+        :param profiles: by name; requests with another digest are refused
+        :param holder: instance name
+        :param session: unique to this process start and reign: batch ids are made of it
+        :param child_trace: from the traceparent of a cycle to that of its bind span
+        """
+        self.phase = Phase.ELECTED
+        self.world = World(view)
+        self.keeper = FenceKeeper(holder, session)
+        self._view = view
+        self._profiles = profiles
+        self._digests = {name: profile.digest for name, profile in profiles.items()}
+        self._child_trace = child_trace
+        self._intake = Intake()
+        self._releases = Releases(self.world)
+        self._forced = Forced(self.world)
+        self._check = UsageCheck(self.world)
+        self._lease_epoch = 0
+        self._batch: Batch | None = None
+        """What is under way, or waits for the fence to tell what became of it."""
+        self._sending = ""
+        """Id of the send whose answer we wait for; empty: none."""
+        self._retry_s = FIRST_RETRY_S
+        self._settled: list[tuple[Open, BindAnswer]] = []
+        """Answers that wait for our next commit or fence move."""
+        self._gather_from: float | None = None
+        self._now = 0.0
+        self._out: list[Effect] = []
+        self._handlers: dict[type[Any], Callable[[Any], None]] = {
+            effects.Elected: self._on_elected,
+            effects.FenceFound: self._on_fence_found,
+            effects.Applied: self._on_applied,
+            effects.Conflicted: self._on_conflicted,
+            effects.Unclear: self._on_unclear,
+            effects.Inspected: self._on_inspected,
+            effects.BindingsRead: self._on_bindings_read,
+            effects.Requested: self._on_requested,
+            effects.Changed: self._on_changed,
+            effects.Listed: self._on_listed,
+            effects.Tick: self._on_tick,
+        }
+
+    def step(self, message: Message, now: float) -> list[Effect]:
+        """Take one message in; returns what is to be done, in this order.
+
+        :param now: seconds since 1970, UTC
+        """
+        if self.phase is Phase.DEPOSED:
+            return []
+        self._out = []
+        self._now = now
+        self._handlers[type(message)](message)
+        if self.phase is Phase.SERVING:
+            self._flush()
+        return self._out
+
+    @property
+    def wake_at(self) -> float | None:
+        """When a `Tick` is due; `None`: only a message can change anything."""
+        if self.phase is not Phase.SERVING:
+            return None
+        due = self._check.due_at
+        if not self._sending and self._batch is None and self._gather_from is not None:
+            return min(due, self._gather_from + self._patience())
+        return due
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is under way and nobody waits."""
+        return not self._sending and self._batch is None and not len(self._intake) and not self._settled
+
+    # ---- taking over ---------------------------------------------------------------------------------------------------------
+
+    def _on_elected(self, message: effects.Elected) -> None:
+        self._lease_epoch = message.lease_epoch
+        self._out.append(effects.ReadFence())
+
+    def _on_fence_found(self, found: effects.FenceFound) -> None:
+        """Read because a send failed, or to take over."""
+        standing = self.keeper.look(found.fence, found.sequence)
+        if standing is Standing.OURS and found.fence is not None:
+            self._on_written(found.fence.batch, found.sequence)
+        elif self.phase is Phase.ELECTED:
+            self.keeper.adopt(found.fence, found.sequence, self._lease_epoch)
+            self._move("taking over")
+        elif standing is Standing.THEIRS:
+            self._deposed(found.fence)
+        else:
+            self._move("nothing is known of the last send")
+
+    def _on_listed(self, message: effects.Listed) -> None:
+        if self.phase is Phase.LISTING:
+            fence = self._view.fence
+            if fence is None or fence.batch != self.keeper.batch:
+                self._out.append(effects.Relist("the listing does not hold the fence that was moved before it"))
+                return
+            self.phase = Phase.SERVING
+            self._out.append(effects.Serve())
+            self._check.start(self._now)
+        self._releases.forget_tombstones(message.tombstones)
+        self._read_bindings()
+        self._note_work()
+
+    # ---- sends and what became of them ---------------------------------------------------------------------------------------
+
+    def _send(self, batch_id: str, writes: Sequence[effects.Write], delay_s: float = 0.0) -> None:
+        self._sending = batch_id
+        self._out.append(effects.Send(batch_id, writes, delay_s))
+
+    def _move(self, reason: str) -> None:
+        """Move the fence without decisions, after the second time with a growing delay."""
+        batch_id = self.keeper.next_id()
+        delay_s = 0.0 if self._retry_s == FIRST_RETRY_S else self._retry_s
+        self._retry_s = min(LAST_RETRY_S, self._retry_s * 2)
+        self._send(batch_id, [self.keeper.move(batch_id)], delay_s)
+        self._out.append(effects.FenceMoving(reason))
+
+    def _on_applied(self, message: effects.Applied) -> None:
+        if message.batch_id == self._sending:
+            self._on_written(message.batch_id, message.sequence)
+
+    def _on_unclear(self, message: effects.Unclear) -> None:
+        if message.batch_id == self._sending:
+            self._move(message.why)
+
+    def _on_conflicted(self, message: effects.Conflicted) -> None:
+        if message.batch_id != self._sending:
+            return
+        batch = self._batch
+        if batch is not None and batch.id == message.batch_id and batch.guarded_subjects():
+            self._out.append(effects.Inspect(batch.id, batch.guarded_subjects()))
+        else:
+            self._out.append(effects.ReadFence(0.0 if self._retry_s == FIRST_RETRY_S else self._retry_s))
+
+    def _on_written(self, batch_id: str, sequence: int) -> None:
+        """A send is known to be applied; all others that expected the same fence are not and never will be."""
+        self.keeper.applied(batch_id, sequence)
+        self._sending = ""
+        self._retry_s = FIRST_RETRY_S
+        if self.phase is Phase.ELECTED:
+            self.phase = Phase.LISTING
+            self._out.append(effects.StartListing())
+            return
+        batch, self._batch = self._batch, None
+        if batch is not None and batch.id == batch_id:
+            self._committed(batch)
+        elif batch is not None:
+            self._judge_again(batch)
+        self._answer_settled()
+
+    def _deposed(self, fence: Fence | None) -> None:
+        """Write nothing, say nothing: the scheduler asks the new one."""
+        self.phase = Phase.DEPOSED
+        holder = "somebody" if fence is None else f"{fence.holder or 'somebody'} with epoch {fence.epoch}"
+        self._out.append(effects.StepDown(f"the fence was moved by {holder}"))
+
+    def _on_inspected(self, message: effects.Inspected) -> None:
+        """Why a commit's compare-and-set failed: the fence, or a binding that the view does not know."""
+        batch = self._batch
+        if batch is None or batch.id != message.batch_id or self._sending != batch.id:
+            return
+        standing = self.keeper.look(message.fence.fence, message.fence.sequence)
+        if standing is Standing.THEIRS:
+            self._deposed(message.fence.fence)
+            return
+        if standing is Standing.OURS and message.fence.fence is not None:
+            self._on_written(message.fence.fence.batch, message.fence.sequence)
+            return
+        if not self._drop_failed(batch, message.stored):
+            self._move("a commit failed, and what was read does not show why")
+            return
+        self._sending, self._batch = "", None
+        self._judge_again(batch)
+
+    def _drop_failed(self, batch: Batch, stored: Mapping[str, effects.Stored]) -> bool:
+        """Settle what can never be written; returns whether there was any (or a release to be read again)."""
+        kept: list[tuple[Open, Accepted]] = []
+        for held, accepted in batch.accepted:
+            answer = self._why_not_written(held, accepted, batch, stored)
+            if answer is None:
+                kept.append((held, accepted))
+            else:
+                self._settled.append((held, answer))
+                self.world.drop(accepted.bound.uid)
+        forced = [bound for bound in batch.forced if not self._is_stored(bound, stored)]
+        for bound in batch.forced:
+            if bound not in forced:
+                self.world.drop(bound.uid)
+        dropped = len(batch.bound) - len(kept) - len(forced)
+        batch.accepted, batch.forced = kept, forced
+        rewritten = [*(ready.write for ready in batch.releases), *batch.expiries]
+        return dropped > 0 or any(_moved_on(write, stored) for write in rewritten)
+
+    def _is_stored(self, bound: BoundPod, stored: Mapping[str, effects.Stored]) -> bool:
+        if subjects.binding(bound.namespace, bound.name, bound.uid) not in stored:
+            return False
+        self._unknown_binding(bound.uid)
+        return True
+
+    def _why_not_written(
+        self, held: Open, accepted: Accepted, batch: Batch, stored: Mapping[str, effects.Stored]
+    ) -> BindAnswer | None:
+        bound = accepted.bound
+        found = stored.get(subjects.binding(bound.namespace, bound.name, bound.uid))
+        if found is not None:
+            self._unknown_binding(bound.uid)
+            node = found.placement.node if found.placement is not None else ""
+            return judge.bound_before(
+                held.decision, node, found.placement.attempt if found.placement is not None else "?"
+            )
+        for subject, expected in batch.object_writes(accepted).items():
+            there = stored.get(subject)
+            if (there.sequence if there is not None else 0) != expected:
+                return BindAnswer(
+                    attempt=bound.attempt,
+                    uid=bound.uid,
+                    result="conflict",
+                    cause="PreBind",
+                    reasons=(f"{subject} has changed meanwhile",),
+                )
+        return None
+
+    def _unknown_binding(self, uid: str) -> None:
+        """A binding exists of which the view knows nothing: the view cannot be the truth."""
+        if uid not in self._view.placements:
+            self._out.append(effects.Relist(f"pod uid {uid} is bound, and the view does not know it"))
+
+    # ---- building a batch ----------------------------------------------------------------------------------------------------
+
+    def _flush(self) -> None:
+        """Send what has gathered, if nothing is under way and it is time."""
+        if self._sending or self._batch is not None:
+            return
+        if not self._is_time():
+            return
+        self._gather_from = None
+        batch = self._gather()
+        if batch.empty and not self._settled:
+            self._note_work()
+            return
+        self._batch = batch
+        writes = batch.writes(self.keeper, self._view.position, self._now)
+        self._send(batch.id, writes)
+        if not batch.commits:
+            self._out.append(effects.FenceMoving("only refusals to answer"))
+        self._note_work()
+
+    def _is_time(self) -> bool:
+        if self._gather_from is None:
+            return False
+        first = self._intake.first
+        if len(self._intake) >= MAX_BATCH and first is not None and first.decision.position <= self._view.position:
+            return True
+        return self._now >= self._gather_from + self._patience()
+
+    def _patience(self) -> float:
+        """How long to gather, from the first piece of work on."""
+        urgent = len(self._intake) or len(self._forced) or self._settled or self._releases.urgent
+        return GATHER_S if urgent else GATHER_EXPIRIES_S
+
+    def _note_work(self) -> None:
+        """Start to gather if there is something to gather."""
+        if self._gather_from is None and (
+            len(self._intake) or len(self._forced) or len(self._releases) or self._settled
+        ):
+            self._gather_from = self._now
+
+    def _gather(self) -> Batch:
+        batch = Batch()
+        for bound in self._forced.take(MAX_BATCH):
+            if bound.uid not in batch.uids:
+                batch.force(bound, self._now)
+                self.world.hold(bound)
+        self._judge_waiting(batch)
+        batch.releases, batch.expiries = self._releases.ready(MAX_BATCH, self._now)
+        return batch
+
+    def _judge_waiting(self, batch: Batch) -> None:
+        """Judge up to a batch of decisions, in order; mates that were accepted count."""
+        later: list[Open] = []
+        position = self._view.position
+        judged = 0
+        while judged < MAX_BATCH and len(self._intake):
+            held = self._intake.pop()
+            decision = held.decision
+            if decision.position > position:
+                self._wait_or_give_up(held, batch, later)
+            elif decision.uid in batch.uids or batch.full:
+                later.append(held)  # one uid once in a batch (10164 otherwise)
+            else:
+                judged += 1
+                self._judge_one(held, batch, later)
+        self._intake.put_back(later)
+
+    def _judge_one(self, held: Open, batch: Batch, later: list[Open]) -> None:
+        verdict = judge.judge(held.decision, self.world, self._profiles, self._child_trace)
+        if isinstance(verdict, BindAnswer):
+            batch.refused.append((held, verdict))
+        elif verdict.writes and subjects_of(verdict.writes) & batch.touched:
+            later.append(held)  # a mate writes the same object: judged again when that is durable
+        else:
+            batch.accept(held, verdict, self._now)
+            self.world.hold(verdict.bound)
+
+    def _wait_or_give_up(self, held: Open, batch: Batch, later: list[Open]) -> None:
+        decision = held.decision
+        if self._now < held.received_at + POSITION_WAIT_S:
+            later.append(held)
+            return
+        reason = f"decided at position {decision.position}, the binder has read up to {self._view.position}"
+        answer = BindAnswer(
+            attempt=decision.attempt, uid=decision.uid, result="error", cause="position", reasons=(reason,)
+        )
+        batch.refused.append((held, answer))
+
+    def _judge_again(self, batch: Batch) -> None:
+        """Nothing of it was written: all of it, refusals too, is judged again, since accepted mates may be gone."""
+        for bound in batch.bound:
+            self.world.drop(bound.uid)
+        self._forced.retry(batch.forced)
+        self._releases.retry(batch.releases, batch.expiries)
+        again = [held for held, _ in (*batch.accepted, *batch.refused)]
+        again.sort(key=lambda held: held.received_at)
+        self._intake.put_back(again)
+        self._read_bindings()
+        self._gather_from = self._now - GATHER_S
+
+    # ---- after a commit ------------------------------------------------------------------------------------------------------
+
+    def _committed(self, batch: Batch) -> None:
+        self._releases.done(batch.releases)
+        if batch.commits:
+            released = [ready.release for ready in batch.releases]
+            self._out.append(
+                effects.Committed(self.keeper.n, batch.bound, released, batch.sent_at, self._now, batch.wire_bytes)
+            )
+        complete: list[Ticket] = []
+        for held, accepted in batch.accepted:
+            bound = accepted.bound
+            answer = BindAnswer(attempt=bound.attempt, uid=bound.uid, result="bound", node=bound.node)
+            complete += self._answer(held, answer, accepted)
+        for held, answer in batch.refused:
+            complete += self._answer(held, answer, None)
+        self._reply(complete)
+
+    def _answer_settled(self) -> None:
+        """An own write came after these judgements: they may be told."""
+        settled, self._settled = self._settled, []
+        complete: list[Ticket] = []
+        for held, answer in settled:
+            complete += self._answer(held, answer, None)
+        self._reply(complete)
+
+    def _answer(self, held: Open, answer: BindAnswer, accepted: Accepted | None) -> list[Ticket]:
+        self._out.append(
+            effects.Settled(held.decision, answer, accepted.bound if accepted is not None else None, held.received_at)
+        )
+        if accepted is not None:
+            profile = self._profiles[held.decision.profile]
+            for failure in points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node):
+                self._out.append(effects.PluginFailed(failure.plugin, failure.message))
+        return self._intake.answer(held, answer)
+
+    def _reply(self, complete: Sequence[Ticket]) -> None:
+        position = self._view.position
+        for ticket in complete:
+            reply = BindReply(epoch=self.keeper.epoch, position=position, answers=ticket.complete())
+            self._out.append(effects.Reply(ticket.id, reply))
+
+    # ---- what comes in -------------------------------------------------------------------------------------------------------
+
+    def _on_requested(self, message: effects.Requested) -> None:
+        request = message.request
+        refused = self._why_refused(request.digest)
+        if refused:
+            self._out.append(effects.Reply(message.ticket, BindReply(epoch=self.keeper.epoch, refused=refused)))
+            return
+        complete = self._intake.take(message.ticket, request, self._now)
+        if complete is not None:
+            self._reply([complete])
+        self._note_work()
+
+    def _why_refused(self, digests: Mapping[str, str]) -> str:
+        if self.phase is not Phase.SERVING:
+            return "this binder does not lead"
+        if len(self._intake) >= MAX_WAITING:
+            return f"{len(self._intake)} decisions wait already; ask again"
+        for name, digest in digests.items():
+            own = self._digests.get(name)
+            if own != digest:
+                return f"profile {name!r} has digest {digest}, the binder's has {own or 'no such profile'}: run equal configurations"
+        return ""
+
+    def _on_changed(self, message: effects.Changed) -> None:
+        changes = message.changes
+        self.world.follow(changes)
+        self._releases.consider(changes)
+        self._forced.consider(changes)
+        self._read_bindings()
+        self._note_work()
+
+    def _on_bindings_read(self, message: effects.BindingsRead) -> None:
+        missing = self._releases.take_answer(message.found)
+        self._read_bindings(FIRST_RETRY_S if missing else 0.0)
+        self._note_work()
+
+    def _read_bindings(self, delay_s: float = 0.0) -> None:
+        if self.phase is Phase.SERVING and (pods := self._releases.reads()):
+            self._out.append(effects.ReadBindings(pods, delay_s))
+
+    def _on_tick(self, message: effects.Tick) -> None:
+        del message
+        if self._now < self._check.due_at:
+            return
+        details = self._check.run(self._now)
+        if details:
+            self.world.rebuild()
+            self._out.append(effects.UsageDrift(details))
+            self._out.append(effects.Relist("the node table was not the sum of the live bindings"))
+
+
+def _moved_on(write: effects.Write, stored: Mapping[str, effects.Stored]) -> bool:
+    found = stored.get(write.subject)
+    return found is None or found.sequence != write.expect

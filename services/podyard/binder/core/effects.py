@@ -1,0 +1,231 @@
+"""What the binder's core is told, and what it wants done: values between the core and its shell."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from podyard.cluster.changes import Change
+from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
+from podyard.proto.message import PodRef
+from podyard.proto.placement import BoundPod, Fence, Placement, Release
+
+# ---- what the core is told --------------------------------------------------------------------------------------------------
+
+
+class Elected(NamedTuple):
+    """The lease is ours."""
+
+    lease_epoch: int
+
+
+class FenceFound(NamedTuple):
+    """The fence as somebody read it, maybe stale; `sequence` 0: there is none."""
+
+    fence: Fence | None
+    sequence: int
+
+
+class Applied(NamedTuple):
+    """A send was acknowledged; `sequence` is its last message's, the fence's."""
+
+    batch_id: str
+    sequence: int
+
+
+class Conflicted(NamedTuple):
+    """A send was refused by a compare-and-set (10071). `number` is the last sequence of the subject that failed."""
+
+    batch_id: str
+    number: int | None
+
+
+class Unclear(NamedTuple):
+    """A send was not answered, or refused without saying why (10164): it may have been applied, or may yet be."""
+
+    batch_id: str
+    why: str
+
+
+class Stored(NamedTuple):
+    """What the subject of a binding holds, as read, maybe stale."""
+
+    sequence: int
+    placement: Placement | None
+    """`None`: it cannot be read."""
+    expiring: bool = False
+    """It has a TTL already."""
+
+
+class Inspected(NamedTuple):
+    """Answer to `Inspect`: the fence, and what there is on the subjects (missing ones hold nothing)."""
+
+    batch_id: str
+    fence: FenceFound
+    stored: Mapping[str, Stored]
+
+
+class BindingsRead(NamedTuple):
+    """Answer to `ReadBindings`, by uid; `None`: nothing there."""
+
+    found: Mapping[str, Stored | None]
+
+
+class Requested(NamedTuple):
+    """A scheduler asks; `ticket` names the request until its `Reply`."""
+
+    ticket: int
+    request: BindRequest
+
+
+class Changed(NamedTuple):
+    """The view changed. The table has not followed yet."""
+
+    changes: Sequence[Change]
+
+
+class Listed(NamedTuple):
+    """The view has listed everything (again)."""
+
+    tombstones: Sequence[PodRef] = ()
+    """Tombstones in the listing that have no TTL."""
+
+
+class Tick(NamedTuple):
+    """Time passed: `wake_at` is reached."""
+
+
+Message: TypeAlias = (
+    Elected
+    | FenceFound
+    | Applied
+    | Conflicted
+    | Unclear
+    | Inspected
+    | BindingsRead
+    | Requested
+    | Changed
+    | Listed
+    | Tick
+)
+
+# ---- what it wants done -----------------------------------------------------------------------------------------------------
+
+
+class Write(NamedTuple):
+    """A message for the CLUSTER stream. `expect` is the subject's last sequence, 0: there must be none."""
+
+    subject: str
+    payload: bytes
+    expect: int
+    ttl_s: int | None = None
+
+
+class ReadFence(NamedTuple):
+    """Read the fence after `delay_s` seconds and answer with `FenceFound`."""
+
+    delay_s: float = 0.0
+
+
+class Send(NamedTuple):
+    """Publish all or nothing, after `delay_s` seconds; answer with Applied, Conflicted or Unclear."""
+
+    batch_id: str
+    writes: Sequence[Write]
+    delay_s: float = 0.0
+
+
+class Inspect(NamedTuple):
+    """Read the fence and these subjects of bindings."""
+
+    batch_id: str
+    subjects: Sequence[str]
+
+
+class ReadBindings(NamedTuple):
+    """Read the bindings of these pods, after `delay_s` seconds."""
+
+    pods: Sequence[PodRef]
+    delay_s: float = 0.0
+
+
+class StartListing(NamedTuple):
+    """The fence is ours: list everything now. Only what is listed after this is the truth."""
+
+
+class Relist(NamedTuple):
+    """What the view holds cannot be the truth: list again."""
+
+    reason: str
+
+
+class Serve(NamedTuple):
+    """Take requests from now on."""
+
+
+class Reply(NamedTuple):
+    """Answer the request `ticket`."""
+
+    ticket: int
+    reply: BindReply
+
+
+class StepDown(NamedTuple):
+    """Deposed: write nothing, say nothing more, let go of the lease."""
+
+    reason: str
+
+
+class Settled(NamedTuple):
+    """One decision has its answer: for spans and counters."""
+
+    decision: Decision
+    answer: BindAnswer
+    bound: BoundPod | None
+    received_at: float
+
+
+class Committed(NamedTuple):
+    """A batch is durable."""
+
+    n: int
+    bound: Sequence[BoundPod]
+    releases: Sequence[Release]
+    sent_at: float
+    settled_at: float
+    wire_bytes: int
+
+
+class FenceMoving(NamedTuple):
+    """The fence is moved without a commit, because of `reason`."""
+
+    reason: str
+
+
+class PluginFailed(NamedTuple):
+    """A PostBind plugin failed; the pod is bound all the same."""
+
+    plugin: str
+    detail: str
+
+
+class UsageDrift(NamedTuple):
+    """The table was not the sum of the live bindings: a bug, put right by building the table anew."""
+
+    details: Sequence[str]
+
+
+Effect: TypeAlias = (
+    ReadFence
+    | Send
+    | Inspect
+    | ReadBindings
+    | StartListing
+    | Relist
+    | Serve
+    | Reply
+    | StepDown
+    | Settled
+    | Committed
+    | FenceMoving
+    | PluginFailed
+    | UsageDrift
+)

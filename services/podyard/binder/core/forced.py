@@ -1,0 +1,84 @@
+"""Pods that their creator put on a node: bound without judgement, as in Kubernetes, and flagged.
+
+One whose node does not exist waits for it: a binding to no node would end at once. Source: DESIGN 3, "Life of an object".
+"""
+
+from collections.abc import Iterable
+
+from podyard.binder.core.world import World
+from podyard.cluster.changes import Change
+from podyard.cluster.pods import PodView
+from podyard.proto import subjects
+from podyard.proto.placement import BoundPod
+
+
+class Forced:
+    """Pods to be bound by force, and those that wait for their node."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._ready: dict[str, None] = {}
+        self._by_node: dict[str, set[str]] = {}
+
+    def __len__(self) -> int:
+        """How many could be bound now."""
+        return len(self._ready)
+
+    def consider(self, changes: Iterable[Change]) -> None:
+        """After the world followed `changes`."""
+        for change in changes:
+            new = change.new
+            if new is None:
+                continue
+            if change.resource == subjects.PODS:
+                if new.stored.spec.node_name and new.bound is None:
+                    self._add(new)
+            elif change.resource == subjects.NODES and change.old is None:
+                self._ready.update(dict.fromkeys(self._by_node.pop(new.name, ())))
+
+    def take(self, limit: int) -> list[BoundPod]:
+        """Take out up to `limit` bindings, oldest first."""
+        found: list[BoundPod] = []
+        while self._ready and len(found) < limit:
+            uid = next(iter(self._ready))
+            del self._ready[uid]
+            pod = self._world.view.pods_by_uid.get(uid)
+            if pod is None or not self._wanted(pod):
+                continue
+            if pod.stored.spec.node_name in self._world.view.nodes:
+                found.append(_binding(pod))
+            else:
+                self._add(pod)
+        return found
+
+    def retry(self, bindings: Iterable[BoundPod]) -> None:
+        """They were not written."""
+        self._ready.update({bound.uid: None for bound in bindings})
+
+    def _add(self, pod: PodView) -> None:
+        node = pod.stored.spec.node_name
+        if not self._wanted(pod):
+            return
+        if node in self._world.view.nodes:
+            self._ready[pod.uid] = None
+        else:
+            self._by_node.setdefault(node, set()).add(pod.uid)
+
+    def _wanted(self, pod: PodView) -> bool:
+        if pod.bound is not None or pod.released or pod.deleting or pod.ended:
+            return False
+        return self._world.table.placed(pod.uid) is None
+
+
+def _binding(pod: PodView) -> BoundPod:
+    return BoundPod(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        node=pod.stored.spec.node_name,
+        priority=pod.priority,
+        labels=pod.labels,
+        usage=pod.usage,
+        decided_at=pod.sequence,
+        forced=True,
+    )

@@ -1,0 +1,160 @@
+"""The binder's judgement of one decision: is the pod still there to be bound, and does the node still take it?
+
+Always filters; a decision was made on a view that other schedulers' decisions may have overtaken. Source: DESIGN 3, "The binder judges,
+once, in one order".
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeAlias
+
+from podyard.binder.core import points
+from podyard.binder.core.world import World
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.pods import PodView
+from podyard.framework import judge as framework_judge
+from podyard.framework.interfaces import ObjectWrite
+from podyard.framework.profile import Profile
+from podyard.framework.status import Code
+from podyard.proto.binder_api import BindAnswer, BindResult, Decision
+from podyard.proto.placement import BoundPod, HostPort, Release, Usage
+
+CAUSE_GONE: Final = "pod gone"
+CAUSE_BOUND: Final = "already bound"
+CAUSE_NODE: Final = "node gone"
+CAUSE_FIT: Final = "fit"
+CAUSE_PORTS: Final = "ports"
+CAUSE_PROFILE: Final = "profile"
+CAUSE_NODE_NAME: Final = "NodeName"
+
+ANY_ADDRESS: Final = "0.0.0.0"
+TOO_MANY_PODS: Final = "Too many pods"
+
+ChildTrace: TypeAlias = Callable[[str], str]
+"""From the traceparent of a cycle to that of the bind span below it."""
+
+
+class Accepted(NamedTuple):
+    """The node takes the pod."""
+
+    bound: BoundPod
+    pod: PodView
+    writes: tuple[ObjectWrite, ...] = ()
+    """Objects that must become durable with the binding."""
+
+
+Verdict: TypeAlias = Accepted | BindAnswer
+
+
+def judge(decision: Decision, world: World, profiles: Mapping[str, Profile], child_trace: ChildTrace) -> Verdict:
+    """Judge one decision as things are now; the world must have reached the decision's position. Changes nothing."""
+    before = _settled_before(decision, world)
+    if before is not None:
+        return before
+    pod = world.view.pods_by_uid.get(decision.uid)
+    if pod is None or pod.gone or pod.key != (decision.namespace, decision.name):
+        return _answer(
+            decision, "gone", CAUSE_GONE, f"no pod {decision.namespace}/{decision.name} with this uid exists"
+        )
+    if pod.deleting or pod.ended:
+        return _answer(
+            decision, "gone", CAUSE_GONE, "the pod is being deleted" if pod.deleting else "the pod has ended"
+        )
+    profile = profiles.get(decision.profile)
+    if profile is None:
+        return _answer(decision, "error", CAUSE_PROFILE, f"the binder has no profile {decision.profile!r}")
+    return _node_takes(decision, pod, profile, world, child_trace)
+
+
+def bound_before(decision: Decision, node: str, attempt: str) -> BindAnswer:
+    """The answer if the pod is, or was, bound on `node` by `attempt`."""
+    if attempt == decision.attempt:
+        return BindAnswer(attempt=decision.attempt, uid=decision.uid, result="bound", node=node)
+    how = f"attempt {attempt}" if attempt else "its creator"
+    return _answer(decision, "already bound", CAUSE_BOUND, f"bound to {node} by {how}", node=node)
+
+
+def _settled_before(decision: Decision, world: World) -> BindAnswer | None:
+    """A uid is bound once, for ever: released ones keep their answer."""
+    placed = world.table.placed(decision.uid)
+    if placed is not None:
+        return bound_before(decision, placed.node, placed.attempt)
+    ended = world.view.placements.get(decision.uid)
+    if isinstance(ended, Release):
+        return _answer(
+            decision, "already bound", CAUSE_BOUND, f"bound to {ended.node}, ended: {ended.reason}", node=ended.node
+        )
+    return None
+
+
+def _node_takes(decision: Decision, pod: PodView, profile: Profile, world: World, child_trace: ChildTrace) -> Verdict:
+    table, node, usage = world.table, decision.node, pod.usage
+    row = table.row_of.get(node)
+    if row is None:
+        return _answer(decision, "conflict", CAUSE_NODE, f"node {node} does not exist")
+    short = shortages(table, row, usage)
+    if short:
+        return _answer(decision, "conflict", CAUSE_FIT, *short)
+    if usage.ports and (taken := taken_ports(table, node, usage)):
+        return _answer(decision, "conflict", CAUSE_PORTS, *taken)
+    if pod.stored.spec.node_name not in ("", node):
+        return _answer(decision, "conflict", CAUSE_NODE_NAME, f"its creator wants {pod.stored.spec.node_name}")
+    status = framework_judge.filter_one(profile, node, pod, world.snapshot)
+    if not status.ok:
+        result: BindResult = "error" if status.code == Code.ERROR else "conflict"
+        return _answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
+    prepared = points.prepare(profile, pod, world.snapshot, node)
+    if not prepared.status.ok:
+        return _answer(decision, "error", prepared.status.plugin, *prepared.status.reasons)
+    bound = BoundPod(
+        namespace=decision.namespace,
+        name=decision.name,
+        uid=decision.uid,
+        node=node,
+        attempt=decision.attempt,
+        decided_at=decision.position,
+        priority=pod.priority,
+        labels=pod.labels,
+        usage=usage,
+        volumes=decision.volumes,
+        trace=child_trace(decision.trace),
+    )
+    return Accepted(bound, pod, prepared.writes)
+
+
+def shortages(table: NodeTable, row: int, usage: Usage) -> list[str]:
+    """What the node has too little of, in the words of NodeResourcesFit; resources that the pod does not request never lack.
+
+    Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest.
+    """
+    short: list[str] = []
+    if table.pod_count[row] >= table.pod_limit[row]:
+        short.append(TOO_MANY_PODS)
+    for resource, amount in usage.requests.items():
+        if amount <= 0:
+            continue
+        line = table.resource_of.get(resource)
+        if line is None or table.requested[line, row] + amount > table.allocatable[line, row]:
+            short.append(f"Insufficient {resource}")
+    return short
+
+
+def taken_ports(table: NodeTable, node: str, usage: Usage) -> list[str]:
+    """Which of the pod's host ports another pod of the node has. Source: framework.HostPortInfo.CheckConflict."""
+    used = [port for placed in table.pods_on(node).values() for port in placed.usage.ports]
+    return [
+        f"port {port.port}/{port.protocol} is taken"
+        for port in usage.ports
+        if any(_clash(port, other) for other in used)
+    ]
+
+
+def _clash(one: HostPort, other: HostPort) -> bool:
+    if one.port != other.port or one.protocol != other.protocol:
+        return False
+    return one.ip == other.ip or ANY_ADDRESS in (one.ip, other.ip)
+
+
+def _answer(decision: Decision, result: BindResult, cause: str, *reasons: str, node: str = "") -> BindAnswer:
+    return BindAnswer(
+        attempt=decision.attempt, uid=decision.uid, result=result, node=node, cause=cause, reasons=reasons
+    )

@@ -1,0 +1,70 @@
+"""The extension points that run in the binder: PreBind and Bind before the commit, PostBind after it.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), framework/runtime (RunPreBindPlugins, RunBindPlugins).
+"""
+
+from typing import Final, NamedTuple
+
+from podyard.cluster.pods import PodView
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.interfaces import ObjectWrite
+from podyard.framework.profile import Profile
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Code, PluginError, Status
+
+
+class Prepared(NamedTuple):
+    """What PreBind and Bind said."""
+
+    status: Status = statuses.SUCCESS
+    writes: tuple[ObjectWrite, ...] = ()
+
+
+NOTHING_TO_DO: Final = Prepared()
+
+
+def prepare(profile: Profile, pod: PodView, cluster: Snapshot, node: str) -> Prepared:
+    """Ask PreBind, then who binds. Without a Bind plugin the binder itself does.
+
+    :return: the first status that is not SUCCESS, with its plugin; else all objects to be written in the same commit
+    """
+    if not profile.pre_bind and not profile.bind:
+        return NOTHING_TO_DO
+    state = CycleState()
+    writes: tuple[ObjectWrite, ...] = ()
+    for plugin in profile.pre_bind:
+        try:
+            answer = plugin.pre_bind(state, pod, cluster, node)
+        except Exception as fault:  # boundary: a plugin's bug fails this decision, never the service
+            return Prepared(_failed(plugin.name, "PreBind", fault))
+        if not answer.status.ok:
+            return Prepared(answer.status.by(plugin.name))
+        writes += answer.writes
+    return Prepared(_who_binds(profile, state, pod, cluster, node), writes)
+
+
+def _who_binds(profile: Profile, state: CycleState, pod: PodView, cluster: Snapshot, node: str) -> Status:
+    for plugin in profile.bind:
+        try:
+            status = plugin.bind(state, pod, cluster, node)
+        except Exception as fault:  # boundary: as above
+            return _failed(plugin.name, "Bind", fault)
+        if status.code != Code.SKIP:
+            return status.by(plugin.name)
+    return statuses.SUCCESS
+
+
+def finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str) -> list[Status]:
+    """PostBind, for information; returns the failures."""
+    failures: list[Status] = []
+    for plugin in profile.post_bind:
+        try:
+            plugin.post_bind(CycleState(), pod, cluster, node)
+        except Exception as fault:  # boundary: the pod is bound, whatever the plugin thinks of it
+            failures.append(_failed(plugin.name, "PostBind", fault))
+    return failures
+
+
+def _failed(plugin: str, point: str, fault: Exception) -> Status:
+    return statuses.error(str(PluginError(plugin, point, f"{type(fault).__name__}: {fault}"))).by(plugin)

@@ -1,0 +1,106 @@
+"""What the binder judges by: the view of its informer, the node table, and what it wrote itself and the view has not shown yet.
+
+Own writes count at once: a decision counts from the moment it is accepted (its mates must see it), a release from its acknowledgement.
+The view shows both later, by the commit record.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from podyard.cluster.changes import Change
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
+from podyard.framework.snapshot import ObjectsByName, Snapshot
+from podyard.proto import subjects
+from podyard.proto.placement import BoundPod, Fence, Release
+
+
+class View(Protocol):
+    """What the core reads of the informer's view (`podyard.cluster.view.ClusterView`)."""
+
+    @property
+    def position(self) -> int: ...
+    @property
+    def fence(self) -> Fence | None: ...
+    @property
+    def pods_by_uid(self) -> Mapping[str, PodView]: ...
+    @property
+    def nodes(self) -> Mapping[str, NodeView]: ...
+    @property
+    def others(self) -> Mapping[str, ObjectsByName]: ...
+    @property
+    def placements(self) -> Mapping[str, BoundPod | Release]: ...
+    def pods_on(self, node: str) -> Mapping[str, PodView]: ...
+
+
+class World:
+    """View, table and own writes. Invariant: `table` holds exactly the view's live bindings but `unseen_releases`, and `unseen`."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.table = NodeTable()
+        self.snapshot = Snapshot(self.table, view.others)
+        self.unseen: dict[str, BoundPod] = {}
+        """Accepted or committed by us, not yet bound in the view, by uid."""
+        self.unseen_releases: set[str] = set()
+        """Uids released by us, still bound in the view."""
+
+    def follow(self, changes: Iterable[Change]) -> None:
+        """The view changed: let the table follow."""
+        for change in changes:
+            if change.resource == subjects.PODS:
+                self._follow_pod(change)
+            else:
+                self.table.apply(change)
+
+    def _follow_pod(self, change: Change) -> None:
+        uid = change.uid
+        if change.release is not None:
+            self.unseen_releases.discard(uid)
+            self.unseen.pop(uid, None)
+        elif uid in self.unseen_releases:
+            return  # its end is durable, only the view does not show it yet
+        elif change.bound:
+            self.unseen.pop(uid, None)
+        self.table.apply(change)
+
+    def hold(self, bound: BoundPod) -> None:
+        """The pod takes room from now on."""
+        self.unseen[bound.uid] = bound
+        self.table.place(bound)
+
+    def drop(self, uid: str) -> None:
+        """It does not after all. What the view shows as bound stays."""
+        if self.unseen.pop(uid, None) is not None:
+            self.table.remove(uid)
+
+    def free(self, uid: str) -> None:
+        """Its release is durable."""
+        self.unseen.pop(uid, None)
+        view = self.view.pods_by_uid.get(uid)
+        if view is not None and view.bound is not None:
+            self.unseen_releases.add(uid)
+        self.table.remove(uid)
+
+    def live_on(self, node: str) -> dict[str, BoundPod]:
+        """What must be on `node` by the view and own writes, by uid: what the table has to agree with."""
+        live = {
+            uid: pod.bound
+            for uid, pod in self.view.pods_on(node).items()
+            if pod.bound is not None and uid not in self.unseen_releases
+        }
+        live.update((uid, bound) for uid, bound in self.unseen.items() if bound.node == node)
+        return live
+
+    def rebuild(self) -> None:
+        """Make the table anew from the view and own writes."""
+        self.table = NodeTable()
+        self.snapshot = Snapshot(self.table, self.view.others)
+        for node in self.view.nodes.values():
+            self.table.set_node(node.node)
+        for uid, pod in self.view.pods_by_uid.items():
+            if pod.bound is not None and uid not in self.unseen_releases:
+                self.table.place(pod.bound)
+        for bound in self.unseen.values():
+            self.table.place(bound)

@@ -1,0 +1,114 @@
+"""The binder's metrics and spans: what the core did, told to people."""
+
+from typing import Final
+
+import prometheus_client
+
+from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
+from podyard.telemetry.tracing import AttributeValue, Spans
+
+BATCH_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
+SECONDS_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+GOOD: Final = frozenset({"bound"})
+
+
+class Instruments:
+    """Counters and histograms of one process, over all its reigns."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
+        counter, histogram = prometheus_client.Counter, prometheus_client.Histogram
+        self._spans = spans
+        self.decisions = counter(
+            "podyard_binder_decisions",
+            "Decisions answered, by result, cause of a refusal, and profile",
+            ["result", "cause", "profile"],
+            registry=registry,
+        )
+        self.commits = counter("podyard_binder_commits", "Batches that became durable", registry=registry)
+        self.batch_bindings = histogram(
+            "podyard_binder_batch_bindings", "Bindings of one batch", buckets=BATCH_BUCKETS, registry=registry
+        )
+        self.batch_bytes = counter("podyard_binder_batch_bytes", "Payload of durable batches", registry=registry)
+        self.commit_seconds = histogram(
+            "podyard_binder_commit_seconds",
+            "From sending a batch to knowing that it is durable",
+            buckets=SECONDS_BUCKETS,
+            registry=registry,
+        )
+        self.bind_seconds = histogram(
+            "podyard_binder_bind_seconds",
+            "From receiving a decision to its answer",
+            buckets=SECONDS_BUCKETS,
+            registry=registry,
+        )
+        self.forced = counter(
+            "podyard_binder_forced_bindings", "Pods that their creator put on a node", registry=registry
+        )
+        self.releases = counter("podyard_binder_releases", "Bindings that ended", ["reason"], registry=registry)
+        self.fence_moves = counter(
+            "podyard_binder_fence_moves", "Moves of the fence without a commit", registry=registry
+        )
+        self.drifts = counter(
+            "podyard_binder_usage_drifts",
+            "Times the node table was not the sum of the live bindings: each one is a bug",
+            registry=registry,
+        )
+        self.leading = prometheus_client.Gauge(
+            "podyard_binder_leading", "1 while this process leads", registry=registry
+        )
+
+    def settled(self, settled: Settled, now: float) -> None:
+        """A decision has its answer."""
+        answer = settled.answer
+        self.decisions.labels(answer.result, answer.cause, settled.decision.profile).inc()
+        self.bind_seconds.observe(max(0.0, now - settled.received_at))
+        keep = answer.result not in GOOD
+        trace = settled.decision.trace
+        if self._spans.wanted(trace, keep=keep):
+            self._emit_bind(settled, now, keep=keep)
+
+    def committed(self, committed: Committed) -> None:
+        """A batch is durable."""
+        self.commits.inc()
+        self.batch_bindings.observe(len(committed.bound))
+        self.batch_bytes.inc(committed.wire_bytes)
+        self.commit_seconds.observe(max(0.0, committed.settled_at - committed.sent_at))
+        forced = sum(1 for bound in committed.bound if bound.forced)
+        if forced:
+            self.forced.inc(forced)
+        for release in committed.releases:
+            self.releases.labels(release.reason).inc()
+
+    def fence_moving(self, moving: FenceMoving) -> None:
+        """The fence is moved."""
+        del moving
+        self.fence_moves.inc()
+
+    def drifted(self, drift: UsageDrift) -> None:
+        """The table was wrong."""
+        del drift
+        self.drifts.inc()
+
+    def _emit_bind(self, settled: Settled, now: float, *, keep: bool) -> None:
+        decision, answer, bound = settled.decision, settled.answer, settled.bound
+        attributes: dict[str, AttributeValue] = {
+            "k8s.namespace.name": decision.namespace,
+            "k8s.pod.name": decision.name,
+            "k8s.pod.uid": decision.uid,
+            "k8s.node.name": decision.node,
+            "podyard.attempt": decision.attempt,
+            "podyard.bind.result": answer.result,
+        }
+        if answer.cause:
+            attributes["podyard.bind.cause"] = answer.cause
+            attributes["podyard.bind.reasons"] = answer.reasons
+        self._spans.emit(
+            "bind",
+            trace=bound.trace if bound is not None else self._spans.child(decision.trace),
+            parent=decision.trace,
+            start=settled.received_at,
+            end=now,
+            attributes=attributes,
+            error=", ".join(answer.reasons) or answer.result if keep else "",
+            keep=keep,
+        )

@@ -1,0 +1,227 @@
+"""One reign: from getting the lease to losing it, or the fence. Feeds the core and carries out what it wants, in its order.
+
+Everything is read anew in each reign, after the fence was moved: what an earlier reign knew is gone with it.
+"""
+
+import itertools
+import time
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from podyard.binder.core import effects
+from podyard.binder.core.binder import Binder
+from podyard.binder.core.effects import Effect, Message
+from podyard.binder.instruments import Instruments
+from podyard.binder.reader import ListedView
+from podyard.binder.settings import BinderSettings
+from podyard.binder.writer import Writer
+from podyard.bus import Request, Subscription
+from podyard.cluster.changes import Change
+from podyard.cluster.informer import Followed, Informer
+from podyard.proto import codec, subjects
+from podyard.proto.binder_api import BindReply, BindRequest
+from podyard.runtime.service import Service
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from podyard.framework.profile import Profile
+
+SILENCE_S: Final = 15.0
+"""How long a request that must not be answered is held: longer than a scheduler waits."""
+
+LEADS_CHECK: Final = "view"
+
+
+class _Waiter:
+    """A request in hand. `reply` stays `None` if the reign ends first."""
+
+    __slots__ = ("done", "reply")
+
+    def __init__(self) -> None:
+        self.done = anyio.Event()
+        self.reply: BindReply | None = None
+
+
+class Reign:
+    """Owned by the task that runs `run`; callbacks of the informer and the bus run on the same event loop."""
+
+    def __init__(
+        self,
+        service: Service[BinderSettings],
+        profiles: "Mapping[str, Profile]",
+        followed: Followed,
+        instruments: Instruments,
+        number: int,
+    ) -> None:
+        """:param number: of the reign in this process: makes its batch ids its own"""
+        self._service = service
+        self._log = service.log
+        self._instruments = instruments
+        self._view = ListedView()
+        self.core = Binder(
+            self._view.cluster,
+            profiles,
+            holder=service.instance,
+            session=f"{service.session}.{number}",
+            child_trace=self._child_trace,
+        )
+        self._writer = Writer(service.bus, service.settings.commit_timeout_s)
+        self.informer = Informer(
+            service.bus,
+            self._view,
+            followed,
+            service=service.name,
+            on_changes=self._on_changes,
+            on_listed=self._on_listed,
+            on_contact=self._on_contact,
+        )
+        self._tickets = itertools.count(1)
+        self._waiters: dict[int, _Waiter] = {}
+        self._tasks = anyio.create_task_group()
+        self._door: Subscription | None = None
+        self._earlier = anyio.Event()
+        self._waits_until = float("inf")
+        self._over = False
+
+    async def run(self, lease_epoch: int) -> None:
+        """Take over, serve, and return when deposed; cancelled when the lease is lost."""
+        self._set_ready(False, "taking over: moving the fence, then listing")
+        try:
+            async with self._tasks:
+                self._tasks.start_soon(self._keep_time)
+                self._step(effects.Elected(lease_epoch))
+        finally:
+            self._over = True
+            self._instruments.leading.set(0)
+            for waiter in self._waiters.values():
+                waiter.done.set()
+            if self._door is not None:
+                with anyio.move_on_after(1, shield=True):
+                    await self._door.close()
+
+    # ---- the core ------------------------------------------------------------------------------------------------------------
+
+    def _step(self, message: Message) -> None:
+        """Feed the core; synchronous, so that view, table and core never disagree at an await."""
+        if self._over:
+            return
+        for effect in self.core.step(message, time.time()):
+            self._carry_out(effect)
+        wake_at = self.core.wake_at
+        if wake_at is not None and wake_at < self._waits_until:
+            self._earlier.set()
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case effects.Settled():
+                self._instruments.settled(effect, time.time())
+            case effects.Reply():
+                self._reply(effect)
+            case effects.Committed():
+                self._instruments.committed(effect)
+            case effects.Send():
+                self._tasks.start_soon(self._send, effect)
+            case effects.ReadBindings():
+                self._tasks.start_soon(self._read_bindings, effect)
+            case effects.ReadFence():
+                self._tasks.start_soon(self._read_fence, effect)
+            case effects.Inspect():
+                self._tasks.start_soon(self._inspect, effect)
+            case effects.StartListing():
+                self._tasks.start_soon(self.informer.run)
+            case effects.Relist():
+                self._log.warning("lists again", reason=effect.reason)
+                self.informer.relist(effect.reason)
+            case effects.Serve():
+                self._tasks.start_soon(self._open_door)
+            case effects.StepDown():
+                self._step_down(effect)
+            case effects.FenceMoving():
+                self._instruments.fence_moving(effect)
+            case effects.PluginFailed():
+                self._log.error("a PostBind plugin failed", plugin=effect.plugin, detail=effect.detail)
+            case effects.UsageDrift():
+                self._log.error("the node table was not the sum of the live bindings", details=list(effect.details))
+                self._instruments.drifted(effect)
+
+    async def _keep_time(self) -> None:
+        """Tick when the core wants it."""
+        while True:
+            self._earlier = anyio.Event()
+            wake_at = self.core.wake_at
+            self._waits_until = wake_at if wake_at is not None else float("inf")
+            delay_s = None if wake_at is None else max(0.0, wake_at - time.time())
+            with anyio.move_on_after(delay_s):
+                await self._earlier.wait()
+                continue
+            self._step(effects.Tick())
+
+    async def _send(self, send: effects.Send) -> None:
+        self._step(await self._writer.send(send))
+
+    async def _read_bindings(self, read: effects.ReadBindings) -> None:
+        self._step(await self._writer.read_bindings(read))
+
+    async def _read_fence(self, read: effects.ReadFence) -> None:
+        self._step(await self._writer.read_fence(read))
+
+    async def _inspect(self, inspect: effects.Inspect) -> None:
+        self._step(await self._writer.inspect(inspect))
+
+    def _step_down(self, effect: effects.StepDown) -> None:
+        self._log.warning("steps down", reason=effect.reason)
+        self._over = True
+        self._tasks.cancel_scope.cancel()
+
+    def _child_trace(self, trace: str) -> str:
+        """A bind span's id; an unsampled attempt that binds costs no span, so its cycle's id stands for it."""
+        spans = self._service.spans
+        return spans.child(trace) if spans.wanted(trace) else trace
+
+    # ---- the informer --------------------------------------------------------------------------------------------------------
+
+    def _on_changes(self, changes: list[Change]) -> None:
+        self._step(effects.Changed(changes))
+
+    def _on_listed(self, reason: str) -> None:
+        del reason
+        self._step(effects.Listed(self._view.take_tombstones()))
+
+    def _on_contact(self, fresh: bool) -> None:
+        if self._door is not None:
+            self._set_ready(fresh, "" if fresh else "nothing heard of the cluster for 2 s")
+
+    # ---- requests ------------------------------------------------------------------------------------------------------------
+
+    async def _open_door(self) -> None:
+        self._door = await self._service.endpoints.serve("bind", subjects.BINDER_BIND, self._on_bind)
+        self._set_ready(True, "")
+        self._instruments.leading.set(1)
+        self._log.info("serves", epoch=self.core.keeper.epoch, commits=self.core.keeper.n)
+
+    async def _on_bind(self, request: Request) -> bytes:
+        """Answer a request; a reign that ended says nothing, since a write under way may yet be applied."""
+        bind = codec.decode(BindRequest, request.payload)
+        ticket, waiter = next(self._tickets), _Waiter()
+        self._waiters[ticket] = waiter
+        try:
+            self._step(effects.Requested(ticket, bind))
+            if not self._over:
+                await waiter.done.wait()
+            if waiter.reply is None:
+                await anyio.sleep(SILENCE_S)
+                return b""
+            return codec.encode(waiter.reply)
+        finally:
+            del self._waiters[ticket]
+
+    def _reply(self, effect: effects.Reply) -> None:
+        waiter = self._waiters.get(effect.ticket)
+        if waiter is not None:
+            waiter.reply = effect.reply
+            waiter.done.set()
+
+    def _set_ready(self, ok: bool, reason: str) -> None:
+        self._service.health.set_ready(LEADS_CHECK, ok, reason)

@@ -1,0 +1,50 @@
+"""The binder as a service: stands for election, reigns when elected, stands again."""
+
+import itertools
+
+import anyio
+
+from podyard.binder.instruments import Instruments
+from podyard.binder.reign import LEADS_CHECK, Reign
+from podyard.binder.settings import BinderSettings
+from podyard.bus import Lease
+from podyard.cluster.informer import Followed, base_subjects
+from podyard.framework.event_registry import EventRegistry, watched_resources
+from podyard.framework.profile import Profile
+from podyard.plugins.defaults import default_profile
+from podyard.proto import subjects
+from podyard.runtime.service import Service, ServiceDefinition
+
+PAUSE_S = 0.2
+"""After being deposed: whoever did it gets its chance at the lease first."""
+
+
+def followed(profiles: dict[str, Profile]) -> Followed:
+    """What queue and scheduler follow, and what agents say about pods: it ends bindings."""
+    resources = watched_resources(EventRegistry.of_profile(profile) for profile in profiles.values())
+    return base_subjects(*(subjects.objects(resource) for resource in resources), subjects.ALL_POD_STATUS)
+
+
+async def main(service: Service[BinderSettings]) -> None:
+    """Lead whenever the lease is ours."""
+    profile = default_profile()
+    profiles = {profile.name: profile}
+    instruments = Instruments(service.metrics, service.spans)
+    lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
+    numbers = itertools.count(1)
+
+    async def lead(epoch: int) -> None:
+        await Reign(service, profiles, followed(profiles), instruments, next(numbers)).run(epoch)
+
+    while True:
+        service.health.set_ready(LEADS_CHECK, True, "stands by: another binder leads")
+        await lease.lead(lead)
+        await anyio.sleep(PAUSE_S)
+
+
+SERVICE = ServiceDefinition(
+    name="binder",
+    settings_type=BinderSettings,
+    main=main,
+    description="Judges decisions once more, in one order, and commits bindings in atomic batches",
+)

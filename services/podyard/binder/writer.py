@@ -1,0 +1,123 @@
+"""Carries out what the core wants written and read, and says what came of it in the core's words. Decides nothing."""
+
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+import msgspec
+
+from podyard.binder.core.effects import (
+    Applied,
+    BindingsRead,
+    Conflicted,
+    FenceFound,
+    Inspect,
+    Inspected,
+    ReadBindings,
+    ReadFence,
+    Send,
+    Stored,
+    Unclear,
+    Write,
+)
+from podyard.bus import Bus, Delivery, Outgoing
+from podyard.bus.errors import BusError, Conflict
+from podyard.proto import codec, headers, streams, subjects
+from podyard.proto.placement import Fence, Placement
+
+log: Final = logging.getLogger("podyard.binder")
+
+READS_AT_ONCE: Final = 64
+RETRY_S: Final = 0.2
+
+_decode_placement: Final = codec.decoder(Placement).decode
+
+
+class Writer:
+    """The binder's hand on the bus."""
+
+    def __init__(self, bus: Bus, commit_timeout_s: float) -> None:
+        self._bus = bus
+        self._commit_timeout_s = commit_timeout_s
+
+    async def send(self, send: Send) -> Applied | Conflicted | Unclear:
+        """Publish all or nothing. Whatever is neither an acknowledgement nor a number is unclear."""
+        await anyio.sleep(send.delay_s)
+        messages = [_outgoing(write) for write in send.writes]
+        try:
+            if len(messages) == 1:
+                ack = await self._bus.publish(messages[0], timeout_s=self._commit_timeout_s)
+            else:
+                ack = await self._bus.publish_batch(messages, batch_id=send.batch_id, timeout_s=self._commit_timeout_s)
+        except Conflict as error:
+            return Conflicted(send.batch_id, error.last_sequence)
+        except BusError as error:
+            log.warning("send %s is unclear: %s", send.batch_id, error)
+            return Unclear(send.batch_id, str(error))
+        return Applied(send.batch_id, ack.sequence)
+
+    async def read_fence(self, read: ReadFence) -> FenceFound:
+        """What the fence holds; waits until it can be read."""
+        await anyio.sleep(read.delay_s)
+        return _fence(await self._get(subjects.FENCE))
+
+    async def inspect(self, inspect: Inspect) -> Inspected:
+        """What the fence and some subjects hold."""
+        found = await self._get_many([subjects.FENCE, *inspect.subjects])
+        fence = _fence(found.pop(subjects.FENCE, None))
+        return Inspected(inspect.batch_id, fence, {subject: _stored(one) for subject, one in found.items()})
+
+    async def read_bindings(self, read: ReadBindings) -> BindingsRead:
+        """What the bindings of some pods hold."""
+        await anyio.sleep(read.delay_s)
+        uids = {subjects.binding(pod.namespace, pod.name, pod.uid): pod.uid for pod in read.pods}
+        found = await self._get_many(list(uids))
+        return BindingsRead(
+            {uid: _stored(found[subject]) if subject in found else None for subject, uid in uids.items()}
+        )
+
+    async def _get_many(self, wanted: Sequence[str]) -> dict[str, Delivery]:
+        found: dict[str, Delivery] = {}
+        waiting = iter(wanted)
+
+        async def worker() -> None:
+            for subject in waiting:
+                delivery = await self._get(subject)
+                if delivery is not None:
+                    found[subject] = delivery
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(min(READS_AT_ONCE, len(wanted))):
+                tasks.start_soon(worker)
+        return found
+
+    async def _get(self, subject: str) -> Delivery | None:
+        while True:
+            try:
+                return await self._bus.get(streams.CLUSTER.name, subject)
+            except BusError as error:
+                log.warning("%s cannot be read: %s; trying again", subject, error)
+                await anyio.sleep(RETRY_S)
+
+
+def _outgoing(write: Write) -> Outgoing:
+    return Outgoing(write.subject, write.payload, write.expect, write.ttl_s)
+
+
+def _fence(delivery: Delivery | None) -> FenceFound:
+    """
+    :raises MessageError: if what is stored is no fence: nobody but a binder writes it, so nothing can be guessed
+    """
+    if delivery is None:
+        return FenceFound(None, 0)
+    return FenceFound(codec.decode(Fence, delivery.payload), delivery.sequence)
+
+
+def _stored(delivery: Delivery) -> Stored:
+    expiring = headers.TTL in delivery.headers
+    try:
+        placement = _decode_placement(delivery.payload)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return Stored(delivery.sequence, None, expiring)
+    return Stored(delivery.sequence, placement, expiring)
