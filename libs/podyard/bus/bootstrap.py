@@ -10,6 +10,7 @@ from podyard.bus._api import SECOND_NS, StreamInfo
 from podyard.bus.connection import Bus
 from podyard.bus.errors import (
     STREAM_NAME_IN_USE,
+    SUBJECTS_OVERLAP,
     NotFound,
     Refused,
     StreamSettingsConflict,
@@ -21,6 +22,9 @@ from podyard.proto import streams
 log: Final = logging.getLogger("podyard.bus")
 
 RETRY_S: Final = 0.2
+DUPLICATES_S: Final = 120
+"""How long the server knows message ids: its default, which must not exceed a stream's age."""
+
 LOG_EVERY: Final = 25
 """Attempts (5 s) between two words about a JetStream that is not ready."""
 
@@ -61,6 +65,9 @@ async def _ensure(bus: Bus, spec: streams.StreamSpec, replicas: int) -> None:
         try:
             await bus.api.call(f"STREAM.CREATE.{spec.name}", {**wanted, "num_replicas": replicas}, StreamInfo)
         except Refused as error:
+            if error.code == SUBJECTS_OVERLAP:
+                taken = (f"another stream has some of the subjects {', '.join(spec.subjects)}",)
+                raise StreamSettingsConflict(spec.name, taken, str(error)) from error
             if error.code != STREAM_NAME_IN_USE:
                 raise
             info = await bus.api.stream_info(spec.name)  # somebody was quicker, with other settings
@@ -89,6 +96,7 @@ def config_of(spec: streams.StreamSpec) -> dict[str, Any]:
         "max_msgs_per_subject": spec.max_msgs_per_subject,
         "max_age": spec.max_age_s * SECOND_NS,
         "max_bytes": spec.max_bytes or -1,
+        "duplicate_window": min(DUPLICATES_S, spec.max_age_s or DUPLICATES_S) * SECOND_NS,
         "allow_atomic": spec.allow_atomic,
         "allow_msg_ttl": spec.allow_msg_ttl,
         "allow_direct": spec.allow_direct,

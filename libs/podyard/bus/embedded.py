@@ -40,6 +40,9 @@ LAUNCHER: Final = Path(__file__).with_name("_launcher.py")
 """Run as a file, without site-packages: a start of 20 ms instead of 400."""
 
 LOG_NAME: Final = "nats-server.log"
+ERRORS_NAME: Final = "nats-server.err"
+"""What it says before it has read its configuration, or when it panics."""
+
 CONFIG_NAME: Final = "nats-server.conf"
 LOCK_NAME: Final = "podyard.lock"
 
@@ -73,14 +76,15 @@ class EmbeddedServer:
             self._write_config()
             for stale in self.store_dir.glob("nats-server_*.ports"):
                 stale.unlink()
-            self._process = await anyio.open_process(
-                [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), *self._command()],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(lock,),
-                start_new_session=True,  # a Ctrl-C on the terminal stops the services first, then this
-            )
+            with (self.store_dir / ERRORS_NAME).open("wb") as complaints:
+                self._process = await anyio.open_process(
+                    [sys.executable, "-I", "-S", str(LAUNCHER), str(os.getpid()), *self._command()],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=complaints,
+                    pass_fds=(lock,),
+                    start_new_session=True,  # a Ctrl-C on the terminal stops the services first, then this
+                )
         finally:
             os.close(lock)
         try:
@@ -174,12 +178,9 @@ class EmbeddedServer:
         return False
 
     def _end_of_log(self) -> str:
-        try:
-            return (self.store_dir / LOG_NAME).read_text(encoding="utf-8", errors="replace")[
-                -2000:
-            ].strip() or "its log is empty"
-        except OSError:
-            return "it wrote no log"
+        """The last words of the server, for an error message."""
+        words = (_text(self.store_dir / name)[-2000:].strip() for name in (ERRORS_NAME, LOG_NAME))
+        return " ".join(text for text in words if text) or "it wrote no log"
 
 
 @asynccontextmanager
@@ -261,6 +262,11 @@ async def _locked(directory: Path) -> int:
             await anyio.sleep(POLL_S)
         else:
             return descriptor
+
+
+def _text(path: Path) -> str:
+    """What is in a file, nothing if there is none."""
+    return path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
 
 
 async def _answers(port: int) -> bool:

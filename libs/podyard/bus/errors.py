@@ -17,7 +17,7 @@
         ├── NotFound            no such stream or consumer
         ├── RemoteError         a service refused the request; `reason` is its sentence
         ├── Refused             any other refusal of the server, with its code
-        ├── StreamSettingsConflict   a stream exists with settings that cannot be changed into the wanted ones
+        ├── StreamSettingsConflict   a stream is in the way with settings that cannot be changed
         └── SettingsError       the connection settings make no sense
     EmbeddedServerError         the embedded server did not start
 
@@ -33,6 +33,7 @@ WRONG_LAST_SEQUENCE: Final = 10071
 WRONG_LAST_SEQUENCE_NO_NUMBER: Final = 10164
 BATCH_INCOMPLETE: Final = 10176
 STREAM_NAME_IN_USE: Final = 10058
+SUBJECTS_OVERLAP: Final = 10065
 
 _NOT_FOUND: Final = frozenset({10014, 10037, 10059})
 _FULL: Final = frozenset({10002, 10023, 10028, 10047, 10053, 10077})
@@ -165,14 +166,14 @@ class Refused(PermanentError):
 
 
 class StreamSettingsConflict(PermanentError):
-    """Stream `stream` exists with settings that the server cannot change into ours."""
+    """Stream `stream` is in the way with settings that the server cannot change into ours, or another has its subjects."""
 
     def __init__(self, stream: str, differences: tuple[str, ...], detail: str) -> None:
         self.stream = stream
         self.differences = differences
         super().__init__(
-            f"stream {stream} exists with other settings ({'; '.join(differences)}) and cannot be changed: {detail}. "
-            f"Use another NATS account, or remove that stream if nobody needs it"
+            f"stream {stream} cannot be made as it must be ({'; '.join(differences)}): {detail}. "
+            f"Use another NATS account, or remove what is in the way if nobody needs it"
         )
 
 

@@ -1,0 +1,199 @@
+"""The connection on the real server: it waits, comes back, and survives what callbacks and servers do to it."""
+
+import asyncio
+
+import pytest
+
+from podyard.bus import Bus, BusSettings, BusState, EmbeddedServer, Outgoing, Unavailable, connect, ensure_streams
+from podyard.bus.bootstrap import config_of
+from podyard.proto import streams
+from tests.conftest import ConnectBus
+from tests.contract.bus.readers import eventually, pod
+
+
+class States:
+    """The states a connection went through."""
+
+    def __init__(self) -> None:
+        self.seen: list[BusState] = []
+        self._changed = asyncio.Event()
+
+    def __call__(self, state: BusState) -> None:
+        self.seen.append(state)
+        self._changed.set()
+
+    async def until(self, connected: bool) -> None:
+        async with asyncio.timeout(10):
+            while self.seen[-1].connected != connected:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+async def test_a_missing_server_is_waited_for_and_told_of(bus_server: EmbeddedServer):
+    await bus_server.kill()
+    states = States()
+    settings = BusSettings(servers=(bus_server.url,), name="early")
+    async with connect(settings, on_state=states, wait=False) as bus:
+        with pytest.raises(Unavailable, match="no connection to NATS"):
+            await bus.publish(pod("a"), timeout_s=0.2)
+        await eventually(lambda: asyncio.sleep(0, result="Connect" in states.seen[-1].last_error))
+        assert not bus.state.connected
+        await bus_server.start()
+        await states.until(connected=True)
+        await ensure_streams(bus)
+        await bus.publish(pod("a"))
+        assert bus.state.connects == 1
+
+
+async def test_connect_enters_its_block_connected(bus_server: EmbeddedServer):
+    async with connect(BusSettings(servers=(bus_server.url,), name="now")) as bus:
+        assert bus.state.connected
+
+
+async def test_losses_and_returns_are_told(bus: Bus, bus_server: EmbeddedServer):
+    states = States()
+    end = bus.on_state(states)
+    for _ in range(2):
+        await bus_server.kill()
+        await states.until(connected=False)
+        await bus_server.start()
+        await states.until(connected=True)
+    assert bus.state.connects == 3
+    end()
+    told = len(states.seen)
+    await bus_server.kill()
+    with pytest.raises(Unavailable):
+        await eventually(lambda: bus.publish(pod("a"), timeout_s=0.1))
+    assert len(states.seen) == told
+
+
+async def test_a_failing_listener_does_not_harm_the_connection(bus: Bus, bus_server: EmbeddedServer):
+    def fail(state: BusState) -> None:
+        if state.connects != 1:
+            raise RuntimeError("a bug of a listener")
+
+    states = States()
+    bus.on_state(states)
+    bus.on_state(fail)
+    await bus_server.kill()
+    await states.until(connected=False)
+    await bus_server.start()
+    await states.until(connected=True)
+    await eventually(lambda: asyncio.sleep(0, result=bus.state.connected))
+
+
+async def test_a_client_that_was_closed_for_good_is_replaced(bus: Bus):
+    """nats-py closes itself after some `-ERR`; subscriptions must be back on the new client."""
+    received: list[bytes] = []
+    states = States()
+    bus.on_state(states)
+    await bus.subscribe("signals.>", lambda subject, payload, trace: received.append(payload))
+    old = bus._link._client  # the fault is below the public face
+    await old.close()
+    await states.until(connected=False)
+    await states.until(connected=True)
+    assert bus._link._client is not old
+    bus.send("signals.n1", b"to myself")
+    await eventually(lambda: asyncio.sleep(0, result=received))
+    await bus.publish(pod("a", expect=0))
+
+
+async def test_a_silent_read_loop_is_noticed(connect_bus: ConnectBus):
+    """nats-py calls itself connected although its read loop has ended: only an echo that stays away tells."""
+    bus = await connect_bus("watched", ping_interval_s=0.1)
+    states = States()
+    bus.on_state(states)
+    client = bus._link._client
+    client._reading_task.cancel()  # type: ignore[union-attr]
+    client._ping_interval_task.cancel()  # type: ignore[union-attr]
+    assert client.is_connected
+    await states.until(connected=False)
+    await states.until(connected=True)
+    assert (await bus.request("$JS.API.INFO", b"")).payload
+
+
+async def test_a_paused_server_is_found_again(connect_bus: ConnectBus, bus_server: EmbeddedServer):
+    bus = await connect_bus("patient", ping_interval_s=0.1)
+    await ensure_streams(bus)
+    states = States()
+    bus.on_state(states)
+    bus_server.pause()
+    try:
+        await states.until(connected=False)
+    finally:
+        bus_server.resume()
+    await states.until(connected=True)
+    await bus.publish(pod("a", expect=0))
+
+
+async def test_what_the_block_raises_comes_out_as_it_is(bus_server: EmbeddedServer):
+    with pytest.raises(ZeroDivisionError):
+        async with connect(BusSettings(servers=(bus_server.url,), name="brief")):
+            raise ZeroDivisionError
+
+
+async def test_leaving_the_block_sends_what_waits(bus: Bus, bus_server: EmbeddedServer):
+    received: list[bytes] = []
+    await bus.subscribe("signals.>", lambda subject, payload, trace: received.append(payload))
+    await bus.request("$JS.API.INFO", b"")
+    async with connect(BusSettings(servers=(bus_server.url,), name="brief")) as brief:
+        for number in range(1000):
+            brief.send("signals.n1", str(number).encode())
+    await eventually(lambda: asyncio.sleep(0, result=len(received) == 1000))
+
+
+async def test_leaving_the_block_finishes_what_is_in_hand(
+    bus: Bus, bus_server: EmbeddedServer, connect_bus: ConnectBus
+):
+    received, answer_now = asyncio.Event(), asyncio.Event()
+    leave = asyncio.Event()
+
+    async def handler(request: object) -> bytes:
+        received.set()
+        await answer_now.wait()
+        return b"in time"
+
+    async def service() -> None:
+        async with connect(BusSettings(servers=(bus_server.url,), name="service")) as served:
+            await served.serve("svc.ending", handler)
+            await served.request("$JS.API.INFO", b"")
+            leave_now.set()
+            await leave.wait()
+
+    leave_now = asyncio.Event()
+    running = asyncio.create_task(service())
+    await leave_now.wait()
+    asking = asyncio.create_task(bus.request("svc.ending", b""))
+    await received.wait()
+    leave.set()
+    await asyncio.sleep(0)
+    answer_now.set()
+    assert (await asking).payload == b"in time"
+    await running
+
+
+async def test_two_threads_of_work_share_one_connection(bus: Bus):
+    results = await asyncio.gather(
+        bus.publish_many([pod(f"a{i}", expect=0) for i in range(300)]),
+        bus.publish_batch([pod(f"b{i}", expect=0) for i in range(100)]),
+        *(bus.publish(pod(f"c{i}", expect=0)) for i in range(100)),
+    )
+    assert len(results) == 102
+    assert await bus.last_sequence("CLUSTER") == 500
+
+
+async def test_ensure_streams_makes_what_is_declared(bus: Bus):
+    for spec in streams.ALL_STREAMS:
+        config = (await bus.api.stream_info(spec.name)).config
+        for name, value in config_of(spec).items():
+            assert config.get(name, type(value)()) == value, (spec.name, name)
+        assert config["num_replicas"] == 1
+
+
+async def test_purge_removes_a_subjects_messages_only(bus: Bus):
+    await bus.publish_many(
+        [Outgoing("decisions.d.a.u1", b"1"), Outgoing("decisions.d.a.u1", b"2"), Outgoing("decisions.d.b.u2", b"3")]
+    )
+    await bus.purge("DECISIONS", "decisions.d.a.>")
+    assert await bus.get("DECISIONS", "decisions.d.a.u1") is None
+    assert await bus.get("DECISIONS", "decisions.d.b.u2") is not None
