@@ -1,13 +1,15 @@
 """Parts of the node table: interned labels and taints, the order of names, the log of changed rows."""
 
 from collections.abc import Iterable
-from typing import Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node
+
+Cell = TypeVar("Cell", bound=np.generic)
 
 ABSENT: Final = 0
 """Id of "the node has no such label" in every label column; row ids of values begin with 1."""
@@ -117,8 +119,8 @@ class ChangeLog:
         return set(self._rows[version - self._base :])
 
 
-def grown(column: NDArray[np.generic], capacity: int) -> NDArray:  # pyright: ignore[reportMissingTypeArgument, reportUnknownParameterType] - keeps its dtype
+def grown(column: NDArray[Cell], capacity: int) -> NDArray[Cell]:
     """A copy of `column` whose last axis has `capacity` places, the new ones 0."""
     bigger = np.zeros((*column.shape[:-1], capacity), dtype=column.dtype)
     bigger[..., : column.shape[-1]] = column
-    return bigger  # pyright: ignore[reportUnknownVariableType]
+    return bigger

@@ -1,6 +1,8 @@
 """One scheduling cycle, from PreFilter to Permit, over a live table. Pure: it decides, its caller assumes and binds.
 
-    PreFilter -> Filter -> (no node: PostFilter) -> PreScore -> Score -> NormalizeScore -> pick -> Reserve -> Permit
+    run:      PreFilter -> Filter -> (no node: PostFilter) -> PreScore -> Score -> NormalizeScore -> pick
+    (the caller assumes the pod on the node)
+    confirm:  Reserve -> Permit
 
 Results of PreFilter to NormalizeScore are shared by pods of equal signature (what every plugin says it reads of a pod) and brought up to
 date for changed rows only. Among nodes with the highest total one is picked by a generator seeded with the pod's uid, so equal
@@ -17,6 +19,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from podyard.framework import diagnosis
+from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.interfaces import Signed
@@ -47,7 +50,7 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
     """What one cycle found. Exactly one of `node`, `diagnosis`, `rejection` and `error` is set."""
 
     node: str = ""
-    """The chosen node; its room is not assumed yet."""
+    """The chosen node; its room is not taken in the table."""
     diagnosis: Diagnosis | None = None
     """Why no node takes the pod."""
     rejection: Status | None = None
@@ -89,6 +92,7 @@ class Cycle:
         self._signing = [plugin for plugin in judging.values() if isinstance(plugin, Signed)]
         self._shares = len(self._signing) == len(judging)
         self._shared: OrderedDict[Hashable, _Shared] = OrderedDict()
+        self._confirms = bool(profile.reserve or profile.permit)
         self._random = Random()
 
     def run(self, pod: PodInfo) -> CycleResult:
@@ -114,6 +118,31 @@ class Cycle:
         shared = self._find(pod, self._signature(pod))
         shared.judgement.refresh(pod)
         return shared.judgement
+
+    def confirm(self, pod: PodInfo, result: CycleResult) -> bool:
+        """Reserve and Permit for the chosen node, on which the caller has assumed the pod by now.
+
+        :return: False if a plugin said no or failed: it is unreserved again, `result` has no node any more and says why
+        """
+        state = result.state
+        if state is None:
+            return True
+        start = self._stopwatch()
+        rejection = self._reserve(pod, state, result.node)
+        reserved = self._stopwatch()
+        result.times.append(PointTime("Reserve", start, reserved))
+        if rejection is None:
+            rejection = self._permit(pod, state, result)
+            result.times.append(PointTime("Permit", reserved, self._stopwatch()))
+        if rejection is None:
+            return True
+        self.unreserve(pod, state, result.node)
+        result.node, result.scores, result.message = "", (), rejection.message
+        if rejection.rejected:
+            result.rejection = rejection
+        else:
+            result.error = rejection.message
+        return False
 
     def unreserve(self, pod: PodInfo, state: CycleState | None, node_name: str) -> None:
         """Reserve is undone, in reverse order: the pod does not get the node after all."""
@@ -161,8 +190,8 @@ class Cycle:
             return
         self._pick(pod, judgement, scoreboard, result)
         times.append(PointTime("Score", filtered, watch()))
-        if self._profile.reserve or self._profile.permit:
-            self._reserve_and_permit(pod, judgement, result)
+        if self._confirms:
+            result.state = judgement.state.clone()
 
     def _pick(self, pod: PodInfo, judgement: Judgement, scoreboard: Scoreboard, result: CycleResult) -> None:
         nodes = self._cluster.nodes
@@ -206,27 +235,12 @@ class Cycle:
         result.diagnosis = found
         result.message = found.message(", ".join(texts))
 
-    def _reserve_and_permit(self, pod: PodInfo, judgement: Judgement, result: CycleResult) -> None:
-        state = result.state = judgement.state.clone()
-        start = self._stopwatch()
-        rejection = self._reserve(pod, state, result.node)
-        reserved = self._stopwatch()
-        result.times.append(PointTime("Reserve", start, reserved))
-        if rejection is None:
-            rejection = self._permit(pod, state, result)
-            result.times.append(PointTime("Permit", reserved, self._stopwatch()))
-        if rejection is None:
-            return
-        self.unreserve(pod, state, result.node)
-        result.node, result.message = "", rejection.message
-        if rejection.rejected:
-            result.rejection = rejection
-        else:
-            result.error = rejection.message
-
     def _reserve(self, pod: PodInfo, state: CycleState, node_name: str) -> Status | None:
         for plugin in self._profile.reserve:
-            status = plugin.reserve(state, pod, self._cluster, node_name)
+            try:
+                status = plugin.reserve(state, pod, self._cluster, node_name)
+            except Exception as fault:  # the boundary to plugins
+                status = statuses.error(str(PluginError.wrapping(plugin.name, "Reserve", fault)))
             if not status.ok:
                 return status.by(plugin.name)
         return None
@@ -234,7 +248,10 @@ class Cycle:
     def _permit(self, pod: PodInfo, state: CycleState, result: CycleResult) -> Status | None:
         waits: dict[str, float] = {}
         for plugin in self._profile.permit:
-            answer = plugin.permit(state, pod, self._cluster, result.node)
+            try:
+                answer = plugin.permit(state, pod, self._cluster, result.node)
+            except Exception as fault:  # the boundary to plugins
+                return statuses.error(str(PluginError.wrapping(plugin.name, "Permit", fault))).by(plugin.name)
             if answer.status.code == Code.WAIT:
                 waits[plugin.name] = answer.timeout_s
             elif not answer.status.ok:

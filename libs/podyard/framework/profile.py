@@ -132,7 +132,7 @@ def _faults(enabled: Sequence[Enabled], sorters: Sequence[QueueSort]) -> list[st
     seen: set[str] = set()
     protocols = (*POINTS.values(), QueueSort, Score)
     for entry in enabled:
-        plugin: object = entry.plugin
+        plugin = cast("object", entry.plugin)
         if not isinstance(plugin, interfaces.Plugin):
             faults.append(f"{type(plugin).__name__} has no name; give the class a `name`")
             continue

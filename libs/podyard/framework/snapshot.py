@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
 from podyard.cluster.node_table import NodeTable
+from podyard.framework.permits import WaitingPods
 
 ObjectsByName: TypeAlias = Mapping[tuple[str, str], Any]
 """Typed objects by (namespace, name); the namespace is empty for cluster-scoped kinds."""
@@ -26,10 +27,12 @@ class Snapshot:
     It is live: nothing changes during one pod's cycle, and the next pod sees what the last one took.
     """
 
-    __slots__ = ("_objects", "nodes")
+    __slots__ = ("_objects", "nodes", "waiting")
 
-    def __init__(self, nodes: NodeTable, objects: Objects | None = None) -> None:
+    def __init__(self, nodes: NodeTable, objects: Objects | None = None, waiting: WaitingPods | None = None) -> None:
         self.nodes = nodes
+        self.waiting = WaitingPods() if waiting is None else waiting
+        """Pods that wait at Permit: a plugin may allow or reject them."""
         self._objects = objects
 
     def objects(self, resource: str) -> ObjectsByName:

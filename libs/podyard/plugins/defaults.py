@@ -19,7 +19,7 @@ def default_profile(name: str = DEFAULT_SCHEDULER, args: Mapping[str, Any] | Non
     :param args: arguments by plugin name, as plain values; defaults for plugins that are not named
     :raises msgspec.ValidationError: for arguments that a plugin does not have
     """
-    given = {} if args is None else args
+    given: Mapping[str, Any] = {} if args is None else args
     return resolve(
         name,
         [

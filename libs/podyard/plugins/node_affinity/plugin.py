@@ -59,7 +59,8 @@ def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
         ]
         if not listed:
             return None
-        names = (names or frozenset()) | frozenset.intersection(*listed)
+        agreed = listed[0].intersection(*listed[1:])
+        names = agreed if names is None else names | agreed
     return names
 
 

@@ -1,0 +1,106 @@
+"""Pods that were decided and are not answered yet, and the numbers of their decisions.
+
+    decided -> (waits at Permit) -> asked of the binder -> answered
+                                          \\-> seen bound in the view -> answered
+
+Numbers grow by one a decision within a session. `outstanding` tells the binder which of them the scheduler counted as placed without
+having seen their binding.
+"""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from podyard.cluster.pods import PodView
+from podyard.framework.cycle import CycleResult
+from podyard.proto.binder_api import Decision, NumberRange
+from podyard.proto.queue_api import PoppedPod
+from podyard.scheduler.core.effects import CycleSpan
+
+
+class Assumption(msgspec.Struct, kw_only=True, gc=False):
+    """One decided pod."""
+
+    popped: PoppedPod
+    pod: PodView
+    decision: Decision
+    result: CycleResult
+    span: CycleSpan
+    tries: int
+    """Decisions of this attempt, this one included."""
+    session: str
+    answered: bool = False
+    """The binder said bound; the view does not show it yet."""
+    successor: PoppedPod | None = None
+    """The same pod popped again before this attempt was answered: it waits for the answer."""
+
+
+class Assumptions:
+    """All of them, by uid.
+
+    Invariant: a number is in `_unseen` from the decision until its binding is seen or the assumption is dropped.
+    """
+
+    def __init__(self) -> None:
+        self._by_uid: dict[str, Assumption] = {}
+        self._unseen: dict[int, str] = {}
+        self._number = 0
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
+
+    def __iter__(self) -> Iterator[Assumption]:
+        return iter(self._by_uid.values())
+
+    def get(self, uid: str) -> Assumption | None:
+        """The assumption about a pod."""
+        return self._by_uid.get(uid)
+
+    def next_number(self) -> int:
+        """Number of the next decision."""
+        self._number += 1
+        return self._number
+
+    def add(self, assumption: Assumption) -> None:
+        """A pod is assumed."""
+        uid = assumption.popped.uid
+        self._by_uid[uid] = assumption
+        self._unseen[assumption.decision.number] = uid
+
+    def seen(self, uid: str, attempt: str) -> None:
+        """The binding of this pod by this attempt is in the view: nothing is assumed about it any more."""
+        assumption = self._by_uid.get(uid)
+        if assumption is not None and assumption.popped.attempt == attempt:
+            self._unseen.pop(assumption.decision.number, None)
+
+    def drop(self, uid: str) -> Assumption | None:
+        """The pod is answered, or given up."""
+        assumption = self._by_uid.pop(uid, None)
+        if assumption is not None and self._unseen.get(assumption.decision.number) == uid:
+            del self._unseen[assumption.decision.number]
+        return assumption
+
+    def outstanding(self, *, but: int = 0) -> tuple[NumberRange, ...]:
+        """Numbers that are assumed and not seen committed, as ranges, ascending.
+
+        :param but: a number to leave out
+        """
+        ranges: list[NumberRange] = []
+        first = last = 0
+        for number in sorted(self._unseen):
+            if number == but:
+                continue
+            if number == last + 1 and first:
+                last = number
+                continue
+            if first:
+                ranges.append(NumberRange(first=first, last=last))
+            first = last = number
+        if first:
+            ranges.append(NumberRange(first=first, last=last))
+        return tuple(ranges)
+
+    def restart_numbers(self) -> None:
+        """A new session: its numbers begin at 1, and it can claim none of the old ones."""
+        self._number = 0
+        self._unseen.clear()

@@ -1,0 +1,59 @@
+"""What the scheduler's core wants done. The shell does it in the order of the list."""
+
+from typing import TypeAlias
+
+import msgspec
+
+from podyard.framework.cycle import PointTime
+from podyard.proto.binder_api import BindRequest
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.queue_api import AttemptResult
+
+
+class Bind(msgspec.Struct, frozen=True):
+    """Send to the binder, the same again until it answers."""
+
+    request: BindRequest
+
+
+class Done(msgspec.Struct, frozen=True):
+    """Tell the queue, the same again until it answers; results of one attempt in this order."""
+
+    result: AttemptResult
+
+
+class Record(msgspec.Struct, frozen=True):
+    """Keep the record of an attempt that did not bind."""
+
+    record: AttemptRecord
+
+
+class CycleSpan(msgspec.Struct, frozen=True, kw_only=True):
+    """The span of a scheduling cycle with one child an extension point. Times are seconds since 1970, UTC."""
+
+    trace: str
+    """The cycle span's own traceparent."""
+    parent: str
+    """The attempt's root."""
+    start: float
+    end: float
+    points: tuple[PointTime, ...]
+    record: AttemptRecord
+    error: str = ""
+    keep: bool = False
+    """The outcome is bad: send it whatever the sampler said."""
+
+
+class AwaitPosition(msgspec.Struct, frozen=True):
+    """Call `Work` again when the view has reached this position."""
+
+    position: int
+
+
+class Conflicted(msgspec.Struct, frozen=True):
+    """The binder refused a decision: to be counted by cause."""
+
+    cause: str
+
+
+Effect: TypeAlias = Bind | Done | Record | CycleSpan | AwaitPosition | Conflicted

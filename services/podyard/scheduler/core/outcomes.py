@@ -1,0 +1,130 @@
+"""How attempts end: results for the queue, records, spans. Collects effects in their order."""
+
+import msgspec
+
+from podyard.proto.binder_api import BindAnswer
+from podyard.proto.decisions import Outcome
+from podyard.proto.queue_api import PoppedPod
+from podyard.scheduler.core import records, spans
+from podyard.scheduler.core.assumptions import Assumption
+from podyard.scheduler.core.effects import CycleSpan, Done, Effect, Record
+from podyard.scheduler.core.placing import Attempted
+
+NOBODY: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+"""No rejecting plugins: an error, which the queue retries without an event."""
+
+
+class Outcomes:
+    """Effects of one step."""
+
+    def __init__(self) -> None:
+        self._effects: list[Effect] = []
+
+    def add(self, effect: Effect) -> None:
+        """Any effect."""
+        self._effects.append(effect)
+
+    def take(self) -> list[Effect]:
+        """All since last asked, in order."""
+        effects, self._effects = self._effects, []
+        return effects
+
+    def done(
+        self,
+        popped: PoppedPod,
+        outcome: Outcome,
+        *,
+        node: str = "",
+        plugins: tuple[tuple[str, ...], tuple[str, ...]] = NOBODY,
+        nominated_node: str | None = None,
+        assumed: str = "",
+        message: str = "",
+        attempt: str = "",
+    ) -> None:
+        """Tell the queue; see `AttemptResult`. `attempt`: another id than the popped one, if this is not about the attempt itself."""
+        result = records.result_of(
+            popped,
+            outcome,
+            node=node,
+            plugins=plugins,
+            nominated_node=nominated_node,
+            assumed=assumed,
+            message=message,
+            attempt=attempt,
+        )
+        self._effects.append(Done(result))
+
+    def decided(self, assumption: Assumption) -> None:
+        """A node was found. The queue hears of the first decision of an attempt only: from then on it waits for a binding."""
+        if assumption.tries == 1:
+            self.done(assumption.popped, "scheduled", node=assumption.decision.node)
+        if spans.sampled(assumption.span.trace):
+            self._effects.append(assumption.span)
+
+    def failed(self, popped: PoppedPod, made: Attempted) -> None:
+        """No node, or an error."""
+        record = made.span.record
+        self.done(
+            popped,
+            record.outcome,
+            plugins=(record.unschedulable_plugins, record.pending_plugins),
+            nominated_node=made.result.nominated_node,
+            assumed=made.given_up,
+            message=record.message,
+        )
+        self._kept(made.span)
+
+    def refused_at_permit(self, assumption: Assumption, node: str) -> None:
+        """A wait ended with a rejection; `assumption.result` says whose."""
+        result = assumption.result
+        unschedulable, pending = records.rejectors(result)
+        record = msgspec.structs.replace(
+            assumption.span.record,
+            outcome="unschedulable",
+            message=result.message,
+            unschedulable_plugins=unschedulable,
+            pending_plugins=pending,
+        )
+        self.done(
+            assumption.popped,
+            "unschedulable",
+            plugins=(unschedulable, pending),
+            assumed=node,
+            message=result.message,
+        )
+        self._kept(msgspec.structs.replace(assumption.span, record=record))
+
+    def bind_error(self, popped: PoppedPod, span: CycleSpan, why: str, *, assumed: str, sent: bool) -> None:
+        """The attempt found a node, at first at least, and did not bind.
+
+        :param span: of the last cycle
+        :param sent: whether `decided` was called for that cycle
+        """
+        record = msgspec.structs.replace(span.record, outcome="bind_error", message=why)
+        self.done(popped, "bind_error", node=record.node, assumed=assumed, message=why)
+        span = msgspec.structs.replace(span, record=record)
+        if sent and spans.sampled(span.trace):
+            self._effects.append(Record(record))
+        else:
+            self._kept(span)
+
+    def dropped(self, assumption: Assumption, why: str) -> None:
+        """Assumed room came free although the attempt goes on, or ends on another node.
+
+        It goes under an attempt id of its own, which the queue does not know: an unknown attempt's assumption is news for the parked
+        pods all the same (DESIGN.md 4).
+        """
+        popped = assumption.popped
+        attempt = f"{popped.attempt}/{assumption.tries}"
+        self.done(popped, "bind_error", assumed=assumption.decision.node, message=why, attempt=attempt)
+
+    def _kept(self, span: CycleSpan) -> None:
+        """Record and span of an attempt that went wrong."""
+        self._effects.append(Record(span.record))
+        self._effects.append(msgspec.structs.replace(span, error=span.record.message or span.record.outcome, keep=True))
+
+
+def refusal(answer: BindAnswer) -> str:
+    """The binder's refusal in words."""
+    reasons = ", ".join(answer.reasons) or answer.result
+    return f"{answer.cause}: {reasons}" if answer.cause else reasons

@@ -1,0 +1,152 @@
+"""One attempt for one pod: run the cycle, assume, make the decision.
+
+Assuming means counting the pod on its node in the table at once, so that the next pod sees less room. It ends with the pod's binding
+fact, which takes its place, or by `forget`.
+"""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, Protocol
+
+from podyard.cluster.keys import NamespacedName
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.pods import PodView
+from podyard.framework.cycle import Cycle, CycleResult, PointTime
+from podyard.framework.permits import WaitingPods
+from podyard.framework.profile import Profile
+from podyard.framework.snapshot import Snapshot
+from podyard.proto.binder_api import Decision
+from podyard.proto.placement import BoundPod, Release
+from podyard.proto.queue_api import PoppedPod
+from podyard.scheduler.core import records, spans
+from podyard.scheduler.core.assumptions import Assumption, Assumptions
+from podyard.scheduler.core.effects import CycleSpan
+
+
+class View(Protocol):
+    """What the core reads of the cluster view (`podyard.cluster.view.ClusterView` is one)."""
+
+    @property
+    def pods(self) -> Mapping[NamespacedName, PodView]: ...
+    @property
+    def placements(self) -> Mapping[str, BoundPod | Release]: ...
+    @property
+    def others(self) -> Mapping[str, Mapping[tuple[str, str], Any]]: ...
+    @property
+    def position(self) -> int: ...
+
+
+class Attempted:
+    """An attempt's outcome: `assumption` if a node was found (maybe the pod waits at Permit), else only `result` and `span`."""
+
+    __slots__ = ("assumption", "given_up", "result", "span")
+
+    def __init__(self, result: CycleResult, span: CycleSpan, assumption: Assumption | None, given_up: str = "") -> None:
+        self.result = result
+        self.span = span
+        self.assumption = assumption
+        self.given_up = given_up
+        """A node on which the pod was assumed until Reserve or Permit said no."""
+
+
+class Placing:
+    """Table, cycles and assumptions of one scheduler."""
+
+    def __init__(
+        self, profiles: Mapping[str, Profile], view: View, *, stopwatch: Callable[[], float], random: Random
+    ) -> None:
+        """
+        :param stopwatch: seconds of a monotonic clock, for durations in records and spans
+        :param random: for span ids
+        """
+        self.table = NodeTable()
+        self.waiting = WaitingPods()
+        self.assumptions = Assumptions()
+        self._view = view
+        self._stopwatch = stopwatch
+        self._random = random
+        cluster = Snapshot(self.table, view, self.waiting)
+        self._cycles = {name: Cycle(profile, cluster, stopwatch) for name, profile in profiles.items()}
+
+    def knows(self, profile: str) -> bool:
+        """Whether there is a profile of this name."""
+        return profile in self._cycles
+
+    def attempt(self, popped: PoppedPod, pod: PodView, *, tries: int, session: str, now: float) -> Attempted:
+        """Find a node for `pod` and assume it there.
+
+        :param tries: decisions of this attempt that were refused before
+        """
+        cycle, watch = self._cycles[popped.profile], self._stopwatch
+        start = watch()
+        result = cycle.run(pod)
+        node = result.node
+        number = self.assumptions.next_number() if node else 0
+        given_up = ""
+        if node:
+            self.table.place(_placed(pod, popped, node, self._view.position))
+            if not cycle.confirm(pod, result):
+                self.table.remove(pod.uid)
+                given_up = node
+        end = watch()
+        record = records.record_of(
+            popped,
+            result,
+            session=session,
+            at=now + end - start,
+            duration_s=end - start,
+            position=self._view.position,
+        )
+        span = CycleSpan(
+            trace=spans.child(popped.trace, self._random),
+            parent=popped.trace,
+            start=now,
+            end=now + end - start,
+            points=tuple([PointTime(point, now + a - start, now + b - start) for point, a, b in result.times]),
+            record=record,
+        )
+        if not result.node:
+            return Attempted(result, span, None, given_up)
+        decision = Decision(
+            namespace=popped.namespace,
+            name=popped.name,
+            uid=popped.uid,
+            attempt=popped.attempt,
+            node=node,
+            number=number,
+            position=self._view.position,
+            profile=popped.profile,
+            record=record,
+            trace=span.trace,
+        )
+        assumption = Assumption(
+            popped=popped, pod=pod, decision=decision, result=result, span=span, tries=tries + 1, session=session
+        )
+        self.assumptions.add(assumption)
+        return Attempted(result, span, assumption)
+
+    def forget(self, uid: str) -> Assumption | None:
+        """The pod does not get its node: undo Reserve and take it out of the table, unless its binding is a fact by now."""
+        assumption = self.assumptions.drop(uid)
+        if assumption is None:
+            return None
+        self.waiting.forget(uid)
+        cycle = self._cycles[assumption.popped.profile]
+        cycle.unreserve(assumption.pod, assumption.result.state, assumption.decision.node)
+        if not isinstance(self._view.placements.get(uid), BoundPod):
+            self.table.remove(uid)
+        return assumption
+
+
+def _placed(pod: PodView, popped: PoppedPod, node: str, position: int) -> BoundPod:
+    return BoundPod(
+        namespace=popped.namespace,
+        name=popped.name,
+        uid=popped.uid,
+        node=node,
+        attempt=popped.attempt,
+        decided_at=position,
+        priority=pod.priority,
+        labels=pod.labels,
+        usage=pod.usage,
+    )

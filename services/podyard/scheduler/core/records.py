@@ -1,0 +1,88 @@
+"""What is kept of an attempt: its record, and its result for the queue."""
+
+from podyard.framework.cycle import CycleResult
+from podyard.proto.decisions import AttemptRecord, Outcome
+from podyard.proto.queue_api import AttemptResult, PoppedPod
+
+
+def outcome_of(result: CycleResult) -> Outcome:
+    """How a cycle ended, if nothing goes wrong afterwards."""
+    if result.node:
+        return "scheduled"
+    return "error" if result.error else "unschedulable"
+
+
+def rejectors(result: CycleResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Unschedulable and pending plugins of a failed cycle, each sorted. None at all: an error, retried without an event."""
+    if result.diagnosis is not None:
+        return result.diagnosis.unschedulable_plugins, result.diagnosis.pending_plugins
+    rejection = result.rejection
+    if rejection is None or not rejection.plugin:
+        return (), ()
+    from_pending = rejection.code == rejection.code.PENDING
+    return ((), (rejection.plugin,)) if from_pending else ((rejection.plugin,), ())
+
+
+def record_of(
+    popped: PoppedPod, result: CycleResult, *, session: str, at: float, duration_s: float, position: int
+) -> AttemptRecord:
+    """The record of one attempt as far as the cycle got."""
+    unschedulable, pending = rejectors(result)
+    return AttemptRecord(
+        namespace=popped.namespace,
+        name=popped.name,
+        uid=popped.uid,
+        attempt=popped.attempt,
+        number=popped.number,
+        scheduler=session,
+        profile=popped.profile,
+        outcome=outcome_of(result),
+        node=result.node,
+        at=at,
+        queued_at=popped.queued_at,
+        duration_us=int(duration_s * 1e6),
+        position=position,
+        nodes_total=result.nodes_total,
+        nodes_feasible=result.nodes_feasible,
+        rejections=result.rejections,
+        scores=result.scores,
+        message=result.message,
+        unschedulable_plugins=unschedulable,
+        pending_plugins=pending,
+        nominated_node=result.nominated_node or "",
+        victims=result.victims,
+        woken_by=popped.woken_by,
+        trace=popped.trace,
+        previous_trace=popped.previous_trace,
+    )
+
+
+def result_of(
+    popped: PoppedPod,
+    outcome: Outcome,
+    *,
+    node: str = "",
+    plugins: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    nominated_node: str | None = None,
+    assumed: str = "",
+    message: str = "",
+    attempt: str = "",
+) -> AttemptResult:
+    """What the queue is told about an attempt.
+
+    :param attempt: another id than the popped one, if this is not about the attempt itself
+    """
+    return AttemptResult(
+        namespace=popped.namespace,
+        name=popped.name,
+        uid=popped.uid,
+        attempt=attempt or popped.attempt,
+        outcome=outcome,
+        node=node,
+        unschedulable_plugins=plugins[0],
+        pending_plugins=plugins[1],
+        nominated_node=nominated_node,
+        assumed=assumed,
+        message=message,
+        trace=popped.trace,
+    )

@@ -1,0 +1,243 @@
+"""The scheduler's core: pops, the cluster's changes and the binder's answers come in, effects go out."""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+
+import msgspec
+
+from podyard.cluster.changes import Change
+from podyard.framework.profile import Profile
+from podyard.proto import subjects
+from podyard.proto.binder_api import BindRequest, Decision, NumberRange
+from podyard.proto.queue_api import PoppedPod, PopReply
+from podyard.proto.streams import MAX_BATCH
+from podyard.scheduler.core.assumptions import Assumption
+from podyard.scheduler.core.effects import AwaitPosition, Bind, Effect
+from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Message, Popped, SessionStarted, Work
+from podyard.scheduler.core.outcomes import Outcomes
+from podyard.scheduler.core.placing import Placing, View
+from podyard.scheduler.core.settling import Retry, Settling
+
+
+class Batch(msgspec.Struct, gc=False):
+    """Pods of one pop answer that were not looked at yet; the view must have reached `position` first."""
+
+    position: int
+    pods: deque[PoppedPod]
+
+
+class Scheduler:
+    """`step` takes a message and returns effects. All state may be lost at any time: the queue hands the pods out again."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, Profile],
+        view: View,
+        session: str,
+        *,
+        stopwatch: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """
+        :param view: read live; every change of it must come as `Changed` before the next `Work`
+        :param session: unique to this start of the process
+        :param stopwatch: seconds of a monotonic clock, for durations in records and spans
+        """
+        self._view = view
+        self._outcomes = Outcomes()
+        self._placing = Placing(profiles, view, stopwatch=stopwatch, random=Random(session))
+        self._settling = Settling(self._placing, view, self._outcomes)
+        self._digests = {name: profile.digest for name, profile in profiles.items()}
+        self._session = session
+        self._epoch = 0
+        self._batches: deque[Batch] = deque()
+        self._decisions: list[Decision] = []
+        self._outstanding: tuple[NumberRange, ...] = ()
+
+    # ---- what the shell may ask ----------------------------------------------------------------------------------------------
+
+    @property
+    def backlog(self) -> int:
+        """Popped pods that were not looked at yet."""
+        return sum(len(batch.pods) for batch in self._batches)
+
+    @property
+    def unanswered(self) -> int:
+        """Decided pods whose binding is not known yet."""
+        return len(self._placing.assumptions)
+
+    @property
+    def ready(self) -> bool:
+        """Whether `Work` has something to do now; waits at Permit apart."""
+        position = self._view.position
+        return bool(
+            (self._batches and self._batches[0].position <= position)
+            or self._settling.successors
+            or any(retry.position <= position for retry in self._settling.retries)
+        )
+
+    @property
+    def next_deadline(self) -> float | None:
+        """When a wait at Permit runs out, on the clock of `now`; `None` if no pod waits."""
+        return self._placing.waiting.next_deadline()
+
+    def open_attempts(self) -> tuple[str, ...]:
+        """Attempts of this session that have no result yet."""
+        waiting = self._placing.waiting
+        found = [pod.attempt for batch in self._batches for pod in batch.pods]
+        found += [pod.attempt for pod in self._settling.successors]
+        for assumption in self._placing.assumptions:
+            if assumption.popped.uid in waiting:
+                found.append(assumption.popped.attempt)
+            if assumption.successor is not None:
+                found.append(assumption.successor.attempt)
+        return tuple(found)
+
+    def step(self, message: Message, now: float) -> list[Effect]:
+        """
+        :param now: seconds since 1970, UTC
+        :return: what is to be done, in this order
+        """
+        match message:
+            case Changed():
+                self._follow(message.changes)
+            case Work():
+                self._work(message.limit, now)
+            case BindAnswered():
+                for answer in message.reply.answers:
+                    self._settling.answered(answer, message.reply.position, self._session)
+            case Popped():
+                self._popped(message.reply)
+            case Listed():
+                self._settling.listed()
+            case SessionStarted():
+                self._restart(message.session)
+        return self._outcomes.take()
+
+    # ---- the queue -----------------------------------------------------------------------------------------------------------
+
+    def _popped(self, reply: PopReply) -> None:
+        if reply.epoch < self._epoch or not reply.pods:
+            return
+        if reply.epoch > self._epoch:
+            # a new leader hands out again what the old one had handed out: only the new attempts count
+            self._epoch = reply.epoch
+            self._forget_pops()
+        self._batches.append(Batch(reply.position, deque(reply.pods)))
+        if reply.position > self._view.position:
+            self._outcomes.add(AwaitPosition(reply.position))
+
+    def _restart(self, session: str) -> None:
+        """The queue took the old session for dead, and back all that had no result. What the binder was asked is still awaited."""
+        self._session = session
+        self._forget_pops()
+        for uid in list(self._placing.waiting):
+            self._placing.forget(uid)
+        self._placing.assumptions.restart_numbers()
+
+    def _forget_pops(self) -> None:
+        self._batches.clear()
+        self._settling.retries.clear()
+        self._settling.successors.clear()
+
+    # ---- the cluster ---------------------------------------------------------------------------------------------------------
+
+    def _follow(self, changes: Sequence[Change]) -> None:
+        placing = self._placing
+        for change in changes:
+            placing.table.apply(change)
+            if change.resource != subjects.PODS or not len(placing.assumptions):
+                continue
+            if change.new is not None and change.new.bound is not None:
+                self._settling.seen(change.uid, change.new.bound)
+            elif change.new is None and change.uid in placing.waiting:
+                self._settling.give_up(change.uid, "error", "the pod is gone")
+
+    # ---- work ----------------------------------------------------------------------------------------------------------------
+
+    def _work(self, limit: int, now: float) -> None:
+        self._settle_permits(now)
+        position, settling = self._view.position, self._settling
+        successors, settling.successors = settling.successors, []
+        for popped in successors:
+            self._attempt(popped, now)
+        due = [retry for retry in settling.retries if retry.position <= position]
+        settling.retries = [retry for retry in settling.retries if retry.position > position]
+        for retry in due:
+            self._attempt(retry.popped, now, retry)
+        while limit > 0 and self._batches and self._batches[0].position <= position:
+            pods = self._batches[0].pods
+            self._attempt(pods.popleft(), now)
+            limit -= 1
+            if not pods:
+                self._batches.popleft()
+        self._flush()
+
+    def _settle_permits(self, now: float) -> None:
+        for settled in self._placing.waiting.settle(now):
+            assumption = self._placing.assumptions.get(settled.uid)
+            if not settled.status.ok:
+                self._settling.refused_at_permit(settled)
+            elif assumption is not None:
+                self._flush()
+                self._outstanding = self._placing.assumptions.outstanding(but=assumption.decision.number)
+                self._decided(assumption)
+        self._flush()
+
+    def _attempt(self, popped: PoppedPod, now: float, retry: Retry | None = None) -> None:
+        if self._answer_at_once(popped):
+            return
+        if not self._decisions:
+            self._outstanding = self._placing.assumptions.outstanding()
+        pod = self._view.pods[popped.namespace, popped.name]
+        tries = 0 if retry is None else retry.tries
+        made = self._placing.attempt(popped, pod, tries=tries, session=self._session, now=now)
+        if made.assumption is not None:
+            if made.result.waits:
+                self._placing.waiting.wait(popped.uid, made.result.waits, now)
+                self._flush()  # later decisions count on this pod: their request must name its number as outstanding
+            else:
+                self._decided(made.assumption)
+        elif retry is None:
+            self._outcomes.failed(popped, made)
+        else:
+            # the queue believes the pod scheduled since the first decision: from there it can only go to backoff (PITFALLS 3)
+            why = f"{retry.why}; then {made.result.message}"
+            self._outcomes.bind_error(popped, made.span, why, assumed=made.given_up, sent=False)
+
+    def _answer_at_once(self, popped: PoppedPod) -> bool:
+        """Attempts that need no cycle: the pod is unanswered from an older attempt, gone, or bound."""
+        standing = self._placing.assumptions.get(popped.uid)
+        if standing is not None:
+            if standing.successor is not None:
+                self._outcomes.done(standing.successor, "error", message="the pod was popped again meanwhile")
+            standing.successor = popped
+            return True
+        pod = self._view.pods.get((popped.namespace, popped.name))
+        if pod is None or pod.uid != popped.uid or pod.deleting or pod.released:
+            self._outcomes.done(popped, "error", message="the pod is gone")
+        elif pod.bound is not None:
+            self._outcomes.done(popped, "scheduled", node=pod.bound.node)
+        elif not self._placing.knows(popped.profile):
+            self._outcomes.done(popped, "error", message=f"this scheduler has no profile {popped.profile!r}")
+        else:
+            return False
+        return True
+
+    def _decided(self, assumption: Assumption) -> None:
+        self._decisions.append(assumption.decision)
+        self._outcomes.decided(assumption)
+        if len(self._decisions) == MAX_BATCH:
+            self._flush()
+
+    def _flush(self) -> None:
+        """What was decided since the last time goes to the binder as one request."""
+        if self._decisions:
+            request = BindRequest(
+                session=self._session,
+                digest=self._digests,
+                outstanding=self._outstanding,
+                decisions=tuple(self._decisions),
+            )
+            self._decisions.clear()
+            self._outcomes.add(Bind(request))

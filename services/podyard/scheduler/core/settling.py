@@ -1,0 +1,137 @@
+"""What became of decided pods: answers of the binder, bindings seen in the view, ends of waits at Permit."""
+
+from typing import Final
+
+import msgspec
+
+from podyard.framework.permits import Settled
+from podyard.proto.binder_api import BindAnswer
+from podyard.proto.decisions import Outcome
+from podyard.proto.placement import BoundPod
+from podyard.proto.queue_api import PoppedPod
+from podyard.scheduler.core.assumptions import Assumption
+from podyard.scheduler.core.effects import AwaitPosition, Conflicted
+from podyard.scheduler.core.outcomes import Outcomes, refusal
+from podyard.scheduler.core.placing import Placing, View
+
+MOST_RETRIES: Final = 3
+"""How often a decision that conflicted is made again before the pod goes to error backoff (DESIGN.md 4)."""
+
+
+class Retry(msgspec.Struct, gc=False):
+    """A decision that conflicted: to be made again when the view has reached `position`."""
+
+    position: int
+    popped: PoppedPod
+    tries: int
+    why: str
+
+
+class Settling:
+    """Ends assumptions. What is to be attempted again is left in `retries` and `successors` for the scheduler."""
+
+    def __init__(self, placing: Placing, view: View, outcomes: Outcomes) -> None:
+        self._placing = placing
+        self._view = view
+        self._outcomes = outcomes
+        self.retries: list[Retry] = []
+        self.successors: list[PoppedPod] = []
+        """Pods that were popped again while an older attempt of them was unanswered, which is settled now."""
+
+    # ---- the binder ----------------------------------------------------------------------------------------------------------
+
+    def answered(self, answer: BindAnswer, position: int, session: str) -> None:
+        """One answer of the binder; one about an attempt that is not awaited is ignored.
+
+        :param position: the binder's
+        :param session: the session that lives now
+        """
+        assumption = self._placing.assumptions.get(answer.uid)
+        if assumption is None or assumption.popped.attempt != answer.attempt or assumption.answered:
+            return
+        match answer.result:
+            case "bound":
+                self._committed(assumption)
+            case "already bound":
+                self._elsewhere(assumption, answer.node)
+            case "conflict":
+                self._conflicted(assumption, answer, position, session)
+            case "gone":
+                self.give_up(answer.uid, "error", "the pod is gone")
+            case "error":
+                self.give_up(answer.uid, "bind_error", refusal(answer))
+
+    def _committed(self, assumption: Assumption) -> None:
+        """The binding is durable. Until the view shows it the pod stays assumed, and its number outstanding."""
+        uid, node = assumption.popped.uid, assumption.decision.node
+        if assumption.successor is not None:
+            self._outcomes.done(assumption.successor, "scheduled", node=node)
+            assumption.successor = None
+        assumption.answered = True
+        if uid in self._view.placements:
+            self._placing.assumptions.drop(uid)
+
+    def _elsewhere(self, assumption: Assumption, node: str) -> None:
+        """Another attempt's binding is durable."""
+        self._placing.forget(assumption.popped.uid)
+        if node != assumption.decision.node:
+            self._outcomes.dropped(assumption, f"the pod is bound to {node} already")
+        if assumption.successor is not None:
+            self._outcomes.done(assumption.successor, "scheduled", node=node)
+
+    def _conflicted(self, assumption: Assumption, answer: BindAnswer, position: int, session: str) -> None:
+        self._outcomes.add(Conflicted(answer.cause))
+        why = refusal(answer)
+        if assumption.tries > MOST_RETRIES or assumption.session != session or assumption.successor is not None:
+            self.give_up(answer.uid, "bind_error", why)
+            return
+        self._placing.forget(answer.uid)
+        self._outcomes.dropped(assumption, why)
+        self.retries.append(Retry(position, assumption.popped, assumption.tries, why))
+        self._outcomes.add(AwaitPosition(position))
+
+    # ---- the cluster ---------------------------------------------------------------------------------------------------------
+
+    def seen(self, uid: str, bound: BoundPod) -> None:
+        """The view shows the pod's binding."""
+        self._placing.assumptions.seen(uid, bound.attempt)
+        assumption = self._placing.assumptions.get(uid)
+        if assumption is not None and assumption.answered:
+            self._placing.assumptions.drop(uid)
+
+    def listed(self) -> None:
+        """The view was listed anew. A binding that was answered and that the listing does not show has come and gone meanwhile."""
+        for assumption in [one for one in self._placing.assumptions if one.answered]:
+            uid = assumption.popped.uid
+            self._placing.assumptions.drop(uid)
+            if not isinstance(self._view.placements.get(uid), BoundPod):
+                self._placing.table.remove(uid)
+
+    # ---- Permit --------------------------------------------------------------------------------------------------------------
+
+    def refused_at_permit(self, settled: Settled) -> None:
+        """A wait at Permit ended with a rejection."""
+        assumption = self._placing.forget(settled.uid)
+        if assumption is None:
+            return
+        result = assumption.result
+        node, result.node = result.node, ""
+        result.rejection, result.message = settled.status, settled.status.message
+        self._outcomes.refused_at_permit(assumption, node)
+        self._follow_up(assumption)
+
+    def give_up(self, uid: str, outcome: Outcome, why: str) -> None:
+        """The attempt ends without a binding: `bind_error` for error backoff, `error` for a pod that is no more."""
+        assumption = self._placing.forget(uid)
+        if assumption is None:
+            return
+        node = assumption.decision.node
+        if outcome == "bind_error":
+            self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=node, sent=True)
+        else:
+            self._outcomes.done(assumption.popped, outcome, assumed=node, message=why)
+        self._follow_up(assumption)
+
+    def _follow_up(self, assumption: Assumption) -> None:
+        if assumption.successor is not None:
+            self.successors.append(assumption.successor)
