@@ -134,6 +134,8 @@ class Written(NamedTuple):
     """CLUSTER sequence of the write; for Keep that of the version that stays, 0 if there is none."""
     before: Stored | None
     """The version that the step was decided from."""
+    after: Stored | None = None
+    """The version that was written; None for Keep."""
 
 
 def key_of(resource: str, document: Document) -> ObjectKey:

@@ -13,7 +13,7 @@ from podyard.bus.connection import Bus
 from podyard.bus.errors import BatchUnclear, BusError, Conflict, Unclear
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.cluster import intents
-from podyard.cluster.errors import ClusterError, Contended
+from podyard.cluster.errors import ClusterError, Contended, ObjectExists, ObjectMissing
 from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Remove, Stored, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
@@ -70,8 +70,10 @@ class _Job:
 
     def written(self, sequence: int) -> None:
         """The step is in the stream."""
-        if self.step is not None:
-            self.result = Written(self.intent.key, self.step, sequence, self.known)
+        step, message = self.step, self.message
+        if step is not None and message is not None:
+            after = Stored(sequence, message.payload, message.deleted)
+            self.result = Written(self.intent.key, step, sequence, self.known, after)
 
 
 def message_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: Author) -> Outgoing:
@@ -117,6 +119,7 @@ def _waves(jobs: list[_Job]) -> list[list[_Job]]:
 async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
     for job in jobs:
         job.prepare(author)
+    await _look_again(bus, [job for job in jobs if isinstance(job.result, ObjectExists | ObjectMissing)], author)
     open_jobs = [job for job in jobs if job.result is None]
     if len(open_jobs) >= BATCH_FROM:
         await _write_at_once(bus, open_jobs)
@@ -128,6 +131,13 @@ async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
         for job, stored in zip(lost, found, strict=True):
             _replan(job, stored, author)
         open_jobs = [job for job in open_jobs if job.result is None]
+
+
+async def _look_again(bus: Bus, jobs: list[_Job], author: Author) -> None:
+    """What the caller knew speaks against these; it may be old, so the stream is asked before they fail."""
+    for job, stored in zip(jobs, await _read_all(bus, [job.intent.key for job in jobs]), strict=True):
+        job.result = None
+        _replan(job, stored, author)
 
 
 async def _write_at_once(bus: Bus, jobs: list[_Job]) -> None:

@@ -1,0 +1,200 @@
+"""`apply`: create or replace up to 256 objects, all checked before any is written."""
+
+import uuid
+from collections.abc import Callable
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from podyard.api import results
+from podyard.api.lookup import RequestLookup
+from podyard.bus.connection import Bus
+from podyard.cluster import classify, intents, writes
+from podyard.cluster.documents import DocumentView
+from podyard.cluster.errors import ObjectExists
+from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Step, Stored, Written
+from podyard.cluster.keys import ObjectKey
+from podyard.objects import admission, decoding
+from podyard.objects.documents import mapping
+from podyard.objects.errors import ObjectError
+from podyard.objects.kinds import Kind
+from podyard.proto import actions, subjects
+from podyard.proto.actions import ActionName, ActionType
+from podyard.proto.message import ObjectRef
+from podyard.proto.objects_api import ApplyRequest, ObjectResult
+
+_decode_document = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+class Admitter:
+    """Admission with its sources of names and uids, which a test may choose."""
+
+    def __init__(self, *, clock: Callable[[], float], random: Random) -> None:
+        """:param clock: seconds since 1970, UTC"""
+        self._clock = clock
+        self._random = random
+
+    def admit(self, document: Document, lookup: RequestLookup, old: Document | None) -> Document:
+        """
+        :raises AdmissionError: with everything that is wrong with it
+        :raises UnknownKindError: if it is of no kind
+        """
+        return admission.admit(document, lookup, old=old, now=self._clock(), new_uid=self._new_uid, random=self._random)
+
+    def _new_uid(self) -> str:
+        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+
+
+class _Candidate(NamedTuple):
+    """An object of the request that may be written."""
+
+    key: ObjectKey
+    intent: Intent
+    outcome: ObjectResult
+    """What is answered if it is written as planned; in a dry run, in any case."""
+
+
+async def apply(
+    bus: Bus, view: DocumentView, admitter: Admitter, request: ApplyRequest, author: Author
+) -> tuple[ObjectResult, ...]:
+    """Carry out a request; results in its order."""
+    application = _Application(view, admitter, create_only=request.create_only)
+    checked = [application.check(raw) for raw in request.objects]
+    refused = sum(isinstance(one, ObjectResult) for one in checked)
+    if refused and not request.partial:
+        return tuple(one if isinstance(one, ObjectResult) else _not_written(one.key, refused) for one in checked)
+    if request.dry_run:
+        return tuple(one if isinstance(one, ObjectResult) else one.outcome for one in checked)
+    candidates = [one for one in checked if isinstance(one, _Candidate)]
+    written = await writes.carry_out(bus, [one.intent for one in candidates], author)
+    results.note(view, written)
+    answers = iter(written)
+    return tuple(one if isinstance(one, ObjectResult) else _answer(one.key, next(answers)) for one in checked)
+
+
+class _Application:
+    """One request while it is checked."""
+
+    def __init__(self, view: DocumentView, admitter: Admitter, *, create_only: bool) -> None:
+        self._view = view
+        self._admitter = admitter
+        self._create_only = create_only
+        self._lookup = RequestLookup(view)
+
+    def check(self, raw: msgspec.Raw) -> _Candidate | ObjectResult:
+        """Admit one object as it would be written now; an `ObjectResult` says why it cannot be."""
+        reference = ObjectRef(resource="", name="")
+        try:
+            document = _document(raw)
+            reference = _reference(document)
+            kind = admission.kind_of(document)
+            key = _key(kind, document)
+            stored = self._view.stored(key) if key.name else None
+            step, admitted_key = self._decide(kind, document, stored, self._lookup.staged(key))
+        except (ObjectError, ObjectExists) as error:
+            return results.failure(error, reference)
+        key = admitted_key
+        plan = self._plan(kind, document, stored, step)
+        uid = step.document["metadata"]["uid"] if isinstance(step, Put) else stored.uid if stored else ""
+        outcome = _outcome_of(key, step, stored, uid, 0)
+        if isinstance(step, Put):
+            self._lookup.stage(key, step.document)
+        return _Candidate(key, Intent(key, plan, stored), outcome)
+
+    def _decide(
+        self, kind: Kind, document: Document, stored: Stored | None, staged: Document | None = None
+    ) -> tuple[Step, ObjectKey]:
+        """The step for one version of the object, and where the object belongs (its name may be generated).
+
+        :raises ObjectError: it is refused
+        """
+        there = intents.living(stored)
+        old = staged if staged is not None else (there.document() if there is not None else None)
+        if old is not None and self._create_only:
+            key = _key(kind, document)
+            raise ObjectExists(key, old["metadata"]["uid"], 0 if there is None else there.sequence)
+        admitted = self._admitter.admit(document, self._lookup, old)
+        key = intents.key_of(kind.resource, admitted)
+        if old is None:
+            return Put(admitted, ("Add",)), key
+        if admitted == old:
+            return Keep(), key
+        return Put(admitted, _actions(kind.resource, old, admitted)), key
+
+    def _plan(self, kind: Kind, document: Document, expected: Stored | None, step: Step) -> intents.Plan:
+        """As decided for the version that the check saw; decided again for any other."""
+
+        def plan(stored: Stored | None) -> Step:
+            if stored is expected:
+                return step
+            if isinstance(step, Put) and not _metadata(document).get("name"):
+                return intents.creation(intents.key_of(kind.resource, step.document), step.document)(stored)
+            return self._decide(kind, document, stored)[0]
+
+        return plan
+
+
+def _document(raw: msgspec.Raw) -> Document:
+    try:
+        return _decode_document(raw)
+    except msgspec.DecodeError as error:
+        raise ObjectError("", f"is no Kubernetes object: {error}") from error
+
+
+def _metadata(document: Document) -> Document:
+    return mapping(document, "metadata")
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _reference(document: Document) -> ObjectRef:
+    """How the answer names an object that may be of no kind."""
+    metadata = _metadata(document)
+    return ObjectRef(
+        resource=_text(document.get("kind")),
+        namespace=_text(metadata.get("namespace")),
+        name=_text(metadata.get("name")) or _text(metadata.get("generateName")),
+    )
+
+
+def _key(kind: Kind, document: Document) -> ObjectKey:
+    """Where the object belongs; without a name if that is to be generated."""
+    metadata = _metadata(document)
+    namespace = _text(metadata.get("namespace"))
+    if not kind.custom:
+        namespace = (namespace or admission.DEFAULT_NAMESPACE) if kind.namespaced else ""
+    return ObjectKey(kind.resource, namespace, _text(metadata.get("name")))
+
+
+def _actions(resource: str, old: Document, new: Document) -> tuple[ActionName, ...]:
+    """What the change is, for people who watch; readers work it out by themselves."""
+    if resource not in (subjects.PODS, subjects.NODES):
+        return ()
+    before, after = (decoding.decode(resource, msgspec.json.encode(one)) for one in (old, new))
+    classified: Any = classify.classify_pod if resource == subjects.PODS else classify.classify_node
+    found = [action for _, action in classified(before, after) if action != ActionType.UPDATE]
+    return tuple(name for action in dict.fromkeys(found) for name in actions.names(action))
+
+
+def _outcome_of(key: ObjectKey, step: Step, before: Stored | None, uid: str, position: int) -> ObjectResult:
+    if isinstance(step, Keep):
+        return results.result("unchanged", key, uid=uid, position=before.sequence if before is not None else position)
+    replaced = intents.living(before) is not None
+    return results.result("configured" if replaced else "created", key, uid=uid, position=position)
+
+
+def _answer(key: ObjectKey, written: writes.Result) -> ObjectResult:
+    if not isinstance(written, Written):
+        return results.failure(written, key)
+    step = written.step
+    before = written.before
+    uid = step.document["metadata"]["uid"] if isinstance(step, Put) else (before.uid if before is not None else "")
+    return _outcome_of(written.key, step, before, uid, written.sequence)
+
+
+def _not_written(key: ObjectKey, refused: int) -> ObjectResult:
+    others = "1 other object" if refused == 1 else f"{refused} other objects"
+    return results.result("refused", key, message=f"nothing was written: {others} of the request cannot be")

@@ -1,0 +1,49 @@
+"""`delete`: pods that take room get their grace period, everything else its marker at once."""
+
+from podyard.api import naming, results
+from podyard.bus.connection import Bus
+from podyard.cluster import writes
+from podyard.cluster.documents import DocumentView
+from podyard.cluster.intents import Author, Keep, Put, Written
+from podyard.cluster.keys import ObjectKey
+from podyard.objects.errors import UnknownKindError
+from podyard.proto.objects_api import DeleteRequest, ObjectResult
+
+
+async def delete(bus: Bus, view: DocumentView, request: DeleteRequest, author: Author) -> tuple[ObjectResult, ...]:
+    """Carry out a request; results in its order. Each object stands for itself.
+
+    :raises BusError: the bus fails; nothing was written
+    """
+    answers: list[ObjectResult | None] = []
+    meant: list[tuple[ObjectKey, str]] = []
+    for reference in request.objects:
+        try:
+            meant.append((naming.key_of(reference), reference.uid))
+            answers.append(None)
+        except UnknownKindError as error:
+            answers.append(results.failure(error, reference))
+    written = await writes.mark_deleting(
+        bus,
+        meant,
+        author,
+        occupies=lambda uid: bool(view.node_of(uid)),
+        grace_s=request.grace_period_s,
+        known=view.stored,
+    )
+    results.note(view, written)
+    told = iter(zip(meant, written, strict=True))
+    return tuple(_answer(*next(told)) if answer is None else answer for answer in answers)
+
+
+def _answer(meant: tuple[ObjectKey, str], written: writes.Result) -> ObjectResult:
+    key, uid = meant
+    if not isinstance(written, Written):
+        return results.failure(written, key)
+    uid = uid or (written.before.uid if written.before is not None else "")
+    message = ""
+    if isinstance(written.step, Keep):
+        message = "it was being deleted already"
+    elif isinstance(written.step, Put):
+        message = f"it has {written.step.document['metadata']['deletionGracePeriodSeconds']} s to end"
+    return results.result("deleted", key, uid=uid, position=written.sequence, message=message)

@@ -1,0 +1,103 @@
+"""The endpoints: a request in, its results out, with a span, metrics and a word on what could not be read."""
+
+import time
+from collections.abc import Awaitable, Callable
+from random import SystemRandom
+from typing import Any, TypeAlias
+
+import msgspec
+
+from podyard.api import applying, deleting, evicting
+from podyard.api.instruments import Instruments
+from podyard.bus.connection import Bus
+from podyard.bus.requests import Request
+from podyard.cluster.documents import DocumentView
+from podyard.cluster.intents import Author
+from podyard.proto import codec
+from podyard.proto.codec import MessageError
+from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, ObjectResult, ObjectsReply
+from podyard.telemetry.tracing import Spans
+
+Results: TypeAlias = tuple[ObjectResult, ...]
+Work: TypeAlias = Callable[[Any, Author], Awaitable[Results]]
+
+BAD_OUTCOMES = frozenset({"refused", "blocked"})
+
+
+class Door:
+    """`svc.objects.apply|delete|evict` of one instance."""
+
+    def __init__(self, bus: Bus, view: DocumentView, spans: Spans, instruments: Instruments, *, service: str) -> None:
+        """:param service: who is named as the author if a request names nobody, and whose dead letters unreadable requests are"""
+        self._bus = bus
+        self._view = view
+        self._spans = spans
+        self._instruments = instruments
+        self._service = service
+        self._admitter = applying.Admitter(clock=time.time, random=SystemRandom())
+
+    async def apply(self, request: Request) -> bytes:
+        """Create or replace objects."""
+
+        async def work(asked: ApplyRequest, author: Author) -> Results:
+            return await applying.apply(self._bus, self._view, self._admitter, asked, author)
+
+        return await self._answer("apply", request, ApplyRequest, work)
+
+    async def delete(self, request: Request) -> bytes:
+        """Delete objects."""
+
+        async def work(asked: DeleteRequest, author: Author) -> Results:
+            return await deleting.delete(self._bus, self._view, asked, author)
+
+        return await self._answer("delete", request, DeleteRequest, work)
+
+    async def evict(self, request: Request) -> bytes:
+        """Evict pods through their budgets."""
+
+        async def work(asked: EvictRequest, author: Author) -> Results:
+            return await evicting.evict(self._bus, self._view, self._spans, asked, author)
+
+        return await self._answer("evict", request, EvictRequest, work)
+
+    async def _answer(self, verb: str, request: Request, asked_type: type[msgspec.Struct], work: Work) -> bytes:
+        started = time.time()
+        try:
+            asked: Any = codec.decode(asked_type, request.payload)
+        except MessageError as error:
+            self._instruments.unreadable(verb)
+            self._bus.dead_letter_soon(self._service, request, error.reason)
+            return codec.encode(ObjectsReply(refused=str(error)))
+        trace = self._spans.child(request.trace)
+        author = Author(who=asked.who or self._service, why=asked.why, trace=trace)
+        reply = ObjectsReply(results=await work(asked, author))
+        ended = time.time()
+        self._instruments.answered(verb, reply, ended - started)
+        self._emit(verb, request, trace, reply, author, started, ended)
+        return codec.encode(reply)
+
+    def _emit(
+        self, verb: str, request: Request, trace: str, reply: ObjectsReply, author: Author, started: float, ended: float
+    ) -> None:
+        bad = [one for one in reply.results if one.outcome in BAD_OUTCOMES]
+        if not self._spans.wanted(trace, keep=bool(bad)):
+            return
+        self._spans.emit(
+            verb,
+            trace=trace,
+            parent=request.trace,
+            start=started,
+            end=ended,
+            kind="producer",
+            attributes={
+                "messaging.system": "nats",
+                "messaging.operation.name": verb,
+                "messaging.destination.name": request.subject,
+                "messaging.batch.message_count": len(reply.results),
+                "podyard.who": author.who,
+                "podyard.why": author.why,
+                "podyard.refused": len(bad),
+            },
+            error=bad[0].message if bad else "",
+            keep=bool(bad),
+        )

@@ -1,0 +1,111 @@
+"""`evict`: end pods if their disruption budgets allow it."""
+
+import time
+from collections.abc import Iterable
+
+from podyard.api import naming, results
+from podyard.bus.connection import Bus
+from podyard.cluster import budgets, eviction
+from podyard.cluster.budgets import PodFacts
+from podyard.cluster.documents import DocumentView
+from podyard.cluster.eviction import Evicted
+from podyard.cluster.intents import Author
+from podyard.cluster.keys import NamespacedName, ObjectKey
+from podyard.objects.core import Pod
+from podyard.objects.errors import ObjectError, UnknownKindError
+from podyard.objects.policy import PodDisruptionBudget
+from podyard.proto import codec, streams, subjects
+from podyard.proto.facts import PodStatusFact
+from podyard.proto.message import ObjectRef
+from podyard.proto.objects_api import EvictRequest, ObjectResult
+from podyard.telemetry.tracing import Spans
+
+
+class StatusSource:
+    """Pods and budgets from the documents, a pod's status read when it is asked for: evictions are rare, statuses are not."""
+
+    def __init__(self, bus: Bus, view: DocumentView) -> None:
+        self._bus = bus
+        self._view = view
+
+    async def facts(self, key: ObjectKey) -> PodFacts | None:
+        """What counts of the pod at `key`."""
+        pod = self._view.typed(key)
+        if not isinstance(pod, Pod):
+            return None
+        uid = pod.metadata.uid
+        node = self._view.node_of(uid)
+        status = await self._status(node, key, uid) if node else None
+        return PodFacts(
+            key=key,
+            uid=uid,
+            labels=pod.metadata.labels,
+            occupies=bool(node),
+            phase="Pending" if status is None else status.phase,
+            ready=status is not None and any(one.type == "Ready" and one.status == "True" for one in status.conditions),
+            deleting=pod.metadata.deletion_timestamp is not None,
+        )
+
+    async def _status(self, node: str, key: ObjectKey, uid: str) -> PodStatusFact | None:
+        subject = subjects.pod_status(node, key.namespace, key.name, uid)
+        delivery = await self._bus.get(streams.CLUSTER.name, subject)
+        if delivery is None or delivery.deleted:
+            return None
+        return codec.decode(PodStatusFact, delivery.payload)
+
+    def budgets(self, namespace: str) -> Iterable[tuple[NamespacedName, PodDisruptionBudget]]:
+        """The budgets of a namespace."""
+        for budget in self._view.all(budgets.RESOURCE):
+            if budget.metadata.namespace == namespace:
+                yield (namespace, budget.metadata.name), budget
+
+
+async def evict(
+    bus: Bus, view: DocumentView, spans: Spans, request: EvictRequest, author: Author
+) -> tuple[ObjectResult, ...]:
+    """Carry out a request, one pod after the other, since pods may share a budget; results in its order."""
+    source = StatusSource(bus, view)
+    return tuple([await _evict_one(bus, source, spans, request, reference, author) for reference in request.pods])
+
+
+async def _evict_one(
+    bus: Bus, source: StatusSource, spans: Spans, request: EvictRequest, reference: ObjectRef, author: Author
+) -> ObjectResult:
+    try:
+        key = naming.key_of(reference)
+        if key.resource != subjects.PODS:
+            raise ObjectError("resource", f"only pods can be evicted, not {key.resource}: use delete")
+    except (UnknownKindError, ObjectError) as error:
+        return results.failure(error, reference)
+    started, trace = time.time(), spans.child(author.trace)
+    outcome = (
+        await eviction.evict_many(
+            bus,
+            source,
+            [(key, reference.uid)],
+            author._replace(trace=trace),
+            grace_s=request.grace_period_s,
+            dry_run=request.dry_run,
+        )
+    )[0]
+    error = "" if isinstance(outcome, Evicted) else str(outcome)
+    spans.emit(
+        "evict pod",
+        trace=trace,
+        parent=author.trace,
+        start=started,
+        end=time.time(),
+        attributes={
+            "k8s.namespace.name": key.namespace,
+            "k8s.pod.name": key.name,
+            "podyard.who": author.who,
+            "podyard.why": author.why,
+            "podyard.dry_run": request.dry_run,
+        },
+        error=error,
+        keep=True,
+    )
+    if not isinstance(outcome, Evicted):
+        return results.failure(outcome, key)
+    message = f"charged to the disruption budget {outcome.budget}" if outcome.budget else ""
+    return results.result("evicted", key, uid=outcome.uid, position=outcome.sequence, message=message)
