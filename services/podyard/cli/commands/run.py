@@ -1,0 +1,101 @@
+"""`podyard run NAME`: one service in this process."""
+
+import os
+import signal
+import sys
+import threading
+from typing import Annotated, Any, Final
+
+from cyclopts import Parameter
+
+SUPERVISED: Final = "PODYARD_SUPERVISED"
+"""Set by `podyard up`: the service ends when its standard input closes, which it does when `up` is gone, however it went."""
+
+
+def run(
+    name: str,
+    /,
+    *,
+    config: Annotated[str | None, Parameter(name=["--config", "-c"])] = None,
+    instance: str | None = None,
+    nats: Annotated[str | None, Parameter(env_var="PODYARD_NATS_SERVERS")] = None,
+    http: Annotated[int | None, Parameter(name="--http-port")] = None,
+    log_level: str | None = None,
+    log_format: str | None = None,
+    set_: Annotated[tuple[str, ...], Parameter(name=["--set", "-s"], negative="")] = (),
+) -> int:
+    """Run one service until Ctrl-C or SIGTERM.
+
+    Settings come from defaults, the options file, `PODYARD_*` variables and flags, later ones win. NATS may be missing: the
+    service waits for it and says so on `/readyz` and in its log (standard error).
+
+    ```
+    podyard run queue --nats nats://127.0.0.1:4222
+    podyard run scheduler --instance scheduler-2 --http-port 9102
+    podyard run queue --config options.yaml --set log.level=debug
+    PODYARD_HTTP_PORT=9100 podyard run api
+    ```
+
+    :param name: api, queue, scheduler, binder, node_agent, descheduler or workloads.
+    :param config: Options file (YAML): common topics at the top, one section a service.
+    :param instance: Name of this instance; give each its own. A restarted instance takes its lease over at once.
+    :param nats: NATS server, several with commas.
+    :param http: Port of /healthz, /readyz, /metrics, /configz; 0 any free one, -1 none.
+    :param log_level: debug, info, warning or error.
+    :param log_format: console, json, or auto (console on a terminal).
+    :param set_: One setting by its path, `--set log.level=debug`; may be repeated.
+    """
+    flags: dict[str, Any] = {
+        "instance": instance,
+        "nats.servers": nats,
+        "http.port": http,
+        "log.level": log_level,
+        "log.format": log_format,
+        **_assignments(set_),
+    }
+    return run_service(name, config, {path: value for path, value in flags.items() if value is not None})
+
+
+def run_service(name: str, config: str | None = None, flags: dict[str, Any] | None = None) -> int:
+    """Load one service's settings and run it; what is wrong is told on standard error, exit code 2."""
+    from podyard.cli import services
+    from podyard.cli.errors import InputError
+    from podyard.runtime.service import run as run_definition
+    from podyard.runtime.settings import SettingsError, load_settings
+
+    try:
+        definition = services.definition(name)
+        common, own = load_settings(
+            definition.settings_type,
+            definition.name,
+            config_file=config or os.environ.get("PODYARD_CONFIG"),
+            environment=os.environ,
+            flags=flags,
+        )
+    except InputError as error:
+        sys.stderr.write(f"error: {error.message}\nhint: {error.advice}\n")
+        return error.exit_code
+    except SettingsError as error:
+        sys.stderr.write("".join(f"error: {problem}\n" for problem in error.problems))
+        return 2
+    if os.environ.get(SUPERVISED):
+        threading.Thread(target=_end_with_supervisor, name="supervisor watch", daemon=True).start()
+    return run_definition(definition, common, own)
+
+
+def _assignments(texts: tuple[str, ...]) -> dict[str, str]:
+    from podyard.cli.errors import InputError
+
+    found: dict[str, str] = {}
+    for text in texts:
+        path, equals, value = text.partition("=")
+        if not equals or not path:
+            raise InputError(f"--set {text}: expected PATH=VALUE", "for example --set log.level=debug")
+        found[path] = value
+    return found
+
+
+def _end_with_supervisor() -> None:
+    while os.read(0, 1024):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)

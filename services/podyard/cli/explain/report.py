@@ -1,0 +1,333 @@
+"""A pod's story as data, put together from what the services stored. Pure.
+
+The times are seconds since 1970, UTC. Entries are in the order in which they happened.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.facts import PodStatusFact
+from podyard.proto.operations import K8sEvent
+from podyard.proto.placement import Binding, Tombstone
+from podyard.proto.queue_api import QueuedPodInfo
+from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord
+
+
+class _Data(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """Base: JSON in the bus' own style."""
+
+
+class Attempt(_Data, frozen=True, kw_only=True, tag_field="entry", tag="attempt"):
+    """One scheduling attempt."""
+
+    at: float
+    record: AttemptRecord
+
+
+class Woken(_Data, frozen=True, kw_only=True, tag_field="entry", tag="woken"):
+    """An event moved the pod."""
+
+    at: float
+    event: str
+    event_id: str = ""
+    object: str = ""
+    plugin: str = ""
+    to: str = ""
+    hints: tuple[HintCall, ...] = ()
+    who: str = ""
+    why: str = ""
+
+
+class NotWoken(_Data, frozen=True, kw_only=True, tag_field="entry", tag="notWoken"):
+    """An event reached the pod's hints and did not move it."""
+
+    at: float
+    event: str
+    event_id: str = ""
+    object: str = ""
+    hints: tuple[HintCall, ...] = ()
+    who: str = ""
+    why: str = ""
+    counted: Annotated[bool, Meta(description="joined by rejector and time: the record holds counts only")] = False
+    times: Annotated[int, Meta(description="equal entries in a row, this one being the last")] = 1
+
+
+class Bound(_Data, frozen=True, kw_only=True, tag_field="entry", tag="bound"):
+    """The binding became durable."""
+
+    at: float
+    node: str
+    forced: bool = False
+    trace: str = ""
+
+
+class Started(_Data, frozen=True, kw_only=True, tag_field="entry", tag="started"):
+    """The node's agent accepted the pod; `phase` is the latest it reports."""
+
+    at: float
+    node: str
+    phase: str
+    reason: str = ""
+    message: str = ""
+
+
+class Released(_Data, frozen=True, kw_only=True, tag_field="entry", tag="released"):
+    """The binding ended."""
+
+    at: float
+    node: str
+    reason: str
+
+
+class Told(_Data, frozen=True, kw_only=True, tag_field="entry", tag="told"):
+    """A Kubernetes-like event about the pod."""
+
+    at: float
+    reason: str
+    message: str
+    reporter: str
+
+
+Entry: TypeAlias = Attempt | Woken | NotWoken | Bound | Started | Released | Told
+
+
+class PodReport(_Data, frozen=True, kw_only=True):
+    """Everything that is known about a pod's scheduling."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    state: str
+    """One sentence: where it is now."""
+    node: str = ""
+    priority: int = 0
+    created_at: float = 0.0
+    scheduler: str = ""
+    queued: QueuedPodInfo | None = None
+    entries: tuple[Entry, ...] = ()
+    trace: Annotated[str, Meta(description="traceparent of the last attempt")] = ""
+
+
+class Evidence(msgspec.Struct, frozen=True, kw_only=True):
+    """What was found on the bus about one pod (one uid)."""
+
+    namespace: str
+    name: str
+    uid: str
+    priority: int = 0
+    scheduler: str = ""
+    created_at: float = 0.0
+    deleting: bool = False
+    deleted: bool = False
+    """The object is gone; the records are not yet."""
+    attempts: Sequence[AttemptRecord] = ()
+    requeues: Sequence[RequeueRecord] = ()
+    placement: Binding | Tombstone | None = None
+    status: PodStatusFact | None = None
+    started_at: float = 0.0
+    queued: QueuedPodInfo | None = None
+    events: Sequence[K8sEvent] = ()
+
+
+def build(evidence: Evidence) -> PodReport:
+    """The pod's story."""
+    attempts = _attempts(evidence)
+    entries = sorted([*_from_attempts(attempts), *_from_requeues(evidence, attempts), *_placed(evidence)], key=_order)
+    placement = evidence.placement
+    return PodReport(
+        namespace=evidence.namespace,
+        name=evidence.name,
+        uid=evidence.uid,
+        state=_state(evidence, attempts),
+        node=placement.node if isinstance(placement, Binding) else "",
+        priority=evidence.priority,
+        created_at=evidence.created_at,
+        scheduler=evidence.scheduler,
+        queued=evidence.queued,
+        entries=tuple(_folded(entries)),
+        trace=attempts[-1].trace if attempts else "",
+    )
+
+
+def _attempts(evidence: Evidence) -> list[AttemptRecord]:
+    """Every attempt once, in order: those that did not bind, and the binding's own."""
+    found = {record.attempt or f"{record.at}": record for record in evidence.attempts}
+    decision = evidence.placement.decision if evidence.placement is not None else None
+    if decision is not None:
+        found[decision.attempt] = decision
+    return sorted(found.values(), key=lambda record: (record.at, record.number))
+
+
+def _order(entry: Entry) -> tuple[float, int]:
+    """By time; what happens in the same millisecond goes by cause: woken, attempt, bound, started."""
+    rank = {Woken: 0, NotWoken: 0, Attempt: 1, Bound: 2, Started: 3, Released: 4, Told: 5}
+    return (round(entry.at, 3), rank[type(entry)])
+
+
+def _from_attempts(attempts: Sequence[AttemptRecord]) -> list[Entry]:
+    return [Attempt(at=record.at, record=record) for record in attempts]
+
+
+def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> list[Entry]:
+    entries: list[Entry] = []
+    seen: set[str] = set()
+    for record in evidence.requeues:
+        for move in record.moved:
+            if move.uid == evidence.uid:
+                entries.append(_woken(record, move))
+                seen.add(record.event_id)
+        for skip in record.skipped:
+            if skip.uid == evidence.uid:
+                entries.append(_not_woken(record, skip))
+        if record.skipped_counts and record.event_id not in seen:
+            entries += _counted(record, evidence.uid, attempts)
+    # what moved a pod without a record of its own (end of backoff, a time limit) stands in the attempt that followed
+    for attempt in attempts:
+        wake = attempt.woken_by
+        if wake is not None and wake.event and wake.event_id not in seen:
+            hints = (HintCall(plugin=wake.plugin, answer="Queue", reason=wake.reason),) if wake.plugin else ()
+            entries.append(
+                Woken(
+                    at=wake.at or attempt.queued_at,
+                    event=wake.event,
+                    event_id=wake.event_id,
+                    object=wake.object,
+                    plugin=wake.plugin,
+                    hints=hints,
+                )
+            )
+            seen.add(wake.event_id)
+    return entries
+
+
+def _woken(record: RequeueRecord, move: PodMove) -> Woken:
+    return Woken(
+        at=record.at,
+        event=record.event,
+        event_id=record.event_id,
+        object=record.object,
+        plugin=move.plugin,
+        to=move.to,
+        hints=move.hints,
+        who=record.who,
+        why=record.why,
+    )
+
+
+def _not_woken(record: RequeueRecord, skip: PodSkip) -> NotWoken:
+    return NotWoken(
+        at=record.at,
+        event=record.event,
+        event_id=record.event_id,
+        object=record.object,
+        hints=skip.hints,
+        who=record.who,
+        why=record.why,
+    )
+
+
+def _counted(record: RequeueRecord, uid: str, attempts: Sequence[AttemptRecord]) -> list[Entry]:
+    """Above 256 skipped pods a record holds counts by plugin and reason: joined by who had rejected the pod at that time."""
+    if any(skip.uid == uid for skip in record.skipped) or any(move.uid == uid for move in record.moved):
+        return []
+    parked = [attempt for attempt in attempts if attempt.at <= record.at]
+    if not parked or parked[-1].outcome not in ("unschedulable", "gated"):
+        return []
+    rejectors = set(parked[-1].unschedulable_plugins)
+    hints = tuple(
+        HintCall(plugin=count.plugin, answer="QueueSkip", reason=count.reason)
+        for count in record.skipped_counts
+        if count.plugin in rejectors
+    )
+    if not hints:
+        return []
+    return [
+        NotWoken(
+            at=record.at,
+            event=record.event,
+            event_id=record.event_id,
+            object=record.object,
+            hints=hints,
+            who=record.who,
+            why=record.why,
+            counted=True,
+        )
+    ]
+
+
+def _placed(evidence: Evidence) -> list[Entry]:
+    entries: list[Entry] = []
+    placement = evidence.placement
+    if isinstance(placement, Binding):
+        entries.append(
+            Bound(at=placement.bound_at, node=placement.node, forced=placement.forced, trace=placement.trace)
+        )
+    elif placement is not None:
+        entries.append(Bound(at=placement.bound_at, node=placement.node))
+        entries.append(Released(at=placement.released_at, node=placement.node, reason=placement.reason))
+    status = evidence.status
+    if status is not None and evidence.started_at:
+        entries.append(
+            Started(
+                at=evidence.started_at,
+                node=status.node,
+                phase=status.phase,
+                reason=status.reason,
+                message=status.message,
+            )
+        )
+    entries += [
+        Told(at=event.at, reason=event.reason, message=event.message, reporter=event.reporter)
+        for event in evidence.events
+    ]
+    return entries
+
+
+def _folded(entries: Sequence[Entry]) -> list[Entry]:
+    """Equal skips in a row become one with a count: an event storm fills the page otherwise."""
+    folded: list[Entry] = []
+    for entry in entries:
+        last = folded[-1] if folded else None
+        if isinstance(entry, NotWoken) and isinstance(last, NotWoken) and _alike(entry, last):
+            folded[-1] = msgspec.structs.replace(entry, times=last.times + 1)
+        else:
+            folded.append(entry)
+    return folded
+
+
+def _alike(one: NotWoken, other: NotWoken) -> bool:
+    return (one.event, one.object, _answers(one.hints)) == (other.event, other.object, _answers(other.hints))
+
+
+def _answers(hints: Sequence[HintCall]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((hint.plugin, hint.answer, hint.reason) for hint in hints)
+
+
+def _state(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> str:
+    placement = evidence.placement
+    if isinstance(placement, Tombstone):
+        return f"its binding on {placement.node} has ended: {placement.reason}" + _gone(evidence)
+    if isinstance(placement, Binding):
+        phase = evidence.status.phase if evidence.status is not None else "not started yet"
+        ending = ", being deleted" if evidence.deleting else ""
+        return f"bound to {placement.node}, {phase}{ending}" + _gone(evidence)
+    if evidence.deleted:
+        return "deleted before it was bound"
+    queued = evidence.queued
+    if queued is not None:
+        return f"pending in {queued.pool}, {_times(queued.attempts, 'attempt')} so far"
+    if attempts:
+        return f"pending; its last attempt ended {attempts[-1].outcome}"
+    return "pending; no attempt is recorded yet"
+
+
+def _gone(evidence: Evidence) -> str:
+    return "; the object is deleted" if evidence.deleted else ""
+
+
+def _times(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,0 +1,53 @@
+"""Reading the files that `-f` names: all are checked before anything is sent."""
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from podyard.cli.errors import InputError
+from podyard.objects.errors import ManifestError
+from podyard.objects.manifests import Manifest, load
+
+SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
+STANDARD_INPUT: Final = "-"
+
+
+def read_all(names: Iterable[str], *, stdin: Callable[[], str] = lambda: sys.stdin.read()) -> list[Manifest]:
+    """Objects of all files, in their order.
+
+    :raises InputError: with every faulty file's first fault, or if there is nothing in them
+    """
+    found: list[Manifest] = []
+    faults: list[str] = []
+    for source, text in (pair for name in names for pair in _texts(name, stdin)):
+        try:
+            found += load(source, text)
+        except ManifestError as error:
+            faults.append(str(error))
+    if faults:
+        raise InputError("\n       ".join(faults), "nothing was applied; mend the file and try again")
+    if not found:
+        raise InputError("no objects in the given files", "name files with -f FILE, or - for standard input")
+    return found
+
+
+def _texts(name: str, stdin: Callable[[], str]) -> list[tuple[str, str]]:
+    if name == STANDARD_INPUT:
+        return [("standard input", stdin())]
+    path = Path(name)
+    if path.is_dir():
+        files = sorted(found for found in path.iterdir() if found.suffix in SUFFIXES and found.is_file())
+        if not files:
+            raise InputError(f"{name}: no .yaml, .yml or .json file in this directory")
+        return [(str(found), _text(found)) for found in files]
+    return [(name, _text(path))]
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror or error}", "is the name right?") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start})") from error

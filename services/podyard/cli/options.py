@@ -1,0 +1,45 @@
+"""Options that commands share."""
+
+from typing import Annotated, Final, Literal, TypeAlias
+
+from cyclopts import Parameter
+
+NatsOption: TypeAlias = Annotated[
+    str | None,
+    Parameter(
+        name="--nats",
+        help="NATS server; default: $PODYARD_NATS_SERVERS, the lab that `podyard up` runs, nats://127.0.0.1:4222.",
+    ),
+]
+NamespaceOption: TypeAlias = Annotated[
+    str | None, Parameter(name=["--namespace", "-n"], help="Namespace; default: `default`.")
+]
+AllNamespacesOption: TypeAlias = Annotated[
+    bool, Parameter(name=["--all-namespaces", "-A"], negative="", help="Every namespace.")
+]
+FilesOption: TypeAlias = Annotated[
+    tuple[str, ...],
+    Parameter(
+        name=["--filename", "-f"],
+        negative="",
+        show_default=False,
+        help="File of objects, a directory of such files, or `-` for standard input; may be repeated.",
+    ),
+]
+SelectorOption: TypeAlias = Annotated[
+    str, Parameter(name=["--selector", "-l"], show_default=False, help="Label selector, e.g. `app=web,tier!=test`.")
+]
+WatchOption: TypeAlias = Annotated[bool, Parameter(name=["--watch", "-w"], negative="", help="Go on with changes.")]
+WhyOption: TypeAlias = Annotated[
+    str, Parameter(name="--why", show_default=False, help="Reason in words, kept with the change.")
+]
+
+Output: TypeAlias = Literal["table", "wide", "json", "yaml", "name"]
+OutputOption: TypeAlias = Annotated[
+    Output, Parameter(name=["--output", "-o"], help="table, wide, json, yaml or name.", show_choices=False)
+]
+JsonOutputOption: TypeAlias = Annotated[
+    Literal["text", "json"], Parameter(name=["--output", "-o"], help="text or json.", show_choices=False)
+]
+
+DEFAULT_NAMESPACE: Final = "default"

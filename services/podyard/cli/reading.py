@@ -1,0 +1,85 @@
+"""Listing and following streams for one command: the bus' watch, as lists and callbacks."""
+
+from collections.abc import Callable, Sequence
+
+import anyio
+
+from podyard.bus.connection import Bus
+from podyard.bus.delivery import Delivery
+from podyard.bus.watch import WatchSpec
+
+NOTHING: str = "_"
+"""Last token of subjects on which nothing is ever stored."""
+
+
+class _Sink:
+    """A `WatchSink` that hands on deliveries and says when the listing is complete."""
+
+    def __init__(self, deliver: Callable[[Delivery], None], *, live_only: bool = False) -> None:
+        self._deliver = deliver
+        self._live_only = live_only
+        self._complete = False
+        self._last = 0
+        self.synced_once = anyio.Event()
+
+    def listing(self, target: int, reason: str) -> None:
+        """After a gap the listing begins again; what was handed on already is not repeated."""
+        self._complete = False
+
+    def deliver(self, delivery: Delivery) -> None:
+        """Hand on what is new."""
+        if delivery.sequence <= self._last or (self._live_only and not self.synced_once.is_set()):
+            return
+        self._last = delivery.sequence
+        self._deliver(delivery)
+
+    def synced(self, position: int) -> None:
+        """The listing is complete."""
+        self.synced_once.set()
+
+    def advanced(self, position: int) -> None:
+        """Nothing for us."""
+
+    def contact(self, fresh: bool) -> None:
+        """The connection comes back by itself."""
+
+
+async def listing(bus: Bus, stream: str, subjects: Sequence[str]) -> list[Delivery]:
+    """What a stream holds now on `subjects`, in stream order.
+
+    :raises NotFound: if there is no such stream
+    """
+    await bus.last_sequence(stream)
+    found: list[Delivery] = []
+    sink = _Sink(found.append)
+    spec = WatchSpec(stream=stream, list_subjects=tuple(subjects), follow_subjects=tuple(subjects))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bus.watch(spec, sink).run)
+        await sink.synced_once.wait()
+        tasks.cancel_scope.cancel()
+    return found
+
+
+async def follow(
+    bus: Bus,
+    stream: str,
+    subjects: Sequence[str],
+    deliver: Callable[[Delivery], None],
+    *,
+    nothing: str,
+    started: anyio.Event | None = None,
+) -> None:
+    """Hand on what is stored on `subjects` from now on, until cancelled.
+
+    :param nothing: a subject of the stream on which nothing is stored, to have nothing listed
+    :param started: set once everything that is stored later will be handed on
+    :raises NotFound: if there is no such stream
+    """
+    await bus.last_sequence(stream)
+    sink = _Sink(deliver, live_only=True)
+    spec = WatchSpec(stream=stream, list_subjects=(nothing,), follow_subjects=tuple(subjects))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bus.watch(spec, sink).run)
+        await sink.synced_once.wait()
+        if started is not None:
+            started.set()

@@ -1,0 +1,196 @@
+"""A pod's story as text with colours."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from podyard.cli.explain import report
+from podyard.cli.render import times
+from podyard.cli.render.queue import waits_for
+from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection
+from podyard.proto.requeues import HintCall
+
+INDENT: Final = "              "
+OUTCOME_STYLES: Final = {
+    "scheduled": "green",
+    "unschedulable": "red",
+    "error": "bold red",
+    "bind_error": "bold red",
+    "gated": "magenta",
+}
+
+
+def view(pod: report.PodReport, now: float) -> RenderableType:
+    """Heading, then one entry after the other in time order, then where the pod waits."""
+    lines = [_heading(pod, now)]
+    for entry in pod.entries:
+        lines += list(_entry(entry))
+    if not pod.entries:
+        lines.append(Text("  nothing is recorded yet", style="dim"))
+    lines += list(_waiting(pod, now))
+    return Group(*lines)
+
+
+def _heading(pod: report.PodReport, now: float) -> Text:
+    text = Text(f"Pod {pod.namespace}/{pod.name}", style="bold")
+    text.append(f"  {pod.state}", style="green" if pod.node else "yellow")
+    details = [f"uid {pod.uid}"] if pod.uid else []
+    if pod.priority:
+        details.append(f"priority {pod.priority}")
+    if pod.created_at:
+        details.append(f"created {times.duration(now - pod.created_at)} ago")
+    if pod.trace:
+        details.append(f"trace {pod.trace.split('-')[1]}")
+    if details:
+        text.append("\n" + " · ".join(details), style="dim not bold")
+    return text
+
+
+def _entry(entry: report.Entry) -> Iterator[Text]:
+    return _RENDERERS[type(entry)](entry)
+
+
+def _line(at: float, *parts: tuple[str, str]) -> Text:
+    text = Text(f"{times.clock(at):<12}  ", style="dim")
+    for part, style in parts:
+        text.append(part, style=f"not dim {style}".strip())
+    return text
+
+
+def _below(content: str, style: str = "") -> Text:
+    return Text(f"{INDENT}{content}", style=style)
+
+
+def _attempt(entry: report.Attempt) -> Iterator[Text]:
+    record = entry.record
+    outcome = record.outcome.replace("_", " ")
+    chosen = f" on {record.node}" if record.node else ""
+    judged = f"  {record.nodes_feasible} of {record.nodes_total} nodes fit" if record.nodes_total else ""
+    took = f", {times.duration(record.duration_us / 1e6)}" if record.duration_us else ""
+    yield _line(
+        entry.at,
+        (f"attempt {record.number}: ", "bold"),
+        (outcome + chosen, OUTCOME_STYLES.get(record.outcome, "")),
+        (judged + took, "dim"),
+    )
+    if record.queued_at and record.at > record.queued_at:
+        yield _below(f"waited {times.duration(record.at - record.queued_at)} in the queue", "dim")
+    for rejection in sorted(record.rejections, key=lambda found: (-found.nodes, found.plugin)):
+        yield _rejection(rejection)
+    yield from _attempt_details(record)
+
+
+def _rejection(rejection: Rejection) -> Text:
+    text = _below(f"{rejection.plugin} ", "cyan")
+    nodes = "1 node" if rejection.nodes == 1 else f"{rejection.nodes} nodes"
+    text.append(f"rejected {nodes}: {rejection.reason}", style="default")
+    if rejection.examples:
+        more = ", ..." if rejection.nodes > len(rejection.examples) else ""
+        text.append(f"  ({', '.join(rejection.examples)}{more})", style="dim")
+    if rejection.unresolvable:
+        text.append("  preemption cannot help", style="dim")
+    return text
+
+
+def _attempt_details(record: AttemptRecord) -> Iterator[Text]:
+    if record.scores:
+        yield _below("best nodes: " + ", ".join(map(_score, record.scores)))
+    if record.pending_plugins:
+        yield _below("pending in " + ", ".join(record.pending_plugins))
+    if record.nominated_node:
+        yield _below(f"nominated to {record.nominated_node}")
+    for victim in record.victims:
+        broken = ", against its disruption budget" if victim.pdb_violation else ""
+        yield _below(f"preempts {victim.namespace}/{victim.name} (priority {victim.priority}{broken})")
+    if record.message and (record.outcome != "unschedulable" or not record.rejections):
+        yield _below(record.message)
+
+
+def _score(score: NodeScore) -> str:
+    points = " + ".join(f"{plugin} {value}" for plugin, value in sorted(score.plugins.items()))
+    return f"{score.node} {score.total}" + (f" ({points})" if points else "")
+
+
+def _woken(entry: report.Woken) -> Iterator[Text]:
+    by = f" of {entry.object}" if entry.object else ""
+    yield _line(entry.at, ("woken by ", "green"), (entry.event, "bold"), (by, ""), (_moved_to(entry.to), "dim"))
+    yield from _hints(entry.hints, entry.plugin)
+    yield from _origin(entry.who, entry.why)
+
+
+def _moved_to(pool: str) -> str:
+    return f"  to {pool}" if pool else ""
+
+
+def _not_woken(entry: report.NotWoken) -> Iterator[Text]:
+    by = f" of {entry.object}" if entry.object else ""
+    repeated = f"  {entry.times} times, last" if entry.times > 1 else ""
+    yield _line(entry.at, ("not woken by ", "yellow"), (entry.event, "bold"), (by, ""), (repeated, "dim"))
+    yield from _hints(entry.hints, "")
+    if entry.counted:
+        yield _below("(the record counts by plugin and reason; one of these was this pod's)", "dim")
+    yield from _origin(entry.who, entry.why)
+
+
+def _hints(hints: Sequence[HintCall], decider: str) -> Iterator[Text]:
+    for hint in hints:
+        text = _below(f"{hint.plugin}'s hint ", "cyan")
+        text.append(hint.answer, style="green" if hint.answer == "Queue" else "yellow")
+        if hint.reason:
+            text.append(f": {hint.reason}", style="default")
+        yield text
+    if not hints and decider:
+        yield _below(f"{decider} registered for every such event, no hint needed", "dim")
+
+
+def _origin(who: str, why: str) -> Iterator[Text]:
+    if who or why:
+        yield _below(f"done by {who or 'somebody'}" + (f": {why}" if why else ""), "dim")
+
+
+def _bound(entry: report.Bound) -> Iterator[Text]:
+    forced = " without judgement: it was created with nodeName" if entry.forced else ""
+    yield _line(entry.at, ("bound", "bold green"), (f" to {entry.node}{forced}", ""))
+
+
+def _started(entry: report.Started) -> Iterator[Text]:
+    yield _line(entry.at, ("started", "bold green"), (f" on {entry.node}, now {entry.phase}", ""))
+    if entry.reason or entry.message:
+        yield _below(": ".join(filter(None, [entry.reason, entry.message])))
+
+
+def _released(entry: report.Released) -> Iterator[Text]:
+    yield _line(entry.at, ("released", "bold"), (f" from {entry.node}: {entry.reason}", ""))
+
+
+def _told(entry: report.Told) -> Iterator[Text]:
+    yield _line(entry.at, (entry.reason, "bold"), (f": {entry.message}", ""), (f"  ({entry.reporter})", "dim"))
+
+
+_RENDERERS: Final[dict[type[Any], Callable[[Any], Iterator[Text]]]] = {
+    report.Attempt: _attempt,
+    report.Woken: _woken,
+    report.NotWoken: _not_woken,
+    report.Bound: _bound,
+    report.Started: _started,
+    report.Released: _released,
+    report.Told: _told,
+}
+
+
+def _waiting(pod: report.PodReport, now: float) -> Iterator[Text]:
+    queued = pod.queued
+    if queued is None or pod.node:
+        return
+    text = Text("now           ", style="dim")
+    text.append(f"in {queued.pool}", style="not dim bold yellow")
+    if queued.since:
+        text.append(f" for {times.duration(now - queued.since)}", style="not dim")
+    if queued.until is not None and queued.until > now:
+        text.append(f", for another {times.duration(queued.until - now)}", style="not dim")
+    reason = waits_for(queued)
+    if reason:
+        text.append(f": {reason}", style="not dim")
+    yield text

@@ -1,0 +1,88 @@
+"""The queue as a table: what is where, since when, until when."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from podyard.cli.render import tables, times
+from podyard.proto.queue_api import QueuedPodInfo, QueueListReply
+
+POOLS: Final = ("activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlight", "binding")
+"""In the order of a pod's way through the queue."""
+
+_STYLES: Final = {
+    "activeQ": "green",
+    "inFlight": "cyan",
+    "binding": "cyan",
+    "backoffQ": "yellow",
+    "errorBackoffQ": "red",
+    "unschedulable": "red",
+    "gated": "magenta",
+}
+HEADERS: Final = ("POOL", "NAMESPACE", "NAME", "PRIORITY", "ATTEMPTS", "SINCE", "UNTIL", "WAITS FOR")
+
+
+def summary(reply: QueueListReply) -> str:
+    """One line of counts, the leader and its sessions."""
+    known = [f"{pool} {reply.counts.get(pool, 0)}" for pool in POOLS if pool in reply.counts]
+    other = [f"{pool} {count}" for pool, count in sorted(reply.counts.items()) if pool not in POOLS]
+    leader = f"leader {reply.leader or '?'} (epoch {reply.epoch}), position {reply.position}"
+    sessions = ", ".join(f"{name}: {count} in flight" for name, count in sorted(reply.sessions.items()))
+    return "\n".join(filter(None, [" · ".join([*known, *other]) or "empty", leader, sessions]))
+
+
+def rows(pods: Sequence[QueuedPodInfo], now: float) -> list[list[str | Text]]:
+    """A row a pod, in the order given."""
+    return [
+        [
+            Text(pod.pool, style=_STYLES.get(pod.pool, "")),
+            pod.namespace,
+            pod.name,
+            str(pod.priority),
+            str(pod.attempts),
+            times.duration(now - pod.since) if pod.since else "",
+            _until(pod, now),
+            waits_for(pod),
+        ]
+        for pod in pods
+    ]
+
+
+def _until(pod: QueuedPodInfo, now: float) -> str:
+    if pod.until is None:
+        return ""
+    left = pod.until - now
+    return f"in {times.duration(left)}" if left > 0 else "now"
+
+
+def waits_for(pod: QueuedPodInfo) -> str:
+    """Why the pod is where it is, in few words."""
+    parts: list[str] = []
+    if pod.gating_plugin:
+        parts.append(f"gate of {pod.gating_plugin}")
+    if pod.unschedulable_plugins:
+        parts.append("rejected by " + ", ".join(pod.unschedulable_plugins))
+    if pod.pending_plugins:
+        parts.append("pending in " + ", ".join(pod.pending_plugins))
+    if pod.nominated_node:
+        parts.append(f"nominated to {pod.nominated_node}")
+    if pod.session and pod.pool == "inFlight":
+        parts.append(f"with {pod.session}")
+    if pod.woken_by is not None and pod.pool in ("activeQ", "backoffQ"):
+        parts.append(f"woken by {pod.woken_by.event}")
+    if pod.message:
+        parts.append(pod.message)
+    return "; ".join(parts)
+
+
+def view(reply: QueueListReply, now: float) -> RenderableType:
+    """Counts, then the pods."""
+    parts: list[RenderableType] = [Text(summary(reply))]
+    if reply.pods:
+        parts += [Text(""), tables.table(HEADERS, rows(reply.pods, now))]
+        hidden = sum(reply.counts.values()) - len(reply.pods)
+        if hidden > 0:
+            parts.append(Text(f"... and {hidden} more (--limit)", style="dim"))
+    return Group(*parts)

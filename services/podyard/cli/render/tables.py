@@ -1,0 +1,36 @@
+"""Tables as kubectl prints them: capital headers, columns by blanks, no lines."""
+
+from collections.abc import Sequence
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+Cell = str | Text
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    """A table without lines; cells of `rows` in the order of `headers`."""
+    made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_edge=False)
+    for header in headers:
+        made.add_column(header, no_wrap=True, overflow="ellipsis")
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def boxed(title: str, headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
+    """A table with a title and thin lines, for live displays."""
+    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", header_style="bold", pad_edge=False)
+    for header in headers:
+        made.add_column(header)
+    for row in rows:
+        made.add_row(*row)
+    return made
+
+
+def plain_lines(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
+    """The same for pipes: every column as wide as its widest cell, three blanks between."""
+    texts = [list(headers), *[[str(cell) for cell in row] for row in rows]]
+    widths = [max(len(line[column]) for line in texts) for column in range(len(headers))]
+    return ["   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in texts]

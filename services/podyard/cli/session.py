@@ -1,0 +1,96 @@
+"""A connection for one command: to the server that was named, or to the lab that runs."""
+
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+
+import anyio
+
+from podyard.bus.connection import Bus, connect
+from podyard.bus.errors import BusError, NotFound, TemporaryError, Unclear
+from podyard.bus.settings import BusSettings
+from podyard.cli.errors import CliError
+from podyard.cli.lab import state
+
+CONNECT_S: Final = 3.0
+"""Seconds that a person waits for a server before being told that there is none."""
+
+DEFAULT_SERVER: Final = "nats://127.0.0.1:4222"
+NO_SERVER_ADVICE: Final = "start a lab with `podyard up`, or name a server with --nats or PODYARD_NATS_SERVERS"
+
+
+def servers(named: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Which servers to use: the named ones, the environment's, the running lab's, the usual one."""
+    text = named or environment.get("PODYARD_NATS_SERVERS", "")
+    if text:
+        return tuple(part.strip() for part in text.split(",") if part.strip())
+    labs = state.running(environment)
+    return (labs[0].url,) if labs else (DEFAULT_SERVER,)
+
+
+def settings(named: str | None, environment: Mapping[str, str]) -> BusSettings:
+    """How the command line connects; credentials come from the same variables as a service's."""
+    return BusSettings(
+        servers=servers(named, environment),
+        name="podyard-cli",
+        service="cli",
+        user_credentials=environment.get("PODYARD_NATS_CREDENTIALS_FILE", ""),
+        nkey_seed_file=environment.get("PODYARD_NATS_NKEY_SEED_FILE", ""),
+        tls_ca_file=environment.get("PODYARD_NATS_TLS_CA_FILE", ""),
+        tls_cert_file=environment.get("PODYARD_NATS_TLS_CERT_FILE", ""),
+        tls_key_file=environment.get("PODYARD_NATS_TLS_KEY_FILE", ""),
+    )
+
+
+@asynccontextmanager
+async def session(nats: str | None) -> AsyncIterator[Bus]:
+    """A connection for as long as the block runs.
+
+    :raises CliError: if no server answers within 3 s, or the bus fails in the block
+    """
+    wanted = settings(nats, os.environ)
+    try:
+        async with connect(wanted, wait=False) as bus:
+            with anyio.move_on_after(CONNECT_S) as limit:
+                await bus.connected()
+            if limit.cancelled_caught:
+                raise CliError(f"no NATS server answers at {', '.join(wanted.servers)}", NO_SERVER_ADVICE)
+            yield bus
+    except BusError as error:
+        raise CliError(str(error), _advice(error)) from error
+
+
+def _advice(error: BusError) -> str:
+    if isinstance(error, NotFound):
+        return "the services make the streams when they start: is one running? (`podyard up`, or `podyard run NAME`)"
+    if isinstance(error, TemporaryError):
+        return "is the service that answers running? (`podyard up` starts them all)"
+    if isinstance(error, Unclear):
+        return "it may have been done or not: look with `podyard get`, then try again"
+    return ""
+
+
+def run(nats: str | None, work: Callable[[Bus], Awaitable[int]]) -> int:
+    """Connect, do `work`, return its exit code.
+
+    :raises CliError: see `session`
+    """
+
+    async def main() -> int:
+        async with session(nats) as bus:
+            return await work(bus)
+
+    try:
+        return anyio.run(main, backend_options={"use_uvloop": False})
+    except BaseExceptionGroup as group:
+        raise _first(group) from group
+
+
+def _first(group: BaseException) -> BaseException:
+    """What a task group was ended by: the first CliError in it, else its first exception."""
+    if not isinstance(group, BaseExceptionGroup):
+        return group
+    leaves = [_first(found) for found in group.exceptions]
+    told = [leaf for leaf in leaves if isinstance(leaf, CliError)]
+    return (told or leaves)[0]

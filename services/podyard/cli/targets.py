@@ -1,0 +1,120 @@
+"""Which objects a command means: kinds, names, `kind/name`, files, selectors."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from podyard.bus.connection import Bus
+from podyard.cli import files as file_reader
+from podyard.cli.errors import InputError
+from podyard.cli.options import DEFAULT_NAMESPACE
+from podyard.cli.selection import Selector
+from podyard.objects.errors import UnknownKindError
+from podyard.objects.kinds import Kind, resource_for
+from podyard.proto import subjects
+from podyard.proto.message import ObjectRef
+
+
+class Wanted(NamedTuple):
+    """Objects by name, or all of a kind that a selector chooses."""
+
+    refs: tuple[ObjectRef, ...]
+    kinds: tuple[Kind, ...]
+    namespace: str | None
+    """None: every namespace."""
+    selector: Selector
+
+
+def kind_named(name: str) -> Kind:
+    """The kind people call `name`.
+
+    :raises InputError: if there is none
+    """
+    try:
+        return resource_for(name)
+    except UnknownKindError as error:
+        raise InputError(error.detail) from error
+
+
+def reference(kind: Kind, namespace: str | None, name: str) -> ObjectRef:
+    """One object; its namespace only if its kind has one."""
+    scope = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
+    return ObjectRef(resource=kind.resource, namespace=scope, name=name)
+
+
+def parse(
+    kind: str,
+    names: Sequence[str],
+    files: Sequence[str],
+    namespace: str | None,
+    *,
+    selector: str = "",
+    all_: bool = False,
+) -> Wanted:
+    """What was typed, checked.
+
+    :raises InputError: for an unknown kind, or too little or contradictory words
+    """
+    if files and (kind or names):
+        raise InputError("both files and names were given", "use either -f FILE or KIND NAME")
+    if files:
+        return _from_files(files, namespace)
+    if not kind:
+        raise InputError("which object?", "say KIND NAME, KIND/NAME, -f FILE, or KIND -l SELECTOR")
+    if "/" in kind:
+        refs = tuple(_slashed(word, namespace) for word in (kind, *names))
+        return Wanted(refs, (), namespace, Selector.parse(""))
+    kinds = tuple(kind_named(word) for word in kind.split(","))
+    if names:
+        if selector or all_:
+            raise InputError("names and a selector were given", "use one of them")
+        if len(kinds) > 1:
+            raise InputError("names need one kind", "write KIND/NAME for objects of several kinds")
+        return Wanted(tuple(reference(kinds[0], namespace, name) for name in names), (), namespace, Selector.parse(""))
+    if not (selector or all_):
+        raise InputError(f"which {kind}?", "name objects, or use -l SELECTOR, or --all")
+    return Wanted((), kinds, namespace, Selector.parse(selector))
+
+
+def _slashed(word: str, namespace: str | None) -> ObjectRef:
+    kind, slash, name = word.partition("/")
+    if not slash or not name:
+        raise InputError(f"{word}: expected KIND/NAME")
+    return reference(kind_named(kind), namespace, name)
+
+
+def _from_files(files: Sequence[str], namespace: str | None) -> Wanted:
+    refs: list[ObjectRef] = []
+    for manifest in file_reader.read_all(files):
+        if not manifest.name:
+            raise InputError(str(manifest.fault("metadata.name", "an object to delete must have a name")))
+        scope = manifest.namespace or namespace
+        if manifest.kind.custom and not manifest.namespace:
+            refs.append(ObjectRef(resource=manifest.kind.resource, name=manifest.name))
+        else:
+            refs.append(reference(manifest.kind, scope, manifest.name))
+    return Wanted(tuple(refs), (), namespace, Selector.parse(""))
+
+
+async def resolve(bus: Bus, wanted: Wanted) -> list[ObjectRef]:
+    """The objects meant; those by selector as they are now."""
+    from podyard.cli.objects_snapshot import read
+
+    if not wanted.kinds:
+        return list(wanted.refs)
+    view = await read(bus, [kind.resource for kind in wanted.kinds])
+    return [
+        ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name)
+        for kind in wanted.kinds
+        for key in view.keys(kind.resource, wanted.namespace if kind.namespaced else None)
+        if wanted.selector.matches(view.labels(key))
+    ]
+
+
+def object_subjects(resources: Sequence[str]) -> tuple[str, ...]:
+    """Subjects of all objects of these resources, with the facts that are joined to pods and nodes."""
+    listed = [subjects.objects(resource) for resource in dict.fromkeys(resources)]
+    if subjects.PODS in resources:
+        listed += [subjects.ALL_POD_STATUS, subjects.ALL_NOMINATIONS, subjects.ALL_BINDINGS]
+    if subjects.NODES in resources:
+        listed.append(subjects.ALL_NODE_STATUS)
+    return tuple(listed)
