@@ -20,9 +20,6 @@ class Metrics:
     """Counters of one process."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
-        self.started = prometheus_client.Counter(
-            "podyard_node_agent_pods_started", "Pods that began to run", registry=registry
-        )
         self.evicted = prometheus_client.Counter(
             "podyard_node_agent_evictions", "Pods evicted, by the signal that was low", ["signal"], registry=registry
         )

@@ -1,5 +1,6 @@
 """The agent as a service: who leads, what is read, and what the core's effects become."""
 
+import asyncio
 import time
 from collections.abc import Iterable
 from typing import Final
@@ -90,6 +91,8 @@ class Player:
         """Traceparents of evictions whose pod has not ended yet, by uid."""
         self._wake = anyio.Event()
         self._sleeps_until = 0.0
+        """When the sleeper wakes, UTC seconds; 0 while it is awake."""
+        self._alarm: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -110,11 +113,12 @@ class Player:
     def _changed(self, changes: list[Change]) -> None:
         """The view changed. Nodes come first: their pods need them."""
         now = time.time()
+        if len(changes) > 1:
+            changes = sorted(changes, key=_nodes_first)
         for change in changes:
             if change.resource == subjects.NODES:
                 self._node_changed(change, now)
-        for change in changes:
-            if change.resource == subjects.PODS:
+            elif change.resource == subjects.PODS:
                 self._pod_changed(change, now)
         self._rearm()
 
@@ -127,7 +131,7 @@ class Player:
     def _pod_changed(self, change: Change, now: float) -> None:
         if change.new is None:
             self._carry_out(self._agent.pod_gone(change.uid))
-        else:
+        elif change.new.bound is not None or change.new.release is not None:
             self._carry_out(self._agent.pod_seen(change.new, change.origin.at, now))
 
     def _listed(self, reason: str) -> None:
@@ -154,6 +158,7 @@ class Player:
 
     async def _take_steps(self) -> None:
         while True:
+            self._sleeps_until = 0.0
             self._carry_out(self._agent.tick(time.time()))
             self._metrics.nodes.set(len(self._agent.nodes))
             self._metrics.pods.set(len(self._agent.pods))
@@ -161,17 +166,26 @@ class Player:
 
     async def _sleep(self) -> None:
         """Until the next step is due, or something earlier was seen."""
-        due = self._agent.next_due()
         self._wake = anyio.Event()
-        self._sleeps_until = float("inf") if due is None else due
-        wait_s = None if due is None else max(due - time.time(), STEP_S)
-        with anyio.move_on_after(wait_s):
-            await self._wake.wait()
+        self._sleeps_until = float("inf")
+        self._rearm()
+        await self._wake.wait()
+        if self._alarm is not None:
+            self._alarm.cancel()
 
     def _rearm(self) -> None:
+        """See that the sleeper wakes in time for the next step.
+
+        By a timer of the loop: uvloop's fire up to 1 ms early, and a cancel scope with a deadline spins for that long.
+        """
         due = self._agent.next_due()
-        if due is not None and due < self._sleeps_until:
-            self._wake.set()
+        if due is None or due >= self._sleeps_until:
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._sleeps_until = due
+        wait_s = max(due - time.time(), STEP_S)
+        self._alarm = asyncio.get_running_loop().call_later(wait_s, self._wake.set)
 
     # Effects
 
@@ -184,7 +198,6 @@ class Player:
                     subject = subjects.pod_status(fact.node, fact.namespace, fact.name, fact.uid)
                     self._writer.put(subject, fact, trace)
                 case effects.PodStarted():
-                    self._metrics.started.inc()
                     self._metrics.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
                     instruments.started(self._service.spans, effect)
                 case effects.RemovePodStatus(node, namespace, name, uid):
@@ -217,6 +230,10 @@ class Player:
             signal=effect.signal,
             reason=effect.message.strip(),
         )
+
+
+def _nodes_first(change: Change) -> bool:
+    return change.resource != subjects.NODES
 
 
 SERVICE: Final = ServiceDefinition(

@@ -1,6 +1,6 @@
 """The agent's core: nodes and pods together. A shell tells it what was seen, and carries out what it hands out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
@@ -25,54 +25,54 @@ class Agent:
         self.nodes = Nodes(eviction, rhythm, reporter=reporter)
         self.pods = Pods(usual, self.nodes.refusal, reporter=reporter)
 
-    def node_seen(self, view: NodeView, bound: Iterable[PodView], now: float) -> Iterator[Effect]:
+    def node_seen(self, view: NodeView, bound: Iterable[PodView], now: float) -> list[Effect]:
         """A node is there, or has changed.
 
         :param bound: the pods that are bound to it, which the agent takes over with a new node
         """
         if not self.selection.takes(view.stored):
-            yield from self._drop(view.name, gone=False, now=now)
-            return
+            return self._drop(view.name, gone=False, now=now)
         new = view.name not in self.nodes
-        yield from self.nodes.seen(view, now)
+        found = list(self.nodes.seen(view, now))
         if new:
             for pod in bound:
-                yield from self.pod_seen(pod, now, now)
+                found += self.pod_seen(pod, now, now)
+        return found
 
-    def node_gone(self, name: str, now: float) -> Iterator[Effect]:
+    def node_gone(self, name: str, now: float) -> list[Effect]:
         """A node's object is gone, and with it all that ran there."""
-        yield from self._drop(name, gone=True, now=now)
+        return self._drop(name, gone=True, now=now)
 
-    def pod_seen(self, view: PodView, stored_at: float, now: float) -> Iterator[Effect]:
+    def pod_seen(self, view: PodView, stored_at: float, now: float) -> list[Effect]:
         """A pod is there, or has changed; pods of other nodes, and pods without a place, are none of the agent's business.
 
         :param stored_at: UTC seconds, when the fact that made the view was stored; the time of its binding if that says none
         """
         placement = view.bound or view.release
         if placement is None or placement.node not in self.nodes:
-            return
+            return []
         bound_at = view.bound.bound_at if isinstance(view.bound, Binding) else stored_at
-        yield from self.pods.seen(view, bound_at or now, now)
+        return self.pods.seen(view, bound_at or now, now)
 
-    def pod_gone(self, uid: str) -> Iterator[Effect]:
+    def pod_gone(self, uid: str) -> list[Effect]:
         """A pod's object and its binding are gone."""
-        yield from self.pods.forget(uid)
+        return self.pods.forget(uid)
 
-    def observe(self, signals: NodeSignals, now: float) -> Iterator[Effect]:
+    def observe(self, signals: NodeSignals, now: float) -> list[Effect]:
         """Synthetic signals came in; those of other agents' nodes are ignored."""
-        if signals.node in self.nodes:
-            yield from self.nodes.observe(signals, self.pods, now)
+        return list(self.nodes.observe(signals, self.pods, now)) if signals.node in self.nodes else []
 
     def next_due(self) -> float | None:
         """When `tick` has something to do; None if it has not."""
         found = [due for due in (self.pods.next_due(), self.nodes.next_due()) if due is not None]
         return min(found, default=None)
 
-    def tick(self, now: float) -> Iterator[Effect]:
+    def tick(self, now: float) -> list[Effect]:
         """Do all that is due."""
-        yield from self.pods.tick(now)
-        yield from self.nodes.tick(self.pods, now)
+        found = self.pods.tick(now)
+        found += self.nodes.tick(self.pods, now)
+        return found
 
-    def _drop(self, name: str, *, gone: bool, now: float) -> Iterator[Effect]:
-        yield from self.nodes.drop(name, gone=gone)
+    def _drop(self, name: str, *, gone: bool, now: float) -> list[Effect]:
         self.pods.abandon(name, now)
+        return list(self.nodes.drop(name, gone=gone))

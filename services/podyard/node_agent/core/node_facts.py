@@ -6,7 +6,6 @@ Sources: pkg/kubelet/nodestatus/setters.go (conditions), pkg/controller/nodelife
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from podyard.cluster import timestamps
 from podyard.node_agent.core import times
 from podyard.node_agent.core.eviction import signals
 from podyard.proto.facts import Condition, NodeStatusFact, TaintFact
@@ -46,7 +45,7 @@ def fact(node: str, uid: str, pressure: Collection[str], before: NodeStatusFact 
 
     :param before: the fact it replaces; times of what did not change are kept
     """
-    at = timestamps.text_of(now)
+    at = times.whole(now)
     old = {condition.type: condition for condition in before.conditions} if before is not None else {}
     conditions = [_kept(old, Condition(type=name, status="True" if name in pressure else "False", reason=reason,
                                        message=message, last_transition_time=at))
@@ -69,7 +68,7 @@ def fact(node: str, uid: str, pressure: Collection[str], before: NodeStatusFact 
         node_uid=uid,
         conditions=(*conditions, _kept(old, ready)),
         taints=tuple(taints),
-        at=times.to_text(now),
+        at=times.exact(now),
     )
 
 

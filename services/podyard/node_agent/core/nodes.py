@@ -1,5 +1,6 @@
 """The agent's nodes: what they say of themselves, and when their eviction managers look."""
 
+import math
 import zlib
 from collections.abc import Iterator
 from typing import Final
@@ -26,6 +27,9 @@ from podyard.objects.pod import Pod
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import K8sEvent
 from podyard.proto.signals import NodeSignals
+
+BEAT_GROUPS: Final = 40
+"""In how many groups the nodes beat in one heartbeat interval: every 250 ms with the default."""
 
 THRESHOLD_MET: Final = "EvictionThresholdMet"
 """Reason of the node's event when a manager begins to reclaim."""
@@ -78,12 +82,13 @@ class Nodes:
         if node is None:
             node = VirtualNode(view.name, view.uid, self._eviction, stored, now)
             self._nodes[view.name] = node
-            self._beats.set(view.name, now + self._offset(view.name))
+            self._beats.set(view.name, self._first_beat(view.name, now))
             self._schedule(node, now)
+            yield from self._report(node, now)
         elif stored is not None and not node_facts.is_ready(stored):
             # Somebody took the node for lost; it lives, and says so again.
             node.fact = stored
-        yield from self._report(node, now)
+            yield from self._report(node, now)
 
     def drop(self, name: str, *, gone: bool) -> Iterator[Effect]:
         """A node is not the agent's any more.
@@ -110,7 +115,7 @@ class Nodes:
     def tick(self, pods: Pods, now: float) -> Iterator[Effect]:
         """Do what is due: heartbeats and synchronise steps."""
         for name in self._beats.pop_due(now):
-            self._beats.set(name, now + self._rhythm.heartbeat_s)
+            self._beats.set(name, self._beat_after(now))
             yield Heartbeat(name)
         for name in self._steps.pop_due(now):
             node = self._nodes[name]
@@ -119,9 +124,18 @@ class Nodes:
             else:
                 yield from self._synchronize(node, pods, now)
 
-    def _offset(self, name: str) -> float:
+    def _first_beat(self, name: str, now: float) -> float:
         """Heartbeats of many nodes spread over the interval, always alike for a node."""
-        return (zlib.crc32(name.encode()) % 1000) / 1000 * self._rhythm.heartbeat_s
+        share = (zlib.crc32(name.encode()) % 1000) / 1000
+        return self._in_groups(now + share * self._rhythm.heartbeat_s)
+
+    def _beat_after(self, now: float) -> float:
+        return self._in_groups(now + self._rhythm.heartbeat_s)
+
+    def _in_groups(self, due: float) -> float:
+        """`due`, moved to where others beat too: thousands of nodes shall not wake the process each on its own."""
+        grid = self._rhythm.heartbeat_s / BEAT_GROUPS
+        return math.ceil(due / grid) * grid
 
     def _waits(self, node: VirtualNode, pods: Pods, now: float) -> bool:
         if node.cleanup is None or now >= node.cleanup.until:

@@ -2,7 +2,6 @@
 
 from functools import lru_cache
 
-from podyard.cluster import timestamps
 from podyard.node_agent.core import times
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.virtual_pod import Ending, VirtualPod
@@ -20,9 +19,9 @@ def running(pod: VirtualPod, now: float) -> PodStatusFact:
         uid=pod.uid,
         node=pod.node,
         phase="Running",
-        conditions=_ready(timestamps.text_of(now)),
-        start_time=timestamps.text_of(pod.accepted_at),
-        at=times.to_text(now),
+        conditions=_ready(times.whole(now)),
+        start_time=times.whole(pod.accepted_at),
+        at=times.exact(now),
     )
 
 
@@ -36,10 +35,10 @@ def ended(pod: VirtualPod, ending: Ending, now: float) -> PodStatusFact:
         phase=ending.phase,
         reason=ending.reason,
         message=ending.message,
-        conditions=_ended(ending, timestamps.text_of(now)),
-        start_time=timestamps.text_of(pod.accepted_at),
+        conditions=_ended(ending, times.whole(now)),
+        start_time=times.whole(pod.accepted_at),
         ended=True,
-        at=times.to_text(now),
+        at=times.exact(now),
     )
 
 

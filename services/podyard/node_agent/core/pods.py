@@ -4,7 +4,7 @@
 listing or a restart shows it, nor whether it comes twice.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 from podyard.cluster.pods import PodView
 from podyard.node_agent.core import annotations, pod_facts, times
@@ -58,37 +58,34 @@ class Pods:
         """When the next pod takes a step."""
         return self._timers.next_due()
 
-    def seen(self, view: PodView, bound_at: float, now: float) -> Iterator[Effect]:
+    def seen(self, view: PodView, bound_at: float, now: float) -> list[Effect]:
         """A pod is, or was, bound to one of the agent's nodes.
 
         :param bound_at: UTC seconds, when it was bound, as far as known
         """
         pod = self._pods.get(view.uid)
+        if view.gone:
+            return self._orphan(view) if pod is None else self.forget(view.uid)
+        found: list[Effect] = []
         if pod is None:
-            if view.gone:
-                yield from self._orphan(view)
-                return
             pod = self._new(view, bound_at)
-            yield from self._begin(pod, view, now)
-        elif view.gone:
-            yield from self.forget(view.uid)
-            return
+            self._begin(pod, view, now, found)
         else:
             pod.pod = view.stored
         self._follow(pod, view, now)
+        return found
 
-    def forget(self, uid: str) -> Iterator[Effect]:
+    def forget(self, uid: str) -> list[Effect]:
         """The pod's object is gone, with it all that runs and the fact about it."""
         pod = self._pods.pop(uid, None)
         if pod is None:
-            return
+            return []
         self._timers.cancel(uid)
         on_node = self._on_node[pod.node]
         del on_node[uid]
         if not on_node:
             del self._on_node[pod.node]
-        if pod.reported:
-            yield RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)
+        return [RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)] if pod.reported else []
 
     def evict(self, uid: str, message: str, grace_s: int, now: float) -> None:
         """End a pod for the node's sake; its status says so when nothing of it runs any more."""
@@ -103,10 +100,12 @@ class Pods:
             pod.end(TERMINATED, now)
             self._timers.cancel(pod.uid)
 
-    def tick(self, now: float) -> Iterator[Effect]:
+    def tick(self, now: float) -> list[Effect]:
         """Take all steps that are due."""
+        found: list[Effect] = []
         for uid in self._timers.pop_due(now):
-            yield from self._step(self._pods[uid], now)
+            self._step(self._pods[uid], now, found)
+        return found
 
     def _new(self, view: PodView, bound_at: float) -> VirtualPod:
         bound = view.bound
@@ -116,23 +115,24 @@ class Pods:
         self._on_node.setdefault(pod.node, {})[pod.uid] = pod
         return pod
 
-    def _begin(self, pod: VirtualPod, view: PodView, now: float) -> Iterator[Effect]:
+    def _begin(self, pod: VirtualPod, view: PodView, now: float, found: list[Effect]) -> None:
         """Go on where an agent before this one stopped, or let the node judge a new pod."""
         if view.status is not None and view.status.node == pod.node:
             self._resume(pod, view.status, now)
         elif view.release is not None:
             pod.end(TERMINATED, now)
         else:
-            yield from self._accept(pod, now)
+            self._accept(pod, now, found)
         self._rearm(pod)
 
-    def _accept(self, pod: VirtualPod, now: float) -> Iterator[Effect]:
-        for fault in annotations.pace(pod.pod, self._usual)[1]:
-            yield self._announce(pod, "InvalidAnnotation", fault, now)
+    def _accept(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
+        if pod.pod.metadata.annotations:
+            faults = annotations.pace(pod.pod, self._usual)[1]
+            found += [self._announce(pod, "InvalidAnnotation", fault, now) for fault in faults]
         refusal = self._admit(pod.node, pod.pod)
         if refusal:
-            yield self._announce(pod, REASON, refusal, now)
-            yield from self._end(pod, Ending("Failed", REASON, refusal), now)
+            found.append(self._announce(pod, REASON, refusal, now))
+            self._end(pod, Ending("Failed", REASON, refusal), now, found)
 
     def _resume(self, pod: VirtualPod, fact: PodStatusFact, now: float) -> None:
         pod.reported = True
@@ -156,25 +156,22 @@ class Pods:
             pod.stop(TERMINATED, _grace_left_s(metadata, now), now)
             self._rearm(pod)
 
-    def _step(self, pod: VirtualPod, now: float) -> Iterator[Effect]:
-        match pod.state:
-            case State.STARTING:
-                pod.run(now)
-                pod.reported = True
-                yield PutPodStatus(pod_facts.running(pod, now), pod.trace)
-                yield PodStarted(pod.namespace, pod.name, pod.uid, pod.node, pod.trace, pod.accepted_at, now)
-                self._rearm(pod)
-            case State.RUNNING:
-                yield from self._end(pod, SUCCEEDED, now)
-            case State.STOPPING:
-                yield from self._end(pod, pod.ending or TERMINATED, now)
-            case State.ENDED:
-                pass
+    def _step(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
+        if pod.state is State.STARTING:
+            pod.run(now)
+            pod.reported = True
+            found.append(PutPodStatus(pod_facts.running(pod, now), pod.trace))
+            found.append(PodStarted(pod.namespace, pod.name, pod.uid, pod.node, pod.trace, pod.accepted_at, now))
+            self._rearm(pod)
+        elif pod.state is State.RUNNING:
+            self._end(pod, SUCCEEDED, now, found)
+        elif pod.state is State.STOPPING:
+            self._end(pod, pod.ending or TERMINATED, now, found)
 
-    def _end(self, pod: VirtualPod, ending: Ending, now: float) -> Iterator[Effect]:
+    def _end(self, pod: VirtualPod, ending: Ending, now: float, found: list[Effect]) -> None:
         pod.end(ending, now)
         pod.reported = True
-        yield PutPodStatus(pod_facts.ended(pod, ending, now), pod.trace)
+        found.append(PutPodStatus(pod_facts.ended(pod, ending, now), pod.trace))
 
     def _rearm(self, pod: VirtualPod) -> None:
         due = pod.due()
@@ -183,10 +180,11 @@ class Pods:
         else:
             self._timers.set(pod.uid, due)
 
-    def _orphan(self, view: PodView) -> Iterator[Effect]:
+    def _orphan(self, view: PodView) -> list[Effect]:
         """The object went while no agent looked: what an earlier agent said of it goes too."""
-        if view.status is not None:
-            yield RemovePodStatus(view.status.node, view.namespace, view.name, view.uid)
+        if view.status is None:
+            return []
+        return [RemovePodStatus(view.status.node, view.namespace, view.name, view.uid)]
 
     def _announce(self, pod: VirtualPod, reason: str, message: str, now: float) -> Announce:
         regarding = ObjectRef(resource="pods", namespace=pod.namespace, name=pod.name, uid=pod.uid)
