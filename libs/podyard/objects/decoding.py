@@ -82,7 +82,8 @@ def view(kind: Kind, doc: Document) -> Object:
     :raises ObjectError: if it does not have the kind's shape
     """
     if kind.custom:
-        return CustomObject(metadata=convert(_Custom, {"metadata": doc.get("metadata")}).metadata, raw=doc)
+        known = strip_nulls(copy({"metadata": doc.get("metadata")}))
+        return CustomObject(metadata=convert(_Custom, known).metadata, raw=doc)
     try:
         return msgspec.convert(doc, kind.type)
     except msgspec.ValidationError:

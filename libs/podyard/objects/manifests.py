@@ -154,7 +154,7 @@ def _check_metadata(document: Document) -> None:
     metadata = document.get("metadata")
     if not is_mapping(metadata):
         raise ObjectError("metadata", f"must be a mapping with a name, is {_named(metadata)}")
-    if not metadata.get("name") and not metadata.get("generateName"):
+    if metadata.get("name") in (None, "") and metadata.get("generateName") in (None, ""):
         raise ObjectError("metadata.name", "Required value: name or generateName is required")
 
 

@@ -68,6 +68,10 @@ def _age(item: Any, now: float) -> str:
     return age(item.metadata.creation_timestamp, now)
 
 
+def _only_age(item: Any, now: float) -> Cells:
+    return (_age(item, now),)
+
+
 def _joined(items: Iterable[object]) -> str:
     return ",".join(map(str, items)) or NONE
 
@@ -295,7 +299,7 @@ _CLAIM_HEADERS: Final = ("STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAG
 _REPLICAS_HEADERS: Final = ("DESIRED", "CURRENT", "READY", "AGE")
 _CLASS_HEADERS: Final = ("PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE", "ALLOWVOLUMEEXPANSION", "AGE")
 
-_GENERIC: Final = Columns(("AGE",), (), lambda item, now: (_age(item, now),))
+_GENERIC: Final = Columns(("AGE",), (), _only_age)
 _COLUMNS: Final[Mapping[str, Columns]] = {
     "pods": Columns(("READY", "STATUS", "RESTARTS", "AGE"), ("IP", "NODE", "NOMINATED NODE", "READINESS GATES"), _pod),
     "nodes": Columns(("STATUS", "ROLES", "AGE", "VERSION"), _NODE_HEADERS, _node),

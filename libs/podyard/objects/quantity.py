@@ -67,7 +67,7 @@ def _scaled(nano: int, divisor: int) -> int:
     return max(-INT64_MAX - 1, min(INT64_MAX, _away_from_zero(nano, divisor)))
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=16384, typed=True)
 def parse(text: str | float) -> Quantity:
     """`text` as an exact amount. Numbers are accepted as JSON has them.
 

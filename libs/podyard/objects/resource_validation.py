@@ -13,11 +13,14 @@ from podyard.objects.pod_requests import CPU, EPHEMERAL_STORAGE, HUGEPAGES_PREFI
 
 _CONTAINER_RESOURCES: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
+_DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 _COMMON: Final = frozenset((CPU, MEMORY))
 
 
 def is_extended(name: str) -> bool:
     """Whether it is a resource of somebody's own domain: counted in whole pieces. Source: helper.IsExtendedResourceName."""
+    if name.startswith(_DEVICE_CLASS_PREFIX):
+        return True
     return "/" in name and _NATIVE_DOMAIN not in name and not name.startswith("requests.")
 
 
@@ -63,8 +66,8 @@ def _check_name(faults: Faults, field: str, name: str, whole_pod: bool) -> None:
     elif fault := qualified_fault(name):
         faults.invalid(field, name, fault)
     elif "/" not in name:
-        faults.invalid(field, name, "must be a standard resource type or fully qualified")
-    elif not is_extended(name) and not name.startswith(_NATIVE_DOMAIN):
+        faults.invalid(field, name, "must be a standard resource for containers")
+    elif not is_extended(name) and _NATIVE_DOMAIN not in name:
         faults.invalid(field, name, "doesn't follow extended resource name standard")
 
 
@@ -95,5 +98,7 @@ def check_whole_pod(faults: Faults, spec: PodSpec) -> None:
         for name, nano in exact_requests(Pod(spec=parts)).items():
             requested = resources.requests.get(name)
             if requested is not None and quantity.nano(requested) < nano:
-                detail = f"must be greater than or equal to aggregate container requests of {quantity.Quantity(nano)}"
+                form = quantity.Format.DECIMAL_SI if name == CPU else quantity.Format.BINARY_SI
+                total = quantity.Quantity(nano, form)
+                detail = f"must be greater than or equal to aggregate container requests of {total}"
                 faults.invalid(f"requests[{name}]", requested, detail)
