@@ -24,7 +24,7 @@ from podyard.runtime.health import Health
 from podyard.runtime.http import HttpEndpoint
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service, ServiceDefinition
-from podyard.runtime.settings import ServiceSettings
+from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.runtime.shutdown import Deadline, cancel_on_signal
 from podyard.telemetry.logs import start_logging
 from podyard.telemetry.metrics import new_registry
@@ -88,7 +88,7 @@ class _Process:
 def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> int:
     """Run one service in this process.
 
-    :return: exit code: 0 after an ordered end, 1 if it could not start or `main` raised
+    :return: exit code: 0 after an ordered end, 1 if it could not start or `main` raised, 2 if that was a `SettingsError`
     """
     process = _Process(definition, settings)
     shown = {"process": settings, definition.name: own}
@@ -102,6 +102,9 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
     except KeyboardInterrupt:
         return 1
     except Exception as error:  # the boundary of the process: whatever ends a service is told and becomes its exit code
+        if isinstance(_innermost(error), SettingsError):
+            process.log.error("a setting is wrong", reason=str(_innermost(error)))
+            return 2
         process.log.error("the service failed", reason=_root(error), exc_info=error)
         return 1
     finally:
@@ -111,32 +114,41 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
     return 0
 
 
-def _root(error: BaseException) -> str:
-    """The innermost message of nested exception groups: task groups wrap what their tasks raise."""
+def _innermost(error: BaseException) -> BaseException:
+    """What nested exception groups hold first: task groups wrap what their tasks raise."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
-        return _root(group.exceptions[0])
-    return f"{type(error).__name__}: {error}"
+        return _innermost(group.exceptions[0])
+    return error
+
+
+def _root(error: BaseException) -> str:
+    innermost = _innermost(error)
+    return f"{type(innermost).__name__}: {innermost}"
 
 
 async def _run(process: _Process, own: Any) -> None:
     # what was imported so far lives to the end: the collector need not look at it again
     gc.collect()
     gc.freeze()
+    work = anyio.CancelScope()
     async with anyio.create_task_group() as tasks:
         process.health.tick()
         tasks.start_soon(process.health.keep_ticking)
-        await tasks.start(cancel_on_signal, tasks.cancel_scope, process.stopping)
-        await _serve(process, own)
+        await tasks.start(cancel_on_signal, work, process.stopping)
+        await _serve(process, own, work)
         tasks.cancel_scope.cancel()
 
 
-async def _serve(process: _Process, own: Any) -> None:
+async def _serve(process: _Process, own: Any, work: anyio.CancelScope) -> None:
+    """The bus around the work: a signal cancels the work only, so that what it does last still has a bus."""
     nats = process.settings.nats
     check = _NatsCheck(process.health, process.log, nats.servers)
-    async with connect(_bus_settings(process), on_state=check.changed) as bus:
+    async with connect(_bus_settings(process), on_state=check.changed, wait=False) as bus:
         try:
-            await _run_main(process, own, bus)
+            with work:
+                await bus.connected()
+                await _run_main(process, own, bus)
         finally:
             check.closing = True
 

@@ -76,7 +76,7 @@ class Service(Generic[S]):
 def run(definition: ServiceDefinition[S], process: ServiceSettings, settings: S) -> int:
     """Run a service until SIGTERM, SIGINT or its own end.
 
-    :return: exit code: 0 after an ordered end, 1 if `main` raised or the process could not start
+    :return: exit code: 0 after an ordered end, 1 if `main` raised or the process could not start, 2 if a setting is wrong
     """
     from podyard.runtime import process as process_module
 

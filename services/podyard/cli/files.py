@@ -13,14 +13,14 @@ SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 STANDARD_INPUT: Final = "-"
 
 
-def read_all(names: Iterable[str], *, stdin: Callable[[], str] = lambda: sys.stdin.read()) -> list[Manifest]:
+def read_all(names: Iterable[str], *, stdin: Callable[[], str] | None = None) -> list[Manifest]:
     """Objects of all files, in their order.
 
     :raises InputError: with every faulty file's first fault, or if there is nothing in them
     """
     found: list[Manifest] = []
     faults: list[str] = []
-    for source, text in (pair for name in names for pair in _texts(name, stdin)):
+    for source, text in (pair for name in names for pair in _texts(name, stdin or sys.stdin.read)):
         try:
             found += load(source, text)
         except ManifestError as error:

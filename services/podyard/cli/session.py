@@ -84,13 +84,13 @@ def run(nats: str | None, work: Callable[[Bus], Awaitable[int]]) -> int:
     try:
         return anyio.run(main, backend_options={"use_uvloop": False})
     except BaseExceptionGroup as group:
-        raise _first(group) from group
+        raise first(group) from group
 
 
-def _first(group: BaseException) -> BaseException:
+def first(group: BaseException) -> BaseException:
     """What a task group was ended by: the first CliError in it, else its first exception."""
     if not isinstance(group, BaseExceptionGroup):
         return group
-    leaves = [_first(found) for found in group.exceptions]
+    leaves = [first(found) for found in group.exceptions]
     told = [leaf for leaf in leaves if isinstance(leaf, CliError)]
     return (told or leaves)[0]

@@ -180,9 +180,7 @@ def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> lis
             if move.uid == evidence.uid:
                 entries.append(_woken(record, move))
                 seen.add(record.event_id)
-        for skip in record.skipped:
-            if skip.uid == evidence.uid:
-                entries.append(_not_woken(record, skip))
+        entries += [_not_woken(record, skip) for skip in record.skipped if skip.uid == evidence.uid]
         if record.skipped_counts and record.event_id not in seen:
             entries += _counted(record, evidence.uid, attempts)
     # what moved a pod without a record of its own (end of backoff, a time limit) stands in the attempt that followed

@@ -11,6 +11,18 @@ from pathlib import Path
 import msgspec
 
 
+class LabService(msgspec.Struct, frozen=True, kw_only=True):
+    """One service process of a lab."""
+
+    name: str
+    pid: int = 0
+    """0 while it is being restarted."""
+    http: str = ""
+    """`host:port` of /readyz, /metrics, ..."""
+    log: str = ""
+    """File with its standard error."""
+
+
 class LabState(msgspec.Struct, frozen=True, kw_only=True):
     """What a running lab says about itself."""
 
@@ -21,8 +33,8 @@ class LabState(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: str = ""
     started_at: float = 0.0
     """Seconds since 1970, UTC."""
-    services: dict[str, int] = {}
-    """Process id by instance."""
+    services: dict[str, LabService] = {}
+    """By instance name."""
 
 
 def directory(environment: Mapping[str, str]) -> Path:

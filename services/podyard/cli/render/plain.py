@@ -1,6 +1,6 @@
 """JSON and YAML as programs read them."""
 
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 
@@ -10,8 +10,8 @@ def builtins(value: Any) -> Any:
     return msgspec.to_builtins(value)
 
 
-def dump(value: Any, form: Literal["json", "yaml"] | str) -> str:
-    """`value` as indented JSON or as YAML, with a final newline."""
+def dump(value: Any, form: str) -> str:
+    """`value` as indented JSON, or as YAML if `form` is yaml, with a final newline."""
     if form == "yaml":
         import yaml
 

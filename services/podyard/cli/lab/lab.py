@@ -1,0 +1,176 @@
+"""A running lab: the embedded server and the supervised services, for `up`, the demo and the bench."""
+
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import anyio
+import msgspec
+
+from podyard.bus.embedded import EmbeddedServer, embedded_server
+from podyard.bus.errors import EmbeddedServerError
+from podyard.cli.errors import CliError
+from podyard.cli.lab import state
+from podyard.cli.lab.child import Child
+from podyard.cli.lab.plan import Planned
+
+STOP_S: Final = 12.0
+"""Seconds the services get to end in order: a little more than their own limit of 10."""
+
+
+class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What to run and where."""
+
+    services: tuple[Planned, ...]
+    data_dir: str = ""
+    """Empty: a temporary directory, removed at the end."""
+    port: int = -1
+    """Of NATS; -1 is any free one."""
+    config: str = ""
+    """Options file of the services."""
+    log_level: str = "info"
+    environment: dict[str, str] = {}
+    """Further variables of the services."""
+
+
+def _nothing() -> None: ...
+
+
+class Lab:
+    """The parts of a running lab."""
+
+    def __init__(self, options: LabOptions, directory: Path, server: EmbeddedServer) -> None:
+        self.options = options
+        self.directory = directory
+        self.server = server
+        self.started_at = time.time()
+        self.changed: Callable[[], None] = _nothing
+        """Called when a service's state has changed."""
+        self._event = anyio.Event()
+        (directory / "logs").mkdir(parents=True, exist_ok=True)
+        self.children = [
+            Child(planned, directory / "logs" / f"{planned.instance}.log", self._environment(), self._note)
+            for planned in options.services
+        ]
+
+    @property
+    def url(self) -> str:
+        """Of the NATS server."""
+        return self.server.url
+
+    def child(self, instance: str) -> Child:
+        """A service by instance name, or the first of a service.
+
+        :raises KeyError: if there is none
+        """
+        for child in self.children:
+            if instance in (child.instance, child.service):
+                return child
+        raise KeyError(instance)
+
+    @property
+    def ready(self) -> bool:
+        """Whether all services are."""
+        return all(child.state == "ready" for child in self.children)
+
+    async def until_ready(self, timeout_s: float | None = None) -> None:
+        """Wait until all services are ready.
+
+        :raises CliError: they are not within `timeout_s` seconds, with their reasons
+        """
+        with anyio.move_on_after(timeout_s) as limit:
+            while not self.ready:
+                await self._event.wait()
+        if limit.cancelled_caught:
+            waiting = "; ".join(
+                f"{child.instance} {child.state}{': ' + child.reason if child.reason else ''}"
+                for child in self.children
+                if child.state != "ready"
+            )
+            raise CliError(
+                f"not all services are ready after {timeout_s:g} s: {waiting}", f"logs: {self.directory}/logs"
+            )
+
+    def _note(self) -> None:
+        self._event.set()
+        self._event = anyio.Event()
+        self.write_state()
+        self.changed()
+
+    def _environment(self) -> Mapping[str, str]:
+        given = {
+            "PODYARD_NATS_SERVERS": self.server.url,
+            "PODYARD_LOG_FORMAT": "json",
+            "PODYARD_LOG_LEVEL": self.options.log_level,
+            **({"PODYARD_CONFIG": str(Path(self.options.config).absolute())} if self.options.config else {}),
+            **self.options.environment,
+        }
+        return {**os.environ, **given}
+
+    def write_state(self) -> None:
+        """Let other commands find this lab."""
+        services = {
+            child.instance: state.LabService(name=child.service, pid=child.pid, http=child.http, log=str(child.log))
+            for child in self.children
+        }
+        state.write(
+            state.LabState(
+                pid=os.getpid(),
+                url=self.url,
+                data_dir=str(self.directory),
+                started_at=self.started_at,
+                services=services,
+            ),
+            os.environ,
+        )
+
+    async def run(self) -> None:
+        """Supervise all services until cancelled."""
+        self.write_state()
+        async with anyio.create_task_group() as tasks:
+            for child in self.children:
+                tasks.start_soon(child.supervise)
+
+    async def stop(self) -> None:
+        """End all services in order; those that take too long are killed."""
+        for child in self.children:
+            child.terminate()
+        with anyio.move_on_after(STOP_S):
+            while any(child.state != "stopped" for child in self.children):
+                await self._event.wait()
+
+
+def _directory(named: str) -> Path:
+    return Path(named).absolute() if named else Path(tempfile.mkdtemp(prefix="podyard-"))
+
+
+@asynccontextmanager
+async def running_lab(options: LabOptions) -> AsyncIterator[Lab]:
+    """A lab for as long as the block runs; services may not be ready yet at its beginning (`until_ready`).
+
+    :raises CliError: if NATS does not start
+    """
+    temporary = not options.data_dir
+    directory = _directory(options.data_dir)
+    try:
+        async with embedded_server(directory / "nats", port=options.port) as server:
+            lab = Lab(options, directory, server)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(lab.run)
+                try:
+                    yield lab
+                finally:
+                    with anyio.CancelScope(shield=True):
+                        await lab.stop()
+                    tasks.cancel_scope.cancel()
+    except EmbeddedServerError as error:
+        raise CliError(str(error), "is another `podyard up` using the same --data or --port?") from error
+    finally:
+        state.remove(os.getpid(), os.environ)
+        if temporary:
+            shutil.rmtree(directory, ignore_errors=True)
