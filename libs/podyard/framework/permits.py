@@ -70,6 +70,11 @@ class WaitingPods:
         """The pod is gone: nothing is to be settled."""
         self._deadlines.pop(uid, None)
 
+    @property
+    def has_settled(self) -> bool:
+        """Whether a plugin ended a wait since last asked."""
+        return bool(self._settled)
+
     def next_deadline(self) -> float | None:
         """When the next wait runs out, on the clock of `now`; `None` if nobody waits."""
         return min((min(waits.values()) for waits in self._deadlines.values()), default=None)

@@ -73,6 +73,7 @@ class Scheduler:
         return bool(
             (self._batches and self._batches[0].position <= position)
             or self._settling.successors
+            or self._placing.waiting.has_settled
             or any(retry.position <= position for retry in self._settling.retries)
         )
 

@@ -1,0 +1,51 @@
+"""The trace of a scheduling cycle: one span, with a child for each extension point."""
+
+from typing import Final
+
+from podyard.proto.decisions import AttemptRecord
+from podyard.scheduler.core.effects import CycleSpan
+from podyard.telemetry.tracing import AttributeValue, Spans
+
+CYCLE: Final = "schedule cycle"
+
+
+def emit(spans: Spans, cycle: CycleSpan) -> None:
+    """Send the cycle's spans, if the trace is wanted."""
+    if not spans.wanted(cycle.trace, keep=cycle.keep):
+        return
+    spans.emit(
+        CYCLE,
+        trace=cycle.trace,
+        parent=cycle.parent,
+        start=cycle.start,
+        end=cycle.end,
+        attributes=_attributes(cycle.record),
+        error=cycle.error,
+        keep=cycle.keep,
+    )
+    for point, start, end in cycle.points:
+        spans.emit(point, trace=spans.child(cycle.trace), parent=cycle.trace, start=start, end=end, keep=cycle.keep)
+
+
+def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:
+    found: dict[str, AttributeValue] = {
+        "k8s.namespace.name": record.namespace,
+        "k8s.pod.name": record.name,
+        "k8s.pod.uid": record.uid,
+        "podyard.attempt": record.attempt,
+        "podyard.attempt.number": record.number,
+        "podyard.outcome": record.outcome,
+        "podyard.profile": record.profile,
+        "podyard.session": record.scheduler,
+        "podyard.position": record.position,
+        "podyard.nodes.total": record.nodes_total,
+        "podyard.nodes.feasible": record.nodes_feasible,
+    }
+    if record.node:
+        found["k8s.node.name"] = record.node
+    if record.scores:
+        found["podyard.score"] = record.scores[0].total
+    for rejection in record.rejections:
+        # one boolean a plugin: Jaeger's search misses attributes that are lists
+        found[f"podyard.rejected_by.{rejection.plugin}"] = True
+    return found

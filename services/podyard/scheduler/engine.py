@@ -1,0 +1,161 @@
+"""Runs the core: the only caller of its `step`, and who carries its effects out."""
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+import anyio.lowlevel
+from anyio.abc import TaskGroup
+
+from podyard.cluster.changes import Change
+from podyard.cluster.informer import Informer
+from podyard.proto.binder_api import BindRequest
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.queue_api import AttemptResult
+from podyard.scheduler import cycle_spans
+from podyard.scheduler.core.effects import AwaitPosition, Bind, Conflicted, CycleSpan, Done, Effect, Record
+from podyard.scheduler.core.messages import Changed, Listed, Message, Work
+from podyard.scheduler.core.scheduler import Scheduler
+from podyard.scheduler.instruments import Instruments
+from podyard.scheduler.outbox import Outbox
+from podyard.telemetry.tracing import Spans
+
+FEWEST: Final = 16
+"""Pods in a slice at least, however slow cycles are."""
+MOST: Final = 256
+"""Pods in a slice at most: a pop's and a bind request's limit."""
+SMOOTHING: Final = 0.1
+"""Weight of the last slice in the mean time of a cycle."""
+
+
+class Pace:
+    """How many pods make a slice of the wanted length, by the mean time of the last cycles."""
+
+    def __init__(self, slice_s: float) -> None:
+        self._slice_s = slice_s
+        self._cycle_s = slice_s / FEWEST
+
+    @property
+    def pods(self) -> int:
+        """Pods in a slice."""
+        return max(FEWEST, min(MOST, int(self._slice_s / self._cycle_s)))
+
+    def measured(self, pods: int, seconds: float) -> None:
+        """A slice of `pods` took so long."""
+        self._cycle_s += SMOOTHING * (max(seconds / pods, 1e-6) - self._cycle_s)
+
+
+class Engine:
+    """The core with its outboxes. All of it runs on one event loop; between two awaits nothing else sees its state."""
+
+    def __init__(self, core: Scheduler, *, spans: Spans, instruments: Instruments, slice_s: float) -> None:
+        self.core = core
+        self.pace = Pace(slice_s)
+        self.binds: Outbox[BindRequest] = Outbox()
+        self.results: Outbox[AttemptResult] = Outbox()
+        self.records: Outbox[AttemptRecord] = Outbox()
+        self._spans = spans
+        self._instruments = instruments
+        self._wake = anyio.Event()
+        self._progress = anyio.Event()
+        self._awaited: set[int] = set()
+        self._positions: list[int] = []
+
+    # ---- from the informer ---------------------------------------------------------------------------------------------------
+
+    def on_changes(self, changes: list[Change]) -> None:
+        """The view changed."""
+        self.step(Changed(changes))
+
+    def on_listed(self, reason: str) -> None:
+        """The view was listed (again)."""
+        del reason
+        self.step(Listed())
+
+    # ---- the core ------------------------------------------------------------------------------------------------------------
+
+    def step(self, message: Message) -> None:
+        """Tell the core, and do what it wants done."""
+        effects = self.core.step(message, time.time())
+        if effects:
+            self._carry_out(effects)
+            self._progress.set()
+        if self.core.ready:
+            self._wake.set()
+
+    def _carry_out(self, effects: Sequence[Effect]) -> None:
+        outcomes: Counter[str] = Counter()
+        for effect in effects:
+            match effect:
+                case Done():
+                    self.results.put(effect.result)
+                    outcomes[effect.result.outcome] += 1
+                case Bind():
+                    self.binds.put(effect.request)
+                case CycleSpan():
+                    cycle_spans.emit(self._spans, effect)
+                case Record():
+                    self.records.put(effect.record)
+                case AwaitPosition():
+                    self._positions.append(effect.position)
+                    self._wake.set()
+                case Conflicted():
+                    self._instruments.conflicts.labels(effect.cause).inc()
+        self._instruments.count_results(outcomes)
+
+    # ---- work ----------------------------------------------------------------------------------------------------------------
+
+    async def work(self, informer: Informer) -> None:
+        """Run cycles, slice by slice, for ever."""
+        async with anyio.create_task_group() as tasks:
+            while True:
+                self._await_positions(tasks, informer)
+                if self.core.ready or self._permit_due():
+                    self._slice()
+                    await anyio.lowlevel.checkpoint()
+                else:
+                    await self._sleep()
+
+    def _slice(self) -> None:
+        limit, backlog = self.pace.pods, self.core.backlog
+        start = time.perf_counter()
+        self.step(Work(limit))
+        done = backlog - self.core.backlog
+        if done > 0:
+            taken = time.perf_counter() - start
+            self.pace.measured(done, taken)
+            self._instruments.cycles.observe(taken / done)
+        self._instruments.unanswered.set(self.core.unanswered)
+        self._instruments.backlog.set(self.core.backlog)
+        self._progress.set()
+
+    def _permit_due(self) -> bool:
+        deadline = self.core.next_deadline
+        return deadline is not None and deadline <= time.time()
+
+    async def _sleep(self) -> None:
+        """Until there may be work: a message came, a position is reached, a wait at Permit runs out."""
+        deadline = self.core.next_deadline
+        self._wake = anyio.Event()
+        with anyio.move_on_after(None if deadline is None else max(0.0, deadline - time.time())):
+            await self._wake.wait()
+
+    def _await_positions(self, tasks: TaskGroup, informer: Informer) -> None:
+        positions, self._positions = self._positions, []
+        for position in positions:
+            if position > informer.position and position not in self._awaited:
+                self._awaited.add(position)
+                tasks.start_soon(self._reach, informer, position)
+
+    async def _reach(self, informer: Informer, position: int) -> None:
+        """Wake the work when the view has got there: it may move on without a change."""
+        await informer.reached(position)
+        self._awaited.discard(position)
+        self._wake.set()
+
+    async def progress(self) -> None:
+        """Wait until the core has done anything since this was called."""
+        self._progress = anyio.Event()
+        await self._progress.wait()

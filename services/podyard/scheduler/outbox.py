@@ -1,0 +1,35 @@
+"""Things that wait to be sent, from synchronous code to one sending task."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+import anyio
+
+T = TypeVar("T")
+
+
+class Outbox(Generic[T]):
+    """First in, first out, without a limit: who fills it looks at `len`."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[T] = deque()
+        self._filled = anyio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._waiting)
+
+    def put(self, item: T) -> None:
+        """Add one."""
+        self._waiting.append(item)
+        self._filled.set()
+
+    async def take(self, limit: int) -> list[T]:
+        """Wait for at least one, take up to `limit`, oldest first."""
+        while not self._waiting:
+            self._filled = anyio.Event()
+            await self._filled.wait()
+        return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]

@@ -1,0 +1,79 @@
+"""The scheduler as a service."""
+
+import gc
+import time
+
+import anyio
+
+from podyard.cluster.informer import Informer, base_subjects
+from podyard.cluster.view import ClusterView
+from podyard.framework.event_registry import EventRegistry, watched_resources
+from podyard.plugins.defaults import default_profile
+from podyard.proto import subjects
+from podyard.runtime.service import Service, ServiceDefinition
+from podyard.scheduler.bind_link import BindLink
+from podyard.scheduler.core.scheduler import Scheduler
+from podyard.scheduler.engine import Engine
+from podyard.scheduler.instruments import Instruments
+from podyard.scheduler.queue_link import QueueLink
+from podyard.scheduler.record_link import RecordLink
+from podyard.scheduler.settings import SchedulerSettings
+
+VIEW_CHECK = "view"
+
+
+async def main(service: Service[SchedulerSettings]) -> None:
+    """Follow the cluster, then schedule for ever."""
+    settings, bus, health, log = service.settings, service.bus, service.health, service.log
+    profiles = {profile.name: profile for profile in (default_profile(),)}
+    watched = watched_resources(EventRegistry.of_profile(profile) for profile in profiles.values())
+    view = ClusterView()
+    instruments = Instruments(service.metrics)
+    core = Scheduler(profiles, view, service.session, stopwatch=time.perf_counter)
+    engine = Engine(core, spans=service.spans, instruments=instruments, slice_s=settings.slice_s)
+    health.set_ready(VIEW_CHECK, False, "listing the cluster")
+
+    def on_contact(fresh: bool) -> None:
+        health.set_ready(VIEW_CHECK, fresh, "" if fresh else "nothing heard of the cluster for 2 s")
+
+    informer = Informer(
+        bus,
+        view,
+        base_subjects(*map(subjects.objects, watched)),
+        service=service.name,
+        on_changes=engine.on_changes,
+        on_listed=engine.on_listed,
+        on_contact=on_contact,
+    )
+    digests = {name: profile.digest for name, profile in profiles.items()}
+    queue = QueueLink(
+        bus,
+        engine,
+        digests,
+        settings,
+        session=service.session,
+        health=health,
+        instruments=instruments,
+        log=log,
+    )
+    binder = BindLink(bus, engine, health=health, instruments=instruments, log=log)
+    records = RecordLink(bus, engine, instruments=instruments, log=log)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(informer.run)
+        await informer.synced()
+        gc.collect()
+        gc.freeze()  # what was listed lives long: full collections need not walk it
+        tasks.start_soon(engine.work, informer)
+        tasks.start_soon(queue.send_results)
+        tasks.start_soon(queue.heartbeat)
+        tasks.start_soon(binder.run, settings.bind_requests)
+        tasks.start_soon(records.run)
+        tasks.start_soon(queue.pop)
+
+
+SERVICE = ServiceDefinition(
+    name="scheduler",
+    settings_type=SchedulerSettings,
+    main=main,
+    description="Finds a node for every pod that the queue hands out, and has the binder bind it",
+)
