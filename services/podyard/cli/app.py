@@ -23,6 +23,7 @@ COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
     ("watch", "watch", EVENTS),
     ("explain", "explain", EVENTS),
     ("queue", "queue", EVENTS),
+    ("bench", "bench", LAB),
     ("version", "version", OTHER),
     ("completion", "completion", OTHER),
 )

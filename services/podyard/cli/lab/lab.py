@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import msgspec
@@ -36,6 +36,8 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     environment: dict[str, str] = {}
     """Further variables of the services."""
+    server_settings: dict[str, Any] = {}
+    """Further settings of the NATS server's configuration file."""
 
 
 def _nothing() -> None: ...
@@ -158,7 +160,7 @@ async def running_lab(options: LabOptions) -> AsyncIterator[Lab]:
     temporary = not options.data_dir
     directory = _directory(options.data_dir)
     try:
-        async with embedded_server(directory / "nats", port=options.port) as server:
+        async with embedded_server(directory / "nats", port=options.port, settings=options.server_settings) as server:
             lab = Lab(options, directory, server)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(lab.run)

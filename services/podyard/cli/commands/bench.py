@@ -1,0 +1,75 @@
+"""`podyard bench`: measure throughput on this machine."""
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from cyclopts import App
+
+from podyard.cli.options import JsonOutputOption
+
+if TYPE_CHECKING:
+    from podyard.cli.bench.basic import BasicResult
+
+SERVICES: Final = "api,queue,scheduler,binder"
+READY_WITHIN_S: Final = 30.0
+
+bench = App(name="bench", help="Measure throughput on this machine: services as processes, an embedded NATS server.")
+
+
+@bench.command
+def basic(*, nodes: int = 5000, pods: int = 10_000, runs: int = 1, output: JsonOutputOption = "text") -> int:
+    """Plain pods on plain nodes: from the first create to the last durable commit.
+
+    ```
+    podyard bench basic
+    podyard bench basic --nodes 500 --pods 2000 --runs 3
+    podyard bench basic -o json
+    ```
+
+    :param nodes: Nodes, created before the clock starts.
+    :param pods: Pods to create and bind.
+    :param runs: Runs, each with services and a server of its own; the figures are the median run's.
+    """
+    import anyio
+
+    from podyard.cli.errors import InputError
+    from podyard.cli.render import console, plain
+    from podyard.cli.render.bench import report
+
+    if nodes < 1 or pods < 1 or runs < 1:
+        raise InputError("--nodes, --pods and --runs must be at least 1")
+    if pods > nodes * 110:
+        raise InputError(f"{nodes} nodes take {nodes * 110} pods (110 each), not {pods}", "ask for more --nodes")
+    results = [anyio.run(_one, nodes, pods, backend_options={"use_uvloop": True}) for _ in range(runs)]
+    results.sort(key=lambda result: result.pods_per_second_average)
+    median = results[len(results) // 2]
+    if output == "json":
+        print(plain.dump(median, "json"), end="")
+    else:
+        console.console().print(report(median, [result.pods_per_second_average for result in results]))
+    return 0
+
+
+async def _one(nodes: int, pods: int) -> "BasicResult":
+    from podyard.bus import BusSettings, connect
+    from podyard.cli.bench import basic as measured
+    from podyard.cli.bench import load, meters
+    from podyard.cli.errors import CliError
+    from podyard.cli.lab import plan
+    from podyard.cli.lab.lab import LabOptions, running_lab
+
+    monitor = meters.free_port()
+    options = LabOptions(
+        services=plan.parse(SERVICES), log_level="warning", server_settings={"http": f"127.0.0.1:{monitor}"}
+    )
+    async with running_lab(options) as lab:
+        await lab.until_ready(READY_WITHIN_S)
+        pids = {child.service: child.pid for child in lab.children} | {
+            "nats-server": lab.server.pid,
+            "client": os.getpid(),
+        }
+        async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
+            try:
+                return await measured.run(bus, pids, monitor, nodes, pods)
+            except* (load.LoadError, measured.StalledError) as group:
+                raise CliError(str(group.exceptions[0]), "run it again with PODYARD_LOG_LEVEL=info") from group
