@@ -221,8 +221,8 @@ class NodeTable:
         usage = pod.usage
         self.pod_count[row] += sign
         for name, amount in usage.requests.items():
-            line = self.resource_of.get(name)
-            self.requested[self._line(name) if line is None else line, row] += sign * amount
+            line = self._line(name)  # first: a new line replaces `requested`
+            self.requested[line, row] += sign * amount
         self.nonzero[CPU, row] += sign * usage.nonzero_cpu_milli
         self.nonzero[MEMORY, row] += sign * usage.nonzero_memory_bytes
 
