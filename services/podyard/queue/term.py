@@ -203,6 +203,8 @@ class Term:
         if ended.outcome != "scheduled":
             if pod.uid in self._view.pods_by_uid:
                 self._recorded.add(pod.uid)
+            else:
+                self._purge(*pod.key, pod.uid)  # the scheduler's record may have come after the first purge
         elif pod.was_flushed:
             self._instruments.rescued.inc()
             self._log.warning(

@@ -89,7 +89,8 @@ class Changes:
         pod = self._queue.delete(change.uid)
         self._nomination_is_over(new)
         if pod is not None:
-            self._leader.bound(pod, new.node_name, now)
+            by = new.bound.attempt if new.bound is not None else ""
+            self._leader.bound(pod, new.node_name, by, now)
             if old is not None and old.nominated_node not in ("", new.node_name):
                 self._nomination_ended(change, old, now)
 

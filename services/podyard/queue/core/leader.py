@@ -235,13 +235,20 @@ class Leader:
 
     # -- what the cluster says ---------------------------------------------------------------------------------
 
-    def bound(self, pod: QueuedPod, node: str, now: float) -> None:
-        """The pod's binding is durable: it has left the queue, its attempt has ended well."""
+    def bound(self, pod: QueuedPod, node: str, by: str, now: float) -> None:
+        """The pod's binding is durable: it has left the queue, and its attempt has ended.
+
+        :param by: the attempt that bound it; usually the pod's last, else an earlier one that was thought lost
+        """
         self._leave_binding(pod)
         attempt = self.attempts.get(pod.attempt)
-        if attempt is not None:
-            self.queue.done(pod.uid)
+        if attempt is None:
+            return
+        self.queue.done(pod.uid)
+        if by in ("", attempt.id):
             self._end(attempt, "scheduled", now, node=node)
+        else:
+            self._end(attempt, "error", now, node=node, message=f"attempt {by} had bound the pod to {node} already")
 
     def gone(self, pod: QueuedPod, now: float) -> None:
         """The pod is no longer pending without a binding. In flight, its attempt stays open until the scheduler says done."""

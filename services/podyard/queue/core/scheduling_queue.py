@@ -383,8 +383,8 @@ class SchedulingQueue:
         incoming = Incoming(event=events.FORCE_ACTIVATE, new=pod.pod, object_name="/".join(pod.key))
         if pod.pool in ("unschedulable", "gated", "backoffQ", "errorBackoffQ"):
             from_heap = self.backing_off.remove(pod) or self.errors.remove(pod)
-            self._to_active(pod, now, run_gates=not from_heap)
-            self._moved(pod, incoming, Verdict(Strategy.IMMEDIATELY), now)
+            if self._to_active(pod, now, run_gates=not from_heap) == "activeQ":
+                self._moved(pod, incoming, Verdict(Strategy.IMMEDIATELY), now)
         elif uid in self.in_flight:
             self.in_flight.record(incoming)
 

@@ -1,0 +1,286 @@
+"""From changes of the cluster to calls of the queue, and what a new leader starts from."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podyard.cluster.changes import Change, Origin
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
+from podyard.objects.core import Node, Pod
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.facts import Nomination
+from podyard.proto.placement import BoundPod, Release
+from podyard.queue.core import restart
+from podyard.queue.core.changes import Changes, is_pending
+from podyard.queue.core.effects import Judged, NominationOver
+from podyard.queue.core.queued_pod import QueuedPod
+from tests.unit.queue.test_leader import Stage
+
+PROFILES = ("default-scheduler",)
+
+
+def view(name: str, *, labels: tuple[str, ...] = (), node: str = "", uid: str = "", **facts: Any) -> PodView:
+    spec = {
+        "nodeName": facts.pop("created_on", ""),
+        "schedulerName": facts.pop("scheduler", ""),
+        "priority": facts.pop("priority", 0),
+    }
+    metadata: dict[str, Any] = {
+        "name": name,
+        "namespace": "default",
+        "uid": uid or f"uid-{name}",
+        "labels": dict.fromkeys(labels, ""),
+    }
+    if facts.pop("deleting", False):
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    if created := facts.pop("created", ""):
+        metadata["creationTimestamp"] = created
+    nominated = facts.pop("nominated", None)
+    stored = msgspec.convert({"metadata": metadata, "spec": spec, "status": {"phase": facts.pop("phase", "")}}, Pod)
+    uid = metadata["uid"]
+    return PodView(
+        stored,
+        ("default", name),
+        uid,
+        facts.pop("sequence", 1),
+        bound=BoundPod(namespace="default", name=name, uid=uid, node=node, attempt="7-1") if node else None,
+        nomination=None if nominated is None else Nomination(namespace="default", name=name, uid=uid, node=nominated),
+        **facts,
+    )
+
+
+class Play(Stage):
+    """A stage whose cluster changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changes = Changes(self.leader, PROFILES)
+        self.sequence = 100
+
+    def apply(self, old: PodView | None, new: PodView | None, **more: Any) -> None:
+        self.sequence += 1
+        one = new or old
+        assert one is not None
+        origin = Origin(self.sequence, who="w", why="y", trace=more.pop("trace", ""), causes=more.pop("causes", ()))
+        self.changes.apply(Change("pods", one.uid, old, new, origin, **more), self.now)
+
+    def node(self, *labels: str, old: bool = False) -> None:
+        self.sequence += 1
+        nodes = [
+            NodeView(msgspec.convert({"metadata": {"name": "n", "uid": "u", "labels": found}}, Node), "n", "u", 1)
+            for found in ({}, dict.fromkeys(labels, ""))
+        ]
+        self.changes.apply(Change("nodes", "u", nodes[0] if old else None, nodes[1], Origin(self.sequence)), self.now)
+
+    def park_view(self, one: PodView, *plugins: str) -> QueuedPod:
+        self.apply(None, one)
+        self.done(self.take(), "unschedulable", unschedulable_plugins=plugins)
+        pod = self.queue.pods[one.uid]
+        assert pod.pool == "unschedulable"
+        self.queue.take_effects()
+        return pod
+
+    def labels(self) -> list[str]:
+        return [one.incoming.event.label for one in self.queue.take_effects() if isinstance(one, Judged)]
+
+
+@pytest.fixture
+def play() -> Play:
+    return Play()
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        pytest.param(view("p"), True, id="plain"),
+        pytest.param(view("p", scheduler="other"), False, id="another scheduler"),
+        pytest.param(view("p", node="n1"), False, id="bound"),
+        pytest.param(view("p", created_on="n1"), False, id="created with a node"),
+        pytest.param(view("p", deleting=True), False, id="being deleted"),
+        pytest.param(view("p", phase="Failed"), False, id="ended"),
+        pytest.param(
+            view("p", release=Release(namespace="d", name="p", uid="u", node="n", reason="completed")),
+            False,
+            id="tombstone",
+        ),
+        pytest.param(None, False, id="none"),
+    ],
+)
+def test_pending(one, expected) -> None:
+    assert is_pending(one, PROFILES) is expected
+
+
+def test_a_new_pod_enters_with_what_made_it(play: Play) -> None:
+    play.apply(None, view("a"), trace="t1", causes=("t2",))
+    assert play.queue.pods["uid-a"].pool == "activeQ"
+    assert play.queue.pods["uid-a"].causes == ("t1", "t2")
+
+
+def test_a_bound_pod_wakes_others_and_leaves(play: Play) -> None:
+    waiting = play.park_view(view("b"), "OnPods")
+    play.apply(None, view("a", labels=("b",)))
+    popped = play.take()
+    play.done(popped, "scheduled", node="n1")
+    play.apply(view("a", labels=("b",)), view("a", labels=("b",), node="n1"), bound=True)
+    assert "uid-a" not in play.queue.pods
+    assert play.labels() == ["AssignedPodAdd"]
+    assert waiting.pool == "backoffQ"
+
+
+def test_a_release_is_the_deletion_of_an_assigned_pod(play: Play) -> None:
+    bound = view("a", labels=("b",), node="n1")
+    play.apply(None, bound)
+    waiting = play.park_view(view("b"), "OnPods")
+    play.apply(bound, None)
+    assert play.labels() == [], "the object's end frees nothing"
+    released = Release(namespace="default", name="a", uid="uid-a", node="n1", reason="terminated")
+    play.now += 60
+    play.apply(bound, None, release=released)
+    assert play.labels() == ["AssignedPodDelete"]
+    assert waiting.pool != "unschedulable"
+
+
+def test_a_release_of_an_unknown_pod_counts_as_queue_for_all(play: Play) -> None:
+    waiting = play.park_view(view("b"), "OnPods")
+    released = Release(namespace="default", name="x", uid="uid-x", node="n1", reason="orphan")
+    change = Change("pods", "uid-x", None, None, Origin(5), release=released)
+    play.changes.apply(change, play.now)
+    assert waiting.pool == "backoffQ"
+    assert waiting.woken_by is not None
+    assert waiting.woken_by.object == "default/x"
+
+
+def test_a_pod_that_is_being_deleted_leaves(play: Play) -> None:
+    play.apply(None, view("a"))
+    play.apply(view("a"), view("a", deleting=True))
+    assert play.queue.pods == {}
+    assert not play.queue.has_ready()
+
+
+def test_7_an_assigned_pods_status_alone_wakes_nobody_without_a_general_registration(play: Play) -> None:
+    waiting = play.park_view(view("b"), "OnNodes")
+    one = view("a", node="n1")
+    play.apply(one, view("a", node="n1", sequence=2))
+    assert waiting.pool == "unschedulable"
+
+
+def test_27_a_nomination_that_moves_frees_room_for_lower_priorities(play: Play) -> None:
+    low = play.park_view(view("low", priority=1), "OnPods")
+    high = play.park_view(view("high", priority=9), "OnPods")
+    before = view("pre", labels=("low", "high"), priority=5, nominated="n1")
+    play.apply(None, before)
+    play.now += 60
+    play.queue.take_effects()
+    play.apply(before, view("pre", labels=("low", "high"), priority=5, nominated="n2"))
+    assert (low.pool, high.pool) == ("activeQ", "unschedulable")
+    assert play.queue.nominator.node_of("uid-pre") == "n2"
+
+
+def test_27_a_nominated_pod_bound_elsewhere_frees_its_nominated_node(play: Play) -> None:
+    low = play.park_view(view("low"), "OnPods")
+    before = view("pre", labels=("low",), nominated="n1")
+    play.apply(None, before)
+    play.now += 60
+    play.queue.take_effects()
+    play.apply(before, view("pre", labels=("low",), node="n2", nominated="n1"), bound=True)
+    effects = play.queue.take_effects()
+    assert NominationOver(namespace="default", name="pre", uid="uid-pre") in effects
+    labels = [one.incoming.event.label for one in effects if isinstance(one, Judged)]
+    assert "AssignedPodAdd" in labels
+    assert low.pool == "activeQ"
+
+
+def test_34_a_nominated_pod_that_goes_frees_its_node_and_its_fact(play: Play) -> None:
+    low = play.park_view(view("low"), "OnPods")
+    before = view("pre", labels=("low",), nominated="n1")
+    play.apply(None, before)
+    play.now += 60
+    play.queue.take_effects()
+    play.apply(before, None)
+    effects = play.queue.take_effects()
+    assert NominationOver(namespace="default", name="pre", uid="uid-pre") in effects
+    assert low.pool == "activeQ"
+
+
+def test_node_changes_are_judged_with_the_events_id_and_object(play: Play) -> None:
+    waiting = play.park_view(view("b"), "OnNodes")
+    play.node("b", old=True)
+    assert waiting.woken_by is not None
+    woken = waiting.woken_by
+    assert (woken.event, woken.event_id, woken.object, woken.plugin) == (
+        "NodeUpdateNodeLabel",
+        str(play.sequence),
+        "n",
+        "OnNodes",
+    )
+
+
+def test_30_several_events_of_one_message_have_ids_of_their_own(play: Play) -> None:
+    play.park_view(view("b"), "OnNodes", "OnPods")
+    for _ in range(2):
+        released = Release(namespace="default", name="x", uid="uid-x", node="n1", reason="orphan")
+        play.changes.apply(Change("pods", "uid-x", view("x"), None, Origin(500), release=released), play.now)
+    ids = [one.incoming.id for one in play.queue.take_effects() if isinstance(one, Judged)]
+    assert ids == ["500", "500-1"]
+
+
+def test_a_gap_counts_as_every_action_of_the_resource(play: Play) -> None:
+    waiting = play.park_view(view("b"), "Gate")
+    nodes = [NodeView(msgspec.convert({"metadata": {"name": "n"}}, Node), "n", "u", n) for n in (1, 2)]
+    play.changes.apply(Change("nodes", "u", nodes[0], nodes[1], Origin(7), gap=True), play.now)
+    assert waiting.pool == "backoffQ"
+
+
+# -- a new leader
+
+
+def record(name: str, **more: Any) -> AttemptRecord:
+    return AttemptRecord(namespace="default", name=name, uid=f"uid-{name}", attempt="6-1", **more)
+
+
+def test_a_new_leader_takes_every_pending_pod_and_no_other(play: Play) -> None:
+    views = [view("new"), view("bound", node="n1"), view("going", deleting=True), view("other", scheduler="x")]
+    count = restart.fill(play.queue, views, {}, PROFILES, play.now)
+    assert count == 1
+    assert [pod.key[1] for pod in play.queue.active] == ["new"]
+
+
+def test_a_new_leader_goes_on_with_counts_and_backoff(play: Play) -> None:
+    records = {
+        "uid-waits": record(
+            "waits", outcome="unschedulable", number=4, at=play.now - 1, unschedulable_plugins=("OnNodes",)
+        ),
+        "uid-over": record(
+            "over", outcome="unschedulable", number=4, at=play.now - 60, unschedulable_plugins=("OnNodes",)
+        ),
+        "uid-failed": record("failed", outcome="error", number=2, at=play.now - 1),
+        "uid-gated": record("gated", outcome="gated", number=0, at=play.now - 1),
+    }
+    views = [view(uid.removeprefix("uid-")) for uid in records]
+    restart.fill(play.queue, views, records, PROFILES, play.now)
+    pools = {pod.key[1]: (pod.pool, pod.attempts) for pod in play.queue.pods.values()}
+    assert pools == {
+        "waits": ("backoffQ", 4),
+        "over": ("activeQ", 4),
+        "failed": ("errorBackoffQ", 2),
+        "gated": ("activeQ", 0),
+    }
+    assert play.queue.pods["uid-waits"].backoff_expiry == 107
+    assert play.queue.pods["uid-waits"].rejectors == {"OnNodes"}
+
+
+def test_a_new_leader_keeps_the_order_of_creation(play: Play) -> None:
+    views = [
+        view("second", created="1970-01-01T00:00:50Z", sequence=1),
+        view("first", created="1970-01-01T00:00:10Z", sequence=9),
+        view("unknown", sequence=3),
+    ]
+    restart.fill(play.queue, views, {}, PROFILES, play.now)
+    assert [pod.key[1] for pod in play.queue.active] == ["first", "second", "unknown"]
+
+
+def test_a_new_leader_remembers_nominations(play: Play) -> None:
+    restart.fill(play.queue, [view("a", nominated="n1")], {}, PROFILES, play.now)
+    assert play.queue.nominator.by_node() == {"n1": ["uid-a"]}

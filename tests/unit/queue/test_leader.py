@@ -1,0 +1,399 @@
+"""The leader's protocol: pops, results, sessions, preemptions, time."""
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from podyard.objects.core import Pod
+from podyard.proto.message import PodRef
+from podyard.proto.queue_api import (
+    ActivateRequest,
+    AttemptResult,
+    DoneRequest,
+    PoppedPod,
+    PopReply,
+    PopRequest,
+    PreemptingRequest,
+    QueueListRequest,
+    QueueReply,
+    SessionHeartbeat,
+)
+from podyard.queue.core import listing
+from podyard.queue.core.effects import AttemptEnded, Judged, Nominated
+from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gates, NamedGate, PreemptionGate
+from podyard.queue.core.leader import Leader
+from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.scheduling_queue import SchedulingQueue
+from tests.unit.queue.play import REGISTRY, node_event, pod_event, queued
+
+DIGESTS = {"default-scheduler": "d1"}
+
+
+class Stage:
+    """A leader, one fake scheduler a name, and the time."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.going: set[str] = set()
+        self.bound: dict[str, str] = {}
+        self.preemptions = PreemptionGate(lambda uid: uid in self.going)
+        gates = Gates({"default-scheduler": [NamedGate(DEFAULT_PREEMPTION, self.preemptions)]})
+        self.queue = SchedulingQueue({"default-scheduler": REGISTRY}, gates)
+        self.leader = Leader(
+            self.queue,
+            epoch=7,
+            digests=DIGESTS,
+            preemptions=self.preemptions,
+            bound_node=lambda uid: self.bound.get(uid, ""),
+        )
+        self.pops = 0
+
+    def add(self, *names: str, **more: Any) -> list[QueuedPod]:
+        pods = [queued(name, self.now, **more) for name in names]
+        for pod in pods:
+            self.queue.add(pod, self.now)
+        return pods
+
+    def pop(self, session: str = "s", pop_id: str = "", max_pods: int = 256, digests: Any = DIGESTS) -> PopReply | None:
+        self.pops += 1
+        request = PopRequest(session=session, pop_id=pop_id or f"pop{self.pops}", max_pods=max_pods, digests=digests)
+        return self.leader.pop(request, self.now, position=42)
+
+    def take(self, session: str = "s") -> PoppedPod:
+        reply = self.pop(session, max_pods=1)
+        assert reply is not None, "nothing to pop"
+        return reply.pods[0]
+
+    def done(self, pod: PoppedPod, outcome: Any, session: str = "s", **more: Any) -> QueueReply:
+        result = AttemptResult(
+            namespace=pod.namespace, name=pod.name, uid=pod.uid, attempt=pod.attempt, outcome=outcome, **more
+        )
+        return self.leader.done(DoneRequest(session=session, results=(result,)), self.now)
+
+    def park(self, name: str, *plugins: str) -> QueuedPod:
+        (pod,) = self.add(name)
+        self.done(self.take(), "unschedulable", unschedulable_plugins=plugins)
+        assert pod.pool == "unschedulable"
+        return pod
+
+    def ended(self) -> list[tuple[str, str]]:
+        return [
+            (effect.attempt.pod.key[1], effect.outcome)
+            for effect in self.queue.take_effects()
+            if isinstance(effect, AttemptEnded)
+        ]
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+# -- pop
+
+
+def test_a_pop_gives_pods_in_order_with_attempts_of_this_epoch(stage: Stage) -> None:
+    stage.add("a", "b", "c")
+    reply = stage.pop(max_pods=2)
+    assert reply is not None
+    assert (reply.epoch, reply.position) == (7, 42)
+    assert [(pod.name, pod.attempt, pod.number) for pod in reply.pods] == [("a", "7-1", 1), ("b", "7-2", 1)]
+
+
+def test_the_same_pop_id_gets_the_same_answer(stage: Stage) -> None:
+    stage.add("a", "b")
+    first = stage.pop(pop_id="x", max_pods=1)
+    assert stage.pop(pop_id="x", max_pods=1) is first
+    other = stage.pop(pop_id="y")
+    assert other is not None
+    assert [pod.name for pod in other.pods] == ["b"]
+
+
+def test_an_empty_queue_makes_the_pop_wait(stage: Stage) -> None:
+    assert stage.pop() is None
+
+
+def test_other_plugins_are_refused_with_the_difference(stage: Stage) -> None:
+    stage.add("a")
+    reply = stage.pop(digests={"default-scheduler": "d2", "batch": "x"})
+    assert reply is not None
+    assert reply.pods == ()
+    assert "profile batch: the scheduler has x, the queue has none" in reply.refused
+    assert "profile default-scheduler: the scheduler has d2, the queue has d1" in reply.refused
+
+
+# -- done
+
+
+def test_scheduled_waits_for_the_binding_and_leaves_with_it(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    assert stage.done(popped, "scheduled", node="n1").unknown == ()
+    assert pod.pool == "binding"
+    assert stage.queue.in_flight.uids() == ()
+    stage.queue.delete(pod.uid)
+    stage.leader.bound(pod, "n1", popped.attempt, stage.now)
+    assert stage.ended() == [("a", "scheduled")]
+    assert stage.leader.attempts == {}
+    assert stage.leader.binding == {}
+
+
+def test_a_binding_that_comes_before_done_ends_the_attempt(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    stage.queue.delete(pod.uid)
+    stage.leader.bound(pod, "n1", popped.attempt, stage.now)
+    assert stage.ended() == [("a", "scheduled")]
+    assert stage.done(popped, "scheduled", node="n1").unknown == (popped.attempt,)
+    assert stage.queue.in_flight.uids() == ()
+
+
+def test_a_binding_by_an_earlier_attempt_ends_the_later_one_as_an_error(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.take()
+    stage.queue.delete(pod.uid)
+    stage.leader.bound(pod, "n1", "6-99", stage.now)
+    assert stage.ended() == [("a", "error")]
+
+
+def test_30_seconds_without_a_binding_go_to_error_backoff(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.done(stage.take(), "scheduled", node="n1")
+    stage.now += 29.9
+    stage.leader.heartbeat(SessionHeartbeat(session="s"), stage.now)
+    stage.leader.tick(stage.now)
+    assert pod.pool == "binding"
+    stage.now += 0.2
+    stage.leader.tick(stage.now)
+    assert pod.pool == "errorBackoffQ"
+    assert "no binding was seen within 30 s" in pod.message
+    assert stage.ended() == [("a", "error")]
+
+
+def test_a_result_twice_is_named_unknown_and_does_nothing(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    stage.done(popped, "unschedulable", unschedulable_plugins=("OnNodes",))
+    assert stage.done(popped, "error").unknown == (popped.attempt,)
+    assert (pod.pool, pod.consecutive_errors) == ("unschedulable", 0)
+
+
+def test_a_result_of_another_session_is_unknown(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take("s")
+    assert stage.done(popped, "error", session="t").unknown == (popped.attempt,)
+    assert pod.pool == "inFlight"
+
+
+def test_6_a_rejection_after_assuming_frees_room_for_the_others_only(stage: Stage) -> None:
+    other = stage.park("b", "OnPods")
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    stage.queue.take_effects()
+    pod.pod = labelled(pod.pod, "a", "b")
+    stage.done(popped, "unschedulable", unschedulable_plugins=("OnPods",), assumed="n1")
+    assert (pod.pool, other.pool) == ("unschedulable", "backoffQ")
+    (judged,) = [effect for effect in stage.queue.take_effects() if isinstance(effect, Judged)]
+    assert judged.incoming.event.label == "AssignedPodDelete"
+    assert isinstance(judged.incoming.old, Pod)
+    assert judged.incoming.old.spec.node_name == "n1", "hints see the pod where it was assumed"
+
+
+def test_a_dropped_assumption_of_an_unknown_attempt_wakes_whoever_listens(stage: Stage) -> None:
+    waiting = stage.park("b", "OnPods")
+    lost = PoppedPod(namespace="default", name="x", uid="uid-x", attempt="6-1")
+    assert stage.done(lost, "bind_error", assumed="n1").unknown == ("6-1",)
+    assert waiting.pool == "backoffQ"
+
+
+def test_an_assumption_that_became_a_binding_is_not_dropped(stage: Stage) -> None:
+    waiting = stage.park("b", "OnPods")
+    stage.bound["uid-x"] = "n1"
+    lost = PoppedPod(namespace="default", name="x", uid="uid-x", attempt="6-1")
+    stage.done(lost, "error", assumed="n1")
+    assert waiting.pool == "unschedulable"
+
+
+def test_3_a_bind_error_after_scheduled_goes_to_backoff_and_ends_the_nomination(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.queue.nominate(pod.uid, "n1")
+    popped = stage.take()
+    stage.done(popped, "scheduled", node="n1")
+    pod.pod = nominated(pod.pod, "n1")
+    stage.queue.take_effects()
+    stage.done(popped, "bind_error", node="n1", assumed="n1", message="conflict: fit")
+    assert pod.pool == "errorBackoffQ"
+    assert stage.leader.binding == {}
+    nominations = [effect.node for effect in stage.queue.take_effects() if isinstance(effect, Nominated)]
+    assert nominations == [""]
+
+
+def test_a_rejection_may_nominate_keep_or_end(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    for given, expected in (("n1", "n1"), (None, "n1"), ("", "")):
+        stage.done(stage.take(), "unschedulable", unschedulable_plugins=("OnNodes",), nominated_node=given)
+        assert stage.queue.nominator.node_of(pod.uid) == expected
+        stage.queue.activate(pod.uid, stage.now)
+
+
+def test_a_pod_deleted_in_flight_ends_with_its_done(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    stage.queue.delete(pod.uid)
+    stage.leader.gone(pod, stage.now)
+    assert stage.ended() == [], "the scheduler still has it"
+    stage.done(popped, "scheduled", node="n1")
+    assert stage.ended() == [("a", "error")]
+    assert stage.queue.in_flight.uids() == ()
+
+
+def test_a_pod_deleted_while_binding_ends_at_once(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.done(stage.take(), "scheduled", node="n1")
+    stage.queue.delete(pod.uid)
+    stage.leader.gone(pod, stage.now)
+    assert stage.ended() == [("a", "error")]
+    assert stage.leader.binding == {}
+
+
+# -- sessions
+
+
+def test_a_dead_sessions_attempts_go_back_and_all_parked_pods_are_retried(stage: Stage) -> None:
+    parked = stage.park("parked", "OnNodes")
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    stage.now += 10.5
+    stage.leader.tick(stage.now)
+    assert pod.pool == "errorBackoffQ"
+    assert parked.pool == "activeQ", "the dead session may have assumed what it waited for"
+    late = stage.done(popped, "scheduled", node="n1")
+    assert "session s is dead" in late.refused
+    assert late.unknown == (popped.attempt,)
+    refused = stage.pop("s")
+    assert refused is not None
+    assert "start a new one" in refused.refused
+    assert pod.pool == "errorBackoffQ"
+
+
+def test_heartbeats_keep_a_session_alive(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    for _ in range(10):
+        stage.now += 2
+        stage.leader.heartbeat(SessionHeartbeat(session="s", attempts=(popped.attempt,)), stage.now)
+        stage.leader.tick(stage.now)
+    assert pod.pool == "inFlight"
+
+
+def test_attempts_of_a_lost_answer_go_back_after_two_heartbeats(stage: Stage) -> None:
+    lost, kept = stage.add("lost", "kept")
+    stage.pop(pop_id="lost", max_pods=1)
+    stage.pop(pop_id="got", max_pods=1)
+    beat = SessionHeartbeat(session="s", attempts=("7-2",), last_pop="got")
+    stage.leader.heartbeat(beat, stage.now)
+    assert lost.pool == "inFlight", "a done may be under way"
+    stage.leader.heartbeat(beat, stage.now)
+    assert (lost.pool, kept.pool) == ("activeQ", "inFlight")
+
+
+def test_attempts_of_an_answer_that_is_still_under_way_stay(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.pop(pop_id="under way")
+    for _ in range(5):
+        stage.leader.heartbeat(SessionHeartbeat(session="s", last_pop=""), stage.now)
+    assert pod.pool == "inFlight"
+
+
+def test_a_heartbeat_names_attempts_that_are_not_open(stage: Stage) -> None:
+    reply = stage.leader.heartbeat(SessionHeartbeat(session="new", attempts=("6-5",)), stage.now)
+    assert (reply.refused, reply.unknown) == ("", ("6-5",))
+
+
+# -- preemption and activation
+
+
+def test_35_a_preemption_gates_and_activates_when_it_ends(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    who = PodRef(namespace="default", name="a", uid=pod.uid)
+    stage.leader.preempting(PreemptingRequest(session="s", pod=who, running=True), stage.now)
+    stage.queue.move_all(node_event("a"), stage.now)
+    stage.done(popped, "unschedulable", unschedulable_plugins=("OnNodes",), nominated_node="n1")
+    assert (pod.pool, pod.gating_plugin) == ("gated", "DefaultPreemption")
+    stage.leader.preempting(PreemptingRequest(session="s", pod=who, running=False), stage.now)
+    assert pod.pool == "activeQ"
+
+
+def test_35_a_last_victim_that_is_going_opens_the_gate(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    who, victim = (PodRef(namespace="default", name=name, uid=f"uid-{name}") for name in ("a", "v"))
+    stage.leader.preempting(PreemptingRequest(session="s", pod=who, running=True, victim=victim), stage.now)
+    stage.going.add("uid-v")
+    stage.queue.move_all(node_event("a"), stage.now)
+    stage.done(popped, "unschedulable", unschedulable_plugins=("OnNodes",))
+    assert pod.pool == "backoffQ"
+
+
+def test_a_preemption_ends_with_its_session(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    who = PodRef(namespace="default", name="a", uid=pod.uid)
+    stage.leader.preempting(PreemptingRequest(session="s", pod=who, running=True), stage.now)
+    stage.queue.move_all(node_event("a"), stage.now)
+    stage.done(popped, "unschedulable", unschedulable_plugins=("OnNodes",))
+    assert pod.pool == "gated"
+    stage.now += 11
+    stage.leader.tick(stage.now)
+    assert pod.pool == "activeQ"
+
+
+def test_activate_moves_parked_pods_without_asking_hints(stage: Stage) -> None:
+    pod = stage.park("a", "OnNodes")
+    ref = PodRef(namespace="default", name="a", uid=pod.uid)
+    stage.leader.activate(ActivateRequest(session="s", pods=(ref,)), stage.now)
+    assert pod.pool == "activeQ"
+    assert pod.woken_by is not None
+    assert pod.woken_by.event == "ForceActivate"
+
+
+# -- list
+
+
+def test_list_says_what_is_where(stage: Stage) -> None:
+    stage.park("parked", "OnNodes")
+    stage.add("bound")
+    stage.done(stage.take(), "scheduled", node="n1")
+    stage.add("flying", "waiting")
+    stage.take()
+    reply = listing.reply(stage.leader, QueueListRequest(), position=9, instance="q")
+    assert {pod.name: pod.pool for pod in reply.pods} == {
+        "waiting": "activeQ",
+        "parked": "unschedulable",
+        "flying": "inFlight",
+        "bound": "binding",
+    }
+    assert reply.counts["unschedulable"] == 1
+    assert reply.sessions == {"s": 2}
+    binding = next(pod for pod in reply.pods if pod.name == "bound")
+    assert binding.until == stage.now + 30
+    only = listing.reply(stage.leader, QueueListRequest(pool="inFlight", limit=1), position=9, instance="q")
+    assert [(pod.name, pod.session) for pod in only.pods] == [("flying", "s")]
+
+
+def test_events_during_binding_reach_nobody(stage: Stage) -> None:
+    stage.add("a")
+    stage.done(stage.take(), "scheduled", node="n1")
+    stage.queue.move_all(pod_event("a"), stage.now)
+    assert [effect for effect in stage.queue.take_effects() if isinstance(effect, Judged)] == []
+
+
+def labelled(pod: Pod, *labels: str) -> Pod:
+    metadata = msgspec.structs.replace(pod.metadata, labels=dict.fromkeys(labels, ""))
+    return msgspec.structs.replace(pod, metadata=metadata)
+
+
+def nominated(pod: Pod, node: str) -> Pod:
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=node))

@@ -1,0 +1,103 @@
+"""Effects as records, and bare events as events."""
+
+import json
+from typing import Any
+
+import msgspec
+import pytest
+
+from podyard.objects.core import Node
+from podyard.proto import codec
+from podyard.proto.codec import MessageError
+from podyard.proto.events import BareEvent
+from podyard.queue import records
+from podyard.queue.bare_events import BareEvents
+from podyard.queue.core.effects import Gated, Judged
+from tests.unit.queue.play import new_queue, node_event, park, queued
+
+
+def judged(pods: int, *helped: str) -> Judged:
+    queue = new_queue()
+    for n in range(pods):
+        park(queue, f"p{n}", "OnNodes")
+    queue.move_all(node_event(*helped, id="77", object_name="n", position=77, who="me", why="a test"), 60.0)
+    (effect,) = queue.take_effects()
+    assert isinstance(effect, Judged)
+    return effect
+
+
+def test_a_record_names_moved_and_skipped_pods_with_reasons() -> None:
+    record = records.requeue_record(judged(2, "p1"))
+    assert (record.event_id, record.event, record.object, record.position) == ("77", "NodeAdd", "n", 77)
+    assert [(move.name, move.from_, move.to, move.plugin) for move in record.moved] == [
+        ("p1", "unschedulable", "activeQ", "OnNodes")
+    ]
+    assert [(skip.name, skip.hints[0].reason) for skip in record.skipped] == [("p0", "n does not help p0")]
+
+
+def test_up_to_256_skipped_pods_are_named_above_that_they_are_counted() -> None:
+    assert len(records.requeue_record(judged(256)).skipped) == 256
+    record = records.requeue_record(judged(257))
+    assert record.skipped == ()
+    assert sum(count.pods for count in record.skipped_counts) == 257
+    codec.decode(type(record), codec.encode(record))
+
+
+def test_a_pod_that_was_in_flight_has_a_record_of_its_own() -> None:
+    effect = msgspec.structs.replace(judged(1), attempt="7-3")
+    assert records.requeue_record(effect).event_id == "77-7-3"
+
+
+def test_a_gated_pod_has_an_attempt_record_of_its_own_kind() -> None:
+    pod = queued("p", 5.0)
+    record = records.gated_record(Gated(pod=pod, plugin="Gate", message="closed", at=6.0), 7)
+    assert (record.outcome, record.number, record.message) == ("gated", 0, "closed")
+    assert record.unschedulable_plugins == ("Gate",)
+    codec.decode(type(record), codec.encode(record))
+
+
+def bare(**more: Any) -> bytes:
+    fields: dict[str, Any] = {"id": "x1", "resource": "Node", "actions": ("UpdateNodeTaint",), "who": "me"}
+    fields |= {"old": None, "new": {"metadata": {"name": "n1"}}} | more
+    raw = {key: msgspec.Raw(json.dumps(fields.pop(key)).encode()) for key in ("old", "new")}
+    return codec.encode(BareEvent(**fields, **raw))
+
+
+def test_a_bare_event_becomes_one_event_an_action_once() -> None:
+    events = BareEvents()
+    found = events.read(bare(actions=("UpdateNodeTaint", "UpdateNodeLabel")), "t")
+    assert [(one.event.label, one.id) for one in found] == [
+        ("NodeUpdateNodeTaint", "x1"),
+        ("NodeUpdateNodeLabel", "x1-1"),
+    ]
+    assert isinstance(found[0].new, Node)
+    assert (found[0].object_name, found[0].trace, found[0].position) == ("n1", "t", 0)
+    assert events.read(bare(), "t") == []
+
+
+def test_1024_ids_are_remembered() -> None:
+    events = BareEvents()
+    for n in range(1025):
+        events.read(bare(id=f"id{n}"), "")
+    assert events.read(bare(id="id1"), "") == []
+    assert len(events.read(bare(id="id0"), "")) == 1
+
+
+def test_a_custom_resource_needs_no_more_code() -> None:
+    (event,) = BareEvents().read(
+        bare(resource="foos.v1.example.com", actions=("Add",), new={"metadata": {"name": "f", "namespace": "a"}}), ""
+    )
+    assert event.object_name == "a/f"
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ({"actions": ("Explode",)}, r"no action is called 'Explode'.*actions\[0\]"),
+        ({"resource": "Nonsense"}, "no event resource is called"),
+        ({"new": {"metadata": {"name": 5}}}, r"\$.new"),
+    ],
+)
+def test_a_bare_event_that_makes_no_sense_says_why(more, reason) -> None:
+    with pytest.raises(MessageError, match=reason):
+        BareEvents().read(bare(**more), "")
