@@ -40,16 +40,17 @@ READS_AT_ONCE: Final = 64
 class _Job:
     """One intent on its way."""
 
-    __slots__ = ("attempts", "index", "intent", "known", "message", "payload", "result", "step")
+    __slots__ = ("attempts", "intent", "known", "message", "result", "step", "unclear")
 
-    def __init__(self, index: int, intent: Intent) -> None:
-        self.index = index
+    def __init__(self, intent: Intent) -> None:
         self.intent = intent
         self.known = intent.known
         self.attempts = 0
         self.step: Put | Remove | None = None
         self.message: Outgoing | None = None
         self.result: Result | None = None
+        self.unclear = False
+        """`message` was sent and not answered: what lies in the stream may be it."""
 
     def prepare(self, author: Author) -> None:
         """Decide the step from the known version, and make its message."""
@@ -95,7 +96,7 @@ async def carry_out(bus: Bus, wanted: Sequence[Intent], author: Author) -> list[
     :param wanted: an object named twice is written twice, in order
     :return: results in the order of `wanted`
     """
-    jobs = [_Job(index, intent) for index, intent in enumerate(wanted)]
+    jobs = [_Job(intent) for intent in wanted]
     for wave in _waves(jobs):
         await _write(bus, wave, author)
     return [_settled(job) for job in jobs]
@@ -144,7 +145,11 @@ async def _write_at_once(bus: Bus, jobs: list[_Job]) -> None:
     """One atomic batch. If it is refused or unclear, the jobs stay open: single compare-and-sets settle them."""
     try:
         ack = await bus.publish_batch([job.message for job in jobs if job.message is not None])
-    except (Conflict, BatchUnclear, Unclear):
+    except (Conflict, BatchUnclear):
+        return
+    except Unclear:
+        for job in jobs:
+            job.unclear = True
         return
     except BusError as error:
         for job in jobs:
@@ -164,7 +169,8 @@ def _take(job: _Job, answer: Ack | BusError) -> bool:
     elif job.attempts >= ATTEMPTS:
         job.result = answer if isinstance(answer, Unclear) else Contended(job.intent.key, job.attempts)
     elif isinstance(answer, Unclear):
-        job.attempts += 1  # the same compare-and-set again: it tells what became of the first
+        job.attempts += 1
+        job.unclear = True  # the same compare-and-set again tells what became of the first
     else:
         return True
     return False
@@ -175,9 +181,10 @@ def _replan(job: _Job, found: Stored | BusError | None, author: Author) -> None:
     message = job.message
     if isinstance(found, BusError):
         job.result = found
-    elif message is not None and found is not None and _same(found, message):
+    elif job.unclear and message is not None and found is not None and _same(found, message):
         job.written(found.sequence)
     else:
+        job.unclear = False
         job.known = found
         job.step = job.message = None
         job.prepare(author)

@@ -27,13 +27,22 @@ from podyard.proto.objects_api import ApplyRequest, ObjectResult
 _decode_document = msgspec.json.Decoder(dict[str, Any]).decode
 
 
+def new_uid() -> str:
+    """A uid that was never used before."""
+    return str(uuid.uuid4())
+
+
 class Admitter:
     """Admission with its sources of names and uids, which a test may choose."""
 
-    def __init__(self, *, clock: Callable[[], float], random: Random) -> None:
-        """:param clock: seconds since 1970, UTC"""
+    def __init__(self, *, clock: Callable[[], float], random: Random, new_uid: Callable[[], str] = new_uid) -> None:
+        """
+        :param clock: seconds since 1970, UTC
+        :param random: chooses the end of generated names
+        """
         self._clock = clock
         self._random = random
+        self._new_uid = new_uid
 
     def admit(self, document: Document, lookup: RequestLookup, old: Document | None) -> Document:
         """
@@ -41,9 +50,6 @@ class Admitter:
         :raises UnknownKindError: if it is of no kind
         """
         return admission.admit(document, lookup, old=old, now=self._clock(), new_uid=self._new_uid, random=self._random)
-
-    def _new_uid(self) -> str:
-        return str(uuid.UUID(int=self._random.getrandbits(128), version=4))
 
 
 class _Candidate(NamedTuple):

@@ -1,5 +1,7 @@
 """What the api counts and times."""
 
+from collections.abc import Callable
+
 import prometheus_client
 
 from podyard.proto.objects_api import ObjectsReply
@@ -25,6 +27,13 @@ class Instruments:
         self._unreadable = prometheus_client.Counter(
             "podyard_api_unreadable_requests", "Requests that became dead letters", ["verb"], registry=registry
         )
+        self._position = prometheus_client.Gauge(
+            "podyard_api_position", "CLUSTER sequence up to which this instance has read", registry=registry
+        )
+
+    def follow(self, position: Callable[[], int]) -> None:
+        """Show how far the instance has read."""
+        self._position.set_function(position)
 
     def answered(self, verb: str, reply: ObjectsReply, seconds: float) -> None:
         """A request was carried out."""

@@ -18,6 +18,7 @@ QUEUE_GROUP: Final = "api"
 """All instances share it: each request goes to one of them."""
 
 OBJECTS_CHECK: Final = "objects"
+REQUESTS_CHECK: Final = "requests"
 
 
 class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -38,10 +39,14 @@ async def main(service: Service[Settings]) -> None:
         service.bus, view, with_placements((subjects.OBJECTS_WITHOUT_FACTS,)), service=NAME, on_contact=on_contact
     )
     service.health.set_ready(OBJECTS_CHECK, False, "listing objects")
+    service.health.set_ready(REQUESTS_CHECK, False, "not answering before the objects are listed")
+    instruments = Instruments(service.metrics)
+    instruments.follow(lambda: informer.position)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()
-        await _serve(service, Door(service.bus, view, service.spans, Instruments(service.metrics), service=NAME))
+        await _serve(service, Door(service.bus, view, service.spans, instruments, service=NAME))
+        service.health.set_ready(REQUESTS_CHECK, True)
         service.log.info("answering", position=informer.position)
 
 

@@ -1,0 +1,225 @@
+"""`svc.objects.delete` and `svc.objects.evict` on the real server."""
+
+from typing import Any
+
+import pytest
+from anyio import create_task_group, fail_after
+
+from podyard.bus import Bus, Outgoing
+from podyard.cluster import writes
+from podyard.cluster.intents import Stored
+from podyard.cluster.keys import ObjectKey
+from podyard.proto import codec, subjects
+from podyard.proto.facts import Condition, PodStatusFact
+from podyard.proto.message import ObjectRef
+from podyard.proto.objects_api import ObjectsReply
+from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence
+from tests.contract.api.conftest import Api
+
+NODE = "n1"
+
+
+def pod(name: str) -> dict[str, Any]:
+    spec = {"containers": [{"name": "c", "image": "pause"}], "terminationGracePeriodSeconds": 12}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec}
+
+
+def budget(name: str = "web", *, allowed: int, healthy: int = 3, desired: int = 2, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": desired, "selector": {"matchLabels": {"app": "web"}}} | spec,
+        "status": {
+            "disruptionsAllowed": allowed,
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "expectedPods": healthy,
+            "observedGeneration": 1,
+        },
+    }
+
+
+def ref(name: str, resource: str = "pods", **more: str) -> ObjectRef:
+    return ObjectRef(resource=resource, namespace="default", name=name, **more)
+
+
+def outcomes(reply: ObjectsReply) -> list[str]:
+    return [one.outcome for one in reply.results]
+
+
+async def stored(bus: Bus, resource: str, name: str, namespace: str = "default") -> Stored:
+    found = await writes.read(bus, ObjectKey(resource, namespace, name))
+    assert found is not None
+    return found
+
+
+async def bind(api: Api, *names: str, ready: bool = True, phase: Any = "Running") -> None:
+    """Bind pods as the binder does, and report them as their agent does; then wait until the api has read it."""
+    bound: list[BoundPod] = []
+    for name in names:
+        uid = (await stored(api.bus, "pods", name)).uid
+        bound.append(BoundPod(namespace="default", name=name, uid=uid, node=NODE))
+        conditions = (Condition(type="Ready", status="True" if ready else "False"),)
+        fact = PodStatusFact(namespace="default", name=name, uid=uid, node=NODE, phase=phase, conditions=conditions)
+        await api.bus.publish(Outgoing(subjects.pod_status(NODE, "default", name, uid), codec.encode(fact), 0))
+    messages = [Outgoing(subjects.binding("default", one.name, one.uid), _binding(one), 0) for one in bound]
+    record = CommitRecord(n=1, epoch=1, batch="b", bindings=tuple(bound))
+    messages.append(Outgoing(subjects.commit(1), codec.encode(record), 0))
+    messages.append(Outgoing(subjects.FENCE, codec.encode(Fence(epoch=1, n=1)), 0))
+    ack = await api.bus.publish_batch(messages)
+    await api.reached(ack.sequence)
+
+
+def _binding(one: BoundPod) -> bytes:
+    return codec.encode(Binding(namespace=one.namespace, name=one.name, uid=one.uid, node=one.node))
+
+
+async def test_a_bound_pod_gets_its_grace_period_and_a_pending_one_its_marker(api: Api) -> None:
+    await api.apply(pod("bound"), pod("pending"))
+    await bind(api, "bound")
+    reply = await api.delete(ref("bound"), ref("pending"), ref("nobody"))
+    assert outcomes(reply) == ["deleted", "deleted", "not found"]
+    assert reply.results[0].message == "it has 12 s to end"
+    bound, pending = await stored(api.bus, "pods", "bound"), await stored(api.bus, "pods", "pending")
+    assert not bound.deleted
+    assert bound.document()["metadata"]["deletionGracePeriodSeconds"] == 12
+    assert pending.deleted
+
+
+async def test_grace_zero_removes_a_bound_pod_at_once(api: Api) -> None:
+    await api.apply(pod("a"))
+    await bind(api, "a")
+    await api.delete(ref("a"), grace_period_s=0)
+    assert (await stored(api.bus, "pods", "a")).deleted
+
+
+async def test_a_second_deletion_may_shorten_the_grace_period_only(api: Api) -> None:
+    await api.apply(pod("a"))
+    await bind(api, "a")
+    await api.delete(ref("a"), grace_period_s=30)
+    longer = await api.delete(ref("a"), grace_period_s=60)
+    assert longer.results[0].message == "it was being deleted already"
+    await api.delete(ref("a"), grace_period_s=5)
+    assert (await stored(api.bus, "pods", "a")).document()["metadata"]["deletionGracePeriodSeconds"] == 5
+
+
+async def test_other_kinds_get_markers_by_any_of_their_names(api: Api) -> None:
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}}
+    await api.apply(node, budget(allowed=1))
+    reply = await api.delete(ObjectRef(resource="no", name="n1"), ref("web", "pdb"), ref("x", "ponds"))
+    assert outcomes(reply) == ["deleted", "deleted", "refused"]
+    assert (await stored(api.bus, "nodes", "n1", "")).deleted
+    assert "ponds" in reply.results[2].message
+
+
+async def test_a_deleted_name_may_be_used_again_and_a_foreign_uid_is_not_deleted(api: Api) -> None:
+    first = (await api.apply(pod("a"))).results[0].uid
+    await api.delete(ref("a", uid=first))
+    second = (await api.apply(pod("a"))).results[0]
+    assert (second.outcome, second.uid != first) == ("created", True)
+    assert outcomes(await api.delete(ref("a", uid=first))) == ["not found"]
+    assert not (await stored(api.bus, "pods", "a")).deleted
+
+
+async def test_an_eviction_is_charged_to_the_budget_in_the_same_batch(api: Api) -> None:
+    await api.apply(pod("a"), pod("b"), budget(allowed=1))
+    await bind(api, "a", "b")
+    reply = await api.evict(ref("a"), ref("b"), why="drain")
+    assert outcomes(reply) == ["evicted", "blocked"]
+    assert reply.results[0].message == "charged to the disruption budget default/web"
+    assert "needs 2 healthy pods and has 3 currently" in reply.results[1].message
+    evicted, charged = await stored(api.bus, "pods", "a"), await stored(api.bus, "poddisruptionbudgets", "web")
+    assert charged.sequence == evicted.sequence + 1 == reply.results[0].position + 1
+    status = charged.document()["status"]
+    assert (status["disruptionsAllowed"], list(status["disruptedPods"])) == (0, ["a"])
+    assert status["conditions"][0]["reason"] == "InsufficientPods"
+    assert evicted.document()["metadata"]["deletionGracePeriodSeconds"] == 12
+    assert evicted.document()["status"]["conditions"][0]["type"] == "DisruptionTarget"
+    assert "deletionTimestamp" not in (await stored(api.bus, "pods", "b")).document()["metadata"]
+
+
+async def test_the_eviction_span_is_kept_and_named_by_the_pods_version(api: Api) -> None:
+    await api.apply(pod("a"))
+    await bind(api, "a")
+    await api.evict(ref("a"), why="drain")
+    delivery = await api.bus.get("CLUSTER", subjects.object_("pods", "default", "a"))
+    assert delivery is not None
+    span = next(one for one in api.spans if one.name == "evict pod")
+    assert str(span.ids) == delivery.trace
+    assert (span.attributes["k8s.pod.name"], span.attributes["podyard.why"]) == ("a", "drain")
+
+
+async def test_a_dry_run_evicts_nobody(api: Api) -> None:
+    await api.apply(pod("a"), budget(allowed=1))
+    await bind(api, "a")
+    before = await api.bus.last_sequence("CLUSTER")
+    assert outcomes(await api.evict(ref("a"), dry_run=True)) == ["evicted"]
+    assert await api.bus.last_sequence("CLUSTER") == before
+
+
+@pytest.mark.parametrize(
+    ("ready", "phase", "more", "expected"),
+    [
+        (True, "Running", {}, "blocked"),
+        (False, "Running", {}, "evicted"),
+        (False, "Running", {"healthy": 1}, "blocked"),
+        (False, "Running", {"healthy": 1, "unhealthyPodEvictionPolicy": "AlwaysAllow"}, "evicted"),
+        (True, "Succeeded", {}, "evicted"),
+        (True, "Pending", {}, "evicted"),
+    ],
+    ids=["healthy", "unhealthy", "unhealthy, budget not met", "always allowed", "has ended", "never ran"],
+)
+async def test_a_used_up_budget_protects_healthy_pods(
+    api: Api, ready: bool, phase: str, more: dict[str, Any], expected: str
+) -> None:
+    await api.apply(pod("a"), budget(allowed=0, **more))
+    await bind(api, "a", ready=ready, phase=phase)
+    assert outcomes(await api.evict(ref("a"))) == [expected]
+    charged = (await stored(api.bus, "poddisruptionbudgets", "web")).document()["status"]
+    assert charged["disruptionsAllowed"] == 0
+
+
+async def test_two_budgets_for_one_pod_are_not_supported(api: Api) -> None:
+    await api.apply(pod("a"), budget("one", allowed=1), budget("two", allowed=1))
+    await bind(api, "a")
+    reply = await api.evict(ref("a"))
+    assert outcomes(reply) == ["blocked"]
+    assert "more than one disruption budget (one, two)" in reply.results[0].message
+
+
+async def test_only_pods_are_evicted(api: Api) -> None:
+    reply = await api.evict(ref("n", "nodes"), ref("a"))
+    assert outcomes(reply) == ["refused", "not found"]
+
+
+async def test_racing_evictions_never_take_more_than_the_budget(api: Api) -> None:
+    names = [f"p{number}" for number in range(12)]
+    await api.apply(*(pod(name) for name in names), budget(allowed=5, healthy=12, desired=7))
+    await bind(api, *names)
+    found: list[str] = []
+    with fail_after(20.0):
+        async with create_task_group() as tasks:
+
+            async def evict(name: str) -> None:
+                found.extend(outcomes(await api.evict(ref(name))))
+
+            for name in names:
+                tasks.start_soon(evict, name)
+    evicted = found.count("evicted")
+    status = (await stored(api.bus, "poddisruptionbudgets", "web")).document()["status"]
+    assert evicted + status["disruptionsAllowed"] == 5
+    assert len(status["disruptedPods"]) == evicted
+    assert evicted >= 1
+    deleting = [
+        name for name in names if "deletionTimestamp" in (await stored(api.bus, "pods", name)).document()["metadata"]
+    ]
+    assert len(deleting) == evicted
+
+
+async def test_who_evicts_is_written_on_the_pod(api: Api) -> None:
+    await api.apply(pod("a"))
+    await bind(api, "a")
+    await api.evict(ref("a"), why="drain")
+    event = (await stored(api.bus, "pods", "a")).event
+    assert (event.who, event.why) == ("ann", "drain")
