@@ -5,7 +5,8 @@ import asyncio
 import msgspec
 import pytest
 
-from podyard.bus import EmbeddedServer, Outgoing, StreamSettingsConflict, ensure_streams
+from podyard.bus import EmbeddedServer, NotFound, Outgoing, StreamSettingsConflict, ensure_streams
+from podyard.bus._api import StreamInfo
 from podyard.bus.bootstrap import config_of
 from podyard.proto import streams
 from tests.conftest import ConnectBus
@@ -57,6 +58,27 @@ async def test_several_at_once_agree(connect_bus: ConnectBus):
     await asyncio.gather(*(ensure_streams(bus) for bus in buses))
     names = await buses[0].api.call("STREAM.NAMES", None, dict)
     assert sorted(names["streams"]) == sorted(spec.name for spec in streams.ALL_STREAMS)
+
+
+async def test_somebody_quicker_with_other_settings_is_put_right(
+    connect_bus: ConnectBus, monkeypatch: pytest.MonkeyPatch
+):
+    """Between asking for the stream and making it, an older version of Podyard has made it."""
+    bus = await connect_bus()
+    ask = bus.api.stream_info
+    asked = 0
+
+    async def too_early(stream: str, timeout_s: float | None = None) -> StreamInfo:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            await bus.api.call("STREAM.CREATE.TRIAL", {**config_of(SPEC), "max_msgs_per_subject": 5}, dict)
+            raise NotFound(stream, "stream not found")
+        return await ask(stream, timeout_s)
+
+    monkeypatch.setattr(bus.api, "stream_info", too_early)
+    await ensure_streams(bus, specs=[SPEC])
+    assert (await ask("TRIAL")).config["max_msgs_per_subject"] == 1
 
 
 async def test_a_server_that_comes_later_is_waited_for(connect_bus: ConnectBus, bus_server: EmbeddedServer):

@@ -1,10 +1,11 @@
 """The connection on the real server: it waits, comes back, and survives what callbacks and servers do to it."""
 
 import asyncio
+import logging
 
 import pytest
 
-from podyard.bus import Bus, BusSettings, BusState, EmbeddedServer, Outgoing, Unavailable, connect, ensure_streams
+from podyard.bus import Bus, BusSettings, BusState, Busy, EmbeddedServer, Outgoing, Unavailable, connect, ensure_streams
 from podyard.bus.bootstrap import config_of
 from podyard.proto import streams
 from tests.conftest import ConnectBus
@@ -142,11 +143,9 @@ async def test_leaving_the_block_sends_what_waits(bus: Bus, bus_server: Embedded
     await eventually(lambda: asyncio.sleep(0, result=len(received) == 1000))
 
 
-async def test_leaving_the_block_finishes_what_is_in_hand(
-    bus: Bus, bus_server: EmbeddedServer, connect_bus: ConnectBus
-):
-    received, answer_now = asyncio.Event(), asyncio.Event()
-    leave = asyncio.Event()
+async def test_leaving_the_block_finishes_what_is_in_hand(bus: Bus, bus_server: EmbeddedServer):
+    received, answer_now, leave = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    serving: asyncio.Future[Bus] = asyncio.get_running_loop().create_future()
 
     async def handler(request: object) -> bytes:
         received.set()
@@ -157,19 +156,26 @@ async def test_leaving_the_block_finishes_what_is_in_hand(
         async with connect(BusSettings(servers=(bus_server.url,), name="service")) as served:
             await served.serve("svc.ending", handler)
             await served.request("$JS.API.INFO", b"")
-            leave_now.set()
+            serving.set_result(served)
             await leave.wait()
 
-    leave_now = asyncio.Event()
     running = asyncio.create_task(service())
-    await leave_now.wait()
+    served = await serving
     asking = asyncio.create_task(bus.request("svc.ending", b""))
     await received.wait()
     leave.set()
-    await asyncio.sleep(0)
+    await eventually(lambda: asyncio.sleep(0, result=served._link.closing))
+    with pytest.raises(Busy, match="shutting down"):
+        await bus.request("svc.ending", b"")
     answer_now.set()
     assert (await asking).payload == b"in time"
     await running
+
+
+async def test_leaving_the_block_is_no_trouble(bus_server: EmbeddedServer, caplog: pytest.LogCaptureFixture):
+    async with connect(BusSettings(servers=(bus_server.url,), name="brief")):
+        pass
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_two_threads_of_work_share_one_connection(bus: Bus):

@@ -1,12 +1,16 @@
 """Dead letters: kept once, whole enough to read, also over a NATS that is away."""
 
 import asyncio
+import logging
+
+import pytest
 
 from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, WatchSpec, connect
 from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter
-from tests.contract.bus.readers import Reader, watching
+from tests.conftest import ConnectBus
+from tests.contract.bus.readers import Reader, eventually, watching
 
 LETTERS = WatchSpec(stream="DEAD", list_subjects=("dead.>",), follow_subjects=("dead.>",), heartbeat_s=0.1)
 
@@ -54,14 +58,19 @@ async def test_a_large_payload_is_cut(bus: Bus):
     assert (len(letter.payload), letter.payload_bytes) == (KEPT_PAYLOAD_BYTES, 200_000)
 
 
-async def test_they_wait_for_a_server_that_is_away(bus: Bus, bus_server: EmbeddedServer):
+async def test_they_wait_for_a_server_that_is_away(
+    bus: Bus, connect_bus: ConnectBus, bus_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.INFO)
+    hasty = await connect_bus("hasty", request_timeout_s=0.1)
     await bus_server.kill()
-    bus.dead_letter_soon("queue", Delivery("cluster.pods.d.a", b"x", 7), "while NATS was away")
+    hasty.dead_letter_soon("queue", Delivery("cluster.pods.d.a", b"x", 7), "while NATS was away")
+    await eventually(lambda: asyncio.sleep(0, result="a dead letter waits" in caplog.text))
     await bus_server.start()
     reader = Reader()
     async with watching(bus, reader, LETTERS):
         await reader.until(lambda: reader.deliveries)
-    assert letters(reader)[0].reason == "while NATS was away"
+    assert [letter.reason for letter in letters(reader)] == ["while NATS was away"]
 
 
 async def test_what_waits_is_stored_before_the_connection_ends(bus_server: EmbeddedServer, bus: Bus):

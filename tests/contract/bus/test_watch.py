@@ -2,9 +2,11 @@
 
 import asyncio
 
+import msgspec
 import pytest
 
 from podyard.bus import Bus, EmbeddedServer, Outgoing, ensure_streams
+from podyard.bus._api import ConsumerConfig, ConsumerInfo
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
 from podyard.proto.operations import DeadLetter
@@ -196,25 +198,89 @@ async def test_a_slow_reader_lists_again_and_has_everything(bus: Bus):
     assert "does not keep up" in reader.reasons[1]
 
 
-async def test_messages_lost_on_the_way_are_noticed(bus: Bus):
-    """A hole in the consumer's sequence, wherever it comes from: here the reader's side loses one message."""
+class Loss:
+    """Loses the first message whose subject ends in `.lost` between socket and subscription."""
+
+    def __init__(self, bus: Bus) -> None:
+        client = bus._link._client  # the fault is below the public face
+        self._process = client._process_msg
+        self.lost = 0
+        client._process_msg = self._lose_one  # type: ignore[method-assign]
+
+    async def _lose_one(self, sid: int, subject: bytes, *rest: bytes) -> None:
+        if subject.endswith(b".lost") and not self.lost:
+            self.lost += 1
+        else:
+            await self._process(sid, subject, *rest)
+
+
+async def test_a_lost_message_is_noticed_by_the_next_one(bus: Bus):
+    reader = Reader()
+    async with watching(bus, reader, spec(heartbeat_s=30)):
+        await reader.until(lambda: reader.synced_at)
+        loss = Loss(bus)
+        await bus.publish_batch([pod("lost"), pod("next")])
+        await reader.until(lambda: len(reader.content) == 2, limit_s=3)
+    assert loss.lost == 1
+    assert "were lost" in reader.reasons[1]
+
+
+async def test_a_lost_message_is_noticed_by_a_heartbeat(bus: Bus):
     reader = Reader()
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at)
-        client = bus._link._client  # the fault is below the public face
-        process, dropped = client._process_msg, []
-
-        async def lose_one(sid: int, subject: bytes, reply: bytes, data: bytes, headers: bytes) -> None:
-            if subject.endswith(b".lost") and not dropped:
-                dropped.append(subject)
-                return
-            await process(sid, subject, reply, data, headers)
-
-        client._process_msg = lose_one  # type: ignore[method-assign]
+        loss = Loss(bus)
         await bus.publish(pod("lost"))
         await reader.until(lambda: "cluster.pods.default.lost" in reader.content)
-    assert dropped
-    assert "arrived" in reader.reasons[1] or "lost" in reader.reasons[1]
+    assert loss.lost == 1
+    assert "1 messages, 0 arrived" in reader.reasons[1]
+
+
+async def test_a_listing_ends_with_its_last_message_without_waiting_for_a_heartbeat(bus: Bus):
+    await bus.publish_many([pod(f"p{i}") for i in range(100)])
+    reader = Reader()
+    async with watching(bus, reader, spec(heartbeat_s=30)):
+        await reader.until(lambda: reader.synced_at, limit_s=3)
+    assert len(reader.content) == 100
+
+
+async def test_a_listing_ends_at_a_heartbeat_when_the_awaited_message_never_comes(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+):
+    """The server may count a marker as pending that expires before it is sent (NATS.md 3)."""
+    create = bus.api.create_consumer
+
+    async def one_pending(stream: str, config: ConsumerConfig) -> ConsumerInfo:
+        return msgspec.structs.replace(await create(stream, config), num_pending=1)
+
+    monkeypatch.setattr(bus.api, "create_consumer", one_pending)
+    reader = Reader()
+    async with watching(bus, reader):
+        await reader.until(lambda: reader.synced_at)
+    assert reader.deliveries == []
+
+
+async def test_what_comes_after_the_listings_end_is_delivered_once(bus: Bus, monkeypatch: pytest.MonkeyPatch):
+    """The listing's consumer sends on beyond S, while its end is noticed; the following consumer has that too."""
+    await bus.publish(pod("first"))
+    create = bus.api.create_consumer
+
+    async def write_before(stream: str, config: ConsumerConfig) -> ConsumerInfo:
+        if bus_is_listing.pop(0):
+            await bus.publish_many([pod(f"p{i}") for i in range(50)])
+        return await create(stream, config)
+
+    bus_is_listing = [True, False]
+    monkeypatch.setattr(bus.api, "create_consumer", write_before)
+    reader = Reader()
+    what = msgspec.structs.replace(spec(), follow_subjects=("cluster.>", "placement.>"))
+    async with watching(bus, reader, what) as watch:
+        await reader.until(lambda: watch.position == 51)
+        await reader.until(lambda: len(reader.deliveries) >= 51)
+        await bus.publish(pod("last"))
+        await reader.until(lambda: watch.position == 52)
+    assert [delivery.sequence for delivery in reader.deliveries] == list(range(1, 53))
+    assert reader.synced_at == [1]
 
 
 async def test_silence_is_told_and_ends(bus: Bus, bus_server: EmbeddedServer):
