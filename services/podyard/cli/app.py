@@ -1,19 +1,20 @@
 """The command table, and how errors become text and exit codes."""
 
+import importlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from podyard.cli.errors import CliError
 
-LAB: Final = "Run"
-OBJECTS: Final = "Objects"
-EVENTS: Final = "Events and decisions"
-OTHER: Final = "Other"
+LAB: Final = Group("Run", sort_key=1)
+OBJECTS: Final = Group("Objects", sort_key=2)
+EVENTS: Final = Group("Events and decisions", sort_key=3)
+OTHER: Final = Group("Other", sort_key=4)
 
-COMMANDS: Final[tuple[tuple[str, str, str], ...]] = (
+COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("up", "up", LAB),
     ("run", "run", LAB),
     ("apply", "apply", OBJECTS),
@@ -36,8 +37,11 @@ Begin with `podyard up --nodes 3` in one terminal; in another, `podyard apply -f
 """
 
 
-def build() -> App:
-    """The application; command modules are loaded when they are used."""
+def build(*, load_all: bool = False) -> App:
+    """The application.
+
+    :param load_all: load every command's module now, for its summary in the list of commands; else when it is used
+    """
     app = App(
         name="podyard",
         help=ABOUT,
@@ -46,10 +50,24 @@ def build() -> App:
         result_action="return_value",
         exit_on_error=False,
         print_error=False,
+        group_commands=OTHER,
     )
     for name, module, group in COMMANDS:
-        app.command(f"podyard.cli.commands.{module}:{module}", name=name, group=group)
+        place = f"podyard.cli.commands.{module}"
+        if load_all:
+            _add_loaded(app, getattr(importlib.import_module(place), module), name, group)
+        else:
+            app.command(f"{place}:{module}", name=name, group=group)
     return app
+
+
+def _add_loaded(app: App, command: App | Callable[..., int], name: str, group: Group) -> None:
+    """Add a command's function, or its application if it has commands of its own."""
+    if isinstance(command, App):
+        command.group = group
+        app.command(command, name=name)
+    else:
+        app.command(command, name=name, group=group)
 
 
 def run(arguments: Sequence[str]) -> int:
@@ -58,7 +76,8 @@ def run(arguments: Sequence[str]) -> int:
     :return: exit code: 0 done, 1 failed, 2 wrong input
     """
     try:
-        result = build()(list(arguments))
+        wants_list = not arguments or arguments[0] in ("--help", "-h")
+        result = build(load_all=wants_list)(list(arguments))
     except CycloptsError as error:
         return _wrong_usage(str(error), arguments)
     except CliError as error:

@@ -1,0 +1,170 @@
+"""Events and decisions as lines: data for JSON, text for people. Pure."""
+
+from typing import Any, Final
+
+import msgspec
+from rich.text import Text
+
+from podyard.cli.render import names, times
+from podyard.cluster.changes import Change
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.events import BareEvent
+from podyard.proto.operations import DeadLetter, K8sEvent
+from podyard.proto.requeues import RequeueRecord
+
+KINDS: Final = ("change", "attempt", "requeue", "event", "bare", "dead")
+"""Kinds of lines, as `--only` names them."""
+
+STYLES: Final = {
+    "change": "",
+    "bound": "bold green",
+    "released": "magenta",
+    "attempt": "red",
+    "requeue": "yellow",
+    "event": "cyan",
+    "bare": "blue",
+    "dead": "bold red",
+}
+
+
+class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """One thing that happened. `record` is the message it was made from, for JSON."""
+
+    at: float
+    kind: str
+    namespace: str = ""
+    name: str = ""
+    resource: str = ""
+    text: str
+    position: int = 0
+    record: Any = None
+
+
+def change(found: Change, now: float) -> Line | None:
+    """A change of an object, a binding or a release; `None` for what nobody cares about (no event)."""
+    key = found.key
+    origin = found.origin
+    full = names.of_resource(key.resource, key.name)
+    labels = ", ".join(event.label for event in found.events)
+    text = f"{full}: {labels}"
+    if found.release is not None:
+        text = f"{full} released from {found.release.node}: {found.release.reason}"
+    elif found.bound and found.new is not None:
+        text = f"{full} bound to {found.new.node_name}"
+    elif not labels:
+        return None
+    by = f"  by {origin.who}" if origin.who else ""
+    why = f" ({origin.why})" if origin.why else ""
+    record = {"events": [event.label for event in found.events], "who": origin.who, "why": origin.why}
+    return Line(
+        at=origin.at or now,
+        kind="change",
+        namespace=key.namespace,
+        name=key.name,
+        resource=key.resource,
+        text=text + by + why,
+        position=origin.sequence,
+        record=record,
+    )
+
+
+def attempt(record: AttemptRecord) -> Line:
+    """An attempt that did not bind."""
+    plugins = ", ".join(record.unschedulable_plugins)
+    by = f" by {plugins}" if plugins else ""
+    return Line(
+        at=record.at,
+        kind="attempt",
+        namespace=record.namespace,
+        name=record.name,
+        resource="pods",
+        text=f"pod/{record.name} attempt {record.number} {record.outcome}{by}: {record.message}".rstrip(": "),
+        position=record.position,
+        record=record,
+    )
+
+
+def requeue(record: RequeueRecord) -> Line:
+    """What an event moved and did not move."""
+    by = f" of {record.object}" if record.object else ""
+    moved = [
+        f"{move.name} to {move.to} ({move.plugin})" if move.plugin else f"{move.name} to {move.to}"
+        for move in record.moved
+    ]
+    skipped = len(record.skipped) or sum(count.pods for count in record.skipped_counts)
+    parts = [f"moved {_few(moved)}"] if moved else []
+    if skipped:
+        reasons = {f"{hint.plugin}: {hint.reason}" for skip in record.skipped for hint in skip.hints if hint.reason}
+        reasons |= {f"{count.plugin}: {count.reason}" for count in record.skipped_counts}
+        parts.append(f"skipped {skipped}" + (f" ({_few(sorted(reasons))})" if reasons else ""))
+    return Line(
+        at=record.at,
+        kind="requeue",
+        resource=record.resource,
+        name=record.object,
+        text=f"{record.event}{by}: {'; '.join(parts) or 'moved nothing'}",
+        position=record.position,
+        record=record,
+    )
+
+
+def _few(texts: list[str], most: int = 3) -> str:
+    shown = ", ".join(texts[:most])
+    return f"{shown}, and {len(texts) - most} more" if len(texts) > most else shown
+
+
+def event(record: K8sEvent) -> Line:
+    """A Kubernetes-like event."""
+    about = record.regarding
+    full = names.of_resource(about.resource, about.name)
+    return Line(
+        at=record.at,
+        kind="event",
+        namespace=about.namespace,
+        name=about.name,
+        resource=about.resource,
+        text=f"{full} {record.reason}: {record.message}  by {record.reporter}",
+        record=record,
+    )
+
+
+def bare(record: BareEvent, now: float) -> Line:
+    """A typed event without a change."""
+    why = f" ({record.why})" if record.why else ""
+    return Line(
+        at=now,
+        kind="bare",
+        resource=record.resource,
+        text=f"{record.resource}/{'+'.join(record.actions)} published by {record.who}{why}",
+        record=record,
+    )
+
+
+def dead(record: DeadLetter) -> Line:
+    """A message that a service could not use."""
+    return Line(
+        at=record.at,
+        kind="dead",
+        resource=record.service,
+        text=f"{record.service} could not use a message on {record.subject}: {record.reason}",
+        record=record,
+    )
+
+
+def text(line: Line) -> Text:
+    """One line for people."""
+    shown = Text(f"{times.clock(line.at):<12}  ", style="dim")
+    style = STYLES[line.kind]
+    if line.kind == "change":
+        style = (
+            STYLES["bound"]
+            if " bound to " in line.text
+            else STYLES["released"]
+            if " released from " in line.text
+            else ""
+        )
+    shown.append(f"{line.kind:<8}", style=f"not dim {style}".strip())
+    if line.namespace:
+        shown.append(f"{line.namespace} ", style="dim")
+    shown.append(line.text, style="not dim")
+    return shown

@@ -1,0 +1,128 @@
+"""Following everything that happens, as lines. Shell of `podyard watch`."""
+
+import time
+from collections.abc import Callable
+from typing import Any, Final, NamedTuple
+
+import anyio
+import msgspec
+
+from podyard.bus.connection import Bus
+from podyard.bus.delivery import Delivery
+from podyard.cli import reading
+from podyard.cli.render import watch as rendered
+from podyard.cluster.changes import Change
+from podyard.cluster.informer import Followed, Informer
+from podyard.cluster.view import ClusterView
+from podyard.proto import codec, streams, subjects
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.events import BareEvent
+from podyard.proto.operations import DeadLetter, K8sEvent
+from podyard.proto.requeues import RequeueRecord
+
+_FACTS: Final = (
+    subjects.OBJECTS_WITHOUT_FACTS,
+    subjects.ALL_POD_STATUS,
+    subjects.ALL_NODE_STATUS,
+    subjects.ALL_NOMINATIONS,
+)
+FOLLOWED: Final = Followed(
+    (*_FACTS, subjects.ALL_BINDINGS, subjects.FENCE), (*_FACTS, subjects.ALL_COMMITS, subjects.FENCE)
+)
+
+
+class Filter(NamedTuple):
+    """Which lines to show; empty fields mean everything."""
+
+    kinds: frozenset[str]
+    namespace: str = ""
+    name: str = ""
+    resource: str = ""
+
+    def wants(self, line: rendered.Line) -> bool:
+        """Whether to show a line; one about no namespace or name passes filters for them only if it mentions them."""
+        if self.kinds and line.kind not in self.kinds:
+            return False
+        if self.resource and line.resource != self.resource:
+            return False
+        if line.kind in ("requeue", "bare", "dead"):
+            return self._mentions(line)
+        return self.namespace in ("", line.namespace) and self.name in ("", line.name)
+
+    def _mentions(self, line: rendered.Line) -> bool:
+        if not (self.namespace or self.name) or not isinstance(line.record, RequeueRecord):
+            return not (self.namespace or self.name)
+        about = [*line.record.moved, *line.record.skipped]
+        return any(self.namespace in ("", one.namespace) and self.name in ("", one.name) for one in about)
+
+
+class Watcher:
+    """Hands lines to `show` as things happen."""
+
+    def __init__(self, bus: Bus, chosen: Filter, show: Callable[[rendered.Line], None]) -> None:
+        self._bus = bus
+        self._filter = chosen
+        self._show = show
+        self._listed = False
+
+    async def run(self, started: anyio.Event | None = None) -> None:
+        """Follow until cancelled; `started` is set once nothing that happens later is missed.
+
+        :raises NotFound: if the streams are not there
+        """
+        await self._bus.last_sequence(streams.CLUSTER.name)
+        events = [anyio.Event() for _ in range(4)]
+        async with anyio.create_task_group() as tasks:
+            follow = (
+                (streams.DECISIONS, AttemptRecord, rendered.attempt),
+                (streams.REQUEUES, RequeueRecord, rendered.requeue),
+                (streams.K8SEVENTS, K8sEvent, rendered.event),
+                (streams.DEAD, DeadLetter, rendered.dead),
+            )
+            for (stream, message, render), ready in zip(follow, events, strict=True):
+                tasks.start_soon(self._records, stream, message, render, ready)
+            await self._bus.subscribe(subjects.ALL_BARE_EVENTS, self._bare)
+            informer = Informer(self._bus, ClusterView(), FOLLOWED, service="cli", on_changes=self._changes)
+            tasks.start_soon(informer.run)
+            await informer.synced()
+            self._listed = True
+            for ready in events:
+                await ready.wait()
+            if started is not None:
+                started.set()
+
+    async def _records(
+        self,
+        stream: streams.StreamSpec,
+        message: type[msgspec.Struct],
+        render: Callable[[Any], rendered.Line],
+        ready: anyio.Event,
+    ) -> None:
+        decoder = codec.decoder(message)
+
+        def deliver(delivery: Delivery) -> None:
+            try:
+                self._tell(render(decoder.decode(delivery.payload)))
+            except msgspec.DecodeError as error:
+                self._tell(_unreadable(delivery, str(error)))
+
+        nothing = stream.subjects[0].replace(">", reading.NOTHING)
+        await reading.follow(self._bus, stream.name, stream.subjects, deliver, nothing=nothing, started=ready)
+
+    def _changes(self, changes: list[Change]) -> None:
+        if self._listed:
+            now = time.time()
+            for change in changes:
+                self._tell(rendered.change(change, now))
+
+    def _bare(self, subject: str, payload: bytes, trace: str) -> None:
+        del subject, trace
+        self._tell(rendered.bare(codec.decode(BareEvent, payload), time.time()))
+
+    def _tell(self, line: rendered.Line | None) -> None:
+        if line is not None and self._filter.wants(line):
+            self._show(line)
+
+
+def _unreadable(delivery: Delivery, reason: str) -> rendered.Line:
+    return rendered.Line(at=delivery.stored_at, kind="dead", text=f"{delivery.subject} cannot be read: {reason}")
