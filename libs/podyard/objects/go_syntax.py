@@ -60,3 +60,24 @@ def parse_duration(text: str) -> float:
 def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def duration_text(seconds: float) -> str:
+    """A length of time as Go writes it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. Source: time.Duration.String."""
+    total = round(seconds * 1e9)
+    sign, total = ("-", -total) if total < 0 else ("", total)
+    if total < _UNITS_NS["s"]:
+        unit = next((unit for unit in ("ms", "µs", "ns") if total >= _UNITS_NS[unit]), "s")
+        return f"{sign}{_decimal(total, _UNITS_NS[unit])}{unit}" if total else "0s"
+    minutes, rest = divmod(total, _UNITS_NS["m"])
+    hours, minutes = divmod(minutes, 60)
+    text = f"{_decimal(rest, _UNITS_NS['s'])}s"
+    if hours or minutes:
+        text = f"{minutes}m{text}"
+    return f"{sign}{hours}h{text}" if hours else sign + text
+
+
+def _decimal(amount: int, unit: int) -> str:
+    whole, rest = divmod(amount, unit)
+    fraction = str(rest).zfill(len(str(unit)) - 1).rstrip("0") if rest else ""
+    return f"{whole}.{fraction}" if fraction else str(whole)
