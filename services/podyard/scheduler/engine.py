@@ -62,6 +62,8 @@ class Engine:
         self._progress = anyio.Event()
         self._awaited: set[int] = set()
         self._positions: list[int] = []
+        instruments.unanswered.set_function(lambda: core.unanswered)
+        instruments.backlog.set_function(lambda: core.backlog)
 
     # ---- from the informer ---------------------------------------------------------------------------------------------------
 
@@ -127,8 +129,6 @@ class Engine:
             taken = time.perf_counter() - start
             self.pace.measured(done, taken)
             self._instruments.cycles.observe(taken / done)
-        self._instruments.unanswered.set(self.core.unanswered)
-        self._instruments.backlog.set(self.core.backlog)
         self._progress.set()
 
     def _permit_due(self) -> bool:

@@ -51,15 +51,12 @@ class Scheduler:
         self._session = session
         self._epoch = 0
         self._batches: deque[Batch] = deque()
+        self.backlog = 0
+        """Popped pods that were not looked at yet."""
         self._decisions: list[Decision] = []
         self._outstanding: tuple[NumberRange, ...] = ()
 
     # ---- what the shell may ask ----------------------------------------------------------------------------------------------
-
-    @property
-    def backlog(self) -> int:
-        """Popped pods that were not looked at yet."""
-        return sum(len(batch.pods) for batch in self._batches)
 
     @property
     def unanswered(self) -> int:
@@ -125,6 +122,7 @@ class Scheduler:
             self._epoch = reply.epoch
             self._forget_pops()
         self._batches.append(Batch(reply.position, deque(reply.pods)))
+        self.backlog += len(reply.pods)
         if reply.position > self._view.position:
             self._outcomes.add(AwaitPosition(reply.position))
 
@@ -138,6 +136,7 @@ class Scheduler:
 
     def _forget_pops(self) -> None:
         self._batches.clear()
+        self.backlog = 0
         self._settling.retries.clear()
         self._settling.successors.clear()
 
@@ -170,6 +169,7 @@ class Scheduler:
             pods = self._batches[0].pods
             self._attempt(pods.popleft(), now)
             limit -= 1
+            self.backlog -= 1
             if not pods:
                 self._batches.popleft()
         self._flush()

@@ -1,0 +1,245 @@
+"""The scheduler service against a queue and a binder that the test plays, over the real bus."""
+
+from collections import Counter
+
+import anyio
+import pytest
+import pytest_asyncio
+
+from podyard.bus import Bus
+from podyard.proto.binder_api import BindAnswer, BindRequest, Decision
+from podyard.proto.placement import BoundPod
+from tests.conftest import ConnectBus
+from tests.contract.scheduler.stage import TRACE, Stage, node, pod, until
+
+
+@pytest_asyncio.fixture
+async def stage(bus: Bus, connect_bus: ConnectBus) -> Stage:
+    return Stage(await connect_bus("scheduler", request_timeout_s=0.5), bus)
+
+
+async def test_pods_are_bound_and_told_to_the_queue(stage: Stage) -> None:
+    await stage.cluster.nodes(3)
+    names = [f"p{at}" for at in range(40)]
+    await stage.cluster.put("pods", *map(pod, names))
+    async with stage.running():
+        await stage.queue.offer(*names)
+        await until("all bound", lambda: len(stage.cluster.bound) == len(names))
+        await until("all told", lambda: len(stage.queue.results) == len(names))
+        assert {result.outcome for result in stage.queue.results} == {"scheduled"}
+        assert {result.uid: result.node for result in stage.queue.results} == {
+            uid: bound.node for uid, bound in stage.cluster.bound.items()
+        }
+        assert max(Counter(bound.node for bound in stage.cluster.bound.values()).values()) == 14
+        assert stage.service.health.ready, stage.service.health.checks
+
+
+async def test_nothing_is_scheduled_before_the_pops_position_is_reached(stage: Stage) -> None:
+    await stage.cluster.nodes(1)
+    await stage.cluster.put("pods", pod("early"))
+    async with stage.running():
+        await stage.queue.offer("early")
+        stage.queue.position += 1  # the queue has read one message more: the node that the scheduler is to choose among
+        await until("popped", lambda: any(beat.attempts == ("1-1",) for beat in stage.queue.beats))
+        assert not stage.binder.requests
+        await stage.cluster.put("nodes", node("n9999", cpu="64"))
+        await until("bound", lambda: stage.cluster.bound)
+        assert stage.cluster.bound["uid-early"].node == "n9999"
+
+
+async def test_a_pod_that_fits_nowhere_is_told_recorded_and_traced(stage: Stage) -> None:
+    await stage.cluster.put("nodes", node("a", cpu="1"), node("b", unschedulable=True))
+    await stage.cluster.put("pods", pod("big", cpu="2"))
+    async with stage.running():
+        await stage.queue.offer("big")
+        await until("told", lambda: stage.queue.results)
+        record = await stage.record("big")
+    (result,) = stage.queue.results
+    assert result.outcome == "unschedulable"
+    assert result.unschedulable_plugins == ("NodeResourcesFit", "NodeUnschedulable")
+    assert result.message == "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+    assert record.message == result.message
+    assert [(one.plugin, one.nodes, one.examples) for one in record.rejections] == [
+        ("NodeResourcesFit", 1, ("a",)),
+        ("NodeUnschedulable", 1, ("b",)),
+    ]
+    cycle = next(span for span in stage.spans.spans if span.name == "schedule cycle")
+    assert cycle.error == result.message
+    assert cycle.attributes["podyard.rejected_by.NodeResourcesFit"] is True
+    children = [span.name for span in stage.spans.spans if span.parent == cycle.ids]
+    assert children == ["PreFilter", "Filter"]
+    assert cycle.parent is not None
+    assert str(cycle.parent) == TRACE + "00"
+
+
+async def test_a_sampled_attempt_has_one_span_an_extension_point_and_its_id_in_the_decision(stage: Stage) -> None:
+    await stage.cluster.nodes(2)
+    await stage.cluster.put("pods", pod("a"), pod("b"))
+    async with stage.running():
+        await stage.queue.offer("a", sampled=True)
+        await stage.queue.offer("b")
+        await until("bound", lambda: len(stage.cluster.bound) == 2)
+    decided = {decision.name: decision.trace for decision in stage.binder.decisions()}
+    cycles = [str(span.ids) for span in stage.spans.spans if span.name == "schedule cycle"]
+    assert cycles == [decided["a"]]
+    assert decided["b"].startswith(TRACE[:36])
+    assert decided["b"][36:52] != TRACE[36:52]
+    assert [span.name for span in stage.spans.spans] == ["schedule cycle", "PreFilter", "Filter", "Score"]
+
+
+async def test_a_conflict_is_decided_again_on_what_the_binder_saw(stage: Stage) -> None:
+    await stage.cluster.put("nodes", node("big", cpu="8"), node("small", cpu="4"))
+    await stage.cluster.put("pods", pod("p", cpu="2"))
+    seen: list[Decision] = []
+
+    def full(decision: Decision) -> BindAnswer | None:
+        seen.append(decision)
+        if len(seen) > 1:
+            return None
+        return BindAnswer(
+            attempt=decision.attempt, uid=decision.uid, result="conflict", cause="fit", reasons=("Insufficient cpu",)
+        )
+
+    async def takes_the_room(request: BindRequest) -> None:
+        del request
+        if not seen:
+            usage = {"cpu": 7000}
+            other = BoundPod(namespace="default", name="other", uid="uid-other", node="big")
+            await stage.cluster.commit([_with_usage(other, usage)])
+
+    stage.binder.answer, stage.binder.before = full, takes_the_room
+    async with stage.running():
+        await stage.queue.offer("p")
+        await until("bound", lambda: "uid-p" in stage.cluster.bound)
+        await until("told", lambda: len(stage.queue.of("p")) == 2)
+    assert [decision.node for decision in seen] == ["big", "small"]
+    assert seen[0].attempt == seen[1].attempt
+    assert seen[1].number > seen[0].number
+    scheduled, dropped = stage.queue.of("p")
+    assert (scheduled.outcome, scheduled.node) == ("scheduled", "big")
+    assert dropped.assumed == "big"
+    assert dropped.attempt != scheduled.attempt
+
+
+def _with_usage(bound: BoundPod, requests: dict[str, int]) -> BoundPod:
+    fields = {field: getattr(bound, field) for field in BoundPod.__struct_fields__}
+    return BoundPod(**fields | {"usage": type(bound.usage)(requests=requests)})
+
+
+async def test_after_three_retries_a_conflict_is_a_bind_error(stage: Stage) -> None:
+    await stage.cluster.nodes(2)
+    await stage.cluster.put("pods", pod("p"))
+    stage.binder.answer = lambda decision: BindAnswer(
+        attempt=decision.attempt, uid=decision.uid, result="conflict", cause="NodePorts", reasons=("no",)
+    )
+    async with stage.running():
+        await stage.queue.offer("p")
+        await until(
+            "given up", lambda: any(one.attempt == "1-1" and one.outcome == "bind_error" for one in stage.queue.results)
+        )
+        record = await stage.record("p")
+    assert len(stage.binder.decisions()) == 4
+    last = stage.queue.of("p")[-1]
+    assert (last.attempt, last.outcome, last.message) == ("1-1", "bind_error", "NodePorts: no")
+    assert last.assumed
+    assert record.outcome == "bind_error"
+    assert record.message == "NodePorts: no"
+    assert any(span.error == "NodePorts: no" for span in stage.spans.spans)
+
+
+async def test_decisions_are_sent_again_with_the_same_ids_until_a_binder_answers(stage: Stage) -> None:
+    await stage.cluster.nodes(2)
+    await stage.cluster.put("pods", pod("p"), pod("q"))
+    async with stage.running(binder=False):
+        await stage.queue.offer("p", "q")
+        await until("told", lambda: len(stage.queue.results) == 2)
+        await until("missed", lambda: not stage.service.health.checks["binder"].ok)
+        hang = anyio.Event()
+
+        async def hangs_once(request: BindRequest) -> None:
+            if len(stage.binder.requests) == 1:
+                await hang.wait()
+
+        stage.binder.before = hangs_once
+        await stage.binder.serve()
+        await until("asked again", lambda: len(stage.binder.requests) >= 2)
+        hang.set()
+        await until("bound", lambda: len(stage.cluster.bound) == 2)
+        await until("well again", lambda: stage.service.health.checks["binder"].ok)
+    first, second = stage.binder.requests[:2]
+    assert first == second
+    assert {result.outcome for result in stage.queue.results} == {"scheduled"}
+
+
+async def test_a_refused_session_is_followed_by_another(stage: Stage) -> None:
+    await stage.cluster.nodes(1)
+    await stage.cluster.put("pods", pod("p"))
+    async with stage.running():
+        await until("popped", lambda: stage.queue.pops)
+        first = stage.queue.pops[0].session
+        stage.queue.refuse.add(first)
+        await until("another session", lambda: stage.queue.pops[-1].session != first)
+        await stage.queue.offer("p")
+        await until("bound", lambda: stage.cluster.bound)
+        await until("ready again", lambda: stage.service.health.checks["queue"].ok)
+    assert stage.binder.requests[-1].session == stage.queue.pops[-1].session
+    assert stage.binder.requests[-1].decisions[0].number == 1
+
+
+async def test_heartbeats_name_open_attempts_and_the_last_pop(stage: Stage) -> None:
+    await stage.cluster.nodes(1)
+    await stage.cluster.put("pods", pod("p"))
+    async with stage.running():
+        await stage.queue.offer("p")
+        stage.queue.position += 1
+        await until("listed", lambda: any(beat.attempts for beat in stage.queue.beats))
+        beat = next(beat for beat in stage.queue.beats if beat.attempts)
+        assert beat.attempts == ("1-1",)
+        assert beat.last_pop in {request.pop_id for request in stage.queue.pops}
+        await stage.cluster.put("nodes", node("other"))
+        await until("bound", lambda: stage.cluster.bound)
+        count = len(stage.queue.beats)
+        await until("not listed any more", lambda: any(not beat.attempts for beat in stage.queue.beats[count:]))
+
+
+async def test_outstanding_numbers_are_those_assumed_and_not_seen(stage: Stage) -> None:
+    await stage.cluster.nodes(4)
+    await stage.cluster.put("pods", pod("a"), pod("b"), pod("c"))
+    gate = anyio.Event()
+
+    async def waits(request: BindRequest) -> None:
+        if len(stage.binder.requests) == 1:
+            await gate.wait()
+
+    stage.binder.before = waits
+    async with stage.running():
+        await stage.queue.offer("a")
+        await until("asked", lambda: len(stage.binder.requests) == 1)
+        await stage.queue.offer("b")
+        await until("asked for b", lambda: any(d.name == "b" for d in stage.binder.decisions()))
+        gate.set()
+        await until("both bound", lambda: len(stage.cluster.bound) == 2)
+        await until("seen", lambda: _unanswered(stage) == 0)
+        await stage.queue.offer("c")
+        await until("all bound", lambda: len(stage.cluster.bound) == 3)
+    claims = {
+        request.decisions[0].name: [(one.first, one.last) for one in request.outstanding]
+        for request in stage.binder.requests
+    }
+    assert claims == {"a": [], "b": [(1, 1)], "c": []}
+
+
+def _unanswered(stage: Stage) -> float:
+    return stage.service.metrics.get_sample_value("podyard_scheduler_unanswered_pods") or 0.0
+
+
+@pytest.mark.parametrize("missing", ["gone", "other uid"])
+async def test_a_pod_that_is_no_more_ends_its_attempt(stage: Stage, missing: str) -> None:
+    await stage.cluster.nodes(1)
+    if missing == "other uid":
+        await stage.cluster.put("pods", {**pod("p"), "metadata": {"name": "p", "namespace": "default", "uid": "new"}})
+    async with stage.running():
+        await stage.queue.offer("p")
+        await until("told", lambda: stage.queue.results)
+    assert [(one.outcome, one.message) for one in stage.queue.results] == [("error", "the pod is gone")]
+    assert not stage.binder.requests
