@@ -51,7 +51,9 @@ def up(
         raise InputError(f"--nodes {nodes}: must be from 0 to 10000")
     if log_level not in ("debug", "info", "warning", "error"):
         raise InputError(f"--log-level {log_level}: there are debug, info, warning, error")
-    options = LabOptions(services=plan.parse(services), data_dir=data, port=port, config=config, log_level=log_level)
+    options = LabOptions(
+        services=plan.parse(services), data_dir=data, port=port, config=config, log_level=log_level, announce=True
+    )
     try:
         return anyio.run(_up, options, nodes)
     except BaseExceptionGroup as group:

@@ -36,6 +36,9 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     environment: dict[str, str] = {}
     """Further variables of the services."""
+    announce: bool = False
+    """Whether other commands find it without flags. Only what a person started to work with should be found: a `podyard apply`
+    must not land in a benchmark that happens to run."""
     server_settings: dict[str, Any] = {}
     """Further settings of the NATS server's configuration file."""
 
@@ -115,7 +118,9 @@ class Lab:
         return {**os.environ, **given}
 
     def write_state(self) -> None:
-        """Let other commands find this lab."""
+        """Let other commands find this lab, if it is to be found."""
+        if not self.options.announce:
+            return
         services = {
             child.instance: state.LabService(name=child.service, pid=child.pid, http=child.http, log=str(child.log))
             for child in self.children
