@@ -29,10 +29,18 @@ def label_hint(pod: Pod, old: object | None, new: object | None) -> HintResult:
     return events.skip(f"{changed.metadata.name} does not help {pod.metadata.name}")
 
 
+def also_hint(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if the changed node carries `also-` and the pod's name as a label: another answer than `label_hint`'s."""
+    changed = new or old
+    if isinstance(changed, Node) and f"also-{pod.metadata.name}" in changed.metadata.labels:
+        return events.queue("the other label is there")
+    return events.skip("the other label is not there")
+
+
 REGISTRY = EventRegistry(
     {
         "OnNodes": (Registration(NODE_CHANGES, label_hint),),
-        "Also": (Registration(ClusterEvent(events.NODE, ActionType.UPDATE_NODE_LABEL), label_hint),),
+        "Also": (Registration(ClusterEvent(events.NODE, ActionType.UPDATE_NODE_LABEL), also_hint),),
         "OnPods": (Registration(POD_CHANGES, label_hint),),
         "Gate": (Registration(ClusterEvent(events.NODE, ActionType.DELETE), label_hint),),
     }

@@ -14,10 +14,10 @@ from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from tests.unit.queue.play import REGISTRY, new_queue, node_event, pod_event, pod_object, queued
 
-NAMES = [f"p{n}" for n in range(6)]
+NAMES = [f"p{n}" for n in range(4)]
 PLUGINS = ["OnNodes", "Also", "OnPods", "Nobody"]
 rejectors = st.frozensets(st.sampled_from(PLUGINS), max_size=3)
-helped = st.frozensets(st.sampled_from(NAMES), max_size=3)
+helped = st.frozensets(st.sampled_from([*NAMES, *(f"also-{name}" for name in NAMES)]), max_size=4)
 actions = st.sampled_from(
     [ActionType.ADD, ActionType.UPDATE_NODE_LABEL, ActionType.UPDATE_NODE_CONDITION, ActionType.DELETE]
 )
@@ -203,5 +203,5 @@ class QueueMachine(RuleBasedStateMachine):
         assert self.queue.parked.gated == sum(pod.pool == "gated" for pod in self.queue.parked)
 
 
-QueueMachine.TestCase.settings = settings(max_examples=120, stateful_step_count=50, deadline=None)
+QueueMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
 TestQueueMachine = QueueMachine.TestCase

@@ -33,6 +33,19 @@ def test_1_events_during_an_attempt_are_judged_when_the_pod_comes_back() -> None
     assert (pod.woken_by.plugin, pod.woken_by.reason) == ("OnNodes", "n helps p")
 
 
+def test_1_events_before_a_pods_own_pop_are_not_its_business() -> None:
+    queue = new_queue()
+    for name in ("first", "second"):
+        queue.add(queued(name), 0.0)
+    queue.pop()
+    queue.move_all(node_event("first", "second"), 0.0)
+    queue.pop()
+    queue.move_all(node_event("first"), 0.5)
+    for uid in ("uid-first", "uid-second"):
+        queue.fail(uid, 1.0, unschedulable=["OnNodes"])
+    assert (queue.pods["uid-first"].pool, queue.pods["uid-second"].pool) == ("backoffQ", "unschedulable")
+
+
 def test_2_the_list_of_events_is_cut_when_the_oldest_attempt_ends() -> None:
     queue = new_queue()
     for name in ("a", "b"):
@@ -212,6 +225,15 @@ def test_31_all_hints_answer_in_profile_order() -> None:
     assert isinstance(judged, Judged)
     assert [call.plugin for call in judged.skipped[0].calls] == ["OnNodes", "Also"]
     assert pod.pool == "unschedulable"
+
+
+def test_one_queue_among_the_answers_is_enough() -> None:
+    queue = new_queue()
+    pod = park(queue, "p", "OnNodes", "Also")
+    queue.move_all(node_event("also-p", action=ActionType.UPDATE_NODE_LABEL), 1.0)
+    assert pod.pool == "backoffQ"
+    assert pod.woken_by is not None
+    assert pod.woken_by.plugin == "Also"
 
 
 def test_34_a_pod_deleted_while_it_is_retried_leaves_no_nomination() -> None:
