@@ -179,3 +179,10 @@ def test_event_resources_are_those_of_the_reference():
 def test_the_public_face_is_complete():
     assert set(objects.__all__) <= set(vars(objects))
     assert len(set(objects.__all__)) == len(objects.__all__)
+
+
+def test_a_view_of_a_document_with_nulls_leaves_the_document_alone():
+    document = {"metadata": {"name": "p", "labels": None}, "spec": {"overhead": {"cpu": 1}}}
+    pod = decoding.view(kinds.kind_of_resource("pods"), document)
+    assert (pod.metadata.labels, pod.spec.overhead) == ({}, {"cpu": "1"})
+    assert document == {"metadata": {"name": "p", "labels": None}, "spec": {"overhead": {"cpu": 1}}}
