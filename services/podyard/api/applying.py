@@ -9,6 +9,7 @@ import msgspec
 
 from podyard.api import results
 from podyard.api.lookup import RequestLookup
+from podyard.api.templates import PodTemplates
 from podyard.bus.connection import Bus
 from podyard.cluster import classify, intents, writes
 from podyard.cluster.documents import DocumentView
@@ -42,14 +43,14 @@ class Admitter:
         """
         self._clock = clock
         self._random = random
-        self._new_uid = new_uid
+        self.new_uid = new_uid
 
     def admit(self, document: Document, lookup: RequestLookup, old: Document | None) -> Document:
         """
         :raises AdmissionError: with everything that is wrong with it
         :raises UnknownKindError: if it is of no kind
         """
-        return admission.admit(document, lookup, old=old, now=self._clock(), new_uid=self._new_uid, random=self._random)
+        return admission.admit(document, lookup, old=old, now=self._clock(), new_uid=self.new_uid, random=self._random)
 
 
 class _Candidate(NamedTuple):
@@ -87,6 +88,7 @@ class _Application:
         self._admitter = admitter
         self._create_only = create_only
         self._lookup = RequestLookup(view)
+        self._templates = PodTemplates(admitter.new_uid)
 
     def check(self, raw: msgspec.Raw) -> _Candidate | ObjectResult:
         """Admit one object as it would be written now; an `ObjectResult` says why it cannot be."""
@@ -120,13 +122,22 @@ class _Application:
         if old is not None and self._create_only:
             key = _key(kind, document)
             raise ObjectExists(key, old["metadata"]["uid"], 0 if there is None else there.sequence)
-        admitted = self._admitter.admit(document, self._lookup, old)
+        admitted = self._admit(kind, document, old)
         key = intents.key_of(kind.resource, admitted)
         if old is None:
             return Put(admitted, ("Add",)), key
         if admitted == old:
             return Keep(), key
         return Put(admitted, _actions(kind.resource, old, admitted)), key
+
+    def _admit(self, kind: Kind, document: Document, old: Document | None) -> Document:
+        def admit() -> Document:
+            return self._admitter.admit(document, self._lookup, old)
+
+        if kind.resource == subjects.PODS and old is None:
+            return self._templates.admit(document, admit)
+        self._templates.forget()
+        return admit()
 
     def _plan(self, kind: Kind, document: Document, expected: Stored | None, step: Step) -> intents.Plan:
         """As decided for the version that the check saw; decided again for any other."""

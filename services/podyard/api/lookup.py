@@ -14,22 +14,22 @@ class RequestLookup:
 
     def __init__(self, view: DocumentView) -> None:
         self._view = view
-        self._staged: dict[ObjectKey, Document] = {}
+        self._staged: dict[str, dict[ObjectKey, Document]] = {}
+        """By resource: admission of each pod lists the priority classes, not the request's other pods."""
 
     def stage(self, key: ObjectKey, document: Document) -> None:
         """`document` was admitted and will be written."""
-        self._staged[key] = document
+        self._staged.setdefault(key.resource, {})[key] = document
 
     def staged(self, key: ObjectKey) -> Document | None:
         """What the request brought for `key` so far."""
-        return self._staged.get(key)
+        return self._staged.get(key.resource, {}).get(key)
 
     def get(self, resource: str, namespace: str, name: str) -> Any | None:
         """The object, None if there is none."""
         key = ObjectKey(resource, namespace, name)
-        return self._staged.get(key) or self._view.typed(key)
+        return self.staged(key) or self._view.typed(key)
 
     def list(self, resource: str) -> Iterable[Any]:
         """All objects of a resource; of one that the request changes, both versions."""
-        staged = [document for key, document in self._staged.items() if key.resource == resource]
-        return chain(staged, self._view.all(resource))
+        return chain(self._staged.get(resource, {}).values(), self._view.all(resource))
