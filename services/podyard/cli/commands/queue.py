@@ -81,10 +81,13 @@ async def _once(bus: "Bus", request: "QueueListRequest", output: str) -> None:
     from podyard.cli.render import queue as rendered
 
     reply = await _list(bus, request)
+    screen = console.console()
     if output == "json":
         print(plain.dump(reply, "json"), end="")
+    elif screen.is_terminal:
+        screen.print(rendered.view(reply, time.time()))
     else:
-        console.console().print(rendered.view(reply, time.time()))
+        print("\n".join(rendered.lines(reply, time.time())))
 
 
 async def _stream(bus: "Bus", request: "QueueListRequest", interval: float) -> None:

@@ -267,22 +267,21 @@ def _placed(evidence: Evidence) -> list[Entry]:
     elif placement is not None:
         entries.append(Bound(at=placement.bound_at, node=placement.node))
         entries.append(Released(at=placement.released_at, node=placement.node, reason=placement.reason))
-    status = evidence.status
-    if status is not None and evidence.started_at:
-        entries.append(
-            Started(
-                at=evidence.started_at,
-                node=status.node,
-                phase=status.phase,
-                reason=status.reason,
-                message=status.message,
-            )
-        )
+    if evidence.status is not None and evidence.started_at:
+        entries.append(_start(evidence.status, evidence.started_at, placement))
     entries += [
         Told(at=event.at, reason=event.reason, message=event.message, reporter=event.reporter)
         for event in evidence.events
     ]
     return entries
+
+
+def _start(status: PodStatusFact, at: float, placement: Binding | Tombstone | None) -> Started:
+    """The start on the node. Kubernetes writes it in whole seconds: it cannot have been before the binding."""
+    bound_at = placement.bound_at if placement is not None else 0.0
+    return Started(
+        at=max(at, bound_at), node=status.node, phase=status.phase, reason=status.reason, message=status.message
+    )
 
 
 def _folded(entries: Sequence[Entry]) -> list[Entry]:

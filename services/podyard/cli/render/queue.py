@@ -62,8 +62,10 @@ def waits_for(pod: QueuedPodInfo) -> str:
     parts: list[str] = []
     if pod.gating_plugin:
         parts.append(f"gate of {pod.gating_plugin}")
+    message = pod.message
     if pod.unschedulable_plugins:
-        parts.append("rejected by " + ", ".join(pod.unschedulable_plugins))
+        parts.append("rejected by " + ", ".join(pod.unschedulable_plugins) + (f": {message}" if message else ""))
+        message = ""
     if pod.pending_plugins:
         parts.append("pending in " + ", ".join(pod.pending_plugins))
     if pod.nominated_node:
@@ -72,9 +74,15 @@ def waits_for(pod: QueuedPodInfo) -> str:
         parts.append(f"with {pod.session}")
     if pod.woken_by is not None and pod.pool in ("activeQ", "backoffQ"):
         parts.append(f"woken by {pod.woken_by.event}")
-    if pod.message:
-        parts.append(pod.message)
+    if message:
+        parts.append(message)
     return "; ".join(parts)
+
+
+def lines(reply: QueueListReply, now: float) -> list[str]:
+    """The same as `view`, for pipes."""
+    table = tables.plain_lines(HEADERS, rows(reply.pods, now)) if reply.pods else []
+    return [*summary(reply).splitlines(), "", *table] if table else summary(reply).splitlines()
 
 
 def view(reply: QueueListReply, now: float) -> RenderableType:

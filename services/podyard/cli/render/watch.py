@@ -7,6 +7,7 @@ from rich.text import Text
 
 from podyard.cli.render import names, times
 from podyard.cluster.changes import Change
+from podyard.cluster.pods import PodView
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter, K8sEvent
@@ -51,6 +52,8 @@ def change(found: Change, now: float) -> Line | None:
         text = f"{full} released from {found.release.node}: {found.release.reason}"
     elif found.bound and found.new is not None:
         text = f"{full} bound to {found.new.node_name}"
+    elif phase := _new_phase(found):
+        text = f"{full} is {phase} on {found.new.node_name}"
     elif not labels:
         return None
     by = f"  by {origin.who}" if origin.who else ""
@@ -66,6 +69,14 @@ def change(found: Change, now: float) -> Line | None:
         position=origin.sequence,
         record=record,
     )
+
+
+def _new_phase(found: Change) -> str:
+    """A pod's phase, if that is what changed."""
+    if not isinstance(found.new, PodView) or not isinstance(found.old, PodView) or found.new.status is None:
+        return ""
+    before = found.old.status.phase if found.old.status is not None else "Pending"
+    return found.new.status.phase if found.new.status.phase != before else ""
 
 
 def attempt(record: AttemptRecord) -> Line:

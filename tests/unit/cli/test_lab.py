@@ -1,0 +1,83 @@
+import os
+
+import pytest
+
+from podyard.cli.errors import InputError
+from podyard.cli.lab import plan, state
+from podyard.cli.lab.child import parse_ready
+from podyard.cli.lab.nodes import virtual_node
+from podyard.cli.render import lab as rendered
+from podyard.cli.services import NAMES
+
+
+@pytest.fixture
+def environment(tmp_path):
+    return {"PODYARD_STATE_DIR": str(tmp_path / "state")}
+
+
+def test_one_of_each_service_unless_told():
+    assert [planned.service for planned in plan.parse("")] == list(NAMES)
+
+
+def test_numbers_make_instances_with_names_of_their_own():
+    assert [tuple(planned) for planned in plan.parse("queue=2, api,node-agent")] == [
+        ("api", "api-1"),
+        ("queue", "queue-1"),
+        ("queue", "queue-2"),
+        ("node_agent", "node_agent-1"),
+    ]
+
+
+@pytest.mark.parametrize("text", ["que", "queue=0", "queue=x", "queue=17", "queue="])
+def test_a_wrong_choice_is_refused(text):
+    with pytest.raises(InputError):
+        plan.parse(text)
+
+
+def test_restarts_slow_down_and_a_stable_run_starts_over():
+    assert [plan.restart_delay_s(failures) for failures in (1, 2, 3, 10)] == [0.2, 0.4, 0.8, 10.0]
+    assert plan.failures_after(4, 5.0) == 5
+    assert plan.failures_after(4, 31.0) == 1
+
+
+def test_a_running_lab_is_found_and_a_dead_one_forgotten(environment):
+    living = state.LabState(pid=os.getpid(), url="nats://127.0.0.1:1", started_at=1.0)
+    dead = state.LabState(pid=2**22 + 1, url="nats://127.0.0.1:2", started_at=2.0)
+    state.write(living, environment)
+    path = state.write(dead, environment)
+    assert state.running(environment) == [living]
+    assert not path.exists()
+    state.remove(os.getpid(), environment)
+    assert state.running(environment) == []
+
+
+def test_the_state_directory_follows_the_xdg_rules():
+    assert str(state.directory({"XDG_STATE_HOME": "/x"})) == "/x/podyard"
+    assert str(state.directory({"PODYARD_STATE_DIR": "/y", "XDG_STATE_HOME": "/x"})) == "/y"
+
+
+@pytest.mark.parametrize(
+    ("answer", "found"),
+    [
+        (b"HTTP/1.0 200 OK\r\nX: y\r\n\r\n[+] nats\nready\n", ("ready", "")),
+        (
+            b"HTTP/1.0 503 Service Unavailable\r\n\r\n[+] view\n[-] nats: waiting\n[-] lease: none\nnot ready\n",
+            ("not ready", "nats: waiting; lease: none"),
+        ),
+        (b"", ("not ready", "")),
+    ],
+)
+def test_readiness_is_read_with_its_reasons(answer, found):
+    assert parse_ready(answer) == found
+
+
+def test_virtual_nodes_take_turns_over_the_zones():
+    zones = [virtual_node(n)["metadata"]["labels"]["topology.kubernetes.io/zone"] for n in range(1, 5)]
+    assert zones == ["zone-a", "zone-b", "zone-c", "zone-a"]
+
+
+def test_a_change_of_a_service_is_one_line():
+    row = rendered.ServiceRow("queue-1", "ready", 42, 0, "127.0.0.1:9", "")
+    assert rendered.change(row) == "queue-1        ready     pid 42, http://127.0.0.1:9"
+    ended = rendered.ServiceRow("queue-1", "ended", 0, 1, "127.0.0.1:9", "signal SIGKILL")
+    assert rendered.change(ended) == "queue-1        ended     signal SIGKILL"

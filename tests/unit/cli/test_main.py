@@ -1,0 +1,89 @@
+"""The command line as a whole, as far as it goes without a server."""
+
+import subprocess
+import sys
+
+import pytest
+
+from podyard.cli import app
+from podyard.cli.__main__ import main
+
+
+def test_version(capsys):
+    assert main(["version"]) == 0
+    assert capsys.readouterr().out.startswith("podyard ")
+
+
+def test_version_loads_nothing_heavy():
+    code = (
+        "import sys; from podyard.cli.__main__ import main; main(['version']); "
+        "print([m for m in ('cyclopts', 'rich', 'nats', 'numpy', 'msgspec', 'anyio') if m in sys.modules])"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.splitlines()[1] == "[]"
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in app.COMMANDS if name != "bench"])
+def test_every_command_has_help_with_examples(name, capsys):
+    main([name, "--help"])
+    text = capsys.readouterr().out
+    assert text.startswith(f"Usage: podyard {name}")
+    assert text.count(f"podyard {name}") >= 2
+
+
+def test_the_list_of_commands_has_a_summary_for_each(capsys):
+    main(["--help"])
+    text = capsys.readouterr().out
+    for name, _, _ in app.COMMANDS:
+        assert f"│ {name}" in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["gett"], 'Unknown command "gett". Did you mean "get"?'),
+        (["get", "pods", "--bogus"], "Unknown option"),
+        (["get"], "requires an argument"),
+        (["get", "nonsense"], 'no resource is called "nonsense"'),
+        (["apply"], "nothing to apply"),
+        (["apply", "-f", "/nowhere.yaml"], "No such file"),
+        (["delete", "pods"], "which pods?"),
+        (["delete", "pod", "a", "--grace-period", "-1"], "must be 0 or more"),
+        (["explain", "node", "a"], "cannot explain 'node'"),
+        (["explain", "pod"], "which pod?"),
+        (["queue", "--pool", "nonsense"], "no pool is called 'nonsense'"),
+        (["publish"], "either an event or --scenario"),
+        (["publish", "Node"], "expected RESOURCE/ACTION"),
+        (["publish", "Node/Nonsense"], "no action is called 'Nonsense'"),
+        (["publish", "Nonsense/Add"], 'no event resource is called "Nonsense"'),
+        (["publish", "Node/Add", "--count", "0"], "no whole number from 1"),
+        (["watch", "--only", "nonsense"], "unknown"),
+        (["up", "--services", "nonsense"], "no service is called 'nonsense'"),
+        (["up", "--nodes", "-1"], "must be from 0"),
+        (["run", "nonsense"], "no service is called 'nonsense'"),
+        (["run", "api", "--set", "nonsense"], "expected PATH=VALUE"),
+        (["completion", "tcsh"], "Invalid value"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_wrong_input_exits_with_2_and_says_what(words, told, capsys):
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    assert told in captured.err
+    assert captured.out == ""
+
+
+def test_a_missing_server_exits_with_1_and_says_what_to_do(capsys, monkeypatch):
+    monkeypatch.setattr("podyard.cli.session.CONNECT_S", 0.05)
+    assert main(["get", "pods", "--nats", "nats://127.0.0.1:1"]) == 1
+    error = capsys.readouterr().err
+    assert "no NATS server answers at nats://127.0.0.1:1" in error
+    assert "podyard up" in error
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_the_commands(shell, capsys):
+    assert main(["completion", shell]) == 0
+    script = capsys.readouterr().out
+    assert "explain" in script
+    assert "podyard" in script

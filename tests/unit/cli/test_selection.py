@@ -1,0 +1,37 @@
+import pytest
+
+from podyard.cli.errors import InputError
+from podyard.cli.selection import Selector
+
+LABELS = {"app": "web", "tier": "front", "example.com/x": "1"}
+
+
+@pytest.mark.parametrize(
+    ("text", "matches"),
+    [
+        ("", True),
+        ("app=web", True),
+        ("app==web", True),
+        ("app=api", False),
+        ("app!=api", True),
+        ("app!=web", False),
+        ("missing!=x", True),
+        ("app", True),
+        ("!app", False),
+        ("!missing", True),
+        ("app in (api, web)", True),
+        ("app notin (api,web)", False),
+        ("missing notin (a)", True),
+        ("example.com/x=1,tier=front", True),
+        ("example.com/x=1,tier=back", False),
+        ("app=web, tier", True),
+    ],
+)
+def test_selectors_choose_as_kubectl_does(text, matches):
+    assert Selector.parse(text).matches(LABELS) is matches
+
+
+@pytest.mark.parametrize("text", ["=web", "app in web", "app=a b", "app in (a", "a,,b"])
+def test_what_cannot_be_read_is_told(text):
+    with pytest.raises(InputError, match="selector"):
+        Selector.parse(text)
