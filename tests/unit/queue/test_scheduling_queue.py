@@ -41,7 +41,7 @@ def test_1_events_before_a_pods_own_pop_are_not_its_business() -> None:
     queue.move_all(node_event("first", "second"), 0.0)
     queue.pop()
     queue.move_all(node_event("first"), 0.5)
-    for uid in ("uid-first", "uid-second"):
+    for uid in ("uid-second", "uid-first"):
         queue.fail(uid, 1.0, unschedulable=["OnNodes"])
     assert (queue.pods["uid-first"].pool, queue.pods["uid-second"].pool) == ("backoffQ", "unschedulable")
 
