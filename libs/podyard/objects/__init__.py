@@ -15,6 +15,7 @@ Modules, by topic:
 - `pod_requests`      what a pod takes from its node
 - `priority`          a pod's priority, built-in priority classes
 - `times`             RFC 3339, and ages as kubectl writes them
+- `go_syntax`         numbers and durations as Go's flags and configuration files write them
 - `documents`         walking and copying JSON documents
 - `manifests`         files to documents; `yaml_reader` the YAML that kubectl reads
 - `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`,
