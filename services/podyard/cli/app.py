@@ -15,6 +15,7 @@ EVENTS: Final = Group("Events and decisions", sort_key=3)
 OTHER: Final = Group("Other", sort_key=4)
 
 COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
+    ("demo", "demo", LAB),
     ("up", "up", LAB),
     ("run", "run", LAB),
     ("apply", "apply", OBJECTS),

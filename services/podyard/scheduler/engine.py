@@ -83,7 +83,7 @@ class Engine:
         effects = self.core.step(message, time.time())
         if effects:
             self._carry_out(effects)
-            self._progress.set()
+        self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
         if self.core.ready:
             self._wake.set()
 

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Final
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
+from rich.rule import Rule
 from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
@@ -26,24 +27,27 @@ class Stage:
 
     @contextmanager
     def step(self, title: str, evidence: Evidence | None = None) -> Generator["Told"]:
-        """Show `title` as running until the block ends; then what the block told, or that it failed."""
+        """Show `title` as running until the block ends; then what the block told, or a cross if it raised."""
         self._number += 1
         told = Told()
         started = time.monotonic()
         scene = _Scene(self._number, title, started, evidence)
-        if not self._console.is_terminal:
-            yield told
-        else:
-            with Live(scene, console=self._console, refresh_per_second=REFRESH_PER_S, transient=True):
+        live = Live(scene, console=self._console, refresh_per_second=REFRESH_PER_S, transient=True)
+        try:
+            with live if self._console.is_terminal else nullcontext():
                 yield told
+        except BaseException:
+            self._console.print(_line(self._number, title, time.monotonic() - started, Text("✗", "bold red")))
+            raise
         self._console.print(_line(self._number, title, time.monotonic() - started, Text("✓", "bold green")))
         if told.text:
             self._console.print(Padding(Text(told.text, "dim"), (0, 0, 0, 6)))
 
-    def failed(self, title: str, reason: str) -> None:
-        """A step was not seen: say which and why."""
-        self._console.print(_line(self._number, title, None, Text("✗", "bold red")))
-        self._console.print(Padding(Text(reason, "red"), (0, 0, 0, 6)))
+    def show(self, title: str, what: RenderableType) -> None:
+        """The end of the story."""
+        self._console.print()
+        self._console.print(Rule(title, style="cyan"))
+        self._console.print(what)
 
 
 class Told:

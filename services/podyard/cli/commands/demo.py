@@ -1,0 +1,83 @@
+"""`podyard demo`: the whole stack and a story, ending with an explained decision."""
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from podyard.cli.demo.stage import Stage
+    from podyard.cli.lab.lab import Lab
+
+READY_WITHIN_S: Final = 30.0
+
+
+def demo(*, keep: bool = False, data: str = "") -> int:
+    """Run the whole stack on an embedded NATS server and tell a story, in under a minute.
+
+    Pods are scheduled, wait, are woken by some events and not by others, are evicted and moved. Every step counts only when
+    it is seen in what the services stored; the exit code is 0 only if all were.
+
+    ```
+    podyard demo
+    podyard demo --keep
+    ```
+
+    :param keep: Leave the stack running afterwards, until Ctrl-C, to look around with `podyard get pods` and others.
+    :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at the end.
+    """
+    import anyio
+
+    from podyard.cli import session
+    from podyard.cli.demo.actions import RefusedError
+    from podyard.cli.demo.evidence import NotSeenError
+    from podyard.cli.errors import CliError
+
+    try:
+        anyio.run(_demo, keep, data)
+    except BaseExceptionGroup as group:
+        cause = session.first(group)
+        if isinstance(cause, NotSeenError | RefusedError):
+            raise CliError(str(cause), "the services' logs say more: podyard demo --data DIR, then DIR/logs") from group
+        raise cause from group
+    return 0
+
+
+async def _demo(keep: bool, data: str) -> None:
+    import anyio
+
+    from podyard.cli.demo.stage import Stage
+    from podyard.cli.demo.theatre import options
+    from podyard.cli.lab.lab import running_lab
+    from podyard.cli.render import console
+
+    out = console.console()
+    stage = Stage(out)
+    with options(data, announce=keep) as planned:
+        async with running_lab(planned) as lab:
+            await _tell(lab, stage)
+            if keep:
+                out.print(f"\nThe stack runs on: NATS at {lab.url}, logs in {lab.directory}/logs. Ctrl-C ends it.")
+                await anyio.sleep_forever()
+
+
+async def _tell(lab: "Lab", stage: "Stage") -> None:
+    """Every step in turn, then pod A explained."""
+    import time
+
+    from podyard.bus import BusSettings, connect
+    from podyard.cli.demo.actions import Actions
+    from podyard.cli.demo.evidence import gather
+    from podyard.cli.demo.story import TRAINER, Story
+    from podyard.cli.explain import gather as records
+    from podyard.cli.explain import report
+    from podyard.cli.render import explain as rendered
+
+    with stage.step("A NATS server and seven services start, each a process of its own") as told:
+        await lab.until_ready(READY_WITHIN_S)
+        told.text = ", ".join(f"{child.service} (pid {child.pid})" for child in lab.children)
+    async with connect(BusSettings(servers=(lab.url,), name="podyard-demo", service="cli")) as bus, gather(bus) as seen:
+        story = Story(Actions(bus), seen)
+        async with story.sensors():
+            for step in story.steps():
+                with stage.step(step.title, seen) as told:
+                    await step.act()
+                    told.text = await step.see()
+        stage.show("Pod A explained", rendered.view(report.build(await records.gather(bus, *TRAINER)), time.time()))
