@@ -262,6 +262,16 @@ def test_markers_are_forgotten_after_a_while(reader: Follower) -> None:
     assert reader.view.version_of(SUBJECT) == 0
 
 
+def test_a_release_of_an_unknown_pod_is_forgotten_after_a_while(reader: Follower) -> None:
+    for number, at in ((1, 0.0), (2, MEMORY_S + 1_000.0)):
+        bound = bound_pod("a", f"u{number}", "n1")
+        reader.stream.commit([], [release_of(bound)])
+        for delivery in reader.stream.log[-3:]:
+            delivery.stored_at += at
+    reader.news()
+    assert list(reader.view.placements) == ["u2"]
+
+
 def test_a_repeated_delivery_changes_nothing(reader: Follower) -> None:
     delivery = reader.stream.put("pods", pod_document("a", "u1"))
     reader.news()

@@ -1,0 +1,127 @@
+"""The view of raw documents: what is last, what was written here, who takes room."""
+
+import pytest
+
+from podyard.cluster.changes import DeadDelivery, RelistNeeded
+from podyard.cluster.documents import DocumentView
+from podyard.cluster.intents import Stored
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.markers import MEMORY_S
+from podyard.proto import subjects
+from tests.unit.cluster.stream_model import StreamModel, bound_pod, pod_document, release_of
+
+KEY = ObjectKey("pods", "default", "a")
+
+
+@pytest.fixture
+def stream() -> StreamModel:
+    return StreamModel()
+
+
+@pytest.fixture
+def view() -> DocumentView:
+    view = DocumentView()
+    view.begin_listing()
+    view.end_listing(0)
+    return view
+
+
+def follow(view: DocumentView, stream: StreamModel, after: int = 0) -> None:
+    for delivery in stream.followed(after):
+        view.apply(delivery)
+
+
+def test_the_last_version_is_known_by_key(view: DocumentView, stream: StreamModel) -> None:
+    stream.put("pods", pod_document("a", "u1"))
+    stream.put("pods", pod_document("a", "u1", labels={"x": "y"}))
+    follow(view, stream)
+    stored = view.stored(KEY)
+    assert stored is not None
+    assert (stored.sequence, stored.document()["metadata"]["labels"]) == (2, {"x": "y"})
+    assert view.typed(KEY).metadata.labels == {"x": "y"}
+    assert [pod.metadata.name for pod in view.all("pods")] == ["a"]
+    assert view.position == 2
+
+
+def test_a_marker_is_known_but_no_object(view: DocumentView, stream: StreamModel) -> None:
+    stream.put("pods", pod_document("a", "u1"))
+    stream.remove("pods", pod_document("a", "u1"))
+    follow(view, stream)
+    stored = view.stored(KEY)
+    assert stored is not None
+    assert (stored.deleted, stored.sequence) == (True, 2)
+    assert view.typed(KEY) is None
+    assert list(view.all("pods")) == []
+
+
+def test_old_markers_are_forgotten_and_living_objects_are_not(view: DocumentView, stream: StreamModel) -> None:
+    stream.put("pods", pod_document("a", "u1"))
+    stream.remove("pods", pod_document("a", "u1"))
+    stream.remove("pods", pod_document("b", "u2"))
+    stream.put("pods", pod_document("b", "u3"))
+    stream.remove("pods", pod_document("c", "u4")).stored_at += MEMORY_S + 10.0
+    follow(view, stream)
+    assert view.stored(KEY) is None
+    assert view.typed(ObjectKey("pods", "default", "b")).metadata.uid == "u3"
+
+
+def test_own_writes_are_known_before_they_come_back(view: DocumentView, stream: StreamModel) -> None:
+    first = stream.put("pods", pod_document("a", "u1"))
+    second = stream.put("pods", pod_document("a", "u1", labels={"x": "y"}))
+    view.note(KEY, Stored(second.sequence, second.payload, deleted=False))
+    view.apply(first)
+    assert view.typed(KEY).metadata.labels == {"x": "y"}
+    view.note(KEY, Stored(first.sequence, first.payload, deleted=False))
+    assert view.typed(KEY).metadata.labels == {"x": "y"}
+
+
+def test_own_writes_after_a_listing_began_survive_it(view: DocumentView, stream: StreamModel) -> None:
+    view.begin_listing()
+    written = stream.put("pods", pod_document("a", "u1"))
+    view.note(KEY, Stored(written.sequence, written.payload, deleted=False))
+    view.end_listing(0)
+    assert view.typed(KEY).metadata.uid == "u1"
+    view.begin_listing()
+    view.end_listing(5)
+    assert view.stored(KEY) is None
+
+
+def test_an_unreadable_version_is_no_object(view: DocumentView, stream: StreamModel) -> None:
+    stream.store(subjects.object_(*KEY), b"{")
+    follow(view, stream)
+    assert view.typed(KEY) is None
+    assert view.stored(KEY) is not None
+
+
+def test_room_follows_bindings_and_releases(view: DocumentView, stream: StreamModel) -> None:
+    bound = bound_pod("a", "u1", "n1")
+    stream.commit([bound])
+    follow(view, stream)
+    assert view.node_of("u1") == "n1"
+    stream.commit([], [release_of(bound)])
+    listing = DocumentView()
+    listing.begin_listing()
+    for delivery in stream.listed():
+        listing.apply(delivery)
+    listing.end_listing(stream.sequence)
+    follow(view, stream, 3)
+    assert (view.node_of("u1"), listing.node_of("u1")) == ("", "")
+
+
+def test_a_missed_commit_asks_for_a_listing(view: DocumentView, stream: StreamModel) -> None:
+    stream.commit()
+    follow(view, stream)
+    read = stream.sequence
+    stream.commit()
+    missed = stream.sequence
+    stream.commit()
+    for delivery in stream.followed(read):
+        if delivery.sequence > missed:
+            view.apply(delivery)
+    assert view.take_effects() == [RelistNeeded("commit 3 was read after 1")]
+
+
+def test_an_unreadable_commit_is_a_dead_letter_and_a_listing(view: DocumentView, stream: StreamModel) -> None:
+    stream.store(subjects.commit(1), b"7")
+    follow(view, stream)
+    assert [type(effect) for effect in view.take_effects()] == [DeadDelivery, RelistNeeded]
