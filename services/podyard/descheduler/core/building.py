@@ -1,0 +1,138 @@
+"""From a policy to profiles with plugins, made anew for every cycle.
+
+Source: pkg/framework/profile/profile.go, NewProfile; data in tests/conformance/data/policy (stage build).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple, cast
+
+from podyard.descheduler.core import label_text
+from podyard.descheduler.core.errors import PolicyError
+from podyard.descheduler.core.framework import (
+    BalancePlugin,
+    DeschedulePlugin,
+    FilterPlugin,
+    Handle,
+    Plugin,
+    PreEvictionFilterPlugin,
+    Verdict,
+)
+from podyard.descheduler.core.policy import PluginSet, Policy, Profile
+from podyard.descheduler.core.state import CycleState
+from podyard.objects.pod import Pod
+from podyard.objects.selectors import Selector
+
+
+class ProfileEvictor:
+    """The filters of one profile, asked in order; the first that refuses decides."""
+
+    def __init__(self) -> None:
+        self.filters: list[FilterPlugin] = []
+        self.pre_eviction_filters: list[PreEvictionFilterPlugin] = []
+
+    def filter(self, pod: Pod) -> Verdict:
+        """Whether the pod may be considered."""
+        return _first_refusal(plugin.filter(pod) for plugin in self.filters)
+
+    def pre_eviction_filter(self, pod: Pod) -> Verdict:
+        """Whether it may go now."""
+        return _first_refusal(plugin.pre_eviction_filter(pod) for plugin in self.pre_eviction_filters)
+
+
+def _first_refusal(verdicts: Iterable[Verdict]) -> Verdict:
+    return next((verdict for verdict in verdicts if not verdict.allowed), Verdict(True))
+
+
+class BuiltProfile(NamedTuple):
+    """One profile, ready to run."""
+
+    name: str
+    evictor: ProfileEvictor
+    deschedule: tuple[DeschedulePlugin, ...]
+    balance: tuple[BalancePlugin, ...]
+
+
+def node_selector(policy: Policy) -> Selector:
+    """The nodes that the policy is about.
+
+    :raises PolicyError: if the text is no selector
+    """
+    try:
+        return label_text.parse(policy.node_selector or "")
+    except label_text.LabelTextError as error:
+        raise PolicyError("build", (str(error),)) from error
+
+
+def build(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState, now: float) -> list[BuiltProfile]:
+    """The profiles in the order of the policy.
+
+    :raises PolicyError: for the first profile or plugin that cannot be built
+    """
+    node_selector(policy)
+    return [_Builder(profile, plugins).build(state, now) for profile in policy.profiles]
+
+
+_POINTS: Final = (
+    ("deschedule", "deschedule"),
+    ("balance", "balance"),
+    ("filter", "filter"),
+    ("pre_eviction_filter", "preEvictionFilter"),
+)
+"""Extension points with plugins: field of `Plugins`, which is also the method of a plugin that has it, and name in sentences."""
+
+
+class _Builder:
+    def __init__(self, profile: Profile, plugins: Mapping[str, type[Plugin]]) -> None:
+        self._profile = profile
+        self._plugins = plugins
+        self._made: dict[str, Plugin] = {}
+
+    def build(self, state: CycleState, now: float) -> BuiltProfile:
+        for field, name in _POINTS:
+            self._check(field, name)
+        evictor = ProfileEvictor()
+        handle = Handle(state, evictor, now)
+        listed = self._profile.plugins
+        evictor.filters = [cast("FilterPlugin", self._plugin(name, handle)) for name in listed.filter.enabled]
+        evictor.pre_eviction_filters = [
+            cast("PreEvictionFilterPlugin", self._plugin(name, handle)) for name in listed.pre_eviction_filter.enabled
+        ]
+        return BuiltProfile(
+            self._profile.name,
+            evictor,
+            tuple(cast("DeschedulePlugin", self._plugin(name, handle)) for name in listed.deschedule.enabled),
+            tuple(cast("BalancePlugin", self._plugin(name, handle)) for name in listed.balance.enabled),
+        )
+
+    def _check(self, field: str, name: str) -> None:
+        """Every enabled plugin exists and has the extension point."""
+        enabled: PluginSet = getattr(self._profile.plugins, field)
+        wrong = sorted({one for one in enabled.enabled if not self._has(one, field)})
+        if wrong:
+            shown = " ".join(f"{one}:{{}}" for one in wrong)
+            raise self._failed(
+                f'profile "{self._profile.name}" configures {name} extension point of non-existing plugins: map[{shown}]'
+            )
+
+    def _has(self, name: str, method: str) -> bool:
+        plugin = self._plugins.get(name)
+        return plugin is not None and callable(getattr(plugin, method, None))
+
+    def _plugin(self, name: str, handle: Handle) -> Plugin:
+        made = self._made.get(name)
+        if made is not None:
+            return made
+        config: Any = next((one for one in self._profile.plugin_config if one.name == name), None)
+        if config is None:
+            raise self._failed(f'unable to build {name} plugin: unable to find "{name}" plugin config')
+        try:
+            plugin = self._plugins[name](config.args, handle)
+        except ValueError as error:
+            raise self._failed(
+                f'unable to build {name} plugin: unable to initialize "{name}" plugin: {error}'
+            ) from error
+        self._made[name] = plugin
+        return plugin
+
+    def _failed(self, sentence: str) -> PolicyError:
+        return PolicyError("build", (f'unable to create "{self._profile.name}" profile: {sentence}',))

@@ -1,0 +1,116 @@
+"""What a plugin is, what it is given, and how it asks for evictions.
+
+A plugin's run is a generator: `answer = yield Evict(...)`. Asking is all it does; the cycle checks limits, the shell evicts.
+"""
+
+from collections.abc import Generator
+from enum import Enum
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+
+from podyard.descheduler.core.arguments import Args
+from podyard.descheduler.core.state import CycleState
+from podyard.objects.node import Node
+from podyard.objects.pod import Pod
+
+
+class Evict(NamedTuple):
+    """A plugin wants this pod to go. `reason` in words; may be empty."""
+
+    pod: Pod
+    reason: str = ""
+
+
+class Answer(Enum):
+    """What became of it."""
+
+    EVICTED = "evicted"
+    FAILED = "failed"
+    """The eviction was refused, e.g. by a disruption budget: final for this cycle, no retry (PITFALLS 69)."""
+    NODE_LIMIT = "nodeLimit"
+    """No more pods of this node may go: leave the node."""
+    NAMESPACE_LIMIT = "namespaceLimit"
+    """No more pods of this namespace may go: skip the pod."""
+    TOTAL_LIMIT = "totalLimit"
+    """No more pods may go in this cycle: stop."""
+
+
+Run: TypeAlias = Generator[Evict, Answer, None]
+"""One run of a plugin."""
+
+
+class Verdict(NamedTuple):
+    """Whether a pod may go; `reasons` are all checks that say no. A refusal without reasons: its annotation forbids it."""
+
+    allowed: bool
+    reasons: tuple[str, ...] = ()
+
+
+class Evictor(Protocol):
+    """Which pods may go, as the profile's filters say."""
+
+    def filter(self, pod: Pod) -> Verdict:
+        """Whether the pod may be considered at all."""
+        ...
+
+    def pre_eviction_filter(self, pod: Pod) -> Verdict:
+        """Whether it may go now, e.g. because another node would take it."""
+        ...
+
+
+class Handle(NamedTuple):
+    """What a plugin may look at."""
+
+    state: CycleState
+    evictor: Evictor
+    now: float
+    """UTC seconds, the same for the whole cycle."""
+
+
+class Plugin(Protocol):
+    """Base of all plugins. Made anew for every cycle."""
+
+    NAME: ClassVar[str]
+    ARGS: ClassVar[type[Args]]
+
+    def __init__(self, args: Any, handle: Handle) -> None:
+        """
+        :raises ValueError: if it cannot be built from these arguments
+        """
+        ...
+
+    @classmethod
+    def faults(cls, args: Any) -> list[str]:
+        """What is wrong with the arguments: all of it."""
+        ...
+
+
+class DeschedulePlugin(Protocol):
+    """Evicts pods that should not be where they are. Runs before all Balance plugins."""
+
+    NAME: ClassVar[str]
+
+    def deschedule(self, nodes: list[Node]) -> Run:
+        """:param nodes: ready nodes that the policy selects, sorted by name"""
+        ...
+
+
+class BalancePlugin(Protocol):
+    """Evicts pods so that others are spread better."""
+
+    NAME: ClassVar[str]
+
+    def balance(self, nodes: list[Node]) -> Run:
+        """:param nodes: ready nodes that the policy selects, sorted by name"""
+        ...
+
+
+class FilterPlugin(Protocol):
+    """Says which pods may go."""
+
+    def filter(self, pod: Pod) -> Verdict: ...
+
+
+class PreEvictionFilterPlugin(Protocol):
+    """Says which pods may go now."""
+
+    def pre_eviction_filter(self, pod: Pod) -> Verdict: ...

@@ -1,0 +1,156 @@
+"""From the text of a policy file to a policy with defaults, as the reference's loader does.
+
+Stages: decode (text, types, unknown argument fields), validate (arguments, metrics providers), default (the evictor's place and its
+priority threshold). Source: pkg/descheduler/policyconfig.go (v0.36.0); data in tests/conformance/data/policy.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from podyard.descheduler.core import durations, metrics_providers
+from podyard.descheduler.core.arguments import PriorityThreshold
+from podyard.descheduler.core.errors import PolicyError, Stage
+from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
+from podyard.descheduler.core.framework import Plugin
+from podyard.descheduler.core.plugins import default_evictor
+from podyard.descheduler.core.policy import API_VERSION, KIND, PluginConfig, PluginSet, Policy, Profile
+from podyard.descheduler.core.policy_yaml import PolicyTextError, read
+from podyard.objects.decoding import strip_nulls
+from podyard.objects.priority import SYSTEM_CLASSES, SYSTEM_CRITICAL_PRIORITY
+from podyard.objects.scheduling import PriorityClass
+
+T = TypeVar("T")
+
+_UNKNOWN_FIELD: Final = re.compile(r"Object contains unknown field `(.*)`")
+
+
+def load(
+    text: str, plugins: Mapping[str, type[Plugin]], priority_classes: Mapping[str, PriorityClass], *, source: str = ""
+) -> Policy:
+    """The policy in `text`; `args` of its plugins are their Structs.
+
+    :param plugins: by name
+    :param priority_classes: of the cluster, by name, for `priorityThreshold.name`
+    :param source: name of the file, for errors
+    :raises PolicyError: with every fault of the stage that failed
+    """
+    try:
+        policy = decode(text, plugins)
+        validate(policy, plugins)
+        return with_defaults(policy, priority_classes)
+    except PolicyError as error:
+        raise PolicyError(error.stage, error.errors, source) from error
+
+
+def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Policy:
+    """Stage decode.
+
+    An oddity of the reference is kept: a document without apiVersion is an empty policy, whatever else it says.
+    """
+    try:
+        document = read(text)
+    except PolicyTextError as error:
+        raise _failed("decode", str(error)) from error
+    version, kind = document.get("apiVersion"), document.get("kind", KIND)
+    if version is None:
+        return Policy()
+    if version != API_VERSION or kind != KIND:
+        raise _failed("decode", f"no kind {kind!r} with apiVersion {version!r}: a policy is a {KIND} of {API_VERSION}")
+    policy = _convert(strip_nulls(document), Policy, "")
+    profiles = [_with_typed_args(profile, index, plugins) for index, profile in enumerate(policy.profiles)]
+    return msgspec.structs.replace(policy, profiles=tuple(profiles))
+
+
+def _with_typed_args(profile: Profile, index: int, plugins: Mapping[str, type[Plugin]]) -> Profile:
+    configs: list[PluginConfig] = []
+    for at, config in enumerate(profile.plugin_config):
+        plugin = plugins.get(config.name)
+        if plugin is None:
+            configs.append(config)
+            continue
+        where = f"profiles[{index}].pluginConfig[{at}].args"
+        args = _convert({} if config.args is None else config.args, plugin.ARGS, where)
+        configs.append(msgspec.structs.replace(config, args=args))
+    return msgspec.structs.replace(profile, plugin_config=tuple(configs))
+
+
+def _convert(value: Any, wanted: type[T], where: str) -> T:
+    try:
+        return msgspec.convert(value, wanted, dec_hook=durations.decode)
+    except msgspec.ValidationError as error:
+        what, _, path = str(error).partition(" - at `$")
+        unknown = _UNKNOWN_FIELD.fullmatch(what)
+        if unknown is not None:
+            what = f'unknown field "{unknown[1]}"'
+        place = (where + path.rstrip("`")).lstrip(".")
+        raise _failed("decode", f"{place}: {what}" if place else what) from error
+
+
+def validate(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> None:
+    """Stage validate: arguments of every configured plugin, enabled or not, and the metrics providers."""
+    found: list[str] = []
+    for profile in policy.profiles:
+        for config in profile.plugin_config:
+            plugin = plugins.get(config.name)
+            if plugin is None:
+                found.append(f"in profile {profile.name}: plugin {config.name} in pluginConfig not registered")
+                continue
+            faults = plugin.faults(config.args)
+            if faults:
+                told = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+                found.append(f"in profile {profile.name}: {told}")
+    found += metrics_providers.faults(policy)
+    if found:
+        raise PolicyError("validate", tuple(dict.fromkeys(found)))
+
+
+def with_defaults(policy: Policy, priority_classes: Mapping[str, PriorityClass]) -> Policy:
+    """Stage default: every profile gets its evictor, first in both filters, with a priority threshold."""
+    profiles = tuple(_with_evictor(profile, priority_classes) for profile in policy.profiles)
+    return msgspec.structs.replace(policy, profiles=profiles)
+
+
+def _with_evictor(profile: Profile, priority_classes: Mapping[str, PriorityClass]) -> Profile:
+    configs = list(profile.plugin_config)
+    at = next((index for index, config in enumerate(configs) if config.name == default_evictor.NAME), None)
+    if at is None:
+        configs.insert(0, PluginConfig(name=default_evictor.NAME, args=DefaultEvictorArgs()))
+        at = 0
+    args: DefaultEvictorArgs = configs[at].args
+    threshold = PriorityThreshold(value=_threshold(args.priority_threshold, priority_classes))
+    args = msgspec.structs.replace(args, priority_threshold=threshold)
+    configs[at] = msgspec.structs.replace(configs[at], args=args)
+    plugins = msgspec.structs.replace(
+        profile.plugins,
+        filter=_evictor_first(profile.plugins.filter),
+        pre_eviction_filter=_evictor_first(profile.plugins.pre_eviction_filter),
+    )
+    return msgspec.structs.replace(profile, plugin_config=tuple(configs), plugins=plugins)
+
+
+def _evictor_first(listed: PluginSet) -> PluginSet:
+    if default_evictor.NAME in listed.enabled:
+        return listed
+    return msgspec.structs.replace(listed, enabled=(default_evictor.NAME, *listed.enabled))
+
+
+def _threshold(wanted: PriorityThreshold | None, priority_classes: Mapping[str, PriorityClass]) -> int:
+    if wanted is None or (wanted.value is None and not wanted.name):
+        return SYSTEM_CRITICAL_PRIORITY
+    value = wanted.value
+    if wanted.name:
+        found = priority_classes.get(wanted.name) or SYSTEM_CLASSES.get(wanted.name)
+        if found is None:
+            sentence = f'priorityclasses.scheduling.k8s.io "{wanted.name}" not found'
+            raise _failed("default", f"unable to get priority value from the priority class: {sentence}")
+        value = found.value
+    if value is None or value > SYSTEM_CRITICAL_PRIORITY:
+        raise _failed("default", f"priority threshold can't be greater than {SYSTEM_CRITICAL_PRIORITY}")
+    return value
+
+
+def _failed(stage: Stage, sentence: str) -> PolicyError:
+    return PolicyError(stage, (sentence,))

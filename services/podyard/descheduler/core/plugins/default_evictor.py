@@ -1,0 +1,84 @@
+"""DefaultEvictor: which pods may be evicted, for all plugins of its profile.
+
+Source: pkg/framework/plugins/defaultevictor (v0.36.0); data in tests/conformance/data/deschedule (`filter`).
+"""
+
+from typing import ClassVar, Final
+
+from podyard.descheduler.core import arguments, evictor_args, label_text, node_fit, protections
+from podyard.descheduler.core.arguments import Args
+from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
+from podyard.descheduler.core.framework import Handle, Verdict
+from podyard.objects.errors import SelectorError
+from podyard.objects.node import Node
+from podyard.objects.pod import Pod
+from podyard.objects.selectors import Selector
+
+NAME: Final = "DefaultEvictor"
+EVICT_ANNOTATION: Final = "descheduler.alpha.kubernetes.io/evict"
+"""On a pod, with any value: it may always be considered."""
+NO_EVICTION_ANNOTATION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+
+REASON_NO_FIT: Final = (
+    "pod does not fit on any other node because of nodeSelector(s), Taint(s), or nodes marked as unschedulable"
+)
+REASON_NAMESPACE: Final = "pod namespace do not match the namespaceLabelSelector filter in the policy parameter"
+
+
+class DefaultEvictor:
+    """Answers for one profile and one cycle."""
+
+    NAME: ClassVar[str] = NAME
+    ARGS: ClassVar[type[Args]] = DefaultEvictorArgs
+
+    def __init__(self, args: DefaultEvictorArgs, handle: Handle) -> None:
+        """
+        :raises ValueError: if a selector makes no sense
+        """
+        self._args = args
+        self._handle = handle
+        try:
+            self._checks = protections.checks(args, handle.state, handle.now)
+        except SelectorError as error:
+            raise ValueError(arguments.selector_sentence(error)) from error
+        self._namespaces = _namespace_selector(args)
+
+    @classmethod
+    def faults(cls, args: DefaultEvictorArgs) -> list[str]:
+        """What is wrong with the arguments."""
+        return evictor_args.faults(args)
+
+    def filter(self, pod: Pod) -> Verdict:
+        """All checks are made, so that a person sees all reasons."""
+        annotations = pod.metadata.annotations
+        if EVICT_ANNOTATION in annotations:
+            return Verdict(True)
+        if self._args.no_eviction_policy == evictor_args.MANDATORY and NO_EVICTION_ANNOTATION in annotations:
+            return Verdict(False)
+        reasons = tuple(reason for check in self._checks if (reason := check(pod)))
+        return Verdict(not reasons, reasons)
+
+    def pre_eviction_filter(self, pod: Pod) -> Verdict:
+        """Whether another node would take the pod, and its namespace is one that is looked at."""
+        if self._args.node_fit and not node_fit.fits_elsewhere(pod, self._nodes(), self._handle.state):
+            return Verdict(False, (REASON_NO_FIT,))
+        if self._namespaces is not None:
+            namespace = self._handle.state.namespaces.get(pod.metadata.namespace)
+            if namespace is None or not self._namespaces.matches(namespace.metadata.labels):
+                return Verdict(False, (REASON_NAMESPACE,))
+        return Verdict(True)
+
+    def _nodes(self) -> list[Node]:
+        """Ready nodes that the evictor's own selector takes; the policy's plays no part."""
+        selector = label_text.parse(self._args.node_selector)
+        return [node for node in self._handle.state.ready_nodes() if selector.matches(node.metadata.labels)]
+
+
+def _namespace_selector(args: DefaultEvictorArgs) -> Selector | None:
+    """The namespaces that are looked at; None means all."""
+    try:
+        selector = arguments.compiled(args.namespace_label_selector)
+    except SelectorError as error:
+        sentence = arguments.selector_sentence(error)
+        raise ValueError(f"unable to convert namespaceLabelSelector to label selector: {sentence}") from error
+    return None if selector.everything else selector

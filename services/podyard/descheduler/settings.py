@@ -1,0 +1,21 @@
+"""What can be set of the descheduler: section `descheduler` of the options file, `PODYARD_DESCHEDULER_*`."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+
+class DeschedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What is evicted stands in the policy file; this is about when and how."""
+
+    policy: str = ""
+    """Path of the DeschedulerPolicy (descheduler/v1alpha2). Empty: nothing is ever evicted."""
+    interval_s: Annotated[float, Meta(gt=0)] = 300.0
+    """Seconds from the start of one cycle to the start of the next. Source: the flag --descheduling-interval, 5m in examples."""
+    once: bool = False
+    """End after one cycle."""
+    dry_run: bool = False
+    """Judge and count as always, write nothing."""
+    listing_timeout_s: Annotated[float, Meta(gt=0)] = 60.0
+    """How long a cycle waits for its listing before it is given up."""
