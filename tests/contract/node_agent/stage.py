@@ -36,11 +36,13 @@ M = TypeVar("M")
 class SpanList:
     """A span sink that keeps what it gets and samples every trace."""
 
-    def __init__(self) -> None:
+    def __init__(self, changed: Callable[[], None]) -> None:
         self.spans: list[SpanRecord] = []
+        self._changed = changed
 
     def accept(self, span: SpanRecord) -> None:
         self.spans.append(span)
+        self._changed()
 
     def sampled(self, trace_id: int, name: str) -> bool:
         del trace_id, name
@@ -59,7 +61,7 @@ class Stage:
         self.versions: dict[str, int] = {}
         self.history: list[Delivery] = []
         self.news: list[K8sEvent] = []
-        self.spans = SpanList()
+        self.spans = SpanList(lambda: self._changed.set())
         self._fence = 0
         self._n = 0
         self._changed = asyncio.Event()

@@ -1,0 +1,244 @@
+"""The descheduler on a real NATS server: cycles, limits, budgets, dry runs."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+import prometheus_client
+import pytest
+import pytest_asyncio
+import structlog
+
+from podyard.bus import Bus
+from podyard.descheduler.service import SERVICE
+from podyard.descheduler.settings import DeschedulerSettings
+from podyard.proto import codec, subjects
+from podyard.proto.events import ClusterEvent
+from podyard.proto.facts import PodStatusFact
+from podyard.runtime.health import Health
+from podyard.runtime.micro import Endpoints
+from podyard.runtime.service import Service
+from podyard.runtime.settings import ServiceSettings, SettingsError
+from podyard.telemetry.tracing import Spans
+from tests.conftest import ConnectBus
+from tests.contract.node_agent.stage import Outgoing, Stage, pod_document, staged
+
+LIMIT_S = 15
+TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
+OWNER = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}]
+POLICY = """
+apiVersion: descheduler/v1alpha2
+kind: DeschedulerPolicy
+{limits}
+profiles:
+- name: taints
+  pluginConfig:
+  - name: DefaultEvictor
+    args: {{nodeFit: true}}
+  - name: RemovePodsViolatingNodeTaints
+    args: {{}}
+  plugins:
+    deschedule:
+      enabled: [RemovePodsViolatingNodeTaints]
+"""
+
+
+@pytest_asyncio.fixture
+async def stage(bus: Bus, connect_bus: ConnectBus) -> AsyncIterator[Stage]:
+    """Two nodes, the first of them with a taint."""
+    async with staged(await connect_bus("stage")) as found:
+        await found.node("free")
+        tainted = await found.node("tainted")
+        tainted["spec"] = {"taints": [TAINT]}
+        await found.write("nodes", tainted)
+        yield found
+
+
+@pytest.fixture
+def write_policy(tmp_path: Path) -> Callable[[str], Path]:
+    def write(text: str) -> Path:
+        path = tmp_path / "policy.yaml"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+@pytest.fixture
+def policy(write_policy: Callable[[str], Path]) -> Path:
+    return write_policy(POLICY.format(limits=""))
+
+
+def service_of(bus: Bus, stage: Stage, policy: Path | str, **settings: object) -> Service:
+    registry = prometheus_client.CollectorRegistry()
+    session = f"descheduler-{uuid.uuid4().hex[:8]}"
+    chosen = {"policy": str(policy), "once": True, "interval_s": 0.1, **settings}
+    return Service(
+        SERVICE,
+        process=ServiceSettings(instance=session),
+        settings=msgspec.convert(chosen, DeschedulerSettings),
+        bus=bus,
+        health=Health(stall_limit_s=10, registry=registry),
+        spans=Spans(stage.spans),
+        metrics=registry,
+        log=structlog.stdlib.get_logger(),
+        endpoints=Endpoints(bus, name="podyard-descheduler", identity=session, version="0", description=""),
+        session=session,
+    )
+
+
+async def one_cycle(bus: Bus, stage: Stage, policy: Path | str, **settings: object) -> Service:
+    service = service_of(bus, stage, policy, **settings)
+    async with asyncio.timeout(LIMIT_S):
+        await SERVICE.main(service)
+    return service
+
+
+@asynccontextmanager
+async def running(bus: Bus, stage: Stage, policy: Path | str, **settings: object) -> AsyncIterator[Service]:
+    service = service_of(bus, stage, policy, once=False, **settings)
+    task = asyncio.create_task(SERVICE.main(service))
+    try:
+        yield service
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def bound(stage: Stage, *names: str, node: str = "tainted", **metadata: object) -> list[dict]:
+    """Pods of one owner that are ready on a node."""
+    pods = [pod_document(name, node, ownerReferences=OWNER, labels={"app": "web"}, **metadata) for name in names]
+    for pod in pods:
+        await stage.write("pods", pod)
+    await stage.bind(*pods)
+    for pod in pods:
+        fact = {
+            "namespace": "default", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"], "node": node,
+            "phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
+        }  # fmt: skip
+        payload = codec.encode(msgspec.convert(fact, PodStatusFact))
+        await stage.bus.publish(Outgoing(stage.status_subject(pod), payload, expect=0))
+    return pods
+
+
+async def stored(stage: Stage, pod: dict) -> tuple[dict, str, ClusterEvent]:
+    """The pod's document, the trace it was written with, and its message."""
+    found = await stage.bus.get("CLUSTER", subjects.object_("pods", "default", pod["metadata"]["name"]))
+    assert found is not None
+    event = codec.decode(ClusterEvent, found.payload)
+    return msgspec.json.decode(event.object), found.trace, event
+
+
+async def deleted(stage: Stage, pods: list[dict]) -> list[str]:
+    """Names of those pods that are on their way out."""
+    documents = [(await stored(stage, pod))[0] for pod in pods]
+    return [one["metadata"]["name"] for one in documents if one["metadata"].get("deletionTimestamp")]
+
+
+async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: Stage, policy: Path):
+    pods = await bound(stage, "web-1")
+    pods += await bound(stage, "web-2", node="free")
+    await one_cycle(bus, stage, policy)
+    assert await deleted(stage, pods) == ["web-1"]
+    document, trace, event = await stored(stage, pods[0])
+    assert document["status"]["conditions"][0]["type"] == "DisruptionTarget"
+    assert event.who == "descheduler"
+    assert "does not tolerate the taint dedicated=gpu:NoSchedule" in event.why
+    (span,) = stage.spans.named("evict pod")
+    (cycle,) = stage.spans.named("deschedule cycle")
+    assert str(span.ids) == trace, "who makes the replacement can link to the eviction"
+    assert span.parent == cycle.ids
+    assert {name: span.attributes[name] for name in ("k8s.pod.name", "k8s.namespace.name", "k8s.node.name")} == {
+        "k8s.pod.name": "web-1", "k8s.namespace.name": "default", "k8s.node.name": "tainted"
+    }  # fmt: skip
+    assert span.attributes["podyard.eviction.strategy"] == "RemovePodsViolatingNodeTaints"
+    await stage.until(lambda: stage.news)
+    assert [(one.reason, one.type, one.trace) for one in stage.news] == [
+        ("RemovePodsViolatingNodeTaints", "Normal", trace)
+    ]
+
+
+async def test_a_budget_refuses_and_its_answer_is_final_for_the_cycle(bus: Bus, stage: Stage, policy: Path):
+    """PITFALLS 69. The budget allows one disruption, two pods should go."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web", "namespace": "default", "uid": "pdb-1"},
+        "spec": {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1},
+        "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2},
+    }
+    await stage.write("poddisruptionbudgets", budget)
+    pods = await bound(stage, "web-1", "web-2")
+    await one_cycle(bus, stage, policy)
+    assert await deleted(stage, pods) == ["web-1"]
+    problems = [span.error for span in stage.spans.named("evict pod")]
+    assert problems[0] == ""
+    assert "disruption budget" in problems[1]
+    assert [event.name for event in stage.spans.named("evict pod")[1].events] == ["Eviction Failed"]
+
+
+async def test_a_dry_run_takes_the_same_way_and_writes_nothing(bus: Bus, stage: Stage, policy: Path):
+    """PITFALLS 70."""
+    pods = await bound(stage, "web-1", "web-2")
+    before = await stage.bus.last_sequence("CLUSTER")
+    service = await one_cycle(bus, stage, policy, dry_run=True)
+    assert await stage.bus.last_sequence("CLUSTER") == before
+    assert await deleted(stage, pods) == []
+    assert [span.attributes["podyard.eviction.dry_run"] for span in stage.spans.named("evict pod")] == [True, True]
+    value = service.metrics.get_sample_value(
+        "podyard_descheduler_evictions_total",
+        {"profile": "taints", "strategy": "RemovePodsViolatingNodeTaints", "result": "evicted"},
+    )
+    assert value == 2
+
+
+async def test_limits_are_checked_before_the_eviction_and_told(
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
+):
+    """PITFALLS 68."""
+    policy = write_policy(POLICY.format(limits="maxNoOfPodsToEvictPerNode: 1"))
+    pods = await bound(stage, "web-1", "web-2", "web-3")
+    await one_cycle(bus, stage, policy)
+    assert await deleted(stage, pods) == ["web-1"]
+    assert len(stage.spans.named("evict pod")) == 1
+    (cycle,) = stage.spans.named("deschedule cycle")
+    assert [event.attributes["err"] for event in cycle.events] == ["maximum number of evicted pods per node reached"]
+
+
+async def test_cycles_go_on_by_the_interval(bus: Bus, stage: Stage, policy: Path):
+    async with running(bus, stage, policy) as service:
+        await stage.until(lambda: stage.spans.named("deschedule cycle"))
+        assert service.health.ready
+        pods = await bound(stage, "late")
+        await stage.until(lambda: stage.news)
+    assert await deleted(stage, pods) == ["late"]
+
+
+async def test_a_policy_that_cannot_be_used_ends_the_service_with_every_fault(
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
+):
+    policy = write_policy(POLICY.format(limits="").replace("{nodeFit: true}", "{nodefit: true}"))
+    with pytest.raises(SettingsError) as error:
+        await one_cycle(bus, stage, policy)
+    (problem,) = error.value.problems
+    assert str(policy) in problem
+    assert 'profiles[0].pluginConfig[0].args: unknown field "nodefit"' in problem
+
+
+async def test_without_a_policy_nothing_is_evicted(bus: Bus, stage: Stage):
+    pods = await bound(stage, "web-1")
+    await one_cycle(bus, stage, "")
+    assert await deleted(stage, pods) == []
+
+
+async def test_an_unknown_priority_class_fails_the_cycle_and_not_the_service(
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
+):
+    policy = write_policy(POLICY.format(limits="").replace("{nodeFit: true}", "{priorityThreshold: {name: nope}}"))
+    pods = await bound(stage, "web-1")
+    service = await one_cycle(bus, stage, policy)
+    assert await deleted(stage, pods) == []
+    assert 'priorityclasses.scheduling.k8s.io "nope" not found' in service.health.checks["cycle"].reason
