@@ -41,12 +41,12 @@ class Stage:
             raise
         self._console.print(_line(self._number, title, time.monotonic() - started, Text("✓", "bold green")))
         if told.text:
-            self._console.print(Padding(Text(told.text, "dim"), (0, 0, 0, 6)))
+            self._console.print(Padding(Text(told.text, "dim"), (0, 0, 0, 6), expand=False))
 
     def show(self, title: str, what: RenderableType) -> None:
         """The end of the story."""
         self._console.print()
-        self._console.print(Rule(title, style="cyan"))
+        self._console.print(Rule(title, style="cyan") if self._console.is_terminal else f"== {title} ==")
         self._console.print(what)
 
 

@@ -20,6 +20,6 @@ def options(data_dir: str, *, announce: bool = False) -> Generator[LabOptions]:
             services=plan.parse(""),
             data_dir=data_dir,
             config=str(files / "options.yaml"),
-            environment={"PODYARD_DESCHEDULER_POLICY_FILE": str(files / "manifests" / "descheduler-policy.yaml")},
+            environment={"PODYARD_DESCHEDULER_POLICY": str(files / "manifests" / "descheduler-policy.yaml")},
             announce=announce,
         )
