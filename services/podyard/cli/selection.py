@@ -33,6 +33,13 @@ class Term(NamedTuple):
             return labels.get(self.key) in self.values
         return labels.get(self.key) not in self.values
 
+    def __str__(self) -> str:
+        if self.operator in ("exists", "absent"):
+            return self.key if self.operator == "exists" else f"!{self.key}"
+        if len(self.values) == 1:
+            return f"{self.key}{'=' if self.operator == 'in' else '!='}{next(iter(self.values))}"
+        return f"{self.key} {self.operator} ({','.join(sorted(self.values))})"
+
 
 class Selector(NamedTuple):
     """All terms must hold; none is everything."""
@@ -56,6 +63,9 @@ class Selector(NamedTuple):
             terms.append(_term(found))
             position = found.end()
         return cls(tuple(terms))
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.terms))
 
     def matches(self, labels: Mapping[str, str]) -> bool:
         """Whether `labels` satisfy every term."""

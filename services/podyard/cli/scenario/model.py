@@ -75,7 +75,8 @@ class Wait(_Action, frozen=True, kw_only=True):
     def described(self) -> str:
         """In words: `3 pods app=web Running`."""
         number = "all" if self.count is None else str(self.count)
-        return f"{number} {self.what}{' ' + self.name if self.name else ''} {self.state}"
+        chosen = self.name or str(self.selector)
+        return f"{number} {self.what}{' ' + chosen if chosen else ''} {self.state}"
 
 
 class Repeat(_Action, frozen=True, kw_only=True):

@@ -1,0 +1,241 @@
+"""A pod's story: put together from records, shown as text."""
+
+import io
+import json
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from podyard.cli.explain import report
+from podyard.cli.render import explain as rendered
+from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection, Victim, WakeUp
+from podyard.proto.facts import PodStatusFact
+from podyard.proto.placement import Binding, Tombstone
+from podyard.proto.queue_api import QueuedPodInfo
+from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord, SkipCount
+
+UID = "u-1"
+NOW = 1_800_000_100.0
+AT = 1_800_000_000.0
+
+
+def attempt(number, at, outcome="unschedulable", **more):
+    return AttemptRecord(
+        namespace="default",
+        name="web",
+        uid=UID,
+        attempt=f"1-{number}",
+        number=number,
+        at=AT + at,
+        outcome=outcome,
+        **more,
+    )
+
+
+def requeue(event_id, at, event="NodeUpdateNodeTaint", **more):
+    return RequeueRecord(event_id=event_id, event=event, resource="Node", object="node-1", at=AT + at, **more)
+
+
+def moved(**more):
+    return PodMove(namespace="default", name="web", uid=UID, to="activeQ", plugin="TaintToleration", **more)
+
+
+def skipped(reason="still tainted", uid=UID):
+    hint = HintCall(plugin="TaintToleration", answer="QueueSkip", reason=reason)
+    return PodSkip(namespace="default", name="web", uid=uid, hints=(hint,))
+
+
+def evidence(**more):
+    return report.Evidence(namespace="default", name="web", uid=UID, **more)
+
+
+def kinds(story):
+    return [type(entry).__name__ for entry in story.entries]
+
+
+def shown(story) -> str:
+    out = io.StringIO()
+    Console(file=out, width=200, no_color=True).print(rendered.view(story, NOW))
+    return out.getvalue()
+
+
+REJECTED = attempt(
+    1,
+    10,
+    nodes_total=8,
+    unschedulable_plugins=("TaintToleration",),
+    rejections=(
+        Rejection(plugin="NodeAffinity", reason="wrong pool", nodes=3, examples=("n1", "n2", "n3")),
+        Rejection(plugin="TaintToleration", reason="untolerated taint", nodes=5, examples=("n4", "n5", "n6")),
+    ),
+)
+BOUND = Binding(
+    namespace="default",
+    name="web",
+    uid=UID,
+    node="node-1",
+    attempt="1-2",
+    bound_at=AT + 21,
+    decision=attempt(
+        2,
+        20,
+        "scheduled",
+        node="node-1",
+        nodes_total=8,
+        nodes_feasible=2,
+        scores=(NodeScore(node="node-1", total=120, plugins={"NodeResourcesFit": 90, "TaintToleration": 30}),),
+    ),
+)
+
+
+def test_a_pod_rejected_woken_and_bound_in_the_order_of_time():
+    status = PodStatusFact(namespace="default", name="web", uid=UID, node="node-1", phase="Running")
+    story = report.build(
+        evidence(
+            attempts=[REJECTED],
+            requeues=[requeue("e2", 19, moved=(moved(),)), requeue("e1", 15, skipped=(skipped(),))],
+            placement=BOUND,
+            status=status,
+            started_at=AT + 21,
+        )
+    )
+    assert kinds(story) == ["Attempt", "NotWoken", "Woken", "Attempt", "Bound", "Started"]
+    assert story.state == "bound to node-1, Running"
+    assert story.node == "node-1"
+
+
+def test_a_start_in_whole_seconds_does_not_come_before_its_binding():
+    status = PodStatusFact(namespace="default", name="web", uid=UID, node="node-1", phase="Running")
+    story = report.build(evidence(placement=BOUND, status=status, started_at=AT + 20))
+    assert kinds(story) == ["Attempt", "Bound", "Started"]
+
+
+def test_what_is_about_another_pod_is_left_out():
+    other = requeue("e1", 15, skipped=(skipped(uid="u-2"),))
+    assert kinds(report.build(evidence(attempts=[REJECTED], requeues=[other]))) == ["Attempt"]
+
+
+def test_equal_skips_in_a_row_are_counted():
+    records = [requeue(f"e{n}", n, skipped=(skipped(),)) for n in range(5)]
+    records.append(requeue("other", 6, skipped=(skipped("another reason"),)))
+    story = report.build(evidence(requeues=records))
+    assert [entry.times for entry in story.entries] == [5, 1]
+    assert story.entries[0].at == AT + 4
+
+
+def test_counts_are_joined_by_rejector_and_time():
+    counts = (
+        SkipCount(plugin="TaintToleration", reason="still tainted", pods=300),
+        SkipCount(plugin="NodeResourcesFit", reason="too small", pods=10),
+    )
+    early, late = (requeue(f"e{at}", at, skipped_counts=counts) for at in (5, 15))
+    story = report.build(evidence(attempts=[REJECTED], requeues=[early, late]))
+    (entry,) = [entry for entry in story.entries if isinstance(entry, report.NotWoken)]
+    assert entry.at == AT + 15
+    assert entry.counted
+    assert [hint.plugin for hint in entry.hints] == ["TaintToleration"]
+
+
+def test_a_wake_up_without_a_record_stands_in_the_attempt():
+    wake = WakeUp(event="BackoffComplete", at=AT + 18)
+    story = report.build(evidence(attempts=[REJECTED, attempt(2, 20, woken_by=wake)]))
+    assert kinds(story) == ["Attempt", "Woken", "Attempt"]
+    assert story.entries[1].event == "BackoffComplete"
+
+
+def test_a_wake_up_with_a_record_is_told_once():
+    wake = WakeUp(event="NodeUpdateNodeTaint", event_id="e1", at=AT + 18)
+    story = report.build(
+        evidence(attempts=[attempt(2, 20, woken_by=wake)], requeues=[requeue("e1", 18, moved=(moved(),))])
+    )
+    assert kinds(story) == ["Woken", "Attempt"]
+
+
+def test_the_same_attempt_from_two_sources_is_one():
+    story = report.build(evidence(attempts=[BOUND.decision], placement=BOUND))
+    assert kinds(story) == ["Attempt", "Bound"]
+
+
+@pytest.mark.parametrize(
+    ("more", "state"),
+    [
+        ({}, "pending; no attempt is recorded yet"),
+        ({"attempts": [REJECTED]}, "pending; its last attempt ended unschedulable"),
+        ({"deleted": True}, "deleted before it was bound"),
+        ({"placement": BOUND}, "bound to node-1, not started yet"),
+        ({"placement": BOUND, "deleting": True}, "bound to node-1, not started yet, being deleted"),
+        (
+            {
+                "placement": Tombstone(namespace="default", name="web", uid=UID, node="node-1", reason="terminated"),
+                "deleted": True,
+            },
+            "its binding on node-1 has ended: terminated; the object is deleted",
+        ),
+        (
+            {"queued": QueuedPodInfo(namespace="default", name="web", uid=UID, pool="backoffQ", attempts=1)},
+            "pending in backoffQ, 1 attempt so far",
+        ),
+    ],
+)
+def test_the_state_in_one_sentence(more, state):
+    assert report.build(evidence(**more)).state == state
+
+
+def test_the_text_names_plugins_numbers_reasons_and_scores():
+    hint = HintCall(plugin="TaintToleration", answer="Queue", reason="the taint is gone")
+    story = report.build(
+        evidence(
+            attempts=[REJECTED],
+            requeues=[
+                requeue("e1", 15, skipped=(skipped(),), who="ops", why="maintenance"),
+                requeue("e2", 19, moved=(moved(hints=(hint,)),)),
+            ],
+            placement=BOUND,
+        )
+    )
+    text = shown(story)
+    for part in (
+        "attempt 1: unschedulable  0 of 8 nodes fit",
+        "TaintToleration rejected 5 nodes: untolerated taint  (n4, n5, n6, ...)",
+        "NodeAffinity rejected 3 nodes: wrong pool  (n1, n2, n3)",
+        "not woken by NodeUpdateNodeTaint of node-1",
+        "TaintToleration's hint QueueSkip: still tainted",
+        "done by ops: maintenance",
+        "woken by NodeUpdateNodeTaint of node-1  to activeQ",
+        "TaintToleration's hint Queue: the taint is gone",
+        "attempt 2: scheduled on node-1  2 of 8 nodes fit",
+        "best nodes: node-1 120 (NodeResourcesFit 90 + TaintToleration 30)",
+        "bound to node-1",
+    ):
+        assert part in text, part
+
+
+def test_the_text_names_victims_nominations_and_errors():
+    victim = Victim(namespace="default", name="low", uid="v", priority=1, pdb_violation=True)
+    failed = attempt(1, 1, "error", message="plugin X failed: boom", nominated_node="n2", victims=(victim,))
+    text = shown(report.build(evidence(attempts=[failed])))
+    assert "nominated to n2" in text
+    assert "preempts default/low (priority 1, against its disruption budget)" in text
+    assert "plugin X failed: boom" in text
+
+
+def test_a_waiting_pod_says_where_since_when_and_for_what():
+    queued = QueuedPodInfo(
+        namespace="default",
+        name="web",
+        uid=UID,
+        pool="backoffQ",
+        since=NOW - 3,
+        until=NOW + 5,
+        unschedulable_plugins=("NodeAffinity",),
+    )
+    text = shown(report.build(evidence(attempts=[REJECTED], queued=queued)))
+    assert "now           in backoffQ for 3s, for another 5s: rejected by NodeAffinity" in text
+
+
+def test_as_json_each_entry_says_what_it_is():
+    story = report.build(evidence(attempts=[REJECTED], placement=BOUND))
+    document = json.loads(msgspec.json.encode(story))
+    assert [entry["entry"] for entry in document["entries"]] == ["attempt", "attempt", "bound"]
+    assert document["entries"][0]["record"]["rejections"][1]["nodes"] == 5

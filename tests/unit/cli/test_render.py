@@ -1,0 +1,157 @@
+"""Queue, events and times as text."""
+
+import pytest
+
+from podyard.cli.render import names, tables, times
+from podyard.cli.render import queue as queue_view
+from podyard.cli.render import watch as watch_view
+from podyard.cli.watching import Filter
+from podyard.proto import codec
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.events import BareEvent
+from podyard.proto.operations import DeadLetter
+from podyard.proto.queue_api import QueuedPodInfo, QueueListReply
+from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord
+
+NOW = 1_800_000_000.0
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (0, "0s"),
+        (0.012, "12ms"),
+        (59.9, "59s"),
+        (119, "119s"),
+        (125, "2m5s"),
+        (120, "2m"),
+        (3600, "60m"),
+        (4 * 3600 + 120, "4h2m"),
+        (30 * 3600, "30h"),
+        (3 * 86400, "3d"),
+    ],
+)
+def test_durations_as_kubectl_writes_ages(seconds, text):
+    assert times.duration(seconds) == text
+
+
+def test_kubernetes_times_are_read():
+    assert times.parse_rfc3339("2027-01-15T08:00:00Z") == 1_800_000_000.0
+    assert times.parse_rfc3339("") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("resource", "text"),
+    [
+        ("pods", "pod/a"),
+        ("deployments", "deployment.apps/a"),
+        ("widgets.v1.example.com", "widgets.example.com/a"),
+        ("???", "???/a"),
+    ],
+)
+def test_objects_by_kubectls_names(resource, text):
+    assert names.of_resource(resource, "a") == text
+
+
+def test_tables_for_pipes_are_aligned_and_end_without_blanks():
+    assert tables.plain_lines(("A", "LONG"), [("xyz", ""), ("1", "2")]) == ["A     LONG", "xyz", "1     2"]
+
+
+def pod(pool, **more):
+    return QueuedPodInfo(namespace="default", name="web", uid="u", pool=pool, since=NOW - 30, **more)
+
+
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        (pod("gated", gating_plugin="SchedulingGates"), "gate of SchedulingGates"),
+        (pod("unschedulable", unschedulable_plugins=("A", "B"), message="0/2"), "rejected by A, B: 0/2"),
+        (pod("unschedulable", pending_plugins=("C",)), "pending in C"),
+        (pod("inFlight", session="s-1"), "with s-1"),
+        (pod("activeQ", nominated_node="n1"), "nominated to n1"),
+        (pod("errorBackoffQ", message="boom"), "boom"),
+        (pod("activeQ"), ""),
+    ],
+)
+def test_what_a_queued_pod_waits_for(info, text):
+    assert queue_view.waits_for(info) == text
+
+
+def test_the_queue_says_what_is_where_since_when_until_when():
+    reply = QueueListReply(
+        epoch=3,
+        position=17,
+        leader="queue-1",
+        counts={"activeQ": 0, "backoffQ": 2},
+        pods=(pod("backoffQ", priority=5, attempts=2, until=NOW + 4),),
+        sessions={"s-1": 7},
+    )
+    lines = queue_view.lines(reply, NOW)
+    assert lines[:3] == [
+        "activeQ 0 · backoffQ 2",
+        "leader queue-1 (epoch 3), position 17",
+        "s-1: 7 in flight",
+    ]
+    assert lines[-1].split() == ["backoffQ", "default", "web", "5", "2", "30s", "in", "4s"]
+
+
+def record(**more):
+    return RequeueRecord(event_id="e", event="NodeAdd", resource="Node", object="n1", at=NOW, **more)
+
+
+def test_a_requeue_says_what_moved_and_what_not_and_why():
+    move = PodMove(namespace="default", name="a", uid="1", to="activeQ", plugin="P")
+    hint = HintCall(plugin="Q", answer="QueueSkip", reason="too small")
+    skip = PodSkip(namespace="default", name="b", uid="2", hints=(hint,))
+    line = watch_view.requeue(record(moved=(move,), skipped=(skip,)))
+    assert line.text == "NodeAdd of n1: moved a to activeQ (P); skipped 1 (Q: too small)"
+
+
+def test_an_attempt_says_who_rejected():
+    found = watch_view.attempt(
+        AttemptRecord(
+            namespace="default",
+            name="web",
+            uid="u",
+            attempt="1-1",
+            number=2,
+            outcome="unschedulable",
+            at=NOW,
+            unschedulable_plugins=("P",),
+            message="0/3 nodes",
+        )
+    )
+    assert found.text == "pod/web attempt 2 unschedulable by P: 0/3 nodes"
+
+
+def test_bare_events_and_dead_letters():
+    bare = BareEvent(id="1", resource="Node", actions=("Add",), who="me", old=codec.NULL, new=codec.NULL)
+    assert watch_view.bare(bare, NOW).text == "Node/Add published by me"
+    dead = DeadLetter(service="queue", subject="cluster.pods.x.y", reason="not JSON")
+    assert watch_view.dead(dead).text == "queue could not use a message on cluster.pods.x.y: not JSON"
+
+
+def line(kind="change", **more):
+    return watch_view.Line(at=NOW, kind=kind, text="", **more)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "shown", "wanted"),
+    [
+        (Filter(frozenset()), line(), True),
+        (Filter(frozenset({"dead"})), line(), False),
+        (Filter(frozenset(), namespace="a"), line(namespace="b"), False),
+        (Filter(frozenset(), name="x"), line(name="x"), True),
+        (Filter(frozenset(), resource="pods"), line(resource="nodes"), False),
+        (Filter(frozenset(), name="x"), line("bare"), False),
+    ],
+)
+def test_filters(chosen, shown, wanted):
+    assert chosen.wants(shown) is wanted
+
+
+def test_a_requeue_passes_a_pods_filter_if_it_mentions_the_pod():
+    skip = PodSkip(namespace="default", name="web", uid="2")
+    about = watch_view.requeue(record(skipped=(skip,)))
+    assert Filter(frozenset(), namespace="default", name="web").wants(about)
+    assert not Filter(frozenset(), name="other").wants(about)
