@@ -113,7 +113,7 @@ class ObjectsView:
         except (MessageError, ObjectError) as error:
             return {"metadata": {"namespace": key.namespace, "name": key.name}, "podyardError": str(error)}
         kind = kind_of_resource(key.resource)
-        whole = {"apiVersion": kind.api_version, "kind": kind.kind, **document}
+        whole: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, **document}
         whole.setdefault("metadata", {})["resourceVersion"] = str(stored.sequence)
         if key.resource == subjects.PODS:
             _join_pod(whole, self.cluster.pods.get((key.namespace, key.name)))

@@ -1,9 +1,9 @@
 """A connection for one command: to the server that was named, or to the lab that runs."""
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, cast
 
 import anyio
 
@@ -44,7 +44,7 @@ def settings(named: str | None, environment: Mapping[str, str]) -> BusSettings:
 
 
 @asynccontextmanager
-async def session(nats: str | None) -> AsyncIterator[Bus]:
+async def session(nats: str | None) -> AsyncGenerator[Bus]:
     """A connection for as long as the block runs.
 
     :raises CliError: if no server answers within 3 s, or the bus fails in the block
@@ -91,6 +91,7 @@ def first(group: BaseException) -> BaseException:
     """What a task group was ended by: the first CliError in it, else its first exception."""
     if not isinstance(group, BaseExceptionGroup):
         return group
-    leaves = [first(found) for found in group.exceptions]
+    exceptions = cast("BaseExceptionGroup[BaseException]", group).exceptions
+    leaves = [first(found) for found in exceptions]
     told = [leaf for leaf in leaves if isinstance(leaf, CliError)]
     return (told or leaves)[0]

@@ -63,7 +63,7 @@ def parse(
     if "/" in kind:
         refs = tuple(_slashed(word, namespace) for word in (kind, *names))
         return Wanted(refs, (), namespace, Selector.parse(""))
-    kinds = tuple(kind_named(word) for word in kind.split(","))
+    kinds = [kind_named(word) for word in kind.split(",")]
     if names:
         if selector or all_:
             raise InputError("names and a selector were given", "use one of them")
@@ -72,7 +72,7 @@ def parse(
         return Wanted(tuple(reference(kinds[0], namespace, name) for name in names), (), namespace, Selector.parse(""))
     if not (selector or all_):
         raise InputError(f"which {kind}?", "name objects, or use -l SELECTOR, or --all")
-    return Wanted((), kinds, namespace, Selector.parse(selector))
+    return Wanted((), tuple(kinds), namespace, Selector.parse(selector))
 
 
 def _slashed(word: str, namespace: str | None) -> ObjectRef:

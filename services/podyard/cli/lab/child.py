@@ -57,7 +57,7 @@ class Child:
     async def supervise(self) -> None:
         """Run it, again and again, until cancelled or stopped."""
         while not self._stopping:
-            started = time.monotonic()
+            started, code = time.monotonic(), 0
             async with anyio.create_task_group() as tasks:
                 code = await self._run(tasks)
                 tasks.cancel_scope.cancel()

@@ -4,7 +4,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -157,7 +157,7 @@ def _directory(named: str) -> Path:
 
 
 @asynccontextmanager
-async def running_lab(options: LabOptions) -> AsyncIterator[Lab]:
+async def running_lab(options: LabOptions) -> AsyncGenerator[Lab]:
     """A lab for as long as the block runs; services may not be ready yet at its beginning (`until_ready`).
 
     :raises CliError: if NATS does not start

@@ -53,7 +53,7 @@ def change(found: Change, now: float) -> Line | None:
     elif found.bound and found.new is not None:
         text = f"{full} bound to {found.new.node_name}"
     elif phase := _new_phase(found):
-        text = f"{full} is {phase} on {found.new.node_name}"
+        text = f"{full} is {phase}"
     elif not labels:
         return None
     by = f"  by {origin.who}" if origin.who else ""
@@ -76,7 +76,8 @@ def _new_phase(found: Change) -> str:
     if not isinstance(found.new, PodView) or not isinstance(found.old, PodView) or found.new.status is None:
         return ""
     before = found.old.status.phase if found.old.status is not None else "Pending"
-    return found.new.status.phase if found.new.status.phase != before else ""
+    phase = found.new.status.phase
+    return f"{phase} on {found.new.node_name}" if phase != before else ""
 
 
 def attempt(record: AttemptRecord) -> Line:

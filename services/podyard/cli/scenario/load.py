@@ -1,15 +1,15 @@
 """From text to checked steps; every fault is found before anything is done, each told with its path."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import yaml
 
 from podyard.cli.errors import InputError
 from podyard.cli.scenario import actions
-from podyard.cli.scenario.faults import Faults, mapping
+from podyard.cli.scenario.faults import Faults, items, mapping
 from podyard.cli.scenario.model import Action, Repeat, Scenario, Step
 
 TIMING: Final = ("name", "at", "after")
@@ -72,8 +72,8 @@ def steps(value: Any, path: str, faults: Faults, directory: Path) -> list[Step]:
     if not isinstance(value, list) or not value:
         faults.add(path, "must be a list of at least one step")
         return []
-    items: Sequence[Any] = value  # pyright: ignore[reportUnknownVariableType] - YAML is anything
-    found = [_step(item, f"{path}[{index}]", faults, directory) for index, item in enumerate(items)]
+    listed = cast("list[Any]", value)
+    found = [_step(item, f"{path}[{index}]", faults, directory) for index, item in enumerate(listed)]
     return [step for step in found if step is not None]
 
 
@@ -107,7 +107,7 @@ def _repeat(fields: dict[str, Any], path: str, faults: Faults, directory: Path) 
     rate = actions.number(fields.get("rate", 0), f"{path}.rate", faults)
     body = fields.get("steps")
     steps(numbered(body, 1), f"{path}.steps", faults, directory)
-    return Repeat(times=times, rate=rate, body=body if isinstance(body, list) else [])
+    return Repeat(times=times, rate=rate, body=items(body))
 
 
 def numbered(value: Any, n: int) -> Any:
@@ -115,11 +115,9 @@ def numbered(value: Any, n: int) -> Any:
     if isinstance(value, str):
         return _NUMBER.sub(str(n), value)
     if isinstance(value, list):
-        items: list[Any] = value
-        return [numbered(item, n) for item in items]
+        return [numbered(item, n) for item in cast("list[Any]", value)]
     if isinstance(value, dict):
-        entries: dict[Any, Any] = value
-        return {numbered(key, n): numbered(item, n) for key, item in entries.items()}
+        return {numbered(key, n): numbered(item, n) for key, item in cast("dict[Any, Any]", value).items()}
     return value
 
 

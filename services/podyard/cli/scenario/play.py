@@ -4,7 +4,7 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import anyio.lowlevel
@@ -180,8 +180,8 @@ def merge(document: Any, change: Any) -> Any:
     """A JSON merge patch. Source: RFC 7386."""
     if not isinstance(change, dict):
         return change
-    fields: dict[str, Any] = change
-    merged: dict[str, Any] = dict(document) if isinstance(document, dict) else {}
+    fields = cast("dict[str, Any]", change)
+    merged = dict(cast("dict[str, Any]", document)) if isinstance(document, dict) else {}
     for key, value in fields.items():
         if value is None:
             merged.pop(key, None)

@@ -1,0 +1,193 @@
+"""The view that `get` reads: joined objects, and documents with every field."""
+
+import json
+
+import msgspec
+import pytest
+
+from podyard.bus.delivery import Delivery
+from podyard.cli import getting
+from podyard.cli.objects_view import ObjectsView
+from podyard.cli.scenario import waiting
+from podyard.cli.scenario.model import Wait
+from podyard.cli.selection import Selector
+from podyard.proto import codec, headers, subjects
+from podyard.proto.events import ClusterEvent
+from podyard.proto.facts import Condition, NodeStatusFact, PodStatusFact
+from podyard.proto.placement import Binding
+
+NOW = 1_800_000_000.0
+
+
+def stored(resource, namespace, name, sequence, document, **marks):
+    metadata = {"name": name, "uid": f"uid-{name}", **({"namespace": namespace} if namespace else {})}
+    document = {**document, "metadata": {**metadata, **document.get("metadata", {})}}
+    event = ClusterEvent(
+        resource=resource,
+        namespace=namespace,
+        name=name,
+        uid=f"uid-{name}",
+        who="test",
+        object=msgspec.Raw(json.dumps(document).encode()),
+    )
+    subject = subjects.object_(resource, namespace, name)
+    return Delivery(subject, codec.encode(event), sequence, NOW, marks or None)
+
+
+def pod(name, sequence, namespace="default", labels=None, **marks):
+    document = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"labels": labels or {}},
+        "spec": {"containers": [{"name": "c", "mystery": 5}]},
+        "status": {"phase": "Pending"},
+    }
+    return stored("pods", namespace, name, sequence, document, **marks)
+
+
+def node(name, sequence):
+    document = {"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": "4"}, "mystery": 1}}
+    return stored("nodes", "", name, sequence, document)
+
+
+def binding(name, where, sequence):
+    fact = Binding(namespace="default", name=name, uid=f"uid-{name}", node=where, bound_at=NOW)
+    return Delivery(subjects.binding("default", name, f"uid-{name}"), codec.encode(fact), sequence, NOW)
+
+
+def running(name, where, sequence):
+    fact = PodStatusFact(namespace="default", name=name, uid=f"uid-{name}", node=where, phase="Running")
+    subject = subjects.pod_status(where, "default", name, f"uid-{name}")
+    return Delivery(subject, codec.encode(fact), sequence, NOW)
+
+
+def ready(name, sequence):
+    fact = NodeStatusFact(node=name, node_uid=f"uid-{name}", conditions=(Condition(type="Ready", status="True"),))
+    return Delivery(subjects.node_status(name), codec.encode(fact), sequence, NOW)
+
+
+@pytest.fixture
+def view():
+    found = ObjectsView()
+    found.begin_listing()
+    for delivery in (
+        node("n1", 1),
+        node("n2", 2),
+        pod("a", 3, labels={"app": "web"}),
+        pod("b", 4),
+        pod("c", 5, namespace="other"),
+        binding("a", "n1", 6),
+        running("a", "n1", 7),
+        ready("n1", 8),
+    ):
+        found.apply(delivery)
+    found.end_listing(8)
+    return found
+
+
+def output(view, *words, namespace="default", selector="", form="table"):
+    query = getting.parse(words[0], words[1:], namespace, selector, form)
+    return list(getting.lines(query, view, getting.select(query, view), NOW))
+
+
+def test_the_table_joins_binding_and_status(view):
+    lines = [line.split() for line in output(view, "pods", form="wide")]
+    assert lines[1][:3] == ["a", "0/1", "Running"]
+    assert "n1" in lines[1]
+    assert lines[2][:3] == ["b", "0/1", "Pending"]
+    assert len(lines) == 3
+
+
+def test_all_namespaces_show_their_names(view):
+    assert [line.split()[:2] for line in output(view, "pods", namespace=None)] == [
+        ["NAMESPACE", "NAME"],
+        ["default", "a"],
+        ["default", "b"],
+        ["other", "c"],
+    ]
+
+
+def test_selectors_and_names_choose(view):
+    assert output(view, "pods", selector="app=web", form="name") == ["pod/a"]
+    assert output(view, "pod/b", "node/n2", form="name") == ["pod/b", "node/n2"]
+
+
+def test_several_kinds_are_several_tables_with_kinds_in_the_names(view):
+    lines = output(view, "pods,nodes")
+    assert [line.split()[0] for line in lines if line] == ["NAME", "pod/a", "pod/b", "NAME", "node/n1", "node/n2"]
+    assert "" in lines
+
+
+def test_one_named_object_is_itself_and_several_are_a_list(view):
+    one = json.loads("\n".join(output(view, "pod/a", form="json")))
+    assert one["kind"] == "Pod"
+    many = json.loads("\n".join(output(view, "pods", form="json")))
+    assert many["kind"] == "List"
+    assert len(many["items"]) == 2
+
+
+def test_documents_keep_unknown_fields_and_are_joined(view):
+    one = json.loads("\n".join(output(view, "pod/a", form="json")))
+    assert one["spec"]["containers"][0]["mystery"] == 5
+    assert one["spec"]["nodeName"] == "n1"
+    assert one["status"]["phase"] == "Running"
+    assert one["metadata"]["resourceVersion"] == "3"
+    joined = json.loads("\n".join(output(view, "node/n1", form="json")))
+    assert joined["status"]["mystery"] == 1
+    assert joined["status"]["conditions"][0]["type"] == "Ready"
+
+
+def test_a_marker_removes_the_object(view):
+    view.apply(pod("b", 9, **{headers.OPERATION: headers.DELETED}))
+    assert output(view, "pods", form="name") == ["pod/a"]
+    assert not view.has("pods", "default", "b")
+
+
+def test_what_is_named_and_not_there_is_missing(view):
+    query = getting.parse("pods", ("a", "zzz"), "default", "", "name")
+    assert getting.missing(query, getting.select(query, view)) == ["pods/zzz"]
+
+
+def test_a_listing_replaces_what_was_there(view):
+    view.begin_listing()
+    view.apply(pod("b", 4))
+    assert output(view, "pods", form="name") == ["pod/a", "pod/b"]
+    view.end_listing(20)
+    assert output(view, "pods", form="name") == ["pod/b"]
+
+
+def wait(what="pods", state="Running", **more):
+    return Wait(what=what, state=state, **more)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "holds"),
+    [
+        (wait(name="a"), True),
+        (wait(name="b"), False),
+        (wait(), False),
+        (wait(count=1), True),
+        (wait(count=2), False),
+        (wait(state="Pending", name="b"), True),
+        (wait(state="Bound", count=1), True),
+        (wait(state="Unschedulable", name="b"), True),
+        (wait(state="Unschedulable", name="a"), False),
+        (wait(state="Gone", name="zzz"), True),
+        (wait(state="Gone", name="a"), False),
+        (wait(name="zzz"), False),
+        (wait(selector=Selector.parse("app=web")), True),
+        (wait("nodes", "Ready", name="n1"), True),
+        (wait("nodes", "Ready"), False),
+        (wait("nodes", "Ready", count=1), True),
+        (wait("nodes", "NotReady", name="n2"), True),
+        (wait("nodes", "MemoryPressure", name="n1"), False),
+    ],
+    ids=lambda value: value.described() if isinstance(value, Wait) else "",
+)
+def test_when_a_wait_holds(view, wanted, holds):
+    assert waiting.holds(wanted, view.cluster) is holds
+
+
+def test_how_far_a_wait_is(view):
+    assert waiting.progress(wait(), view.cluster) == "1 of 2 are"
+    assert waiting.progress(wait(state="Gone"), view.cluster) == "2 are still there"
