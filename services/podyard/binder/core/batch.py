@@ -35,7 +35,6 @@ class Batch:
         self.refused: list[tuple[Open, BindAnswer]] = []
         self.releases: list[ReadyRelease] = []
         self.expiries: list[Write] = []
-        self.uids: set[str] = set()
         self.touched: set[str] = set()
         """Subjects of objects that PreBind writes: one subject twice would fail the batch."""
         self.sent_at = 0.0
@@ -77,7 +76,6 @@ class Batch:
         self._add(bound, None, now)
 
     def _add(self, bound: BoundPod, held: Open | None, now: float) -> None:
-        self.uids.add(bound.uid)
         payload = codec.encode(_binding(bound, held, now))
         self._entry_bytes += len(payload)
         self._payloads.append(Write(subjects.binding(bound.namespace, bound.name, bound.uid), payload, 0))

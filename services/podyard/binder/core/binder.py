@@ -35,6 +35,9 @@ GATHER_S: Final = 0.010
 GATHER_EXPIRIES_S: Final = 1.0
 """TTLs of tombstones are in no hurry."""
 
+POSITION_POLL_S: Final = 0.002
+"""How soon to look again if all that waits waits for the view."""
+
 POSITION_WAIT_S: Final = 5.0
 """How long a decision waits for the view to reach its position; a request's own time-out is no longer."""
 
@@ -306,6 +309,7 @@ class Binder:
         self._gather_from = None
         batch = self._gather()
         if batch.empty and not self._settled:
+            self._gather_from = self._now - GATHER_S + POSITION_POLL_S if len(self._intake) else None
             self._note_work()
             return
         self._batch = batch
@@ -338,15 +342,14 @@ class Binder:
     def _gather(self) -> Batch:
         batch = Batch()
         for bound in self._forced.take(MAX_BATCH):
-            if bound.uid not in batch.uids:
-                batch.force(bound, self._now)
-                self.world.hold(bound)
+            batch.force(bound, self._now)
+            self.world.hold(bound)
         self._judge_waiting(batch)
         batch.releases, batch.expiries = self._releases.ready(MAX_BATCH, self._now)
         return batch
 
     def _judge_waiting(self, batch: Batch) -> None:
-        """Judge up to a batch of decisions, in order; mates that were accepted count."""
+        """Judge up to a batch of decisions, in order; mates that were accepted count, so no uid is twice in the batch (10164)."""
         later: list[Open] = []
         position = self._view.position
         judged = 0
@@ -355,8 +358,8 @@ class Binder:
             decision = held.decision
             if decision.position > position:
                 self._wait_or_give_up(held, batch, later)
-            elif decision.uid in batch.uids or batch.full:
-                later.append(held)  # one uid once in a batch (10164 otherwise)
+            elif batch.full:
+                later.append(held)
             else:
                 judged += 1
                 self._judge_one(held, batch, later)

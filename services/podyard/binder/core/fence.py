@@ -60,8 +60,6 @@ class FenceKeeper:
 
         :param lease_epoch: the lease's, which grows with every holder unless the LEASES stream was made again
         """
-        if sequence < self.sequence:
-            return
         if sequence != self.sequence:
             self._sent.clear()
         self.sequence = sequence

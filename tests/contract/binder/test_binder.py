@@ -1,0 +1,255 @@
+"""The binder on a real server: what it writes, and that races, lost acknowledgements and take-overs do no harm."""
+
+import anyio
+import pytest
+
+from podyard.binder import service as binder_service
+from podyard.bus import Outgoing, RequestTimeout
+from podyard.proto import codec, headers, subjects
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.placement import Binding, Tombstone
+from podyard.telemetry.tracing import Spans
+
+from tests.contract.binder.stage import Cluster, FaultyBus, eventually, make_service, reigning
+
+
+@pytest.fixture
+async def cluster(bus):
+    cluster = Cluster(bus)
+    await cluster.node()
+    await cluster.pods("a", "b", "c")
+    return cluster
+
+
+async def test_decisions_are_bound_and_everyone_can_read_how(cluster, connect_bus):
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        reply = await cluster.ask(cluster.decide("a"), cluster.decide("b"))
+        assert [answer.result for answer in reply.answers] == ["bound", "bound"]
+        assert reply.position >= cluster.position
+        (record,) = await cluster.commits()
+        fence = await cluster.fence()
+        assert (fence.n, fence.epoch, fence.batch) == (1, reply.epoch, record.batch)
+        assert [pod.name for pod in record.bindings] == ["a", "b"]
+        binding = await cluster.placement("a")
+        assert isinstance(binding, Binding)
+        assert binding.usage.requests == {"cpu": 1000}
+
+
+async def test_what_does_not_fit_is_a_conflict_with_its_cause(cluster, connect_bus):
+    await cluster.node("small", cpu="1")
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        reply = await cluster.ask(cluster.decide("a", node="small"), cluster.decide("b", node="small"))
+        assert [(answer.result, answer.cause) for answer in reply.answers] == [("bound", ""), ("conflict", "fit")]
+        assert reply.answers[1].reasons == ("Insufficient cpu",)
+
+
+async def test_a_pod_that_ended_is_released_and_its_tombstone_goes_after_the_object(cluster, connect_bus):
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        await cluster.bind(cluster.decide("a"))
+        await cluster.ended("a")
+
+        async def released():
+            found = await cluster.placement("a")
+            return found if isinstance(found, Tombstone) else None
+
+        assert (await eventually("a tombstone", released)).reason == "completed"
+        assert (await cluster.bind(cluster.decide("a", attempt="2-a"))) == ["already bound"]
+        await cluster.remove_pod("a")
+
+        async def expiring():
+            found = await cluster.bus.get("CLUSTER", subjects.binding("default", "a", "uid-a"))
+            return found is not None and headers.TTL in found.headers
+
+        await eventually("a TTL on the tombstone", expiring)
+
+
+@pytest.mark.parametrize("faults", [["lost ack"], ["lost"], ["lost ack", "lost ack", "lost"], ["lost", "lost", "lost ack"]])
+async def test_lost_messages_and_acknowledgements_are_settled_never_guessed(cluster, connect_bus, faults):
+    faulty = FaultyBus(await connect_bus("binder"))
+    async with reigning(faulty, "binder-a"):
+        faulty.faults.extend(faults)
+        assert await cluster.bind(cluster.decide("a"), cluster.decide("b")) == ["bound", "bound"]
+        assert await cluster.bind(cluster.decide("c")) == ["bound"]
+        records = await cluster.commits()
+        assert sorted(pod.name for record in records for pod in record.bindings) == ["a", "b", "c"]
+        assert len(set(faulty.batches)) == len(faulty.batches)
+
+
+async def test_a_lost_acknowledgement_of_the_take_over_is_settled(cluster, connect_bus):
+    faulty = FaultyBus(await connect_bus("binder"))
+    faulty.faults.extend(["lost ack", "lost"])
+    async with reigning(faulty, "binder-a"):
+        assert await cluster.bind(cluster.decide("a")) == ["bound"]
+
+
+async def test_a_binder_that_was_paused_past_its_lease_writes_nothing(cluster, connect_bus):
+    """A's batch hangs in its hands while B takes over; when A goes on, the fence refuses it."""
+    faulty = FaultyBus(await connect_bus("a"))
+    async with anyio.create_task_group() as tasks:
+        async with reigning(faulty, "binder-a") as paused:
+            faulty.faults.append("hold")
+            decision = cluster.decide("a")
+
+            async def ask_the_paused():
+                with pytest.raises(RequestTimeout):
+                    await cluster.ask(decision, timeout_s=1.0)
+
+            tasks.start_soon(ask_the_paused)
+            await faulty.held.wait()
+            async with reigning(await connect_bus("b"), "binder-b"):
+                epoch = (await cluster.fence()).epoch
+                faulty.resume()
+
+                async def deposed():
+                    return paused.core.phase.name == "DEPOSED"
+
+                await eventually("A is deposed", deposed)
+                assert await cluster.placement("a") is None
+                assert await cluster.commits() == []
+                reply = await cluster.ask(decision)  # sent again, same attempt id
+                assert (reply.epoch, [answer.result for answer in reply.answers]) == (epoch, ["bound"])
+        assert [record.epoch for record in await cluster.commits()] == [epoch]
+
+
+async def test_two_binders_race_and_no_uid_is_bound_twice(cluster, connect_bus):
+    """The fence goes back and forth between two that both believe to lead; schedulers repeat until answered."""
+    names = [f"r{number}" for number in range(24)]
+    await cluster.node("big", cpu="64")
+    await cluster.pods(*names)
+    decisions = {name: cluster.decide(name, node="big") for name in names}
+    connections = [await connect_bus(f"b{number}") for number in range(4)]
+    answered: dict[str, str] = {}
+
+    async def scheduler(mine: list[str]) -> None:
+        for name in mine:
+            while name not in answered:
+                try:
+                    reply = await cluster.ask(decisions[name], timeout_s=0.3)
+                except RequestTimeout:
+                    continue
+                if reply.answers:
+                    answered[name] = reply.answers[0].result
+
+    async with anyio.create_task_group() as tasks, anyio.create_task_group() as schedulers:
+        for number, connection in enumerate(connections):
+            await tasks.start(_reign_until_cancelled, connection, f"binder-{number}")
+            if number < 3:
+                schedulers.start_soon(scheduler, names[number * 8 : number * 8 + 8])
+        with anyio.fail_after(30):
+            while len(answered) < len(names):
+                await anyio.sleep(0.01)
+        tasks.cancel_scope.cancel()
+    assert set(answered.values()) == {"bound"}
+    bound = [pod.uid for record in await cluster.commits() for pod in record.bindings]
+    assert sorted(bound) == sorted(f"uid-{name}" for name in names)
+    epochs = [record.epoch for record in await cluster.commits()]
+    assert epochs == sorted(epochs)
+
+
+async def _reign_until_cancelled(connection, instance: str, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
+    async with reigning(connection, instance):
+        task_status.started()
+        await anyio.sleep_forever()
+
+
+async def test_take_over_in_the_middle_of_a_batch(cluster, connect_bus):
+    """The batch was applied, its acknowledgement lost, its writer gone: the successor's listing holds it."""
+    faulty = FaultyBus(await connect_bus("a"))
+    decisions = [cluster.decide("a"), cluster.decide("b")]
+    async with reigning(faulty, "binder-a"):
+        faulty.faults.extend(["lost ack", "hold"])  # the batch, then the move of the fence that would settle it
+        with pytest.raises(RequestTimeout):
+            await cluster.ask(*decisions, timeout_s=0.5)
+    async with reigning(await connect_bus("b"), "binder-b"):
+        assert await cluster.bind(*decisions) == ["bound", "bound"]
+        assert len(await cluster.commits()) == 1
+        await cluster.pods("d", "e")
+        assert await cluster.bind(cluster.decide("d"), cluster.decide("e"), cluster.decide("c")) == [
+            "bound",
+            "bound",
+            "conflict",
+        ]
+
+
+async def test_a_foreign_binding_is_named_and_its_mates_are_bound(cluster, connect_bus):
+    """10071 on a real server: the number leads to the binding that is in the way."""
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        stranger = Binding(namespace="default", name="a", uid="uid-a", node="n7", attempt="9-9")
+        await cluster.bus.publish(Outgoing(subjects.binding("default", "a", "uid-a"), codec.encode(stranger)))
+        reply = await cluster.ask(cluster.decide("a"), cluster.decide("b"))
+        assert [(answer.result, answer.node) for answer in reply.answers] == [("already bound", "n7"), ("bound", "n1")]
+
+
+async def test_a_standby_serves_as_soon_as_the_leader_ends(cluster, connect_bus):
+    first = make_service(await connect_bus("a"), "binder-a")
+    second = make_service(await connect_bus("b"), "binder-b")
+    async with anyio.create_task_group() as tasks:
+        leading = anyio.CancelScope()
+
+        async def lead() -> None:
+            with leading:
+                await binder_service.main(first)
+
+        tasks.start_soon(lead)
+        await eventually("A serves", lambda: _answers(cluster, "a"))
+        tasks.start_soon(binder_service.main, second)
+        leading.cancel()
+        with anyio.fail_after(5):  # half a lease: it was released, not waited out
+            await eventually("B serves", lambda: _answers(cluster, "b"))
+        assert (await cluster.fence()).holder == "binder-b"
+        tasks.cancel_scope.cancel()
+
+
+async def _answers(cluster: Cluster, name: str) -> bool:
+    try:
+        reply = await cluster.ask(cluster.decide(name), timeout_s=0.3)
+    except Exception as error:
+        if isinstance(error, RequestTimeout | TimeoutError):
+            return False
+        raise
+    return [answer.result for answer in reply.answers] == ["bound"]
+
+
+async def test_a_request_that_cannot_be_read_is_refused_and_kept(cluster, connect_bus):
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        with pytest.raises(Exception, match="not a BindRequest"):
+            await cluster.bus.request(subjects.BINDER_BIND, b"{}")
+        assert await cluster.bind(cluster.decide("a")) == ["bound"]
+
+
+async def test_bind_spans_hang_below_the_cycle_and_bad_ones_are_kept(cluster, connect_bus):
+    kept = []
+
+    class Sink:
+        def accept(self, span):
+            kept.append(span)
+
+        def sampled(self, trace_id, name):
+            return False
+
+    spans = Spans(Sink())
+    sampled = spans.new_trace()[:-2] + "01"
+    plain, refused = spans.new_trace(), spans.new_trace()
+    async with reigning(await connect_bus("binder"), "binder-a", spans=spans):
+        await cluster.bind(
+            cluster.decide("a", trace=sampled),
+            cluster.decide("b", trace=plain),
+            cluster.decide("c", node="nowhere", trace=refused),
+        )
+        (record,) = await cluster.commits()
+    by_pod = {span.attributes["k8s.pod.name"]: span for span in kept}
+    assert by_pod.keys() == {"a", "c"}
+    assert str(by_pod["a"].parent) == sampled
+    assert str(by_pod["a"].ids) == record.bindings[0].trace
+    assert record.bindings[1].trace == plain
+    assert by_pod["c"].error
+    assert by_pod["c"].attributes["podyard.bind.cause"] == "node gone"
+
+
+async def test_the_decision_record_stays_with_the_binding(cluster, connect_bus):
+    import msgspec
+
+    record = AttemptRecord(namespace="default", name="a", uid="uid-a", attempt="1-a", outcome="scheduled", at=1.5, node="n1")
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        await cluster.bind(msgspec.structs.replace(cluster.decide("a"), record=record))
+        assert (await cluster.placement("a")).decision == record
