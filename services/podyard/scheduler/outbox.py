@@ -1,4 +1,4 @@
-"""Things that wait to be sent, from synchronous code to one sending task."""
+"""Things that wait to be sent, from synchronous code to the tasks that send them."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -30,6 +30,7 @@ class Outbox(Generic[T]):
     async def take(self, limit: int) -> list[T]:
         """Wait for at least one, take up to `limit`, oldest first."""
         while not self._waiting:
-            self._filled = anyio.Event()
+            if self._filled.is_set():
+                self._filled = anyio.Event()  # all takers wait on the same one
             await self._filled.wait()
         return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
