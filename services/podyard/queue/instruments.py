@@ -1,11 +1,13 @@
 """The queue's metrics."""
 
 from collections.abc import Callable, Iterable
+from typing import get_args
 
 import prometheus_client
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
+from podyard.proto.decisions import Outcome
 from podyard.queue.core.effects import AttemptEnded, Judged
 
 HINT_BUCKETS = (1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1)
@@ -22,6 +24,7 @@ class Instruments:
         histogram = prometheus_client.Histogram
         self.pops = counter("podyard_queue_popped_pods", "Pods handed out", registry=registry)
         self.attempts = counter("podyard_queue_attempts", "Attempts that ended", ["outcome"], registry=registry)
+        self._outcomes = {outcome: self.attempts.labels(outcome) for outcome in get_args(Outcome)}
         self.moves = counter(
             "podyard_queue_moves", "Parked pods that an event moved", ["event", "plugin", "to"], registry=registry
         )
@@ -64,7 +67,7 @@ class Instruments:
 
     def ended(self, ended: AttemptEnded) -> None:
         """An attempt is over."""
-        self.attempts.labels(ended.outcome).inc()
+        self._outcomes[ended.outcome].inc()
         self.waits.observe(max(0.0, ended.attempt.popped_at - ended.attempt.queued_at))
 
 

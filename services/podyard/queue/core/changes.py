@@ -13,7 +13,6 @@ from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
 from podyard.framework.profile import DEFAULT_SCHEDULER
-from podyard.objects.core import Pod
 from podyard.proto import subjects
 from podyard.queue.core.effects import Incoming, NominationOver
 from podyard.queue.core.leader import Leader
@@ -61,17 +60,21 @@ class Changes:
         if change.resource == subjects.PODS:
             self._pod(change, now)
         else:
-            self._move(change, change.events, now, old=_object(change.old), new=_object(change.new))
+            for event in _named(change.events):
+                if self._queue.wants(event, change.gap):
+                    incoming = self._incoming(change, event, _object(change.old), _object(change.new), change.gap)
+                    self._queue.move_all(incoming, now)
 
     def _pod(self, change: Change, now: float) -> None:
         old, new = cast("PodView | None", change.old), cast("PodView | None", change.new)
-        pod = self._queue.pods.get(change.uid)
         if change.bound and new is not None:
             self._bound(change, old, new, now)
-        elif change.release is not None:
-            missed = old is None
-            self._move(change, (events.ASSIGNED_POD_DELETE,), now, old=_pod(old), missed=missed)
-        elif pod is not None:
+            return
+        if change.release is not None:
+            self._move_pod(change, events.ASSIGNED_POD_DELETE, old, None, now)
+            return
+        pod = self._queue.pods.get(change.uid)
+        if pod is not None:
             self._pending(change, pod, old, new, now)
         elif new is None:
             self._nomination_is_over(old)
@@ -81,11 +84,21 @@ class Changes:
                 entering.causes = tuple(filter(None, (change.origin.trace, *change.origin.causes)))
                 self._queue.add(entering, now)
         elif new.bound is not None:
-            self._move(change, change.events, now, old=_pod(old), new=new.pod)
+            for event in _named(change.events):
+                self._move_pod(change, event, old, new, now)
+
+    def _move_pod(
+        self, change: Change, event: ClusterEvent, old: PodView | None, new: PodView | None, now: float
+    ) -> None:
+        """An event of an assigned pod. One of which nothing but its end is known: no hint can look at it, all say Queue."""
+        missed = change.gap or (old is None and new is None)
+        if self._queue.wants(event, missed):  # joining the objects costs more than asking
+            incoming = self._incoming(change, event, _object(old), _object(new), missed)
+            self._queue.move_all(incoming, now)
 
     def _bound(self, change: Change, old: PodView | None, new: PodView, now: float) -> None:
         """AssignedPodAdd first, then the pod leaves the queue."""
-        self._move(change, (events.ASSIGNED_POD_ADD,), now, new=new.pod)
+        self._move_pod(change, events.ASSIGNED_POD_ADD, None, new, now)
         pod = self._queue.delete(change.uid)
         self._nomination_is_over(new)
         if pod is not None:
@@ -104,7 +117,7 @@ class Changes:
                 self._nomination_ended(change, old, now)
             return
         before = pod.pod
-        incoming = [self._incoming(change, event, before, new.pod) for event in _named(change.events)]
+        incoming = [self._incoming(change, event, before, new.pod, change.gap) for event in _named(change.events)]
         self._queue.update(pod.uid, before, new.pod, incoming, now, priority=new.priority)
         if old is not None and old.nominated_node and old.nominated_node != new.nominated_node:
             self._nomination_ended(change, old, now)
@@ -120,20 +133,6 @@ class Changes:
         if self._queue.wants(event):
             self._queue.move_all(self._incoming(change, event, old.pod, None), now, max_priority=old.priority)
 
-    def _move(
-        self,
-        change: Change,
-        happened: Collection[tuple[Any, ...]],
-        now: float,
-        *,
-        old: object | None = None,
-        new: object | None = None,
-        missed: bool = False,
-    ) -> None:
-        for event in _named(happened):
-            if self._queue.wants(event, change.gap or missed):
-                self._queue.move_all(self._incoming(change, event, old, new, missed), now)
-
     def _incoming(
         self, change: Change, event: ClusterEvent, old: object | None, new: object | None, missed: bool = False
     ) -> Incoming:
@@ -148,7 +147,7 @@ class Changes:
             who=origin.who,
             why=origin.why,
             trace=origin.trace,
-            missed=change.gap or missed,
+            missed=missed,
         )
 
     def _event_id(self, sequence: int) -> str:
@@ -164,12 +163,10 @@ def _named(happened: Collection[tuple[Any, ...]]) -> list[ClusterEvent]:
     return [ClusterEvent(event[0], event[1]) for event in happened]
 
 
-def _pod(view: PodView | None) -> Pod | None:
-    return None if view is None else view.pod
-
-
 def _object(viewed: Any) -> object | None:
     """What hints see of a viewed object."""
+    if isinstance(viewed, PodView):
+        return viewed.pod
     return viewed.node if isinstance(viewed, NodeView) else viewed
 
 
