@@ -24,7 +24,7 @@ Modules, by topic:
 - `dead_letters` messages that could not be used
 - `bootstrap`    making the streams
 - `embedded`     the real nats-server as a child process
-- `_link`, `_inbox`, `_outbox`, `_api`   the connection, answers, messages nobody waits for, raw JetStream requests
+- `_client`, `_link`, `_inbox`, `_api`, `_heads`   nats-py, the connection, answers, raw JetStream requests, header blocks
 """
 
 from podyard.bus._link import BusState

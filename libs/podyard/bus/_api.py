@@ -4,15 +4,12 @@ from datetime import datetime
 from typing import Any, Literal, TypeVar
 
 import msgspec
-from nats.aio.msg import Msg
 
-from podyard.bus import errors
-from podyard.bus._inbox import Inbox
+from podyard.bus import _heads, errors
+from podyard.bus._inbox import Answer, Inbox
 from podyard.bus.delivery import Delivery
-from podyard.bus.outgoing import STATUS
 
 SECOND_NS = 1_000_000_000
-NO_MESSAGE = "404"
 
 
 class StreamState(msgspec.Struct, frozen=True):
@@ -91,12 +88,12 @@ class Api:
         """
         subject = f"$JS.API.{verb}"
         payload = b"" if body is None else msgspec.json.encode(body)
-        answer = await self._inbox.request(subject, payload, None, timeout_s or self._timeout_s)
+        answer = await self._inbox.request(subject, payload, b"", timeout_s or self._timeout_s)
         try:
-            failure = _decode_failure(answer.data).error
+            failure = _decode_failure(answer.payload).error
             if failure is not None:
                 raise errors.from_api(failure, subject)
-            return msgspec.json.decode(answer.data, type=answer_type)
+            return msgspec.json.decode(answer.payload, type=answer_type)
         except msgspec.DecodeError as error:
             raise errors.Unclear(subject, f"the answer is not understood ({error})") from error
 
@@ -124,16 +121,16 @@ class Api:
     async def last_message(self, stream: str, subject: str, timeout_s: float | None = None) -> Delivery | None:
         """The last message of a subject as some replica has it, None if it has none."""
         verb = f"$JS.API.DIRECT.GET.{stream}.{subject}"
-        answer = await self._inbox.request(verb, b"", None, timeout_s or self._timeout_s)
-        lines = answer.headers or {}
-        status = lines.get(STATUS)
-        if status == NO_MESSAGE:
+        answer = await self._inbox.request(verb, b"", b"", timeout_s or self._timeout_s)
+        status = _heads.status(answer.head)
+        if status == _heads.NOT_FOUND:
             return None
-        if status is not None:
-            raise errors.Refused(verb, int(status), lines.get("Description", ""))
-        return _stored(answer, lines)
+        if status:
+            raise errors.Refused(verb, int(status), _heads.description(answer.head))
+        return _stored(answer)
 
 
-def _stored(answer: Msg, lines: dict[str, str]) -> Delivery:
+def _stored(answer: Answer) -> Delivery:
+    lines = _heads.parse(answer.head)
     stored_at = datetime.fromisoformat(lines["Nats-Time-Stamp"]).timestamp()
-    return Delivery(lines["Nats-Subject"], answer.data, int(lines["Nats-Sequence"]), stored_at, lines)
+    return Delivery(lines["Nats-Subject"], answer.payload, int(lines["Nats-Sequence"]), stored_at, lines)

@@ -1,21 +1,26 @@
 """Where answers arrive: one subscription for all of them, each found by a token in its subject."""
 
 from collections.abc import Callable
-from typing import Final
+from typing import NamedTuple
 
 import anyio
 from anyio.lowlevel import checkpoint_if_cancelled
-from nats.aio.msg import Msg
 from nats.nuid import NUID
 
+from podyard.bus import _heads
 from podyard.bus._link import BusState, Link
 from podyard.bus.errors import NoResponders, RequestTimeout, Unclear
-from podyard.bus.outgoing import NO_RESPONDERS, STATUS
 
-Complete = Callable[[Msg | None], None]
+
+class Answer(NamedTuple):
+    """What came back: payload and header block."""
+
+    payload: bytes
+    head: bytes = b""
+
+
+Complete = Callable[[Answer | None], None]
 """Gets the answer, or None when the connection was lost before it came."""
-
-UNREAD_BYTES: Final = 1024 * 1024 * 1024
 
 
 class Inbox:
@@ -29,7 +34,7 @@ class Inbox:
 
     async def open(self) -> None:
         """Start listening."""
-        await self._link.subscribe(f"{self._prefix}*", self._on_message, limits=(4 * 1024 * 1024, UNREAD_BYTES))
+        await self._link.subscribe(f"{self._prefix}*", self._on_message)
         self._link.on_state(self._on_state)
 
     def expect(self, complete: Complete) -> str:
@@ -43,7 +48,7 @@ class Inbox:
         """Nobody waits for that answer any more."""
         self._waiting.pop(reply[len(self._prefix) :], None)
 
-    async def request(self, subject: str, payload: bytes, headers: dict[str, str] | None, timeout_s: float) -> Msg:
+    async def request(self, subject: str, payload: bytes, head: bytes, timeout_s: float) -> Answer:
         """Send and wait for the one answer.
 
         :raises Unavailable: if there was no connection within `timeout_s`; nothing was sent
@@ -55,7 +60,7 @@ class Inbox:
         slot = _Slot()
         reply = self.expect(slot.complete)
         try:
-            await self._link.publish(subject, payload, reply, headers)
+            self._link.publish(subject, payload, reply, head)
             with anyio.move_on_after(timeout_s):
                 await slot.done.wait()
         finally:
@@ -64,14 +69,14 @@ class Inbox:
             raise RequestTimeout(subject, timeout_s)
         if slot.answer is None:
             raise Unclear(subject, "the connection was lost before the answer")
-        if slot.answer.headers and slot.answer.headers.get(STATUS) == NO_RESPONDERS:
+        if _heads.status(slot.answer.head) == _heads.NO_RESPONDERS:
             raise NoResponders(subject)
         return slot.answer
 
-    def _on_message(self, message: Msg) -> None:
-        complete = self._waiting.pop(message.subject[len(self._prefix) :], None)
+    def _on_message(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
+        complete = self._waiting.pop(subject[len(self._prefix) :], None)
         if complete is not None:
-            complete(message)
+            complete(Answer(payload, head))
 
     def _on_state(self, state: BusState) -> None:
         if state.connected or not self._waiting:
@@ -85,9 +90,9 @@ class _Slot:
     __slots__ = ("answer", "done")
 
     def __init__(self) -> None:
-        self.answer: Msg | None = None
+        self.answer: Answer | None = None
         self.done = anyio.Event()
 
-    def complete(self, answer: Msg | None) -> None:
+    def complete(self, answer: Answer | None) -> None:
         self.answer = answer
         self.done.set()

@@ -7,6 +7,7 @@ No callback here may raise: an exception on nats-py's read loop ends that loop w
 
 import logging
 import random
+import re
 import ssl
 import time
 from collections.abc import Callable
@@ -15,11 +16,10 @@ from typing import Any, Final, NoReturn
 import anyio
 import msgspec
 from nats import errors as nats_errors
-from nats.aio.client import Client
-from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription as NatsSubscription
+from nats.aio.subscription import Subscription
 
-from podyard.bus.errors import TooLarge, Unavailable
+from podyard.bus._client import DirectClient, Receiver
+from podyard.bus.errors import Busy, TooLarge, Unavailable
 from podyard.bus.settings import BusSettings
 
 log: Final = logging.getLogger("podyard.bus")
@@ -31,6 +31,11 @@ STUCK_TICKS: Final = 15
 """Watchdog ticks without a connection before the client is replaced, in case its reconnect loop has died."""
 
 LOG_EVERY_S: Final = 10.0
+
+UNSENT_BYTES: Final = 64 * 1024 * 1024
+"""What may wait for the socket, before publishing is refused: the server or the network has stopped reading."""
+
+_BLANK: Final = re.compile(r"\s")
 
 
 class BusState(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,66 +54,29 @@ StateListener = Callable[[BusState], None]
 class LinkSubscription:
     """A subject listened to across reconnects and client replacements."""
 
-    def __init__(
-        self,
-        link: "Link",
-        subject: str,
-        queue: str,
-        callback: Callable[[Msg], None],
-        on_slow: Callable[[], None] | None,
-        limits: tuple[int, int],
-    ) -> None:
+    def __init__(self, link: "Link", subject: str, queue: str, receiver: Receiver) -> None:
         self.subject = subject
         self.queue = queue
         self._link = link
-        self._callback = callback
-        self._on_slow = on_slow
-        self._limits = limits
-        self._current: NatsSubscription | None = None
-        self._closed = False
+        self._receiver = receiver
+        self._attached: tuple[DirectClient, Subscription] | None = None
 
-    async def attach(self, client: Client) -> None:
+    async def attach(self, client: DirectClient) -> None:
         """Subscribe on a new client."""
-        self._current = await client.subscribe(  # pyright: ignore[reportUnknownMemberType]  # its `future` is untyped
-            self.subject,
-            queue=self.queue,
-            cb=self._on_message,
-            pending_msgs_limit=self._limits[0],
-            pending_bytes_limit=self._limits[1],
-        )
-
-    def is_for(self, subscription: object) -> bool:
-        """Whether nats-py means this one."""
-        return self._current is subscription
-
-    def slow(self) -> None:
-        """A message was dropped because this side did not keep up."""
-        if self._on_slow is not None:
-            self._on_slow()
-        else:
-            log.warning("a message on %s was dropped: its reader does not keep up", self.subject)
+        self._attached = client, await client.receive(self.subject, self.queue, self._receiver)
 
     async def close(self) -> None:
-        """Stop listening; messages already received and not yet handed over are dropped."""
-        if self._closed:
-            return
-        self._closed = True
+        """Stop listening, at once on this side."""
         self._link.forget(self)
-        current, self._current = self._current, None
-        if current is None:
+        attached, self._attached = self._attached, None
+        if attached is None:
             return
+        client, subscription = attached
+        client.forget(subscription)
         try:
-            await current.unsubscribe()
+            await subscription.unsubscribe()
         except nats_errors.Error:
             log.debug("unsubscribing %s: the connection is gone already", self.subject)
-
-    async def _on_message(self, message: Msg) -> None:
-        if self._closed:
-            return
-        try:
-            self._callback(message)
-        except Exception:  # boundary: nats-py would only hand it to its error callback
-            log.exception("the callback of %s failed on a message", self.subject)
 
 
 class Link:
@@ -117,7 +85,7 @@ class Link:
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
         self.state = BusState(connected=False, since=time.time(), last_error="not connected yet")
-        self._client = Client()
+        self._client = DirectClient()
         self._subscriptions: list[LinkSubscription] = []
         self._listeners: list[StateListener] = []
         self._connected = anyio.Event()
@@ -158,35 +126,35 @@ class Link:
 
     # --- sending and listening
 
-    async def publish(
-        self, subject: str, payload: bytes, reply: str = "", headers: dict[str, str] | None = None
-    ) -> None:
-        """Hand a message to the connection. Does not suspend, so that a batch stays together.
+    def publish(self, subject: str, payload: bytes, reply: str = "", head: bytes = b"") -> None:
+        """Hand a message to the connection, at once; messages keep their order.
 
+        :param head: a header block as of `_heads.build`, empty for none
         :raises Unavailable: if there is no connection; nothing was sent
+        :raises Busy: if the connection does not take what was sent before
         :raises TooLarge: if it is above the server's max_payload
+        :raises ValueError: if `subject` is empty or has blanks
         """
-        try:
-            await self._client.publish(subject, payload, reply, headers)
-        except nats_errors.MaxPayloadError as error:
-            raise TooLarge(subject, len(payload), self._client.max_payload) from error
-        except (nats_errors.OutboundBufferLimitError, nats_errors.ConnectionClosedError) as error:
-            raise Unavailable(f"no connection to NATS: {self.state.last_error}") from error
-        except nats_errors.ConnectionDrainingError as error:
-            raise Unavailable("the connection to NATS is being closed") from error
+        client = self._client
+        if not self._established or not client.is_connected:
+            raise Unavailable(f"no connection to NATS: {self.state.last_error}")
+        if not subject or _BLANK.search(subject) is not None:
+            raise ValueError(f"{subject!r} cannot be a subject")
+        size = len(head) + len(payload)
+        if size > client.max_payload:
+            raise TooLarge(subject, size, client.max_payload)
+        if client.unsent_bytes > UNSENT_BYTES:
+            raise Busy(subject, "the connection does not take what was sent before")
+        if head:
+            client.put(
+                b"HPUB %b %b %d %d\r\n%b%b\r\n" % (subject.encode(), reply.encode(), len(head), size, head, payload)
+            )
+        else:
+            client.put(b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), reply.encode(), size, payload))
 
-    async def subscribe(
-        self,
-        subject: str,
-        callback: Callable[[Msg], None],
-        *,
-        queue: str = "",
-        on_slow: Callable[[], None] | None = None,
-        limits: tuple[int, int] | None = None,
-    ) -> LinkSubscription:
-        """Listen on `subject` until closed. `limits` = unread (messages, bytes); `on_slow` is told when one was dropped."""
-        limits = limits or (self.settings.pending_messages, self.settings.pending_bytes)
-        subscription = LinkSubscription(self, subject, queue, callback, on_slow, limits)
+    async def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> LinkSubscription:
+        """Listen on `subject` until closed; with `queue`, one of the group's members gets each message."""
+        subscription = LinkSubscription(self, subject, queue, receiver)
         self._subscriptions.append(subscription)
         if self._established:
             try:
@@ -205,7 +173,7 @@ class Link:
     async def supervise(self) -> NoReturn:
         """Keep a connection for ever: connect, watch, replace."""
         while True:
-            client = self._client = Client()
+            client = self._client = DirectClient()
             self._broken = anyio.Event()
             try:
                 await self._establish(client)
@@ -230,7 +198,7 @@ class Link:
             except nats_errors.Error:
                 log.debug("nothing to drain: the connection is gone")
 
-    async def _establish(self, client: Client) -> None:
+    async def _establish(self, client: DirectClient) -> None:
         settings = self.settings
         await client.connect(  # pyright: ignore[reportUnknownMemberType]  # nats-py leaves parts of its signature untyped
             list(settings.servers),
@@ -245,7 +213,7 @@ class Link:
             ping_interval=settings.ping_interval_s,  # type: ignore[arg-type]
             drain_timeout=settings.drain_timeout_s,  # type: ignore[arg-type]
             inbox_prefix=settings.inbox,
-            pending_size=0,  # never keep a publish for later: without a connection it must fail at once and clearly
+            pending_size=0,  # nothing is kept for later: without a connection a publish must fail at once and clearly
             tls=_tls(settings),
             user_credentials=settings.user_credentials or None,
             nkeys_seed=settings.nkey_seed_file or None,
@@ -255,10 +223,10 @@ class Link:
             await subscription.attach(client)
         self._echo_subject = f"{client.new_inbox()}.echo"
         self._echoes_sent = self._echoes_seen = 0
-        await client.subscribe(self._echo_subject, cb=self._on_echo)  # pyright: ignore[reportUnknownMemberType]
+        await client.receive(self._echo_subject, "", self._on_echo)
         self._made()
 
-    async def _guard(self, client: Client) -> str:
+    async def _guard(self, client: DirectClient) -> str:
         """Watch `client`; returns why it must be replaced."""
         stuck_ticks = 0
         while True:
@@ -273,9 +241,9 @@ class Link:
                 if self._echoes_sent - self._echoes_seen >= MISSED_ECHOES:
                     return f"{MISSED_ECHOES} messages to itself did not come back"
                 self._echoes_sent += 1
-                await self.publish(self._echo_subject, str(self._echoes_sent).encode())
+                self.publish(self._echo_subject, str(self._echoes_sent).encode())
 
-    async def _discard(self, client: Client) -> None:
+    async def _discard(self, client: DirectClient) -> None:
         with anyio.move_on_after(self.settings.drain_timeout_s):
             try:
                 await client.close()
@@ -288,11 +256,6 @@ class Link:
     # --- callbacks of nats-py, on its read loop: they never raise
 
     async def _on_error(self, error: Exception) -> None:
-        if isinstance(error, nats_errors.SlowConsumerError):
-            for subscription in self._subscriptions:
-                if subscription.is_for(error.sub):
-                    subscription.slow()
-            return
         self._failed(error)
 
     async def _on_disconnect(self) -> None:
@@ -306,8 +269,8 @@ class Link:
         self._lost(self.state.last_error or "the connection was closed")
         self._broken.set()
 
-    async def _on_echo(self, message: Msg) -> None:
-        self._echoes_seen = max(self._echoes_seen, int(message.data))
+    def _on_echo(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
+        self._echoes_seen = max(self._echoes_seen, int(payload))
 
     # --- state changes
 

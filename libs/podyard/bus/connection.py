@@ -7,13 +7,13 @@ import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
+from podyard.bus import _heads
 from podyard.bus._api import Api
 from podyard.bus._inbox import Inbox
 from podyard.bus._link import BusState, Link, StateListener
-from podyard.bus._outbox import Outbox
 from podyard.bus.dead_letters import DeadLetters
 from podyard.bus.delivery import Delivery
-from podyard.bus.errors import BusError, Busy, RemoteError
+from podyard.bus.errors import BusError, Busy, RemoteError, TemporaryError
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.bus.publisher import Publisher
 from podyard.bus.requests import Reply, Request
@@ -36,9 +36,10 @@ class Bus:
         self._inbox = Inbox(self._link)
         self._api = Api(self._inbox, settings.request_timeout_s)
         self._publisher = Publisher(self._link, self._inbox)
-        self._outbox = Outbox(self._link)
         self._dead = DeadLetters(self._publisher)
         self._endpoints: list[Endpoint] = []
+        self.dropped = 0
+        """Messages of `send` that found no connection."""
 
     # --- state
 
@@ -116,13 +117,16 @@ class Bus:
 
     def watch(self, spec: WatchSpec, sink: WatchSink) -> Watch:
         """A reader of a stream; `await watch.run()` in a task group."""
-        return Watch(self._link, self._api, self._outbox, self._dead, spec, sink)
+        return Watch(self._link, self._api, self._dead, spec, sink)
 
     # --- core messages, requests and services
 
     def send(self, subject: str, payload: bytes, *, trace: str = "") -> None:
-        """Send without waiting and without a promise: dropped if there is no connection."""
-        self._outbox.put(subject, payload, {headers.TRACEPARENT: trace} if trace else None)
+        """Send without waiting and without a promise: dropped, and counted in `dropped`, if there is no connection."""
+        try:
+            self._link.publish(subject, payload, head=_trace_head(trace))
+        except TemporaryError:
+            self.dropped += 1
 
     async def request(self, subject: str, payload: bytes, *, timeout_s: float | None = None, trace: str = "") -> Reply:
         """Ask a service and wait for its answer.
@@ -132,13 +136,13 @@ class Bus:
         :raises Busy: the service has too much to do; it did nothing
         :raises RemoteError: the service refused, with its reason
         """
-        lines = {headers.TRACEPARENT: trace} if trace else None
-        message = await self._inbox.request(subject, payload, lines, timeout_s or self.settings.request_timeout_s)
-        answer = message.headers or {}
-        reason = answer.get(headers.ERROR)
+        timeout_s = timeout_s or self.settings.request_timeout_s
+        answer = await self._inbox.request(subject, payload, _trace_head(trace), timeout_s)
+        lines = _heads.parse(answer.head)
+        reason = lines.get(headers.ERROR)
         if reason is None:
-            return Reply(message.data, answer)
-        retry_after = answer.get(headers.RETRY_AFTER)
+            return Reply(answer.payload, lines)
+        retry_after = lines.get(headers.RETRY_AFTER)
         if retry_after is not None:
             raise Busy(subject, reason, delay_s=float(retry_after))
         raise RemoteError(reason, subject=subject)
@@ -183,7 +187,7 @@ class Bus:
     async def start(self, *, wait: bool) -> None:
         """Begin to connect; called by `connect`."""
         await self._inbox.open()
-        for task in (self._link.supervise, self._outbox.run, self._dead.run):
+        for task in (self._link.supervise, self._dead.run):
             self._tasks.start_soon(task)
         if wait:
             await self.connected()
@@ -194,7 +198,6 @@ class Bus:
         with anyio.move_on_after(self.settings.drain_timeout_s):
             for endpoint in self._endpoints:
                 await endpoint.finish()
-            await self._outbox.flush()
         await self._dead.flush(self.settings.drain_timeout_s if self.state.connected else 0.0)
         await self._link.drain()
 
@@ -228,3 +231,8 @@ async def connect(
             tasks.cancel_scope.cancel()
     if failure is not None:
         raise failure
+
+
+def _trace_head(trace: str) -> bytes:
+    """A header block with nothing but the trace."""
+    return _heads.build({headers.TRACEPARENT: trace}) if trace else b""

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from podyard.bus import _heads
 from podyard.proto import headers
 
 MARKER_REASON = "Nats-Marker-Reason"
@@ -9,9 +10,9 @@ _EMPTY: Mapping[str, str] = {}
 
 
 class Delivery:
-    """One stored message. Cheap to make: most of it is taken from the headers when asked for."""
+    """One stored message. Cheap to make: its headers are read when first asked for."""
 
-    __slots__ = ("_headers", "payload", "sequence", "stored_at", "subject")
+    __slots__ = ("_head", "_headers", "payload", "sequence", "stored_at", "subject")
 
     def __init__(
         self,
@@ -20,6 +21,8 @@ class Delivery:
         sequence: int,
         stored_at: float = 0.0,
         headers: Mapping[str, str] | None = None,
+        *,
+        head: bytes = b"",
     ) -> None:
         self.subject = subject
         self.payload = payload
@@ -30,28 +33,31 @@ class Delivery:
         """Seconds since 1970, UTC, by the server's clock."""
 
         self._headers = headers
+        self._head = head
 
     @property
     def headers(self) -> Mapping[str, str]:
         """All headers that it was stored with."""
-        return self._headers or _EMPTY
+        if self._headers is None:
+            self._headers = _heads.parse(self._head) if self._head else _EMPTY
+        return self._headers
 
     @property
     def predecessor(self) -> int | None:
         """The subject's sequence that its writer expected: the version before it; None if written without."""
-        value = self._headers.get(headers.EXPECTED_LAST_SUBJECT_SEQUENCE) if self._headers else None
+        value = self.headers.get(headers.EXPECTED_LAST_SUBJECT_SEQUENCE)
         return int(value) if value is not None and value.isdecimal() else None
 
     @property
     def trace(self) -> str:
         """W3C traceparent of what caused it, empty if none."""
-        return self._headers.get(headers.TRACEPARENT, "") if self._headers else ""
+        return self.headers.get(headers.TRACEPARENT, "")
 
     @property
     def deleted(self) -> bool:
         """Whether it is a deletion marker."""
-        found = self._headers
-        return found is not None and (found.get(headers.OPERATION) == headers.DELETED or MARKER_REASON in found)
+        found = self.headers
+        return found.get(headers.OPERATION) == headers.DELETED or MARKER_REASON in found
 
     def __repr__(self) -> str:
         what = "marker" if self.deleted else f"{len(self.payload)} bytes"

@@ -1,20 +1,19 @@
 """One push consumer and the check that nothing of it was lost.
 
-nats-py drops what a slow reader does not take, and a server may forget a consumer's state: both show as a hole in the consumer's
-own sequence, in a message or in an idle heartbeat. A feed that is broken stays so; its watch makes another.
+A connection that broke, a server that forgot a consumer's state: both show as a hole in the consumer's own sequence, in a message
+or in an idle heartbeat. A feed that is broken stays so; its watch makes another.
 """
 
 import logging
 from typing import Final, Protocol
 
-from nats.aio.msg import Msg
 from nats.nuid import NUID
 
+from podyard.bus import _heads
 from podyard.bus._api import SECOND_NS, Api, ConsumerConfig
 from podyard.bus._link import Link, LinkSubscription
-from podyard.bus._outbox import Outbox
 from podyard.bus.delivery import Delivery
-from podyard.bus.outgoing import STATUS
+from podyard.bus.errors import BusError
 from podyard.proto import headers
 
 log: Final = logging.getLogger("podyard.bus")
@@ -25,8 +24,6 @@ INACTIVE_S: Final = 30
 _ACK_TOKENS: Final = 9
 """`$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>`; with domain and account 12."""
 
-_CONTROL: Final = "100"
-
 
 class FeedSpec(Protocol):
     """What a feed must know of its watch."""
@@ -35,8 +32,6 @@ class FeedSpec(Protocol):
     def stream(self) -> str: ...
     @property
     def heartbeat_s(self) -> float: ...
-    @property
-    def pending_messages(self) -> int: ...
 
 
 class FeedOwner(Protocol):
@@ -51,10 +46,9 @@ class FeedOwner(Protocol):
 class Feed:
     """Delivers one consumer's messages in order, or says that it is broken."""
 
-    def __init__(self, link: Link, outbox: Outbox, spec: FeedSpec, owner: FeedOwner) -> None:
+    def __init__(self, link: Link, spec: FeedSpec, owner: FeedOwner) -> None:
         self.consumer = NUID().next().decode()
         self._link = link
-        self._outbox = outbox
         self._spec = spec
         self._owner = owner
         self._subject = f"{link.settings.inbox}.{self.consumer}"
@@ -68,11 +62,7 @@ class Feed:
 
         :raises BusError: if the consumer could not be made
         """
-        settings = self._link.settings
-        limit = self._spec.pending_messages or settings.pending_messages
-        self._subscription = await self._link.subscribe(
-            self._subject, self._on_message, on_slow=self._on_slow, limits=(limit, settings.pending_bytes)
-        )
+        self._subscription = await self._link.subscribe(self._subject, self._on_message)
         config = ConsumerConfig(
             name=self.consumer,
             deliver_subject=self._subject,
@@ -94,38 +84,37 @@ class Feed:
         self._broken = True
         if self._subscription is not None:
             await self._subscription.close()
-        self._outbox.put(f"$JS.API.CONSUMER.DELETE.{self._spec.stream}.{self.consumer}", b"")
+        self._send(f"$JS.API.CONSUMER.DELETE.{self._spec.stream}.{self.consumer}")
 
-    def _on_message(self, message: Msg) -> None:
+    def _on_message(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
         if self._broken:
             return
-        lines = message.headers
-        if lines is not None and lines.get(STATUS) == _CONTROL:
-            self._on_control(message, lines)
+        if _heads.status(head) == _heads.CONTROL:
+            self._on_control(reply, _heads.parse(head))
             return
-        tokens = message.reply.split(".")
+        tokens = reply.split(".")
         first = 5 if len(tokens) == _ACK_TOKENS else 7
         try:
             sequence, number, stored_ns, pending = (int(token) for token in tokens[first : first + 4])
         except ValueError:
-            log.warning("%s got a message that no consumer sent, reply subject %r", self._subject, message.reply)
+            log.warning("%s got a message that no consumer sent, reply subject %r", self._subject, reply)
             return
         if number != self._received + 1:
             self._break(f"messages {self._received + 1} to {number - 1} of the consumer were lost")
             return
         self._received = number
         self._last_sequence = sequence
-        self._owner.on_message(Delivery(message.subject, message.data, sequence, stored_ns / SECOND_NS, lines), pending)
+        self._owner.on_message(Delivery(subject, payload, sequence, stored_ns / SECOND_NS, head=head), pending)
 
-    def _on_control(self, message: Msg, lines: dict[str, str]) -> None:
+    def _on_control(self, reply: str, lines: dict[str, str]) -> None:
         """An idle heartbeat, or a flow control request, which is answered once all before it was handed over: now."""
-        if message.reply:
-            self._outbox.put(message.reply, b"")
+        if reply:
+            self._send(reply)
             self._owner.on_stalled()
             return
         stalled = lines.get(headers.CONSUMER_STALLED)
         if stalled:
-            self._outbox.put(stalled, b"")
+            self._send(stalled)
         last_consumer, last_stream = lines.get(headers.LAST_CONSUMER, ""), lines.get(headers.LAST_STREAM, "")
         if not (last_consumer.isdecimal() and last_stream.isdecimal()):
             return
@@ -138,8 +127,12 @@ class Feed:
         else:
             self._owner.on_heartbeat(int(last_stream))
 
-    def _on_slow(self) -> None:
-        self._break("a message was dropped: this reader does not keep up")
+    def _send(self, subject: str) -> None:
+        """An empty message that may be lost: the server asks again, or forgets by itself."""
+        try:
+            self._link.publish(subject, b"")
+        except BusError as error:
+            log.debug("nothing was sent to %s: %s", subject, error)
 
     def _break(self, reason: str) -> None:
         if not self._broken:

@@ -3,13 +3,9 @@
 from typing import NamedTuple
 
 import msgspec
-from nats.aio.msg import Msg
 
-from podyard.bus import errors
+from podyard.bus import _heads, errors
 from podyard.proto import headers
-
-STATUS = "Status"
-NO_RESPONDERS = "503"
 
 
 class Outgoing(NamedTuple):
@@ -53,33 +49,43 @@ class _PubAck(msgspec.Struct, frozen=True):
 _decode_ack = msgspec.json.Decoder(_PubAck).decode
 
 
-def header_dict(message: Outgoing) -> dict[str, str] | None:
-    """The headers of `message`, None if it has none.
+def head_of(message: Outgoing, batch: str = "") -> bytes:
+    """The header block of `message`, with the lines of its place in a `batch`; empty if there is nothing to say.
 
-    :raises ValueError: if `ttl_s` is below 1
+    :raises ValueError: if `ttl_s` is below 1, or a further header has an impossible name
     """
-    result = dict(message.headers) if message.headers else {}
+    text = batch
     if message.expect is not None:
-        result[headers.EXPECTED_LAST_SUBJECT_SEQUENCE] = str(message.expect)
+        text += f"{headers.EXPECTED_LAST_SUBJECT_SEQUENCE}: {message.expect:d}\r\n"
+    if message.trace:
+        text += _heads.line(headers.TRACEPARENT, message.trace)
     if message.ttl_s is not None:
         if message.ttl_s < 1:
             raise ValueError(f"{message.subject}: ttl_s is {message.ttl_s}, must be at least 1 (whole seconds)")
-        result[headers.TTL] = f"{int(message.ttl_s)}s"
-    if message.trace:
-        result[headers.TRACEPARENT] = message.trace
+        text += f"{headers.TTL}: {int(message.ttl_s)}s\r\n"
     if message.message_id:
-        result[headers.MESSAGE_ID] = message.message_id
+        text += _heads.line(headers.MESSAGE_ID, message.message_id)
     if message.deleted:
-        result[headers.OPERATION] = headers.DELETED
-    return result or None
+        text += f"{headers.OPERATION}: {headers.DELETED}\r\n"
+    if message.headers:
+        text += "".join(_heads.line(name, value) for name, value in message.headers.items())
+    return _heads.block(text) if text else b""
 
 
-def read_ack(message: Msg, subject: str, *, batch_id: str = "", size_bytes: int = 0) -> Ack | errors.BusError:
+def batch_lines(batch_id: str, number: int, *, last: bool) -> str:
+    """The header lines of message `number`, from 1, of an atomic batch (ADR-50)."""
+    commit = f"{headers.BATCH_COMMIT}: 1\r\n" if last else ""
+    return f"{headers.BATCH_ID}: {batch_id}\r\n{headers.BATCH_SEQUENCE}: {number}\r\n{commit}"
+
+
+def read_ack(
+    payload: bytes, head: bytes, subject: str, *, batch_id: str = "", size_bytes: int = 0
+) -> Ack | errors.BusError:
     """What the server answered to a message on `subject`."""
-    if message.headers and message.headers.get(STATUS) == NO_RESPONDERS:
+    if _heads.status(head) == _heads.NO_RESPONDERS:
         return errors.NoResponders(subject)
     try:
-        answer = _decode_ack(message.data)
+        answer = _decode_ack(payload)
     except msgspec.DecodeError as error:
         return errors.Unclear(subject, f"the answer is not an acknowledgement ({error})")
     if answer.error is not None:

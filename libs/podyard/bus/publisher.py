@@ -6,14 +6,12 @@ from functools import partial
 from typing import Final
 
 import anyio
-from nats.aio.msg import Msg
 from nats.nuid import NUID
 
-from podyard.bus._inbox import Inbox
+from podyard.bus._inbox import Answer, Inbox
 from podyard.bus._link import Link
 from podyard.bus.errors import BusError, RequestTimeout, Unavailable, Unclear
-from podyard.bus.outgoing import Ack, Outgoing, header_dict, read_ack
-from podyard.proto import headers
+from podyard.bus.outgoing import Ack, Outgoing, batch_lines, head_of, read_ack
 
 WINDOW_BYTES: Final = 16 * 1024 * 1024
 """Payload of `publish_many` under way at once: some milliseconds of a disk, and bounded memory."""
@@ -33,8 +31,8 @@ class Publisher:
     async def publish(self, message: Outgoing, *, timeout_s: float | None = None) -> Ack:
         """Store one message."""
         timeout_s = timeout_s or self._link.settings.request_timeout_s
-        answer = await self._inbox.request(message.subject, message.payload, header_dict(message), timeout_s)
-        return _sure(read_ack(answer, message.subject, size_bytes=len(message.payload)))
+        answer = await self._inbox.request(message.subject, message.payload, head_of(message), timeout_s)
+        return _sure(read_ack(*answer, message.subject, size_bytes=len(message.payload)))
 
     async def publish_many(
         self, messages: Sequence[Outgoing], *, timeout_s: float | None = None
@@ -73,7 +71,7 @@ class _Batch:
         if len(self._messages) > 1:
             replies.append(self._inbox.expect(self._on_begin))
         try:
-            await self._send(replies)
+            self._send(replies)
             with anyio.move_on_after(timeout_s):
                 await self._done.wait()
         finally:
@@ -81,29 +79,22 @@ class _Batch:
                 self._inbox.forget(reply)
         return _sure(self._result or RequestTimeout(f"batch {self._batch_id}", timeout_s))
 
-    async def _send(self, replies: list[str]) -> None:
+    def _send(self, replies: list[str]) -> None:
         last = len(self._messages)
         for number, message in enumerate(self._messages, 1):
-            lines = header_dict(message) or {}
-            lines[headers.BATCH_ID] = self._batch_id
-            lines[headers.BATCH_SEQUENCE] = str(number)
-            reply = ""
-            if number == last:
-                lines[headers.BATCH_COMMIT] = "1"
-                reply = replies[0]
-            elif number == 1:
-                reply = replies[1]
-            await self._link.publish(message.subject, message.payload, reply, lines)
+            reply = replies[0] if number == last else replies[1] if number == 1 else ""
+            place = batch_lines(self._batch_id, number, last=number == last)
+            self._link.publish(message.subject, message.payload, reply, head_of(message, place))
 
-    def _on_begin(self, answer: Msg | None) -> None:
-        if answer is not None and (answer.data or answer.headers):
-            self._settle(read_ack(answer, self._messages[0].subject, batch_id=self._batch_id))
+    def _on_begin(self, answer: Answer | None) -> None:
+        if answer is not None and (answer.payload or answer.head):
+            self._settle(read_ack(*answer, self._messages[0].subject, batch_id=self._batch_id))
 
-    def _on_commit(self, answer: Msg | None) -> None:
+    def _on_commit(self, answer: Answer | None) -> None:
         if answer is None:
             self._settle(Unclear(f"batch {self._batch_id}", "the connection was lost before the answer"))
         else:
-            self._settle(read_ack(answer, self._messages[-1].subject, batch_id=self._batch_id))
+            self._settle(read_ack(*answer, self._messages[-1].subject, batch_id=self._batch_id))
 
     def _settle(self, result: Ack | BusError) -> None:
         if self._result is None:
@@ -157,7 +148,7 @@ class _Pipeline:
             if not self._link.state.connected:
                 await self._link.ready(self._timeout_s)
                 self._deadlines[index] = time.monotonic() + self._timeout_s
-            await self._link.publish(message.subject, message.payload, reply, header_dict(message))
+            self._link.publish(message.subject, message.payload, reply, head_of(message))
         except BusError as error:
             self._inbox.forget(reply)
             self._settle(index, error)
@@ -186,12 +177,12 @@ class _Pipeline:
                 self._inbox.forget(self._replies[index])
                 self._settle(index, RequestTimeout(self._messages[index].subject, self._timeout_s))
 
-    def _on_answer(self, index: int, answer: Msg | None) -> None:
+    def _on_answer(self, index: int, answer: Answer | None) -> None:
         message = self._messages[index]
         if answer is None:
             self._settle(index, Unclear(message.subject, "the connection was lost before the answer"))
         else:
-            self._settle(index, read_ack(answer, message.subject, size_bytes=len(message.payload)))
+            self._settle(index, read_ack(*answer, message.subject, size_bytes=len(message.payload)))
 
     def _settle(self, index: int, result: Ack | BusError) -> None:
         if self._results[index] is None:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nats.aio.msg import Msg
-
+from podyard.bus import _heads
 from podyard.proto import headers
 
 _EMPTY: Mapping[str, str] = {}
@@ -27,7 +26,7 @@ class Reply(NamedTuple):
     headers: Mapping[str, str] = _EMPTY
 
 
-def request_of(message: Msg) -> Request:
-    """`message` as its handler sees it."""
-    lines = message.headers or _EMPTY
-    return Request(message.subject, message.data, lines.get(headers.TRACEPARENT, ""), message.reply, lines)
+def request_of(subject: str, reply: str, payload: bytes, head: bytes) -> Request:
+    """A received message as its handler sees it."""
+    lines = _heads.parse(head) if head else _EMPTY
+    return Request(subject, payload, lines.get(headers.TRACEPARENT, ""), reply, lines)

@@ -7,8 +7,8 @@ from typing import Final
 
 import anyio
 from anyio.abc import TaskGroup
-from nats.aio.msg import Msg
 
+from podyard.bus import _heads
 from podyard.bus._link import Link, LinkSubscription
 from podyard.bus.dead_letters import DeadLetters
 from podyard.bus.errors import BusError, RemoteError, TemporaryError
@@ -58,20 +58,18 @@ class Endpoint:
             self._idle = anyio.Event()
             await self._idle.wait()
 
-    def on_message(self, message: Msg) -> None:
+    def on_message(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
         """Take a request, or refuse it."""
-        request = request_of(message)
+        request = request_of(subject, reply, payload, head)
         if self._finishing:
-            self._tasks.start_soon(self._reply, request, b"", _refusal("the service is shutting down", retry_s=0.2))
+            self._reply(request, b"", _refusal("the service is shutting down", retry_s=0.2))
         elif self._in_hand < self._max_inflight:
             self._in_hand += 1
             self._tasks.start_soon(self._work, request)
         elif len(self._waiting) < self._max_inflight * BACKLOG:
             self._waiting.append(request)
         else:
-            self._tasks.start_soon(
-                self._reply, request, b"", _refusal(f"{self._in_hand} requests are in hand", retry_s=0.2)
-            )
+            self._reply(request, b"", _refusal(f"{self._in_hand} requests are in hand", retry_s=0.2))
 
     async def _work(self, request: Request) -> None:
         try:
@@ -87,24 +85,24 @@ class Endpoint:
 
     async def _answer(self, request: Request) -> None:
         try:
-            payload, lines = await self._handler(request), None
+            payload, head = await self._handler(request), b""
         except MessageError as error:
             self._dead.put(self._link.settings.service_name, request, str(error))
-            payload, lines = b"", _refusal(str(error))
+            payload, head = b"", _refusal(str(error))
         except RemoteError as error:
-            payload, lines = b"", _refusal(error.reason)
+            payload, head = b"", _refusal(error.reason)
         except TemporaryError as error:
-            payload, lines = b"", _refusal(str(error), retry_s=error.delay_s)
+            payload, head = b"", _refusal(str(error), retry_s=error.delay_s)
         except Exception as error:  # boundary: a handler's bug is answered and logged, and the service goes on
             log.exception("the handler of %s failed", request.subject)
-            payload, lines = b"", _refusal(f"the service failed on it ({type(error).__name__}); its log says more")
-        await self._reply(request, payload, lines)
+            payload, head = b"", _refusal(f"the service failed on it ({type(error).__name__}); its log says more")
+        self._reply(request, payload, head)
 
-    async def _reply(self, request: Request, payload: bytes, lines: dict[str, str] | None) -> None:
+    def _reply(self, request: Request, payload: bytes, head: bytes) -> None:
         if not request.reply:
             return
         try:
-            await self._link.publish(request.reply, payload, headers=lines)
+            self._link.publish(request.reply, payload, head=head)
         except BusError as error:
             log.info("the answer to %s could not be sent: %s", request.subject, error)
 
@@ -117,17 +115,17 @@ class Listener:
         self._service = service
         self._callback = callback
 
-    def on_message(self, message: Msg) -> None:
+    def on_message(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
         """Hand over one message."""
-        trace = message.headers.get(headers.TRACEPARENT, "") if message.headers else ""
+        trace = _heads.parse(head).get(headers.TRACEPARENT, "") if head else ""
         try:
-            self._callback(message.subject, message.data, trace)
+            self._callback(subject, payload, trace)
         except MessageError as error:
-            self._dead.put(self._service, request_of(message), str(error))
+            self._dead.put(self._service, request_of(subject, reply, payload, head), str(error))
 
 
-def _refusal(reason: str, *, retry_s: float | None = None) -> dict[str, str]:
+def _refusal(reason: str, *, retry_s: float | None = None) -> bytes:
     lines = {headers.ERROR: " ".join(reason.split()) or "no reason given"}
     if retry_s is not None:
         lines[headers.RETRY_AFTER] = f"{retry_s:g}"
-    return lines
+    return _heads.build(lines)

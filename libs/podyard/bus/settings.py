@@ -55,11 +55,6 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     publish_window: int = 1024
     """Messages of `publish_many` under way at once; also at most 16 MiB."""
 
-    pending_messages: int = 512 * 1024
-    """Messages that one subscription may hold unread; above it the newest is dropped, which a watch notices and lists again."""
-
-    pending_bytes: int = 256 * 1024 * 1024
-
     @property
     def service_name(self) -> str:
         """Whose dead letters these are."""

@@ -24,7 +24,6 @@ import msgspec
 
 from podyard.bus._api import Api
 from podyard.bus._link import BusState, Link
-from podyard.bus._outbox import Outbox
 from podyard.bus.dead_letters import DeadLetters
 from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, NotFound
@@ -53,9 +52,6 @@ class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
     follow_subjects: tuple[str, ...]
     heartbeat_s: float = 0.5
     """How often the server says that it has nothing."""
-
-    pending_messages: int = 0
-    """Messages that may wait unread before a gap; 0 means as the connection's settings say."""
 
 
 class WatchSink(Protocol):
@@ -86,9 +82,7 @@ class WatchSink(Protocol):
 class Watch:
     """One reader of one stream; `run()` it in a task group. Owned by that task and the connection's callbacks of one event loop."""
 
-    def __init__(
-        self, link: Link, api: Api, outbox: Outbox, dead: DeadLetters, spec: WatchSpec, sink: WatchSink
-    ) -> None:
+    def __init__(self, link: Link, api: Api, dead: DeadLetters, spec: WatchSpec, sink: WatchSink) -> None:
         self.spec = spec
         self.position = 0
         """Everything up to this stream sequence was seen. 0 before the first listing is complete."""
@@ -98,7 +92,6 @@ class Watch:
 
         self._link = link
         self._api = api
-        self._outbox = outbox
         self._dead = dead
         self._sink = sink
         self._created = ""
@@ -172,7 +165,7 @@ class Watch:
 
     async def _consume(self, subjects: tuple[str, ...], start: int, *, only_list: bool = False) -> str:
         """Read by one consumer until it breaks (returns why) or, with `only_list`, until the listing is complete (returns "")."""
-        feed = Feed(self._link, self._outbox, self.spec, self)
+        feed = Feed(self._link, self.spec, self)
         self._stop_at_sync = only_list
         try:
             pending = await feed.open(self._api, subjects, start)

@@ -74,7 +74,6 @@ def spec(
         list_subjects=(subjects,),
         follow_subjects=(follow or subjects,),
         heartbeat_s=heartbeat_s,
-        pending_messages=pending_messages,
     )
 
 
