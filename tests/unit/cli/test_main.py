@@ -87,3 +87,13 @@ def test_completion_knows_the_commands(shell, capsys):
     script = capsys.readouterr().out
     assert "explain" in script
     assert "podyard" in script
+
+
+def test_a_service_loads_neither_the_parser_nor_rich():
+    code = (
+        "import sys; from podyard.cli.commands import run; from podyard.cli import services;"
+        "run._load_structlog_alone(); services.definition('api'); import podyard.runtime.process;"
+        "print([m for m in ('rich', 'pygments', 'opentelemetry.sdk') if m in sys.modules]); import rich"
+    )
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"

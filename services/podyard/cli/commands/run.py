@@ -1,5 +1,6 @@
 """`podyard run NAME`: one service in this process."""
 
+import importlib
 import os
 import signal
 import sys
@@ -58,6 +59,7 @@ def run(
 
 def run_service(name: str, config: str | None = None, flags: dict[str, Any] | None = None) -> int:
     """Load one service's settings and run it; what is wrong is told on standard error, exit code 2."""
+    _load_structlog_alone()
     from podyard.cli import services
     from podyard.cli.errors import InputError
     from podyard.runtime.service import run as run_definition
@@ -81,6 +83,20 @@ def run_service(name: str, config: str | None = None, flags: dict[str, Any] | No
     if os.environ.get(SUPERVISED):
         threading.Thread(target=_end_with_supervisor, name="supervisor watch", daemon=True).start()
     return run_definition(definition, common, own)
+
+
+def _load_structlog_alone() -> None:
+    """Load structlog without rich, which it takes along for coloured tracebacks if it finds it.
+
+    Services print plain ones, and rich with pygments is a quarter of what a service loads: 0.25 s of CPU a start (measured).
+    """
+    if "rich" in sys.modules or "structlog" in sys.modules:
+        return
+    sys.modules["rich"] = None  # pyright: ignore[reportArgumentType] - how Python spells "not to be found"
+    try:
+        importlib.import_module("structlog")
+    finally:
+        del sys.modules["rich"]
 
 
 def _assignments(texts: tuple[str, ...]) -> dict[str, str]:
