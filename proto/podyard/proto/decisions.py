@@ -52,7 +52,8 @@ class WakeUp(Message, frozen=True, kw_only=True):
 class AttemptRecord(Message, frozen=True, kw_only=True):
     """One attempt to schedule one pod, on `decisions.<ns>.<pod>.<uid>` (or inside the binding).
 
-    Sent by the scheduler that made the attempt, for gated pods by the queue. Key: `attempt`; a duplicate is the same record.
+    Sent by the scheduler that made the attempt; by the queue for gated pods, and for attempts that it had to end itself (their
+    scheduler died, or no binding came). Key: `attempt`; a duplicate is the same record.
     """
 
     namespace: str

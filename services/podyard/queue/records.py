@@ -5,7 +5,7 @@ from typing import Final
 
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.requeues import PodMove, PodSkip, RequeueRecord, SkipCount
-from podyard.queue.core.effects import Gated, Judged, Move, Skip
+from podyard.queue.core.effects import AttemptEnded, Gated, Judged, Move, Skip
 
 NAMED_SKIPS: Final = 256
 """Skipped pods that a record names; above that it counts by plugin and reason (DESIGN.md 6)."""
@@ -84,4 +84,26 @@ def gated_record(gated: Gated, epoch: int) -> AttemptRecord:
         unschedulable_plugins=(gated.plugin,),
         woken_by=pod.woken_by,
         previous_trace=pod.previous_trace,
+    )
+
+
+def ended_record(ended: AttemptEnded) -> AttemptRecord:
+    """An attempt that the queue had to end itself, as nobody else will tell of it."""
+    attempt = ended.attempt
+    namespace, name = attempt.pod.key
+    return AttemptRecord(
+        namespace=namespace,
+        name=name,
+        uid=attempt.pod.uid,
+        attempt=attempt.id,
+        number=attempt.number,
+        scheduler=attempt.session,
+        profile=attempt.pod.profile,
+        outcome=ended.outcome,
+        at=ended.at,
+        queued_at=attempt.queued_at,
+        message=ended.message,
+        woken_by=attempt.woken_by,
+        trace=attempt.trace,
+        previous_trace=attempt.previous_trace,
     )

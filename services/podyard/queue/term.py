@@ -15,6 +15,7 @@ from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.profile import Profile
 from podyard.proto import codec, streams, subjects
+from podyard.proto.decisions import AttemptRecord
 from podyard.queue import assembly, attempt_spans, earlier, records
 from podyard.queue.bare_events import BareEvents
 from podyard.queue.core import listing, restart
@@ -190,7 +191,7 @@ class Term:
             case Judged():
                 self._judged(effect)
             case Gated():
-                self._gated(effect)
+                self._record(records.gated_record(effect, self._leader.epoch))
             case Nominated(pod=pod, node=node):
                 self._nominations.put(*pod.key, pod.uid, node=node, priority=pod.priority)
             case NominationOver(namespace=namespace, name=name, uid=uid):
@@ -200,21 +201,28 @@ class Term:
         self._instruments.ended(ended)
         attempt_spans.attempt_ended(self._service.spans, ended)
         pod = ended.attempt.pod
-        if ended.outcome != "scheduled":
-            if pod.uid in self._view.pods_by_uid:
-                self._recorded.add(pod.uid)
-            else:
-                self._purge(*pod.key, pod.uid)  # the scheduler's record may have come after the first purge
-        elif pod.was_flushed:
-            self._instruments.rescued.inc()
-            self._log.warning(
-                "a pod was scheduled right after the safety flush: a queueing hint is wrong",
-                pod="/".join(pod.key),
-                uid=pod.uid,
-                rejectors=sorted(pod.rejectors),
-                attempt=ended.attempt.id,
-                node=ended.node,
-            )
+        if ended.outcome == "scheduled":
+            if pod.was_flushed:
+                self._rescued(ended)
+        elif pod.uid not in self._view.pods_by_uid:
+            self._purge(*pod.key, pod.uid)  # the scheduler's record may have come after the first purge
+        elif ended.by_queue:
+            self._record(records.ended_record(ended))
+        else:
+            self._recorded.add(pod.uid)
+
+    def _rescued(self, ended: AttemptEnded) -> None:
+        """A hint is wrong: told with all that is needed to see which."""
+        pod = ended.attempt.pod
+        self._instruments.rescued.inc()
+        self._log.warning(
+            "a pod was scheduled right after the safety flush: a queueing hint is wrong",
+            pod="/".join(pod.key),
+            uid=pod.uid,
+            rejectors=sorted(pod.rejectors),
+            attempt=ended.attempt.id,
+            node=ended.node,
+        )
 
     def _judged(self, judged: Judged) -> None:
         self._instruments.judged(judged)
@@ -222,8 +230,7 @@ class Term:
         record = records.requeue_record(judged)
         self._outbox.put(Outgoing(subjects.requeue(record.event_id), codec.encode(record), trace=judged.incoming.trace))
 
-    def _gated(self, gated: Gated) -> None:
-        record = records.gated_record(gated, self._leader.epoch)
+    def _record(self, record: AttemptRecord) -> None:
         self._recorded.add(record.uid)
         subject = subjects.decisions(record.namespace, record.name, record.uid)
         self._outbox.put(Outgoing(subject, codec.encode(record), message_id=f"{record.uid}-{record.attempt}"))

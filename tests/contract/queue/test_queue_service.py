@@ -210,6 +210,9 @@ async def test_a_silent_session_dies_and_its_pods_are_tried_by_another(
     late = await silent.done(lost, "scheduled", node="n1")
     assert "is dead" in late.refused
     await other.sees("a", "inFlight")
+    record = await eventually("a record of the lost attempt", lambda: last_attempt(bus, "a"))
+    assert (record.outcome, record.attempt, record.scheduler) == ("error", lost.attempt, "silent")
+    assert record.message == "scheduler session silent died"
 
 
 async def test_a_binding_that_does_not_come_is_given_up(bus: Bus, cluster: Cluster, start_queue: StartQueue) -> None:

@@ -277,6 +277,19 @@ def test_a_dead_sessions_attempts_go_back_and_all_parked_pods_are_retried(stage:
     assert pod.pool == "errorBackoffQ"
 
 
+def test_a_queue_that_stood_still_does_not_take_its_schedulers_for_dead(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.leader.tick(stage.now)
+    stage.take()
+    stage.now += 15
+    stage.leader.tick(stage.now)
+    assert pod.pool == "inFlight", "heartbeats of that time may lie unread"
+    for _ in range(12):
+        stage.now += 1
+        stage.leader.tick(stage.now)
+    assert pod.pool != "inFlight"
+
+
 def test_heartbeats_keep_a_session_alive(stage: Stage) -> None:
     (pod,) = stage.add("a")
     popped = stage.take()

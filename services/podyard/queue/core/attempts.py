@@ -109,6 +109,11 @@ class Sessions:
                 self._dead.popitem(last=False)
         return late
 
+    def excuse(self, late_s: float) -> None:
+        """This process did not look for so long (it stood still, or the clock jumped): heartbeats may lie unread."""
+        for session in self._living.values():
+            session.heard_at += late_s
+
     def open_attempts(self) -> dict[str, int]:
         """Session -> attempts that are with it, for people."""
         return {session.id: len(session.attempts) for session in self._living.values()}

@@ -90,6 +90,8 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     node: str = ""
     """Where it was bound, or was to be."""
     message: str = ""
+    by_queue: bool = False
+    """The queue ended it: no scheduler will write its record."""
 
 
 Effect: TypeAlias = Judged | Gated | Nominated | NominationOver | AttemptEnded

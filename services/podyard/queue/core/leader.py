@@ -34,6 +34,9 @@ SESSION_TIMEOUT_S = 10.0
 BINDING_TIMEOUT_S = 30.0
 """How long a scheduled pod waits for its binding fact."""
 
+TICK_S = 1.0
+"""How often `tick` runs."""
+
 MISSING_LIMIT = 2
 """Heartbeats in a row without an attempt before it goes back: one may overtake the `done` that ended it."""
 
@@ -76,6 +79,7 @@ class Leader:
         self._session_timeout_s = session_timeout_s
         self._binding_timeout_s = binding_timeout_s
         self._attempt_count = 0
+        self._ticked_at = 0.0
 
     # -- pop ---------------------------------------------------------------------------------------------------
 
@@ -222,12 +226,23 @@ class Leader:
         )
         self.queue.move_all(incoming, now, except_uid=result.uid)
 
-    def _end(self, attempt: Attempt, outcome: Outcome, now: float, *, node: str = "", message: str = "") -> None:
+    def _end(
+        self,
+        attempt: Attempt,
+        outcome: Outcome,
+        now: float,
+        *,
+        node: str = "",
+        message: str = "",
+        by_queue: bool = False,
+    ) -> None:
         del self.attempts[attempt.id]
         session = self.sessions.get(attempt.session)
         if session is not None:
             session.attempts.pop(attempt.id, None)
-        self.queue.effects.append(AttemptEnded(attempt=attempt, outcome=outcome, at=now, node=node, message=message))
+        self.queue.effects.append(
+            AttemptEnded(attempt=attempt, outcome=outcome, at=now, node=node, message=message, by_queue=by_queue)
+        )
 
     def _leave_binding(self, pod: QueuedPod) -> None:
         if self.binding.pop(pod.uid, None) is not None:
@@ -273,7 +288,7 @@ class Leader:
             attempt.missing += 1
             if attempt.missing >= MISSING_LIMIT:
                 self.queue.give_back(attempt.pod.uid, now)
-                self._end(attempt, "error", now, message="the scheduler never got this attempt")
+                self._end(attempt, "error", now, message="the scheduler never got this attempt", by_queue=True)
         unknown = tuple(attempt for attempt in request.attempts if attempt not in self.attempts)
         return QueueReply(epoch=self.epoch, unknown=unknown)
 
@@ -283,7 +298,7 @@ class Leader:
         for attempt in tuple(session.attempts.values()):
             if attempt.state == "open":
                 self.queue.fail(attempt.pod.uid, now, message=message)
-                self._end(attempt, "error", now, message=message)
+                self._end(attempt, "error", now, message=message, by_queue=True)
         for uid in self._preemptions.of_session(session.id):
             self._preemptions.end(uid)
             self.queue.activate(uid, now)
@@ -316,6 +331,10 @@ class Leader:
     def tick(self, now: float) -> None:
         """Runs every second: backoffs that are over, sessions that died, bindings that did not come."""
         self.queue.flush_backoff(now)
+        late_s = now - self._ticked_at - TICK_S
+        if late_s > TICK_S and self._ticked_at:
+            self.sessions.excuse(late_s)
+        self._ticked_at = now
         for session in self.sessions.expire(now):
             self._bury(session, now)
         for pod in tuple(self.binding.values()):
@@ -329,7 +348,7 @@ class Leader:
         self.queue.fail(pod.uid, now, message=message)
         attempt = self.attempts.get(pod.attempt)
         if attempt is not None:
-            self._end(attempt, "error", now, message=message)
+            self._end(attempt, "error", now, message=message, by_queue=True)
 
 
 def on_node(pod: Pod, node: str) -> Pod:
