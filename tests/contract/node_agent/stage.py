@@ -61,10 +61,10 @@ class Stage:
         self.versions: dict[str, int] = {}
         self.history: list[Delivery] = []
         self.news: list[K8sEvent] = []
-        self.spans = SpanList(lambda: self._changed.set())
         self._fence = 0
         self._n = 0
         self._changed = asyncio.Event()
+        self.spans = SpanList(self._changed.set)
 
     # the reader's side, called by the watch
 

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from podyard.node_agent.core import times
 from podyard.node_agent.core.eviction import signals
+from podyard.objects.times import rfc3339
 from podyard.proto.facts import Condition, NodeStatusFact, TaintFact
 
 
@@ -45,7 +46,7 @@ def fact(node: str, uid: str, pressure: Collection[str], before: NodeStatusFact 
 
     :param before: the fact it replaces; times of what did not change are kept
     """
-    at = times.whole(now)
+    at = rfc3339(now)
     old = {condition.type: condition for condition in before.conditions} if before is not None else {}
     conditions = [_kept(old, Condition(type=name, status="True" if name in pressure else "False", reason=reason,
                                        message=message, last_transition_time=at))

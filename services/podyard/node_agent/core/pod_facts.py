@@ -5,6 +5,7 @@ from functools import lru_cache
 from podyard.node_agent.core import times
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.virtual_pod import Ending, VirtualPod
+from podyard.objects.times import rfc3339
 from podyard.proto.facts import Condition, PodStatusFact
 
 TERMINATION_BY_KUBELET = "TerminationByKubelet"
@@ -19,8 +20,8 @@ def running(pod: VirtualPod, now: float) -> PodStatusFact:
         uid=pod.uid,
         node=pod.node,
         phase="Running",
-        conditions=_ready(times.whole(now)),
-        start_time=times.whole(pod.accepted_at),
+        conditions=_ready(rfc3339(now)),
+        start_time=rfc3339(pod.accepted_at),
         at=times.exact(now),
     )
 
@@ -35,8 +36,8 @@ def ended(pod: VirtualPod, ending: Ending, now: float) -> PodStatusFact:
         phase=ending.phase,
         reason=ending.reason,
         message=ending.message,
-        conditions=_ended(ending, times.whole(now)),
-        start_time=times.whole(pod.accepted_at),
+        conditions=_ended(ending, rfc3339(now)),
+        start_time=rfc3339(pod.accepted_at),
         ended=True,
         at=times.exact(now),
     )

@@ -178,4 +178,4 @@ def _fraction(text: str) -> float:
 
 
 def _float32(number: float) -> float:
-    return struct.unpack("f", struct.pack("f", number))[0]
+    return struct.unpack("<f", struct.pack("<f", number))[0]

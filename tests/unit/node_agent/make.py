@@ -1,0 +1,113 @@
+"""Builders for tests of the agent's core."""
+
+import msgspec
+
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
+from podyard.node_agent.core.agent import Agent
+from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.eviction.manager import EvictionConfig
+from podyard.node_agent.core.eviction.stats import ContainerStats, Observation, PodStats, Summary
+from podyard.node_agent.core.eviction.thresholds import parse_thresholds
+from podyard.node_agent.core.nodes import NodeRhythm
+from podyard.node_agent.core.selection import Selection
+from podyard.objects.node import Node
+from podyard.objects.pod import Pod
+from podyard.proto.facts import NodeStatusFact, PodStatusFact
+from podyard.proto.placement import BoundPod, Release
+from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
+
+MEBIBYTE = 1024 * 1024
+GIBIBYTE = 1024 * MEBIBYTE
+
+
+def pod(
+    name: str = "web",
+    *,
+    requests: dict[str, str] | None = None,
+    limits: dict[str, str] | None = None,
+    priority: int | None = None,
+    grace_s: int | None = None,
+    tolerations: list[dict] | None = None,
+    spec: dict | None = None,
+    **metadata: object,
+) -> Pod:
+    """A pod in namespace `default` with the uid `uid-<name>` and one container `main`."""
+    document = {
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **metadata},
+        "spec": {
+            "containers": [{"name": "main", "resources": {"requests": requests or {}, "limits": limits or {}}}],
+            **({"priority": priority} if priority is not None else {}),
+            **({"terminationGracePeriodSeconds": grace_s} if grace_s is not None else {}),
+            "tolerations": tolerations or [],
+            **(spec or {}),
+        },
+    }
+    return msgspec.convert(document, Pod)
+
+
+def view(
+    stored: Pod,
+    node: str = "n1",
+    *,
+    trace: str = "",
+    status: PodStatusFact | None = None,
+    released: bool = False,
+    gone: bool = False,
+) -> PodView:
+    """The pod as a reader sees it, bound to `node`, or released from it."""
+    where = {
+        "namespace": stored.metadata.namespace,
+        "name": stored.metadata.name,
+        "uid": stored.metadata.uid,
+        "node": node,
+    }
+    return PodView(
+        stored,
+        stored.key,
+        stored.metadata.uid,
+        1,
+        bound=None if released else BoundPod(**where, trace=trace),
+        release=Release(**where, reason="completed") if released else None,
+        status=status,
+        gone=gone,
+    )
+
+
+def deleted(stored: Pod, at: str, grace_s: int) -> Pod:
+    """The pod with a deletion timestamp: the end of its grace period."""
+    metadata = msgspec.structs.replace(stored.metadata, deletion_timestamp=at, deletion_grace_period_seconds=grace_s)
+    return msgspec.structs.replace(stored, metadata=metadata)
+
+
+def node(name: str = "n1", status: NodeStatusFact | None = None, uid: str = "", **metadata: object) -> NodeView:
+    uid = uid or f"uid-{name}"
+    stored = msgspec.convert({"metadata": {"name": name, "uid": uid, **metadata}}, Node)
+    return NodeView(stored, name, uid, 1, status)
+
+
+def agent(*, hard: dict[str, str] | None = None, selection: Selection | None = None, **rhythm: float) -> Agent:
+    """An agent whose pods take 1 s to start, 2 s to end, and 5 s to run if they are a Job's."""
+    return Agent(
+        selection=selection or Selection(),
+        usual=Pace(1.0, 5.0, 2.0),
+        eviction=EvictionConfig(thresholds=parse_thresholds(hard=hard), transition_s=300.0),
+        rhythm=NodeRhythm(**rhythm),
+        reporter="node_agent",
+    )
+
+
+def signals(available: int, *pods: PodUsage, node: str = "n1", at: float = 0.0) -> NodeSignals:
+    """`available` bytes of memory of 8 GiB."""
+    value = SignalValue(available=available, capacity=8 * GIBIBYTE)
+    return NodeSignals(node=node, signals={"memory.available": value}, pods=pods, at=at)
+
+
+def summary(available: int, usage: dict[str, int] | None = None, *, at: float | None = 0.0) -> Summary:
+    """Memory of a node of 8 GiB, and what pods (by name) use of it; a pod that is not named has no stats."""
+    observed = Observation(available=available, capacity=8 * GIBIBYTE, observed_at=at)
+    pods = {
+        f"uid-{name}": PodStats(memory_bytes=used, containers=(ContainerStats(name="main", memory_bytes=used),))
+        for name, used in (usage or {}).items()
+    }
+    return Summary(signals={"memory.available": observed}, pods=pods)

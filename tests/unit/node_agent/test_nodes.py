@@ -1,0 +1,219 @@
+"""What virtual nodes say of themselves, and their eviction loops. The numbers are lines of PITFALLS."""
+
+import pytest
+
+from podyard.node_agent.core import effects
+from podyard.node_agent.core.agent import Agent
+from podyard.node_agent.core.readings import shares
+from podyard.node_agent.core.selection import Selection
+from podyard.proto.facts import Condition, NodeStatusFact
+from podyard.proto.signals import PodUsage
+from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, agent, node, pod, signals, view
+
+LOW, PLENTY = 50 * MEBIBYTE, 4 * GIBIBYTE
+
+
+@pytest.fixture
+def playing() -> Agent:
+    """Three pods run on n1: a uses 1 GiB, b 2, c 3."""
+    found = agent(hard={"memory.available": "100Mi"})
+    found.node_seen(node(), (), 0.0)
+    for name in ("a", "b", "c"):
+        found.pod_seen(view(pod(name)), 0.0, 0.0)
+    found.tick(1.0)
+    return found
+
+
+USAGE = tuple(
+    PodUsage(namespace="default", name=name, memory_bytes=size * GIBIBYTE)
+    for name, size in (("a", 1), ("b", 2), ("c", 3))
+)
+
+
+def evicted(found: list[effects.Effect]) -> list[str]:
+    return [one.name for one in found if isinstance(one, effects.PodEvicted)]
+
+
+def node_facts(found: list[effects.Effect]) -> list[NodeStatusFact]:
+    return [one.fact for one in found if isinstance(one, effects.PutNodeStatus)]
+
+
+def conditions(fact: NodeStatusFact) -> dict[str, str]:
+    return {one.type: one.status for one in fact.conditions}
+
+
+def test_a_new_node_is_ready_and_calm_and_says_so_once():
+    playing = agent()
+    (fact,) = node_facts(playing.node_seen(node(), (), 50.0))
+    assert conditions(fact) == {
+        "MemoryPressure": "False", "DiskPressure": "False", "PIDPressure": "False", "Ready": "True"
+    }  # fmt: skip
+    assert (fact.node_uid, fact.taints) == ("uid-n1", ())
+    assert node_facts(playing.node_seen(node(status=fact), (), 60.0)) == []
+    assert node_facts(playing.tick(100.0)) == []
+
+
+def test_after_a_restart_the_same_fact_is_not_stored_again():
+    (fact,) = node_facts(agent().node_seen(node(), (), 50.0))
+    assert node_facts(agent().node_seen(node(status=fact), (), 60.0)) == []
+
+
+def test_a_fact_about_an_earlier_node_of_that_name_is_replaced():
+    (fact,) = node_facts(agent().node_seen(node(), (), 50.0))
+    (new,) = node_facts(agent().node_seen(node(status=fact, uid="second"), (), 60.0))
+    assert new.node_uid == "second"
+
+
+def test_a_node_that_was_taken_for_lost_says_that_it_lives():
+    playing = agent()
+    (fact,) = node_facts(playing.node_seen(node(), (), 50.0))
+    lost = NodeStatusFact(node="n1", node_uid="uid-n1", conditions=(Condition(type="Ready", status="Unknown"),))
+    (again,) = node_facts(playing.node_seen(node(status=lost), (), 60.0))
+    assert conditions(again) == conditions(fact)
+
+
+def test_only_selected_nodes_are_played():
+    playing = agent(selection=Selection(names=frozenset({"n1", "n2"}), labels={"zone": "a"}))
+    playing.node_seen(node("n1", labels={"zone": "a"}), (), 0.0)
+    playing.node_seen(node("n2", labels={"zone": "b"}), (), 0.0)
+    playing.node_seen(node("n3", labels={"zone": "a"}), (), 0.0)
+    assert [name for name in ("n1", "n2", "n3") if name in playing.nodes] == ["n1"]
+
+
+def test_an_external_node_is_another_agents():
+    playing = agent()
+    playing.node_seen(node(), (), 0.0)
+    found = playing.node_seen(node(annotations={"podyard.io/agent": "external"}), (), 10.0)
+    assert found == [], "what is stored about it is now the other agent's"
+    assert "n1" not in playing.nodes
+
+
+def test_heartbeats_come_once_an_interval_and_are_spread():
+    playing = agent(heartbeat_s=10.0)
+    for index in range(200):
+        playing.node_seen(node(f"n{index}"), (), 0.0)
+    seen: list[str] = []
+    moments: set[float] = set()
+    for tenth in range(111):
+        beats = [one.node for one in playing.tick(tenth / 10) if isinstance(one, effects.Heartbeat)]
+        seen += beats
+        moments |= {tenth / 10} if beats else set()
+    assert set(seen) == {f"n{index}" for index in range(200)}
+    assert 200 <= len(seen) <= 240
+    assert 30 <= len(moments) <= 45, "in groups, not each on its own"
+
+
+def test_fresh_signals_are_looked_at_at_once(playing: Agent):
+    found = playing.observe(signals(LOW, *USAGE), 100.0)
+    assert evicted(found) == ["c"]
+    (fact,) = node_facts(found)
+    assert conditions(fact)["MemoryPressure"] == "True"
+    assert [(one.key, one.effect) for one in fact.taints] == [("node.kubernetes.io/memory-pressure", "NoSchedule")]
+    told = [one.event for one in found if isinstance(one, effects.Announce)]
+    assert [(one.reason, one.message) for one in told] == [("EvictionThresholdMet", "Attempting to reclaim memory")]
+
+
+def test_or_at_the_next_look_if_so_set():
+    playing = agent(hard={"memory.available": "100Mi"}, on_signals=False)
+    playing.node_seen(node(), (), 0.0)
+    playing.pod_seen(view(pod("a")), 0.0, 0.0)
+    assert playing.observe(signals(LOW), 3.0) == []
+    assert evicted(playing.tick(12.9)) == []
+    assert evicted(playing.tick(13.0)) == ["a"]
+
+
+def test_53_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Agent):
+    playing.observe(signals(LOW, *USAGE), 100.0)
+    assert not [one for one in playing.tick(100.9) if isinstance(one, effects.PutPodStatus)]
+    (put,) = [one for one in playing.tick(101.0) if isinstance(one, effects.PutPodStatus)]
+    assert (put.fact.phase, put.fact.reason, put.fact.ended) == ("Failed", "Evicted", True)
+    assert put.fact.message.startswith("The node was low on resource: memory. Threshold quantity: 100Mi")
+    assert [one.reason for one in put.fact.conditions if one.type == "DisruptionTarget"] == ["TerminationByKubelet"]
+
+
+def test_57_signals_wait_while_an_evicted_pod_is_cleaned_up(playing: Agent):
+    playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)
+    assert evicted(playing.observe(signals(LOW, *USAGE, at=100.5), 100.5)) == []
+    assert evicted(playing.tick(101.0)) == ["b"], "at once when it is gone, not after 10 s"
+
+
+def test_57_the_manager_waits_30_seconds_at_most():
+    playing = agent(hard={"memory.available": "100Mi"})
+    playing.node_seen(node(), (), 0.0)
+    for name in ("a", "b"):
+        playing.pod_seen(view(pod(name)), 0.0, 0.0)
+    playing.observe(signals(LOW, *USAGE, at=1.0), 0.0)
+    stuck = playing.pods.get("uid-b")
+    assert stuck is not None
+    stuck.stop_at = 1e9
+    playing.pods._timers.cancel("uid-b")  # pyright: ignore[reportPrivateUsage] - a pod that does not end
+    playing.observe(signals(LOW, *USAGE, at=2.0), 5.0)
+    looks = [second for second in range(6, 40) if evicted(playing.tick(float(second)))]
+    assert looks == [30]
+
+
+def test_56_the_same_observation_evicts_no_second_pod(playing: Agent):
+    playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)
+    found = [name for second in range(101, 200) for name in evicted(playing.tick(float(second)))]
+    assert found == []
+
+
+def test_the_condition_passes_after_the_transition_period(playing: Agent):
+    playing.observe(signals(LOW, at=100.0), 100.0)
+    playing.tick(101.0)
+    playing.observe(signals(PLENTY, at=110.0), 110.0)
+    changed = [second for second in range(111, 450) if node_facts(playing.tick(float(second)))]
+    (at,) = changed
+    assert 401 <= at <= 411
+    fact = playing.nodes.get("n1").fact  # type: ignore[union-attr]
+    assert fact is not None
+    assert conditions(fact)["MemoryPressure"] == "False"
+    assert fact.taints == ()
+    ready = next(one for one in fact.conditions if one.type == "Ready")
+    assert ready.last_transition_time == "1970-01-01T00:00:00Z", "what did not change keeps its time"
+
+
+def test_61_a_restart_under_pressure_keeps_taint_and_refuses_only_what_pressure_refuses(playing: Agent):
+    playing.observe(signals(LOW, at=100.0), 100.0)
+    fact = playing.nodes.get("n1").fact  # type: ignore[union-attr]
+    again = agent(hard={"memory.available": "100Mi"})
+    assert node_facts(again.node_seen(node(status=fact), (), 200.0)) == []
+    refused = again.pod_seen(view(pod("best-effort")), 200.0, 200.0)
+    (put,) = [one for one in refused if isinstance(one, effects.PutPodStatus)]
+    assert (put.fact.phase, put.fact.reason, put.fact.ended) == ("Failed", "Evicted", True)
+    assert again.pod_seen(view(pod("burstable", requests={"cpu": "1"})), 200.0, 200.0) == []
+    passed = [second for second in range(201, 600) if node_facts(again.tick(float(second)))]
+    assert len(passed) == 1
+    assert 500 <= passed[0] <= 511
+
+
+def test_usage_is_published_at_every_look(playing: Agent):
+    found = playing.observe(signals(PLENTY, *USAGE, at=99.0), 100.0)
+    (published,) = [one.usage for one in found if isinstance(one, effects.PublishUsage)]
+    assert [one.name for one in published.pods] == ["a", "b", "c"]
+    assert published.at == 99.0
+    (later,) = [one.usage for one in playing.tick(110.0) if isinstance(one, effects.PublishUsage)]
+    assert later == published
+
+
+def test_a_pod_that_the_signals_do_not_name_is_idle(playing: Agent):
+    assert evicted(playing.observe(signals(LOW, USAGE[0]), 100.0)) == ["a"]
+
+
+def test_signals_of_other_nodes_are_ignored(playing: Agent):
+    assert playing.observe(signals(LOW, node="elsewhere"), 100.0) == []
+
+
+@pytest.mark.parametrize(
+    ("total", "weights", "parts"),
+    [
+        (10, [1], [10]),
+        (10, [0, 0], [5, 5]),
+        (11, [0, 0], [6, 5]),
+        (10, [1, 4], [2, 8]),
+        (0, [1, 2], [0, 0]),
+        (5, [], []),
+    ],
+)
+def test_shares(total: int, weights: list[int], parts: list[int]):
+    assert shares(total, weights) == parts

@@ -1,0 +1,181 @@
+"""The lives of pods on virtual nodes."""
+
+import pytest
+
+from podyard.node_agent.core import effects
+from podyard.node_agent.core.agent import Agent
+from podyard.proto.facts import PodStatusFact
+from tests.unit.node_agent.make import agent, deleted, node, pod, view
+
+JOB = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}]
+
+
+def facts(found: list[effects.Effect]) -> list[tuple[str, str, bool]]:
+    """(pod, phase, ended) of the facts among effects."""
+    put = [one.fact for one in found if isinstance(one, effects.PutPodStatus)]
+    return [(one.name, one.phase, one.ended) for one in put]
+
+
+@pytest.fixture
+def playing() -> Agent:
+    found = agent()
+    found.node_seen(node(), (), 0.0)
+    return found
+
+
+def started(playing: Agent, *pods, at: float = 100.0) -> None:
+    for one in pods:
+        playing.pod_seen(view(one), at, at)
+    playing.tick(at + 1.0)
+
+
+def test_a_bound_pod_runs_after_its_start_delay(playing: Agent):
+    assert playing.pod_seen(view(pod()), 100.0, 100.4) == [], "no fact before something has happened"
+    assert facts(playing.tick(100.9)) == []
+    found = playing.tick(101.0)
+    assert facts(found) == [("web", "Running", False)]
+    (fact,) = [one.fact for one in found if isinstance(one, effects.PutPodStatus)]
+    assert fact.start_time == "1970-01-01T00:01:40Z", "since it was bound, not since it was seen"
+    assert {one.type for one in fact.conditions if one.status == "True"} >= {"Ready", "Initialized"}
+
+
+def test_a_pod_that_runs_tells_which_binding_led_to_it(playing: Agent):
+    playing.pod_seen(view(pod(), trace="bind-trace"), 100.0, 100.0)
+    (told,) = [one for one in playing.tick(101.0) if isinstance(one, effects.PodStarted)]
+    assert (told.bound_trace, told.accepted_at, told.running_at) == ("bind-trace", 100.0, 101.0)
+
+
+def test_seen_twice_is_started_once(playing: Agent):
+    started(playing, pod())
+    assert playing.pod_seen(view(pod()), 100.0, 200.0) == []
+    assert facts(playing.tick(300.0)) == []
+
+
+def test_annotations_set_the_pace(playing: Agent):
+    slow = pod("slow", annotations={"podyard.io/start-delay": "1m", "podyard.io/run-duration": "90s"})
+    playing.pod_seen(view(slow), 0.0, 0.0)
+    assert facts(playing.tick(59.9)) == []
+    assert facts(playing.tick(60.0)) == [("slow", "Running", False)]
+    assert facts(playing.tick(149.9)) == []
+    assert facts(playing.tick(150.0)) == [("slow", "Succeeded", True)]
+
+
+def test_a_wrong_annotation_is_told_and_ignored(playing: Agent):
+    wrong = pod(annotations={"podyard.io/start-delay": "soon", "podyard.io/stop-delay": "-1s"})
+    told = [one.event for one in playing.pod_seen(view(wrong), 0.0, 0.0) if isinstance(one, effects.Announce)]
+    assert [one.reason for one in told] == ["InvalidAnnotation", "InvalidAnnotation"]
+    assert 'time: invalid duration "soon"' in told[0].message
+    assert "below 0" in told[1].message
+    assert facts(playing.tick(1.0)) == [("web", "Running", False)]
+
+
+def test_pods_of_a_job_end_by_themselves_and_others_do_not(playing: Agent):
+    started(playing, pod("job", ownerReferences=JOB), pod("service"))
+    assert facts(playing.tick(106.0)) == [("job", "Succeeded", True)]
+    assert facts(playing.tick(10_000.0)) == []
+
+
+def test_a_deleted_pod_ends_when_its_containers_do(playing: Agent):
+    started(playing, pod())
+    playing.pod_seen(view(deleted(pod(), "1970-01-01T00:02:30Z", 30)), 120.0, 120.0)
+    assert facts(playing.tick(121.9)) == []
+    assert facts(playing.tick(122.0)) == [("web", "Failed", True)], "an interrupted pod has not succeeded"
+
+
+def test_a_deleted_pod_ends_with_its_grace_period_at_the_latest(playing: Agent):
+    stubborn = pod(annotations={"podyard.io/stop-delay": "10m"})
+    started(playing, stubborn)
+    playing.pod_seen(view(deleted(stubborn, "1970-01-01T00:02:30Z", 30)), 120.0, 120.0)
+    assert facts(playing.tick(149.9)) == []
+    assert facts(playing.tick(150.0)) == [("web", "Failed", True)]
+
+
+def test_a_second_deletion_can_only_shorten_the_end(playing: Agent):
+    stubborn = pod(annotations={"podyard.io/stop-delay": "10m"})
+    started(playing, stubborn)
+    playing.pod_seen(view(deleted(stubborn, "1970-01-01T00:02:30Z", 30)), 120.0, 120.0)
+    playing.pod_seen(view(deleted(stubborn, "1970-01-01T00:02:05Z", 5)), 120.0, 121.0)
+    assert facts(playing.tick(125.0)) == [("web", "Failed", True)]
+
+
+def test_a_pod_that_is_deleted_before_it_ran_never_runs(playing: Agent):
+    playing.pod_seen(view(pod()), 100.0, 100.0)
+    playing.pod_seen(view(deleted(pod(), "1970-01-01T00:02:10Z", 30)), 100.5, 100.5)
+    assert facts(playing.tick(200.0)) == [("web", "Failed", True)]
+
+
+def test_the_fact_goes_with_the_object(playing: Agent):
+    started(playing, pod())
+    assert playing.pod_gone("uid-web") == [effects.RemovePodStatus("n1", "default", "web", "uid-web")]
+    assert playing.pod_gone("uid-web") == []
+    assert facts(playing.tick(10_000.0)) == []
+
+
+def test_a_pod_of_which_nothing_was_said_needs_no_marker(playing: Agent):
+    playing.pod_seen(view(pod()), 100.0, 100.0)
+    assert playing.pod_gone("uid-web") == []
+    assert facts(playing.tick(10_000.0)) == []
+
+
+def test_a_pod_whose_room_was_given_away_runs_no_more_and_says_nothing(playing: Agent):
+    started(playing, pod("web", annotations={"podyard.io/run-duration": "5s"}))
+    playing.pod_seen(view(pod(), released=True), 102.0, 102.0)
+    assert facts(playing.tick(10_000.0)) == []
+    assert playing.pods.active_on("n1") == []
+
+
+def test_pods_of_unknown_nodes_are_left_alone(playing: Agent):
+    playing.pod_seen(view(pod(), node="elsewhere"), 100.0, 100.0)
+    assert facts(playing.tick(200.0)) == []
+
+
+def test_a_node_that_comes_later_takes_over_its_pods(playing: Agent):
+    found = playing.node_seen(node("n2"), [view(pod(), node="n2")], 100.0)
+    assert not [one for one in found if isinstance(one, effects.PutPodStatus)]
+    assert facts(playing.tick(101.0)) == [("web", "Running", False)]
+
+
+def test_a_node_that_goes_takes_its_pods_with_it(playing: Agent):
+    started(playing, pod("web", annotations={"podyard.io/run-duration": "5s"}))
+    assert effects.RemoveNodeStatus("n1") in playing.node_gone("n1", 103.0)
+    assert facts(playing.tick(200.0)) == []
+    assert playing.pod_gone("uid-web") == [effects.RemovePodStatus("n1", "default", "web", "uid-web")]
+
+
+def test_a_namesake_is_another_pod(playing: Agent):
+    started(playing, pod())
+    playing.pod_gone("uid-web")
+    playing.pod_seen(view(pod(uid="uid-second")), 200.0, 200.0)
+    (put,) = [one for one in playing.tick(201.0) if isinstance(one, effects.PutPodStatus)]
+    assert put.fact.uid == "uid-second"
+
+
+def stored(phase: str, *, ended: bool = False, at: str = "1970-01-01T00:01:40.500000Z") -> PodStatusFact:
+    return PodStatusFact(
+        namespace="default", name="web", uid="uid-web", node="n1", phase=phase, ended=ended,
+        start_time="1970-01-01T00:01:39Z", at=at,
+    )  # fmt: skip
+
+
+def test_after_a_restart_a_running_pod_runs_on_since_the_same_moment(playing: Agent):
+    finite = pod(annotations={"podyard.io/run-duration": "10s"})
+    assert playing.pod_seen(view(finite, status=stored("Running")), 99.0, 105.0) == []
+    assert facts(playing.tick(110.4)) == []
+    assert facts(playing.tick(110.5)) == [("web", "Succeeded", True)]
+
+
+def test_after_a_restart_an_ended_pod_is_not_ended_again(playing: Agent):
+    playing.pod_seen(view(pod(), status=stored("Failed", ended=True)), 99.0, 105.0)
+    playing.pod_seen(view(deleted(pod(), "1970-01-01T00:02:10Z", 30), status=stored("Failed", ended=True)), 99.0, 106.0)
+    assert facts(playing.tick(10_000.0)) == []
+    assert playing.pod_gone("uid-web"), "but its fact still goes with its object"
+
+
+def test_after_a_restart_a_pod_that_had_not_started_starts_when_it_would_have(playing: Agent):
+    playing.pod_seen(view(pod()), 99.0, 200.0)
+    assert facts(playing.tick(200.0)) == [("web", "Running", False)]
+
+
+def test_after_a_restart_the_fact_of_a_pod_that_went_meanwhile_goes_too(playing: Agent):
+    gone = view(pod(), status=stored("Running"), gone=True)
+    assert playing.pod_seen(gone, 99.0, 200.0) == [effects.RemovePodStatus("n1", "default", "web", "uid-web")]
