@@ -79,9 +79,10 @@ class QueueLink:
                 session=session,
                 pop_id=f"{session}/{self._pops}",
                 digests=self._digests,
-                max_pods=self._engine.pace.pods,
+                max_pods=self._engine.pace.wanted,
                 wait_s=self._settings.pop_wait_s,
             )
+            asked_at = anyio.current_time()
             reply = await self._ask(POP, request, PopReply, ANSWER_S + request.wait_s)
             if session != self._session:
                 continue  # the answer of a session that has ended
@@ -91,12 +92,13 @@ class QueueLink:
             self._health.set_ready(CHECK, True)
             if reply.pods:
                 self._last_pop = request.pop_id
+                self._engine.pace.popped(anyio.current_time() - asked_at)
                 self._engine.step(Popped(reply))
 
     async def _room(self) -> None:
-        """Wait while there is enough to do: one slice of popped pods, or too many decisions without an answer."""
+        """Wait while there is enough to do: popped pods for a slice and the next pop, or too many decisions without an answer."""
         core, settings = self._engine.core, self._settings
-        while core.backlog >= self._engine.pace.pods or core.unanswered >= settings.most_unanswered:
+        while core.backlog >= self._engine.pace.wanted or core.unanswered >= settings.most_unanswered:
             await self._engine.progress()
 
     # ---- results -------------------------------------------------------------------------------------------------------------
