@@ -15,7 +15,8 @@ def report(result: BasicResult, rates: Sequence[float]) -> RenderableType:
     """What one run did and what it cost; `rates` of all runs, pods per second, sorted."""
     head = Text.assemble(
         (f"{result.pods_per_second_average:,.0f} pods/s", "bold green"),
-        f"  {result.pods_bound:,} pods bound on {result.nodes:,} nodes in {result.seconds:.2f} s, "
+        f"  {result.pods_bound:,} pods bound on {result.nodes:,} nodes in {result.seconds:.2f} s "
+        f"(created in {result.seconds_to_create:.2f} s), "
         f"{result.commits} commits of {result.pods_per_commit:.0f} on average",
     )
     parts: list[RenderableType] = [head]
