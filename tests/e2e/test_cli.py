@@ -1,0 +1,131 @@
+"""The command line against a running lab: what it prints, and its exit codes."""
+
+import json
+import sys
+from collections.abc import AsyncIterator
+from os import environ
+from pathlib import Path
+
+import anyio
+import pytest
+import pytest_asyncio
+import yaml
+from anyio.streams.text import TextReceiveStream
+
+from tests.e2e.stage import WITHIN_S, Stand, held, node, pod, stand
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+SCENARIO = Path("examples/scenarios/taint-and-untaint.yaml").absolute()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stand]:
+    async with held(stand(tmp_path_factory.mktemp("lab"))) as found:
+        await found.do.apply([node("node-1"), node("node-2")], "nodes of the test")
+        await found.seen.until("2 nodes", lambda: len(found.seen.view.nodes) == 2, WITHIN_S)
+        yield found
+
+
+async def test_apply_says_what_it_did_and_repeating_changes_nothing(here: Stand, tmp_path: Path) -> None:
+    file = tmp_path / "pods.yaml"
+    file.write_text(yaml.safe_dump_all([pod("first"), pod("second", cpu="100")]))
+    created = await here.cli("apply", "-f", str(file))
+    assert (created.code, created.out) == (0, "pod/first created\npod/second created\n")
+    again = await here.cli("apply", "-f", str(file))
+    assert (again.code, again.out) == (0, "pod/first unchanged\npod/second unchanged\n")
+
+
+async def test_get_shows_tables_documents_and_names(here: Stand) -> None:
+    await here.do.apply([pod("shown")], "a test")
+    await here.running("shown")
+    table = await here.cli("get", "pods", "shown")
+    assert table.code == 0
+    header, row = (line.split() for line in table.out.splitlines())
+    assert header[:3] == ["NAME", "READY", "STATUS"]
+    assert row[:3] == ["shown", "1/1", "Running"]
+    document = json.loads((await here.cli("get", "pod/shown", "-o", "json")).out)
+    assert document["spec"]["nodeName"] in ("node-1", "node-2")
+    assert document["status"]["phase"] == "Running"
+    names = await here.cli("get", "nodes", "-o", "name")
+    assert names.out == "node/node-1\nnode/node-2\n"
+
+
+async def test_queue_and_explain_tell_why_a_pod_waits(here: Stand) -> None:
+    await here.do.apply([pod("waiting", cpu="99")], "a test")
+    await here.attempted("waiting")
+    listed = await here.cli("queue", "--name", "waiting")
+    assert listed.code == 0
+    assert "unschedulable" in listed.out
+    assert "2 Insufficient cpu" in listed.out
+    told = await here.cli("explain", "pod", "waiting")
+    assert told.code == 0
+    assert "NodeResourcesFit rejected 2 nodes: Insufficient cpu  (node-1, node-2)" in told.out
+
+
+async def test_explain_tells_where_a_pod_runs_and_the_best_scores(here: Stand) -> None:
+    await here.do.apply([pod("placed")], "a test")
+    await here.running("placed")
+    told = await here.cli("explain", "pod", "placed")
+    chosen = here.seen.view.pods["default", "placed"].node_name
+    assert f"Pod default/placed  bound to {chosen}, Running" in told.out
+    assert f"best nodes: {chosen} " in told.out
+    assert f"started on {chosen}, now Running" in told.out
+
+
+async def test_delete_ends_a_pod_once(here: Stand) -> None:
+    await here.do.apply([pod("leaving", terminationGracePeriodSeconds=0)], "a test")
+    await here.running("leaving")
+    done = await here.cli("delete", "pod", "leaving")
+    assert (done.code, done.out) == (0, "pod/leaving deleted\n")
+    await here.seen.until("the pod gone", lambda: ("default", "leaving") not in here.seen.view.pods, WITHIN_S)
+    again = await here.cli("delete", "pod", "leaving")
+    assert again.code == 1
+    assert "pod/leaving in namespace default: not found" in again.err
+
+
+async def test_what_is_not_there_is_an_error(here: Stand) -> None:
+    for words in (("get", "pod", "nobody"), ("explain", "pod", "nobody")):
+        asked = await here.cli(*words)
+        assert asked.code == 1
+        assert "nobody" in asked.err
+        assert asked.err.startswith("error: ")
+
+
+async def test_a_bare_event_reaches_the_hint_of_a_parked_pod(here: Stand, tmp_path: Path) -> None:
+    await here.do.apply([pod("eventful", cpu="42")], "a test")
+    await here.attempted("eventful")
+    file = tmp_path / "node.yaml"
+    file.write_text(yaml.safe_dump(node("imagined", cpu="64")))
+    said = await here.cli("publish", "Node/Add", "-f", str(file))
+    assert said.code == 0
+    await here.attempted("eventful", 2)
+    moved = [move for record in here.seen.requeues for move in record.moved if move.name == "eventful"]
+    assert [(move.plugin, move.hints[0].answer) for move in moved] == [("NodeResourcesFit", "Queue")]
+
+
+async def test_a_scenario_is_played_to_its_end(here: Stand) -> None:
+    played = await here.cli("publish", "--scenario", str(SCENARIO))
+    assert played.code == 0, played.err
+    assert here.runs("trainer")
+    told = await here.cli("explain", "pod", "trainer")
+    assert "TaintToleration" in told.out
+    assert "NodeUpdateNodeTaint" in told.out
+
+
+async def test_watch_shows_a_pod_come_and_be_bound(here: Stand) -> None:
+    command = [sys.executable, "-m", "podyard.cli", "watch", "--name", "watched", "-o", "json"]
+    printed = ""
+    async with await anyio.open_process(command, env={**environ, "PODYARD_NATS_SERVERS": here.lab.url}) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        with anyio.fail_after(WITHIN_S):
+            assert "watching" in await TextReceiveStream(process.stderr).receive()
+            await here.do.apply([pod("watched")], "a test")
+            async for text in TextReceiveStream(process.stdout):
+                printed += text
+                if "bound to" in printed and printed.endswith("\n"):
+                    break
+        process.terminate()
+    told = [json.loads(line) for line in printed.splitlines()]
+    assert [line["kind"] for line in told if "PodAdd" in line["text"]] == ["change"], told
