@@ -211,6 +211,22 @@ async def test_plain_messages_reach_every_subscriber_in_order(bus: Bus, connect_
     assert received == [("signals.n1", str(number).encode(), TRACE) for number in range(100)]
 
 
+async def test_plain_messages_without_a_connection_are_dropped_and_counted(bus: Bus, bus_server: EmbeddedServer):
+    received: list[bytes] = []
+    await bus.subscribe("signals.>", lambda subject, payload, trace: received.append(payload))
+    lost = asyncio.Event()
+    bus.on_state(lambda state: None if state.connected else lost.set())
+    await bus_server.kill()
+    await lost.wait()
+    bus.send("signals.n1", b"nobody hears it")
+    assert bus.dropped == 1
+    await bus_server.start()
+    await bus.connected()
+    bus.send("signals.n1", b"after")
+    await eventually(lambda: asyncio.sleep(0, result=received))
+    assert received == [b"after"]
+
+
 async def test_a_callbacks_failure_harms_nobody(bus: Bus, caplog: pytest.LogCaptureFixture):
     received: list[bytes] = []
     complete = asyncio.Event()
