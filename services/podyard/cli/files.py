@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from podyard.cli.errors import InputError
+from podyard.cli.errors import InputError, listed
 from podyard.objects.errors import ManifestError
 from podyard.objects.manifests import Manifest, load
 
@@ -26,7 +26,7 @@ def read_all(names: Iterable[str], *, stdin: Callable[[], str] | None = None) ->
         except ManifestError as error:
             faults.append(str(error))
     if faults:
-        raise InputError("\n       ".join(faults), "nothing was applied; mend the file and try again")
+        raise InputError(listed(faults), "nothing was applied; mend the file and try again")
     if not found:
         raise InputError("no objects in the given files", "name files with -f FILE, or - for standard input")
     return found

@@ -22,6 +22,7 @@ FilesOption: TypeAlias = Annotated[
     Parameter(
         name=["--filename", "-f"],
         negative="",
+        allow_leading_hyphen=True,  # `-f -` is standard input
         show_default=False,
         help="File of objects, a directory of such files, or `-` for standard input; may be repeated.",
     ),

@@ -94,22 +94,21 @@ def _one_request_is_not_enough(documents: list[dict[str, Any]]) -> bool:
 
 
 def _check(manifests: "list[Manifest]", results: "list[ObjectResult]") -> None:
-    """:raises InputError: with file, document and field of every refused object"""
+    """:raises InputError: with file, document and field of every fault"""
     from podyard.cli import objects_client
-    from podyard.cli.errors import InputError
+    from podyard.cli.errors import InputError, listed
 
-    faults: list[str] = []
-    for manifest, result in zip(manifests, results, strict=False):
-        if result.outcome in objects_client.GOOD or not (result.errors or result.message):
-            continue
-        if result.errors:
-            faults += [str(manifest.fault(error.field, error.detail)) for error in result.errors]
-        else:
-            faults.append(str(manifest.fault("", result.message)))
-    if not faults and any(result.outcome not in objects_client.GOOD for result in results):
-        faults = ["the api refused the objects without a reason"]
-    if faults:
-        raise InputError("\n       ".join(faults), "nothing of it was applied")
+    refused = [
+        (manifest, result)
+        for manifest, result in zip(manifests, results, strict=False)
+        if result.outcome not in objects_client.GOOD
+    ]
+    if not refused:
+        return
+    faults = [str(manifest.fault(fault.field, fault.detail)) for manifest, result in refused for fault in result.errors]
+    # without a fault of their own the others were refused because of those that have one
+    faults = faults or [str(manifest.fault("", result.message or result.outcome)) for manifest, result in refused]
+    raise InputError(listed(faults), "nothing of it was applied")
 
 
 def _print(manifests: "list[Manifest]", results: "list[ObjectResult]", output: str, *, dry_run: bool) -> None:

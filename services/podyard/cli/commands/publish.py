@@ -66,7 +66,7 @@ def publish(
 
 
 def _event(event: str, file: str, old: str, count: int, rate: float) -> "Publish":
-    from podyard.cli.errors import InputError
+    from podyard.cli.errors import InputError, listed
     from podyard.cli.scenario import actions, faults
 
     found = faults.Faults()
@@ -74,7 +74,7 @@ def _event(event: str, file: str, old: str, count: int, rate: float) -> "Publish
     fields |= {key: {"file": name} for key, name in (("object", file), ("old", old)) if name}
     action = actions.publish(fields, "", found, Path())
     if found.found:
-        raise InputError("\n       ".join(fault.lstrip(".").removeprefix("event: ") for fault in found.found))
+        raise InputError(listed([fault.lstrip(".").removeprefix("event: ") for fault in found.found]))
     return action
 
 

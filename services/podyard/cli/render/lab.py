@@ -67,7 +67,7 @@ def change(row: ServiceRow) -> str:
 
 def next_steps(nodes: int) -> list[str]:
     """What a newcomer may do now, in another terminal."""
-    first = "podyard get nodes" if nodes else "podyard apply -f examples/nodes.yaml"
+    first = "podyard get nodes" if nodes else "podyard apply -f node.yaml      (or start with --nodes 3)"
     return [
         "In another terminal (it finds this lab by itself):",
         f"  {first}",

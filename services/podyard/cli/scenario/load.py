@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 
 import yaml
 
-from podyard.cli.errors import InputError
+from podyard.cli.errors import InputError, listed
 from podyard.cli.scenario import actions
 from podyard.cli.scenario.faults import Faults, items, mapping
 from podyard.cli.scenario.model import Action, Repeat, Scenario, Step
@@ -44,7 +44,7 @@ def load(source: str, text: str, directory: Path) -> Scenario:
     found = steps(top.get("steps"), "steps", faults, directory)
     if faults.found:
         raise InputError(
-            "\n       ".join(f"{source}: {fault}" for fault in faults.found), "nothing was done; mend the scenario"
+            listed([f"{source}: {fault}" for fault in faults.found]), "nothing was done; mend the scenario"
         )
     return Scenario(
         name=top["scenario"],
@@ -72,8 +72,8 @@ def steps(value: Any, path: str, faults: Faults, directory: Path) -> list[Step]:
     if not isinstance(value, list) or not value:
         faults.add(path, "must be a list of at least one step")
         return []
-    listed = cast("list[Any]", value)
-    found = [_step(item, f"{path}[{index}]", faults, directory) for index, item in enumerate(listed)]
+    given = cast("list[Any]", value)
+    found = [_step(item, f"{path}[{index}]", faults, directory) for index, item in enumerate(given)]
     return [step for step in found if step is not None]
 
 
@@ -81,8 +81,8 @@ def _step(value: Any, path: str, faults: Faults, directory: Path) -> Step | None
     fields = mapping(value, path, faults)
     named = [key for key in (*_READERS, "repeat") if key in fields]
     if len(named) != 1:
-        listed = ", ".join((*_READERS, "repeat"))
-        faults.add(path, f"must have exactly one of {listed}" + (f", has {', '.join(named)}" if named else ""))
+        known = ", ".join((*_READERS, "repeat"))
+        faults.add(path, f"must have exactly one of {known}" + (f", has {', '.join(named)}" if named else ""))
         return None
     kind = named[0]
     allowed = {*TIMING, kind, *(("rate", "steps") if kind == "repeat" else ())}
@@ -129,5 +129,5 @@ def body(repeat: Repeat, n: int, directory: Path) -> list[Step]:
     faults = Faults()
     found = steps(numbered(repeat.body, n), "steps", faults, directory)
     if faults.found:
-        raise InputError("\n       ".join(f"repetition {n}: {fault}" for fault in faults.found))
+        raise InputError(listed([f"repetition {n}: {fault}" for fault in faults.found]))
     return found
