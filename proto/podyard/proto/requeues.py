@@ -60,6 +60,7 @@ class RequeueRecord(Message, frozen=True, kw_only=True):
     who: str = ""
     why: str = ""
     moved: tuple[PodMove, ...] = ()
+    moved_unnamed: Annotated[int, Meta(ge=0, description="moved pods beyond those that `moved` names")] = 0
     skipped: Annotated[tuple[PodSkip, ...], Meta(max_length=256)] = ()
     skipped_counts: tuple[SkipCount, ...] = ()
     trace: Annotated[str, Meta(description="traceparent of the event")] = ""

@@ -11,6 +11,10 @@ NAMED_SKIPS: Final = 256
 """Skipped pods that a record names; above that it counts by plugin and reason (DESIGN.md 6)."""
 
 
+NAMED_MOVES: Final = 4096
+"""Moved pods that a record names: a record must stay below the largest message (4 MiB). Each pod's next attempt says what woke it."""
+
+
 def requeue_record(judged: Judged) -> RequeueRecord:
     """What an event moved and did not move; of a pod that came back from an attempt, under an id of its own."""
     incoming = judged.incoming
@@ -29,7 +33,8 @@ def requeue_record(judged: Judged) -> RequeueRecord:
         at=judged.at,
         who=incoming.who,
         why=incoming.why,
-        moved=tuple([_move(one) for one in judged.moved]),
+        moved=tuple([_move(one) for one in judged.moved[:NAMED_MOVES]]),
+        moved_unnamed=max(0, len(judged.moved) - NAMED_MOVES),
         skipped=skipped,
         skipped_counts=counts,
         trace=incoming.trace,

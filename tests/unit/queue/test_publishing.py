@@ -1,0 +1,199 @@
+"""Records and nominations go out in the background, whatever the bus does; metrics tell."""
+
+from collections.abc import Callable, Sequence
+
+import anyio
+import msgspec
+import prometheus_client
+import structlog
+
+from podyard.bus import Ack, BusError, Conflict, Delivery, Outgoing, TooLarge, Unavailable, Unclear
+from podyard.proto import codec, subjects
+from podyard.proto.facts import Nomination
+from podyard.queue import outbox, records
+from podyard.queue.core.effects import AttemptEnded, Judged, Move
+from podyard.queue.instruments import Instruments
+from podyard.queue.nominations import Nominations
+from podyard.queue.outbox import Outbox
+from tests.unit.queue.play import new_queue, node_event, park, queued
+from tests.unit.queue.test_leader import Stage
+
+LOG = structlog.get_logger()
+SUBJECT = subjects.nomination("default", "p", "uid-p")
+
+
+class FakeBus:
+    """Answers publishes as told; keeps what was stored."""
+
+    def __init__(self, *answers: BusError | None) -> None:
+        self.answers = list(answers)
+        self.stored: list[Outgoing] = []
+        self.tried: list[Outgoing] = []
+        self.purged: list[tuple[str, str]] = []
+        self.there: Delivery | None = None
+
+    async def publish_many(self, messages: Sequence[Outgoing]) -> list[Ack | BusError]:
+        return [self._publish(message) for message in messages]
+
+    def _publish(self, message: Outgoing) -> Ack | BusError:
+        self.tried.append(message)
+        failure = self.answers.pop(0) if self.answers else None
+        if failure is not None:
+            return failure
+        self.stored.append(message)
+        return Ack(100 + len(self.stored), False)
+
+    async def purge(self, stream: str, subject: str) -> None:
+        self.purged.append((stream, subject))
+        failure = self.answers.pop(0) if self.answers else None
+        if failure is not None:
+            raise failure
+
+    async def get(self, stream: str, subject: str) -> Delivery | None:
+        return self.there
+
+
+async def carried(run: Callable[[], object]) -> None:
+    """Let a background task do all that it can do now."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        await anyio.wait_all_tasks_blocked()
+        tasks.cancel_scope.cancel()
+
+
+def make_outbox(bus: FakeBus, monkeypatch) -> tuple[Outbox, list[int]]:
+    monkeypatch.setattr(outbox, "RETRY_S", 0.001)
+    lost: list[int] = []
+    return Outbox(bus, LOG, lost.append), lost  # pyright: ignore[reportArgumentType] - a fake
+
+
+async def test_what_was_not_stored_or_perhaps_not_is_sent_again_in_order(monkeypatch) -> None:
+    bus = FakeBus(Unavailable("away", delay_s=0.001), Unclear("a", "no answer"))
+    box, lost = make_outbox(bus, monkeypatch)
+    for name in ("a", "b", "c"):
+        box.put(Outgoing(name, b""))
+    await box.flush()
+    assert [message.subject for message in bus.stored] == ["c", "a", "b"]
+    assert lost == []
+
+
+async def test_a_refused_record_is_counted_and_does_not_hold_up_others(monkeypatch) -> None:
+    bus = FakeBus(TooLarge("a", 5_000_000))
+    box, lost = make_outbox(bus, monkeypatch)
+    box.put(Outgoing("a", b""))
+    box.put(Outgoing("b", b""))
+    await box.flush()
+    assert [message.subject for message in bus.stored] == ["b"]
+    assert lost == [1]
+
+
+async def test_purges_come_after_records_and_are_tried_again(monkeypatch) -> None:
+    bus = FakeBus(None, Unavailable("away", delay_s=0.001))
+    box, _ = make_outbox(bus, monkeypatch)
+    box.purge("DECISIONS", "d")
+    box.put(Outgoing("a", b""))
+    await box.flush()
+    assert bus.purged == [("DECISIONS", "d")] * 2
+    assert [message.subject for message in bus.stored] == ["a"]
+
+
+async def test_above_the_limit_the_oldest_records_go(monkeypatch) -> None:
+    monkeypatch.setattr(outbox, "LIMIT", 2)
+    bus = FakeBus()
+    box, lost = make_outbox(bus, monkeypatch)
+    for name in ("a", "b", "c"):
+        box.put(Outgoing(name, b""))
+    await box.flush()
+    assert [message.subject for message in bus.stored] == ["b", "c"]
+    assert lost == [1]
+
+
+def make_nominations(bus: FakeBus, epoch: int = 7, version: int = 0) -> Nominations:
+    return Nominations(bus, LOG, epoch, lambda subject: version)  # pyright: ignore[reportArgumentType] - a fake
+
+
+def fact(node: str, epoch: int) -> Delivery:
+    nomination = Nomination(namespace="default", name="p", uid="uid-p", node=node, epoch=epoch)
+    return Delivery(SUBJECT, codec.encode(nomination), 55, 0.0, {})
+
+
+async def test_a_nomination_is_a_compare_and_set_on_what_is_known() -> None:
+    bus = FakeBus()
+    writer = make_nominations(bus, version=12)
+    writer.put("default", "p", "uid-p", node="n1", priority=3)
+    await carried(writer.run)
+    writer.put("default", "p", "uid-p", node="n2")
+    await carried(writer.run)
+    assert [message.expect for message in bus.stored] == [12, 101], "the second follows the first"
+    first = codec.decode(Nomination, bus.stored[0].payload)
+    assert (first.node, first.priority, first.epoch) == ("n1", 3, 7)
+
+
+async def test_a_conflict_with_an_earlier_leader_is_written_over() -> None:
+    bus = FakeBus(Conflict(SUBJECT, 55))
+    bus.there = fact("old", epoch=6)
+    writer = make_nominations(bus)
+    writer.put("default", "p", "uid-p", node="n1")
+    await carried(writer.run)
+    assert bus.stored[0].expect == 55
+
+
+async def test_a_conflict_with_a_later_leader_is_given_up() -> None:
+    bus = FakeBus(Conflict(SUBJECT, 55))
+    bus.there = fact("new", epoch=8)
+    writer = make_nominations(bus)
+    writer.put("default", "p", "uid-p", node="n1")
+    await carried(writer.run)
+    assert bus.stored == []
+
+
+async def test_an_unclear_write_that_was_applied_is_not_repeated() -> None:
+    bus = FakeBus(Conflict(SUBJECT, 55))
+    bus.there = fact("n1", epoch=7)
+    writer = make_nominations(bus)
+    writer.put("default", "p", "uid-p", node="n1")
+    await carried(writer.run)
+    assert bus.stored == []
+
+
+async def test_the_end_of_a_pod_leaves_a_marker_with_a_ttl() -> None:
+    bus = FakeBus()
+    writer = make_nominations(bus, version=9)
+    writer.put("default", "p", "uid-p", over=True)
+    await carried(writer.run)
+    (marker,) = bus.stored
+    assert (marker.deleted, marker.ttl_s, marker.expect) == (True, 600, 9)
+
+
+def test_a_record_of_very_many_moves_stays_small_enough() -> None:
+    pod = queued("p")
+    moves = tuple(Move(pod=pod, from_="unschedulable", to="activeQ") for _ in range(5000))
+    record = records.requeue_record(Judged(incoming=node_event(), moved=moves, at=1.0))
+    assert (len(record.moved), record.moved_unnamed) == (4096, 904)
+    assert len(codec.encode(record)) < 4 * 1024 * 1024
+
+
+def test_metrics_tell_pools_moves_hints_and_outcomes() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    instruments = Instruments(registry)
+    queue = new_queue()
+    park(queue, "p", "OnNodes")
+    park(queue, "q", "OnNodes")
+    queue.move_all(node_event("p"), 60.0)
+    (judged,) = queue.take_effects()
+    assert isinstance(judged, Judged)
+    instruments.judged(judged)
+    stage = Stage()
+    stage.add("a")
+    stage.done(stage.take(), "error")
+    (ended,) = [one for one in stage.queue.take_effects() if isinstance(one, AttemptEnded)]
+    instruments.ended(ended)
+    instruments.show_pools(lambda: {"activeQ": 3})
+    sample = registry.get_sample_value
+    assert sample("podyard_queue_pods", {"pool": "activeQ"}) == 3
+    assert sample("podyard_queue_moves_total", {"event": "NodeAdd", "plugin": "OnNodes", "to": "activeQ"}) == 1
+    assert sample("podyard_queue_skips_total", {"event": "NodeAdd"}) == 1
+    assert sample("podyard_queue_attempts_total", {"outcome": "error"}) == 1
+    hint = {"plugin": "OnNodes", "event": "NodeAdd", "answer": "QueueSkip"}
+    assert sample("podyard_queue_hint_seconds_count", hint) == 1
+    assert msgspec.json.encode(records.ended_record(ended))
