@@ -1,0 +1,162 @@
+"""Bad input: files are refused as a whole and by field; messages that nobody can read end as dead letters, and work goes on."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+import pytest_asyncio
+
+from podyard.bus import Outgoing
+from podyard.bus.errors import TooLarge
+from podyard.proto import streams, subjects
+from tests.e2e.stage import WITHIN_S, Stand, dead_letters, held, node, pod, stand
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+GOOD = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: innocent}
+spec: {containers: [{name: main, image: test}]}
+---
+"""
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stand]:
+    async with held(stand(tmp_path_factory.mktemp("lab"))) as found:
+        await found.do.apply([node("node-1")], "a node of the test")
+        await found.seen.until("the node", lambda: found.seen.view.nodes, WITHIN_S)
+        yield found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x\nspec: {}\n",
+            ["line 9"],
+            id="malformed YAML",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {containers: [{name: main, image: 7}]}\n",
+            ["document 2", "spec.containers[0].image"],
+            id="a wrong type",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"
+            "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: 1.5.0}}}]}\n",
+            ["document 2", "spec.containers[0].resources.requests"],
+            id="an impossible quantity",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n"
+            "spec: {containers: [{name: main, image: x, resources: {requests: {cpu: -1}}}]}\n",
+            ["document 2", "spec.containers[0].resources.requests"],
+            id="a negative quantity",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Widget\nmetadata: {name: x}\n",
+            ["document 2", "kind", "Widget"],
+            id="an unknown kind without a group",
+        ),
+        pytest.param(
+            "apiVersion: v1\nkind: Pod\nmetadata: {name: x, namespace: nowhere}\n"
+            "spec: {containers: [{name: main, image: x}]}\n",
+            ["document 2", "nowhere"],
+            id="a namespace that is not there",
+        ),
+    ],
+)
+async def test_a_wrong_document_refuses_its_whole_file(
+    here: Stand, tmp_path: Path, wrong: str, told: list[str]
+) -> None:
+    before = dict(here.seen.view.pods)
+    file = tmp_path / "wrong.yaml"
+    file.write_text(GOOD + wrong)
+    done = await here.cli("apply", "-f", str(file))
+    assert done.code == 2, done
+    assert done.out == ""
+    for words in (str(file), *told):
+        assert words in done.err, (words, done.err)
+    assert (await here.cli("get", "pod", "innocent")).code == 1
+    assert dict(here.seen.view.pods) == before
+
+
+async def test_of_two_files_neither_is_applied_if_one_is_wrong(here: Stand, tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text(GOOD)
+    (tmp_path / "wrong.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: [x]}\n")
+    done = await here.cli("apply", "-f", str(tmp_path))
+    assert done.code == 2
+    assert "wrong.yaml" in done.err
+    assert "metadata.name" in done.err
+    assert (await here.cli("get", "pod", "innocent")).code == 1
+
+
+async def test_an_object_that_nobody_can_read_is_reported_once_by_each_reader(here: Stand) -> None:
+    readers = {"queue", "scheduler", "binder", "node_agent"}
+    subject = subjects.object_("pods", "default", "garbage")
+    async with dead_letters(here.bus) as dead:
+        await here.bus.publish(Outgoing(subject, b'{"op": "put", "object": {"spec": 7'))
+        found = await dead.until(
+            f"a letter of each of {readers}", lambda letters: readers <= {one.service for one in letters}
+        )
+        await here.do.apply([pod("after-garbage")], "neighbours go on")
+        await here.running("after-garbage")
+        for reader in readers:
+            mine = [one for one in dead.letters if one.service == reader and one.subject == subject]
+            assert len(mine) == 1, (reader, mine)
+    letter = next(one for one in found if one.service == "queue")
+    assert letter.payload == b'{"op": "put", "object": {"spec": 7'
+    assert letter.reason
+    assert letter.sequence > 0
+
+
+async def test_a_request_that_nobody_can_read_is_refused_and_reported(here: Stand) -> None:
+    asked = {
+        subjects.queue_verb("pop"): "queue",
+        subjects.BINDER_BIND: "binder",
+        subjects.OBJECTS_APPLY: "api",
+    }
+    async with dead_letters(here.bus) as dead:
+        for subject in asked:
+            here.bus.send(subject, b"\xff not a message")
+        found = await dead.until(
+            f"a letter for each of {sorted(asked)}", lambda letters: asked.keys() <= {one.subject for one in letters}
+        )
+    for subject, service in asked.items():
+        mine = [one for one in found if one.subject == subject]
+        assert [one.service for one in mine] == [service]
+        assert mine[0].reason
+        assert mine[0].payload == b"\xff not a message"
+    await here.do.apply([pod("after-requests")], "neighbours go on")
+    await here.running("after-requests")
+
+
+async def test_signals_that_nobody_can_read_are_reported_once(here: Stand) -> None:
+    subject = subjects.signals("node-1")
+    async with dead_letters(here.bus) as dead:
+        here.bus.send(subject, b'{"node": 1}')
+        found = await dead.until(
+            "a letter about the signals", lambda letters: any(o.subject == subject for o in letters)
+        )
+        await here.do.apply([pod("after-signals")], "neighbours go on")
+        await here.running("after-signals")
+        assert [one.service for one in dead.letters if one.subject == subject] == ["node_agent"]
+    assert "node" in next(one for one in found if one.subject == subject).reason
+
+
+async def test_what_is_too_large_is_refused_before_it_is_sent(here: Stand, tmp_path: Path) -> None:
+    large = pod("large")
+    large["metadata"]["annotations"] = {"data": "x" * (streams.MAX_PAYLOAD_BYTES + 1)}
+    with pytest.raises(TooLarge):
+        await here.bus.publish(Outgoing(subjects.object_("pods", "default", "large"), msgspec.json.encode(large)))
+    file = tmp_path / "large.json"
+    file.write_bytes(msgspec.json.encode(large))
+    with anyio.fail_after(WITHIN_S):
+        done = await here.cli("apply", "-f", str(file))
+    assert done.code == 2, done
+    assert "large" in done.err
+    assert ("default", "large") not in here.seen.view.pods
