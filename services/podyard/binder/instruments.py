@@ -24,6 +24,7 @@ class Instruments:
             ["result", "cause", "profile"],
             registry=registry,
         )
+        self._counters: dict[tuple[str, str, str], prometheus_client.Counter] = {}
         self.commits = counter("podyard_binder_commits", "Batches that became durable", registry=registry)
         self.batch_bindings = histogram(
             "podyard_binder_batch_bindings", "Bindings of one batch", buckets=BATCH_BUCKETS, registry=registry
@@ -60,12 +61,20 @@ class Instruments:
     def settled(self, settled: Settled, now: float) -> None:
         """A decision has its answer."""
         answer = settled.answer
-        self.decisions.labels(answer.result, answer.cause, settled.decision.profile).inc()
+        self._counter(answer.result, answer.cause, settled.decision.profile).inc()
         self.bind_seconds.observe(max(0.0, now - settled.received_at))
         keep = answer.result not in GOOD
         trace = settled.decision.trace
         if self._spans.wanted(trace, keep=keep):
             self._emit_bind(settled, now, keep=keep)
+
+    def _counter(self, result: str, cause: str, profile: str) -> prometheus_client.Counter:
+        """The decisions' counter of these labels, remembered: looking it up costs more than counting."""
+        key = (result, cause, profile)
+        found = self._counters.get(key)
+        if found is None:
+            found = self._counters[key] = self.decisions.labels(*key)
+        return found
 
     def committed(self, committed: Committed) -> None:
         """A batch is durable."""

@@ -3,6 +3,7 @@
 Everything is read anew in each reign, after the fence was moved: what an earlier reign knew is gone with it.
 """
 
+import gc
 import itertools
 import time
 from typing import TYPE_CHECKING, Final
@@ -196,6 +197,8 @@ class Reign:
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
     async def _open_door(self) -> None:
+        gc.collect()
+        gc.freeze()  # what was listed lives long: full collections need not walk it again
         self._door = await self._service.endpoints.serve("bind", subjects.BINDER_BIND, self._on_bind)
         self._set_ready(True, "")
         self._instruments.leading.set(1)

@@ -1,5 +1,6 @@
 """The binder as a service: stands for election, reigns when elected, stands again."""
 
+import gc
 import itertools
 
 import anyio
@@ -15,6 +16,10 @@ from podyard.plugins.defaults import default_profile
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
 
+COLLECT_EVERY = (100_000, 50, 50)
+"""Thresholds of the garbage collector. What the binder keeps it keeps for long, and little of it is cyclic: with Python's own thresholds
+(700, 10, 10) collections cost a third of the CPU time per pod."""
+
 PAUSE_S = 0.2
 """After being deposed: whoever did it gets its chance at the lease first."""
 
@@ -27,6 +32,7 @@ def followed(profiles: dict[str, Profile]) -> Followed:
 
 async def main(service: Service[BinderSettings]) -> None:
     """Lead whenever the lease is ours."""
+    gc.set_threshold(*COLLECT_EVERY)
     profile = default_profile()
     profiles = {profile.name: profile}
     instruments = Instruments(service.metrics, service.spans)

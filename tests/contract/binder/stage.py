@@ -140,12 +140,20 @@ class Cluster:
         for name in names:
             spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
             await self._put(
-                "pods", "default", {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec}
+                "pods",
+                "default",
+                {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec},
             )
 
     async def remove_pod(self, name: str) -> None:
         event = ClusterEvent(
-            resource="pods", namespace="default", name=name, uid=f"uid-{name}", op="delete", who="test", object=codec.NULL
+            resource="pods",
+            namespace="default",
+            name=name,
+            uid=f"uid-{name}",
+            op="delete",
+            who="test",
+            object=codec.NULL,
         )
         ack = await self.bus.publish(
             Outgoing(subjects.object_("pods", "default", name), codec.encode(event), ttl_s=600, deleted=True)

@@ -1,4 +1,4 @@
-"""A stage for the binder's core: a model of the CLUSTER stream, reigns on it whose effects are carried out at once, and faults on demand."""
+"""A stage for the binder's core: a model of the CLUSTER stream, reigns on it whose effects are carried out at once, and faults."""
 
 import itertools
 import json
@@ -55,10 +55,17 @@ class Stream:
                 self.commits.append(codec.decode(CommitRecord, write.payload))
         return effects.Applied(batch_id, self.last)
 
-    def put(self, subject: str, payload: bytes, expect: int | None = None, ttl_s: int | None = None, **more: str) -> int:
+    def put(
+        self, subject: str, payload: bytes, expect: int | None = None, ttl_s: int | None = None, **more: str
+    ) -> int:
         self.last += 1
         before = self.messages.pop(subject, None)
-        lines = {headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(expect if expect is not None else before.sequence if before else 0), **more}
+        lines = {
+            headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(
+                expect if expect is not None else before.sequence if before else 0
+            ),
+            **more,
+        }
         if ttl_s is not None:
             lines[headers.TTL] = f"{ttl_s}s"
         self.messages[subject] = Message(self.last, payload, lines)
@@ -168,7 +175,11 @@ class Reign:
             found, self.stale_fence = self.stale_fence, None
             return found
         there = self.stage.stream.messages.get(subjects.FENCE)
-        return effects.FenceFound(None, 0) if there is None else effects.FenceFound(self.stage.stream.fence(), there.sequence)
+        return (
+            effects.FenceFound(None, 0)
+            if there is None
+            else effects.FenceFound(self.stage.stream.fence(), there.sequence)
+        )
 
     def stored(self, subject: str) -> effects.Stored:
         there = self.stage.stream.messages[subject]
@@ -191,10 +202,11 @@ class Reign:
     def tombstones(self) -> list[PodRef]:
         found: list[PodRef] = []
         for subject, message in self.stage.stream.messages.items():
-            if subject.startswith("placement.bindings.") and headers.TTL not in message.headers:
-                if isinstance(codec.decoder(Placement).decode(message.payload), Tombstone):
-                    pod = subjects.parse_pod(subject)
-                    found.append(PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid))
+            if not subject.startswith("placement.bindings.") or headers.TTL in message.headers:
+                continue
+            if isinstance(codec.decoder(Placement).decode(message.payload), Tombstone):
+                pod = subjects.parse_pod(subject)
+                found.append(PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid))
         return found
 
     def pump(self) -> None:
@@ -211,7 +223,9 @@ class Reign:
 
     # ---- requests
 
-    def ask(self, *decisions: Decision, session: str = "s1", wait: bool = True, digest: dict[str, str] | None = None) -> int:
+    def ask(
+        self, *decisions: Decision, session: str = "s1", wait: bool = True, digest: dict[str, str] | None = None
+    ) -> int:
         """Send a request; returns its ticket."""
         ticket = next(self._tickets)
         request = BindRequest(session=session, decisions=decisions, digest=digest or {})
@@ -272,7 +286,16 @@ class Stage:
         }
         self.put_object("nodes", "", name, f"uid-{name}", document)
 
-    def pod(self, name: str, cpu: str = "1", uid: str = "", host_port: int = 0, phase: str = "", deleting: bool = False, **spec: Any) -> None:
+    def pod(
+        self,
+        name: str,
+        cpu: str = "1",
+        uid: str = "",
+        host_port: int = 0,
+        phase: str = "",
+        deleting: bool = False,
+        **spec: Any,
+    ) -> None:
         container: dict[str, Any] = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
         if host_port:
             container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
@@ -313,7 +336,12 @@ class Stage:
 
     def status(self, name: str, node: str = "n1", ended: bool = True, phase: str = "Succeeded") -> None:
         fact = PodStatusFact(
-            namespace="default", name=name, uid=uid_of(name), node=node, phase=phase, ended=ended  # pyright: ignore[reportArgumentType]
+            namespace="default",
+            name=name,
+            uid=uid_of(name),
+            node=node,
+            phase=phase,
+            ended=ended,  # pyright: ignore[reportArgumentType]
         )
         self.stream.put(subjects.pod_status(node, "default", name, uid_of(name)), codec.encode(fact))
         self.pump()
@@ -322,10 +350,26 @@ class Stage:
         for reign in self.reigns:
             reign.pump()
 
-    def decide(self, name: str, node: str = "n1", attempt: str = "", number: int = 0, uid: str = "", position: int | None = None) -> Decision:
+    def decide(
+        self,
+        name: str,
+        node: str = "n1",
+        attempt: str = "",
+        number: int = 0,
+        uid: str = "",
+        position: int | None = None,
+    ) -> Decision:
         number = number or next(self._numbers)
         attempt = attempt or f"1-{name}"
-        record = AttemptRecord(namespace="default", name=name, uid=uid or uid_of(name), attempt=attempt, outcome="scheduled", at=1.0, node=node)
+        record = AttemptRecord(
+            namespace="default",
+            name=name,
+            uid=uid or uid_of(name),
+            attempt=attempt,
+            outcome="scheduled",
+            at=1.0,
+            node=node,
+        )
         return Decision(
             namespace="default",
             name=name,

@@ -3,7 +3,6 @@
 from podyard.binder.core import effects
 from podyard.proto import codec, subjects
 from podyard.proto.placement import Binding, CommitRecord, Fence
-
 from tests.unit.binder.stage import Stage, binding_subject, uid_of
 
 
@@ -109,7 +108,9 @@ def test_n_grows_by_one_a_commit():
     for name in "abc":
         binder.bind(stage.decide(name))
     assert [record.n for record in stage.stream.commits] == [1, 2, 3]
-    assert all(isinstance(record, CommitRecord) and record.epoch == binder.core.keeper.epoch for record in stage.stream.commits)
+    assert all(
+        isinstance(record, CommitRecord) and record.epoch == binder.core.keeper.epoch for record in stage.stream.commits
+    )
 
 
 def test_requests_above_the_limit_are_refused_not_kept(monkeypatch):

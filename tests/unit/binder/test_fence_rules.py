@@ -6,7 +6,6 @@ from podyard.binder.core import effects
 from podyard.binder.core.binder import Phase
 from podyard.proto import codec, subjects
 from podyard.proto.placement import Binding, Fence
-
 from tests.unit.binder.stage import Stage, binding_subject, foreign_binding, uid_of
 
 

@@ -6,7 +6,6 @@ from podyard.binder.core.judge import taken_ports
 from podyard.cluster.node_table import NodeTable
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.placement import BoundPod, HostPort, Usage
-
 from tests.unit.binder.stage import GATHER_S, Reign, Stage, uid_of
 
 

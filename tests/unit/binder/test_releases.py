@@ -6,7 +6,6 @@ from podyard.binder.core import effects
 from podyard.cluster.changes import Change, Origin
 from podyard.proto import headers
 from podyard.proto.placement import Binding, Tombstone
-
 from tests.unit.binder.stage import Reign, Stage, binding_subject, uid_of
 
 SOON = 0.02

@@ -7,7 +7,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from podyard.binder.core import effects
-
 from tests.unit.binder.stage import Stage, uid_of
 
 
@@ -81,7 +80,9 @@ def test_every_node_is_looked_at_within_a_round(stage: Stage):
 
 
 STEPS = st.lists(
-    st.sampled_from(["bind", "bind", "bind", "finish", "delete", "node", "lost", "lost ack", "late", "take over", "stall", "wait"]),
+    st.sampled_from(
+        ["bind", "bind", "bind", "finish", "delete", "node", "lost", "lost ack", "late", "take over", "stall", "wait"]
+    ),
     min_size=5,
     max_size=40,
 )
@@ -105,7 +106,9 @@ def test_promises_hold_whatever_happens(steps: list[str], seed: int):
         match step:
             case "bind":
                 picked = chance.sample(range(12), 4)
-                binder.ask(*(stage.decide(f"p{n}", node=f"n{chance.randrange(3)}", attempt=f"{reigns}-{n}") for n in picked))
+                binder.ask(
+                    *(stage.decide(f"p{n}", node=f"n{chance.randrange(3)}", attempt=f"{reigns}-{n}") for n in picked)
+                )
             case "finish":
                 if name in stage.stream.live():
                     stage.status(name, node=stage.stream.live()[name])

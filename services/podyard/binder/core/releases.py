@@ -73,7 +73,7 @@ class Releases:
         """After the world followed `changes`: note what they end."""
         for change in changes:
             if change.resource == subjects.NODES:
-                if change.new is None:
+                if change.new is None and change.old is not None:
                     self._node_gone(change.old.name)
             elif change.resource == subjects.PODS:
                 self._pod_changed(change)

@@ -40,7 +40,7 @@ class World:
     def __init__(self, view: View) -> None:
         self.view = view
         self.table = NodeTable()
-        self.snapshot = Snapshot(self.table, view.others)
+        self.snapshot = Snapshot(self.table, view)
         self.unseen: dict[str, BoundPod] = {}
         """Accepted or committed by us, not yet bound in the view, by uid."""
         self.unseen_releases: set[str] = set()
@@ -96,7 +96,7 @@ class World:
     def rebuild(self) -> None:
         """Make the table anew from the view and own writes."""
         self.table = NodeTable()
-        self.snapshot = Snapshot(self.table, self.view.others)
+        self.snapshot = Snapshot(self.table, self.view)
         for node in self.view.nodes.values():
             self.table.set_node(node.node)
         for uid, pod in self.view.pods_by_uid.items():
