@@ -1,0 +1,124 @@
+"""Builders for tests of the descheduler's core."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from podyard.descheduler.core import cycle, loading, registry
+from podyard.descheduler.core.arguments import Args
+from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone, EvictionResult
+from podyard.descheduler.core.framework import Handle, Plugin, Verdict
+from podyard.descheduler.core.policy import Policy
+from podyard.descheduler.core.state import CycleState
+from podyard.objects.node import Node
+from podyard.objects.pod import Pod
+
+NOW = 1_800_000_000.0
+OWNER = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}]
+
+
+def pod(
+    name: str = "web", node: str = "n1", *, phase: str = "Running", spec: dict | None = None, **metadata: Any
+) -> Pod:
+    """A pod of a ReplicaSet in namespace `default`; `owners=[]` makes it bare."""
+    owners = metadata.pop("owners", OWNER)
+    status = metadata.pop("status", {})
+    document = {
+        "metadata": {
+            "name": name, "namespace": "default", "uid": f"uid-{name}", "ownerReferences": owners, **metadata
+        },
+        "spec": {"containers": [{"name": "main"}], "nodeName": node, **(spec or {})},
+        "status": {"phase": phase, **status},
+    }  # fmt: skip
+    return msgspec.convert(document, Pod)
+
+
+def node(name: str = "n1", *taints: str, ready: str = "True", unschedulable: bool = False, **metadata: Any) -> Node:
+    """A node with room for 4 CPUs and 10 pods; taints as `key=value:Effect`."""
+    document = {
+        "metadata": {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name}, **metadata},
+        "spec": {"taints": [_taint(text) for text in taints], "unschedulable": unschedulable},
+        "status": {
+            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"},
+            "conditions": [{"type": "Ready", "status": ready}],
+        },
+    }
+    return msgspec.convert(document, Node)
+
+
+def _taint(text: str) -> dict[str, str]:
+    named, effect = text.split(":")
+    key, _, value = named.partition("=")
+    return {"key": key, "value": value, "effect": effect}
+
+
+def policy(
+    *plugins: type[Plugin], args: dict[str, dict] | None = None, evictor: dict | None = None, **top: Any
+) -> Policy:
+    """A policy of one profile called `p` that runs `plugins` at every extension point they have."""
+    configs = [{"name": "DefaultEvictor", "args": evictor or {}}]
+    configs += [{"name": one.NAME, "args": (args or {}).get(one.NAME, {})} for one in plugins]
+    document = {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "profiles": [
+            {
+                "name": "p",
+                "pluginConfig": configs,
+                "plugins": {
+                    "deschedule": {"enabled": [one.NAME for one in plugins if hasattr(one, "deschedule")]},
+                    "balance": {"enabled": [one.NAME for one in plugins if hasattr(one, "balance")]},
+                },
+            }
+        ],
+        **top,
+    }
+    return loading.load(msgspec.json.encode(document).decode(), known(*plugins), {})
+
+
+def known(*plugins: type[Plugin]) -> dict[str, type[Plugin]]:
+    return {**registry.by_name(), **{one.NAME: one for one in plugins}}
+
+
+def done(_wanted: Eviction) -> EvictionResult:
+    return EvictionDone()
+
+
+def run(
+    chosen: Policy, state: CycleState, *plugins: type[Plugin], answer: Callable[[Eviction], EvictionResult] = done
+) -> tuple[CycleRecord, list[Eviction]]:
+    """One cycle; `answer` says what becomes of each eviction."""
+    running = cycle.run(chosen, known(*plugins), state, NOW)
+    asked: list[Eviction] = []
+    result: EvictionResult | None = None
+    while True:
+        try:
+            wanted = next(running) if result is None else running.send(result)
+        except StopIteration as ended:
+            return ended.value, asked
+        asked.append(wanted)
+        result = answer(wanted)
+
+
+class AnyVerdict:
+    """An evictor that lets every pod go, but those named."""
+
+    def __init__(self, refused: Mapping[str, str] | None = None) -> None:
+        self._refused = refused or {}
+
+    def filter(self, one: Pod) -> Verdict:
+        reason = self._refused.get(one.metadata.name)
+        return Verdict(reason is None, () if reason is None else (reason,))
+
+    def pre_eviction_filter(self, one: Pod) -> Verdict:
+        del one
+        return Verdict(True)
+
+
+def handle(state: CycleState, refused: Mapping[str, str] | None = None) -> Handle:
+    return Handle(state, AnyVerdict(refused), NOW)
+
+
+class NoArgs(Args, frozen=True, kw_only=True):
+    """Arguments of the test's own plugins: none."""

@@ -1,0 +1,162 @@
+"""Reading a policy file: what is accepted, and how faults are told."""
+
+import pytest
+
+from podyard.descheduler.core import building, loading, registry
+from podyard.descheduler.core.errors import PolicyError, Stage
+from podyard.descheduler.core.policy import Policy
+from podyard.descheduler.core.state import CycleState
+from podyard.objects.meta import ObjectMeta
+from podyard.objects.scheduling import PriorityClass
+
+HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
+TAINTS = "RemovePodsViolatingNodeTaints"
+
+
+def load(text: str, **priority_classes: int) -> Policy:
+    classes = {
+        name: PriorityClass(metadata=ObjectMeta(name=name), value=value) for name, value in priority_classes.items()
+    }
+    policy = loading.load(text, registry.by_name(), classes, source="policy.yaml")
+    building.build(policy, registry.by_name(), CycleState(nodes=(), pods=()), 0.0)
+    return policy
+
+
+def profile(args: str = "{}", evictor: str = "{}", enabled: str = f"[{TAINTS}]") -> str:
+    return f"""{HEAD}
+profiles:
+- name: p
+  pluginConfig:
+  - {{name: DefaultEvictor, args: {evictor}}}
+  - {{name: {TAINTS}, args: {args}}}
+  plugins:
+    deschedule: {{enabled: {enabled}}}
+"""
+
+
+def failing(text: str) -> PolicyError:
+    with pytest.raises(PolicyError) as error:
+        load(text)
+    assert error.value.source == ("" if error.value.stage == "build" else "policy.yaml")
+    return error.value
+
+
+@pytest.mark.parametrize("text", ["", "kind: DeschedulerPolicy\nprofiles: [{name: p}]", f"{HEAD}profiles: []", HEAD])
+def test_documents_that_load_as_an_empty_policy(text: str):
+    """Without apiVersion all the rest is dropped, as in the reference."""
+    assert load(text).profiles == ()
+
+
+def test_the_evictor_is_added_first_everywhere():
+    text = f"{HEAD}profiles: [{{name: p, plugins: {{filter: {{disabled: [DefaultEvictor]}}}}}}]"
+    (found,) = load(text).profiles
+    assert [one.name for one in found.plugin_config] == ["DefaultEvictor"]
+    assert found.plugins.filter.enabled == found.plugins.pre_eviction_filter.enabled == ("DefaultEvictor",)
+    assert found.plugin_config[0].args.priority_threshold.value == 2_000_000_000
+
+
+def test_a_priority_class_is_looked_up():
+    text = profile(evictor="{priorityThreshold: {name: gold}}")
+    (found,) = load(text, gold=1000).profiles
+    assert (found.plugin_config[0].args.priority_threshold.value, found.plugin_config[0].args.priority_threshold.name) == (
+        1000, ""
+    )  # fmt: skip
+
+
+def test_unknown_fields_are_ignored_but_not_in_arguments():
+    load(HEAD + "whatever: 1\nprofiles: [{name: p, more: x}]")
+    assert failing(profile(args="{labelSelectors: {}}")).stage == "decode"
+
+
+def test_the_last_of_two_keys_and_the_first_document_count():
+    text = HEAD + "nodeSelector: a=b\nnodeSelector: c=d\n---\nnot: a policy\n"
+    assert load(text).node_selector == "c=d"
+
+
+@pytest.mark.parametrize(
+    ("text", "stage", "sentence"),
+    [
+        ("{", "decode", "not YAML"),
+        ("- a", "decode", "a policy is a mapping, this is a list"),
+        ("apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy", "decode", "'descheduler/v1alpha1'"),
+        (HEAD + "maxNoOfPodsToEvictPerNode: -1", "decode", "maxNoOfPodsToEvictPerNode"),
+        (HEAD + "maxNoOfPodsToEvictTotal: 1.5", "decode", "maxNoOfPodsToEvictTotal"),
+        (profile(evictor="{nodefit: true}"), "decode", 'profiles[0].pluginConfig[0].args: unknown field "nodefit"'),
+        (profile(args="{namespaces: {Include: [a]}}"), "decode", 'args.namespaces: unknown field "Include"'),
+        (profile(evictor="{minPodAge: soon}"), "decode", 'invalid duration "soon"'),
+        (profile(evictor="{minPodAge: 5}"), "decode", "minPodAge"),
+        (
+            profile(args="{includedTaints: [a], excludedTaints: [b]}"),
+            "validate",
+            "in profile p: either includedTaints or excludedTaints can be set, but not both",
+        ),
+        (
+            profile(args="{namespaces: {include: [a], exclude: [b]}, labelSelector: {matchExpressions: "
+                         "[{key: a, operator: Foo}]}}"),
+            "validate",
+            ("in profile p: [only one of Include/Exclude namespaces can be set, failed to get label selectors from "
+            'strategy\'s params: "Foo" is not a valid label selector operator]'),
+        ),
+        (f"{HEAD}profiles: [{{name: p, pluginConfig: [{{name: Nope}}]}}]", "validate",
+         "in profile p: plugin Nope in pluginConfig not registered"),
+        (
+            HEAD + "metricsProviders: [{source: Prometheus}]",
+            "validate",
+            "prometheus configuration is required when prometheus source is enabled",
+        ),
+        (
+            profile(evictor="{priorityThreshold: {name: nope}}"),
+            "default",
+            'unable to get priority value from the priority class: priorityclasses.scheduling.k8s.io "nope" not found',
+        ),
+        (
+            profile(evictor="{priorityThreshold: {value: 2000000001}}"),
+            "default",
+            "priority threshold can't be greater than 2000000000",
+        ),
+        (
+            profile(enabled="[Nope]"),
+            "build",
+            ('unable to create "p" profile: profile "p" configures deschedule extension point of non-existing plugins: '
+            "map[Nope:{}]"),
+        ),
+        (
+            profile(enabled="[DefaultEvictor]"),
+            "build",
+            ('unable to create "p" profile: profile "p" configures deschedule extension point of non-existing plugins: '
+            "map[DefaultEvictor:{}]"),
+        ),
+        (
+            f"{HEAD}profiles: [{{name: p, plugins: {{deschedule: {{enabled: [{TAINTS}]}}}}}}]",
+            "build",
+            f'unable to create "p" profile: unable to build {TAINTS} plugin: unable to find "{TAINTS}" plugin config',
+        ),
+        (
+            profile(evictor="{labelSelector: {matchExpressions: [{key: a, operator: Foo}]}}"),
+            "build",
+            ('unable to create "p" profile: unable to build DefaultEvictor plugin: unable to initialize "DefaultEvictor" '
+            'plugin: "Foo" is not a valid label selector operator'),
+        ),
+        (HEAD + "nodeSelector: a in (b", "build", "unable to parse requirement: found '', expected: ',' or ')'"),
+        (HEAD + "nodeSelector: a b", "build", "unable to parse requirement: found 'b', expected: in, notin"),
+    ],
+)  # fmt: skip
+def test_faults(text: str, stage: Stage, sentence: str):
+    error = failing(text)
+    assert error.stage == stage
+    assert sentence in error.errors[0]
+
+
+def test_all_faults_of_all_profiles_are_told_each_once():
+    bad = "{name: Nope}, {name: DefaultEvictor, args: {noEvictionPolicy: x}}"
+    text = f"{HEAD}profiles: [{{name: a, pluginConfig: [{bad}]}}, {{name: b, pluginConfig: [{bad}, {{name: Nope}}]}}]"
+    sentence = 'noEvictionPolicy accepts only ["Preferred" "Mandatory"] values'
+    assert failing(text).errors == (
+        "in profile a: plugin Nope in pluginConfig not registered", f"in profile a: {sentence}",
+        "in profile b: plugin Nope in pluginConfig not registered", f"in profile b: {sentence}",
+    )  # fmt: skip
+
+
+def test_a_plugin_name_is_taken_once():
+    with pytest.raises(ValueError, match="two plugins are called DefaultEvictor"):
+        registry.by_name((*registry.PLUGINS, registry.DefaultEvictor))
