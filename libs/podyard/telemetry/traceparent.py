@@ -8,6 +8,10 @@ import re
 from typing import Final, NamedTuple
 
 SAMPLED: Final = 1
+LENGTH: Final = 55
+"""Of a traceparent of version 00."""
+
+_ODD: Final = frozenset("13579bdf")
 _PATTERN: Final = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-.*)?\Z")
 _random = random.SystemRandom()
 _fast = random.Random(_random.getrandbits(128))
@@ -39,22 +43,27 @@ def parse(text: str) -> SpanIds | None:
     return ids if ids.trace_id and ids.span_id else None
 
 
+def is_sampled(text: str) -> bool:
+    """Whether a traceparent has the sampled flag, without parsing it; any other text has not, or `parse` will tell."""
+    return len(text) >= LENGTH and text[LENGTH - 1] in _ODD
+
+
+def new_ids() -> tuple[int, int]:
+    """Trace id and span id of a new trace; never zero."""
+    return _fast.getrandbits(128) or 1, _fast.getrandbits(64) or 1
+
+
 def new(*, sampled: bool = False) -> str:
     """A new trace and its root span's id."""
-    return f"00-{_nonzero(128):032x}-{_nonzero(64):016x}-{'01' if sampled else '00'}"
+    trace_id, span_id = new_ids()
+    return f"00-{trace_id:032x}-{span_id:016x}-{'01' if sampled else '00'}"
 
 
-def child(parent: str, *, sampled: bool | None = None) -> str:
-    """A new span id in the trace of `parent`; a new trace if `parent` is none.
+def child(parent: str) -> str | None:
+    """A new span id in the trace of `parent`, with its flags; `None` if that is visibly no traceparent.
 
-    :param sampled: None keeps the parent's flag
+    By its outline only, since this runs some times a pod; whoever uses the ids parses them.
     """
-    ids = parse(parent)
-    if ids is None:
-        return new(sampled=bool(sampled))
-    keep = ids.sampled if sampled is None else sampled
-    return f"00-{ids.trace_id:032x}-{_nonzero(64):016x}-{'01' if keep else '00'}"
-
-
-def _nonzero(bits: int) -> int:
-    return _fast.getrandbits(bits) or 1
+    if len(parent) != LENGTH or parent[35] != "-" or parent[52] != "-":
+        return None
+    return f"{parent[:36]}{_fast.getrandbits(64) or 1:016x}{parent[52:]}"

@@ -66,26 +66,17 @@ class Spans:
 
         :param name: of the root span, for samplers that look at it
         """
-        fresh = traceparent.new()
-        if self._sink is None:
-            return fresh
-        ids = traceparent.parse(fresh)
-        if ids is not None and self._sink.sampled(ids.trace_id, name):
-            return fresh[:-2] + "01"
-        return fresh
+        trace_id, span_id = traceparent.new_ids()
+        sampled = self._sink is not None and self._sink.sampled(trace_id, name)
+        return f"00-{trace_id:032x}-{span_id:016x}-{'01' if sampled else '00'}"
 
     def child(self, parent: str) -> str:
-        """A traceparent for a span below `parent` (same trace and flag); a new trace if `parent` is none."""
-        if traceparent.parse(parent) is None:
-            return self.new_trace()
-        return traceparent.child(parent)
+        """A traceparent for a span below `parent` (same trace and flags); a new trace if `parent` is none."""
+        return traceparent.child(parent) or self.new_trace()
 
     def wanted(self, trace: str, *, keep: bool = False) -> bool:
         """Whether `emit` would send a span of this trace: ask before building costly attributes."""
-        if self._sink is None:
-            return False
-        ids = traceparent.parse(trace)
-        return ids is not None and (keep or ids.sampled)
+        return self._sink is not None and (keep or traceparent.is_sampled(trace))
 
     def emit(
         self,
@@ -112,10 +103,10 @@ class Spans:
         :param error: what went wrong: sets the span's status; empty leaves it unset
         :param keep: send it although the sampler did not choose its trace
         """
-        if self._sink is None:
+        if self._sink is None or not (keep or traceparent.is_sampled(trace)):
             return
         ids = traceparent.parse(trace)
-        if ids is None or not (keep or ids.sampled):
+        if ids is None:
             return
         above = traceparent.parse(parent)
         linked = [found for found in map(traceparent.parse, links) if found is not None]

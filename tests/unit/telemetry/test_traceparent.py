@@ -40,11 +40,24 @@ def test_a_later_version_may_carry_more():
 
 
 def test_a_child_shares_trace_and_flag_but_not_the_span():
-    found = traceparent.parse(traceparent.child(GOOD))
+    found = traceparent.parse(traceparent.child(GOOD) or "")
     assert found is not None
     assert found.trace_id == 0x4BF92F3577B34DA6A3CE929D0E0E4736
     assert found.span_id != 0x00F067AA0BA902B7
     assert found.sampled
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", GOOD[:-1], GOOD + "x", GOOD.replace("-", "_")])
+def test_nothing_has_no_child(text):
+    assert traceparent.child(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "sampled"),
+    [(GOOD, True), (GOOD[:-2] + "03", True), (GOOD[:-2] + "02", False), ("", False), ("nonsense1", False)],
+)
+def test_the_flag_is_seen_without_parsing(text, sampled):
+    assert traceparent.is_sampled(text) is sampled
 
 
 def test_new_traces_differ_and_carry_the_flag():

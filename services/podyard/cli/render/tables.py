@@ -10,10 +10,12 @@ Cell = str | Text
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-    """A table without lines; cells of `rows` in the order of `headers`."""
+    """A table without lines; cells of `rows` in the order of `headers`. Only the last column gives way on a narrow terminal."""
     made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_edge=False)
-    for header in headers:
-        made.add_column(header, no_wrap=True, overflow="ellipsis")
+    for column, header in enumerate(headers):
+        widest = max([len(header), *(len(row[column]) for row in rows)])
+        last = column == len(headers) - 1
+        made.add_column(header, no_wrap=True, overflow="ellipsis", min_width=None if last else widest)
     for row in rows:
         made.add_row(*row)
     return made
