@@ -277,6 +277,15 @@ def test_a_dead_sessions_attempts_go_back_and_all_parked_pods_are_retried(stage:
     assert pod.pool == "errorBackoffQ"
 
 
+def test_a_dead_session_sends_no_more_decisions_so_its_binding_pods_go_back(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.done(stage.take(), "scheduled", node="n1")
+    stage.now += 10.5
+    stage.leader.tick(stage.now)
+    assert pod.pool == "errorBackoffQ"
+    assert (stage.leader.binding, stage.leader.attempts) == ({}, {})
+
+
 def test_a_queue_that_stood_still_does_not_take_its_schedulers_for_dead(stage: Stage) -> None:
     (pod,) = stage.add("a")
     stage.leader.tick(stage.now)

@@ -293,12 +293,15 @@ class Leader:
         return QueueReply(epoch=self.epoch, unknown=unknown)
 
     def _bury(self, session: Session, now: float) -> None:
-        """A session died: its attempts go to error backoff (one of them may be what killed it), its preemptions end."""
+        """A session died: its attempts go to error backoff (one of them may be what killed it), its preemptions end.
+
+        Those that wait for their binding go too: the binder has long answered what it got, and the rest was never sent.
+        """
         message = f"scheduler session {session.id} died"
         for attempt in tuple(session.attempts.values()):
-            if attempt.state == "open":
-                self.queue.fail(attempt.pod.uid, now, message=message)
-                self._end(attempt, "error", now, message=message, by_queue=True)
+            self._leave_binding(attempt.pod)
+            self.queue.fail(attempt.pod.uid, now, message=message)
+            self._end(attempt, "error", now, message=message, by_queue=True)
         for uid in self._preemptions.of_session(session.id):
             self._preemptions.end(uid)
             self.queue.activate(uid, now)
