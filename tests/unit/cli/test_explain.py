@@ -11,6 +11,8 @@ from podyard.cli.explain import report
 from podyard.cli.render import explain as rendered
 from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection, Victim, WakeUp
 from podyard.proto.facts import PodStatusFact
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import QueuedPodInfo
 from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord, SkipCount
@@ -109,6 +111,23 @@ def test_a_start_in_whole_seconds_does_not_come_before_its_binding():
     status = PodStatusFact(namespace="default", name="web", uid=UID, node="node-1", phase="Running")
     story = report.build(evidence(placement=BOUND, status=status, started_at=AT + 20))
     assert kinds(story) == ["Attempt", "Bound", "Started"]
+
+
+def test_a_reason_that_an_event_gives_is_not_said_twice():
+    status = PodStatusFact(
+        namespace="default", name="web", uid=UID, node="node-1", phase="Failed", reason="Evicted", message="low memory "
+    )
+    event = K8sEvent(
+        regarding=ObjectRef(resource="pods", namespace="default", name="web"),
+        reason="Evicted",
+        message="low memory ",
+        reporter="node_agent",
+        at=AT + 30,
+    )
+    alone = shown(report.build(evidence(placement=BOUND, status=status, started_at=AT + 21)))
+    both = shown(report.build(evidence(placement=BOUND, status=status, started_at=AT + 21, events=[event])))
+    assert alone.count("low memory") == both.count("low memory") == 1
+    assert "Evicted: low memory  (node_agent)" in both
 
 
 def test_what_is_about_another_pod_is_left_out():

@@ -268,20 +268,23 @@ def _placed(evidence: Evidence) -> list[Entry]:
         entries.append(Bound(at=placement.bound_at, node=placement.node))
         entries.append(Released(at=placement.released_at, node=placement.node, reason=placement.reason))
     if evidence.status is not None and evidence.started_at:
-        entries.append(_start(evidence.status, evidence.started_at, placement))
+        told = any(event.reason == evidence.status.reason for event in evidence.events)
+        entries.append(_start(evidence.status, evidence.started_at, placement, told=told))
     entries += [
-        Told(at=event.at, reason=event.reason, message=event.message, reporter=event.reporter)
+        Told(at=event.at, reason=event.reason, message=event.message.strip(), reporter=event.reporter)
         for event in evidence.events
     ]
     return entries
 
 
-def _start(status: PodStatusFact, at: float, placement: Binding | Tombstone | None) -> Started:
-    """The start on the node. Kubernetes writes it in whole seconds: it cannot have been before the binding."""
+def _start(status: PodStatusFact, at: float, placement: Binding | Tombstone | None, *, told: bool) -> Started:
+    """The start on the node. Kubernetes writes it in whole seconds: it cannot have been before the binding.
+
+    :param told: an event gives the status' reason at its own time: not said twice
+    """
     bound_at = placement.bound_at if placement is not None else 0.0
-    return Started(
-        at=max(at, bound_at), node=status.node, phase=status.phase, reason=status.reason, message=status.message
-    )
+    reason, message = ("", "") if told else (status.reason, status.message.strip())
+    return Started(at=max(at, bound_at), node=status.node, phase=status.phase, reason=reason, message=message)
 
 
 def _folded(entries: Sequence[Entry]) -> list[Entry]:
