@@ -1,6 +1,6 @@
 """What can be set of the agent: section `node_agent` of the options file, `PODYARD_NODE_AGENT_*`."""
 
-from collections.abc import Mapping
+import hashlib
 from typing import Annotated, Final
 
 import msgspec
@@ -93,11 +93,8 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         )
 
     def lease(self) -> str:
-        """Name of the lease that keeps two agents from playing the same nodes: one for all nodes, one a narrower choice."""
+        """Name of the lease that keeps two agents from playing the same nodes: one for all nodes, one for each narrower choice."""
         if self.selection().everything:
             return LEASE
-        return "-".join([LEASE, *sorted(self.nodes), *_sorted_labels(self.node_selector)])
-
-
-def _sorted_labels(labels: Mapping[str, str]) -> list[str]:
-    return [f"{key}={value}" for key, value in sorted(labels.items())]
+        choice = repr((sorted(self.nodes), sorted(self.node_selector.items())))
+        return f"{LEASE}-{hashlib.sha256(choice.encode()).hexdigest()[:12]}"

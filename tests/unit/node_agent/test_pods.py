@@ -98,6 +98,13 @@ def test_a_second_deletion_can_only_shorten_the_end(playing: Agent):
     assert facts(playing.tick(125.0)) == [("web", "Failed", True)]
 
 
+def test_seeing_a_deletion_again_does_not_postpone_the_end(playing: Agent):
+    started(playing, pod())
+    for now in (120.0, 121.0, 121.9):
+        playing.pod_seen(view(deleted(pod(), "1970-01-01T00:02:30Z", 30)), 120.0, now)
+    assert facts(playing.tick(122.0)) == [("web", "Failed", True)]
+
+
 def test_a_pod_that_is_deleted_before_it_ran_never_runs(playing: Agent):
     playing.pod_seen(view(pod()), 100.0, 100.0)
     playing.pod_seen(view(deleted(pod(), "1970-01-01T00:02:10Z", 30)), 100.5, 100.5)
