@@ -65,7 +65,8 @@ def _summary(type_: type[Any]) -> str:
 
 
 def _channel(channel: Channel) -> dict[str, Any]:
-    parameters = {name: {} for name in re.findall(r"{(\w+)}", channel.address)}
+    names: list[str] = re.findall(r"{(\w+)}", channel.address)
+    parameters: dict[str, dict[str, Any]] = {name: {} for name in names}
     document: dict[str, Any] = {
         "address": channel.address,
         "description": _channel_description(channel),
