@@ -118,9 +118,11 @@ class Player:
         for change in changes:
             if change.resource == subjects.NODES:
                 self._node_changed(change, now)
-            elif change.resource == subjects.PODS:
+            elif change.resource == subjects.PODS and _concerns_agents(change):
                 self._pod_changed(change, now)
-        self._rearm()
+            else:
+                continue
+            self._rearm()
 
     def _node_changed(self, change: Change, now: float) -> None:
         if change.new is None:
@@ -131,7 +133,7 @@ class Player:
     def _pod_changed(self, change: Change, now: float) -> None:
         if change.new is None:
             self._carry_out(self._agent.pod_gone(change.uid))
-        elif change.new.bound is not None or change.new.release is not None:
+        else:
             self._carry_out(self._agent.pod_seen(change.new, change.origin.at, now))
 
     def _listed(self, reason: str) -> None:
@@ -230,6 +232,12 @@ class Player:
             signal=effect.signal,
             reason=effect.message.strip(),
         )
+
+
+def _concerns_agents(change: Change) -> bool:
+    """Pods without a place do not; there are many of them."""
+    view = change.new
+    return view is None or view.bound is not None or view.release is not None
 
 
 def _nodes_first(change: Change) -> bool:
