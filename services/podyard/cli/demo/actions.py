@@ -1,25 +1,24 @@
 """What a person would do with `podyard apply`, `delete` and `publish`, repeated while the api is away."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib import resources
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import anyio
-import msgspec
 
-from podyard.bus import Bus
-from podyard.bus.errors import TemporaryError
+from podyard.bus import Bus, TemporaryError, Unclear
+from podyard.cli import objects_client
 from podyard.objects import manifests
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
-from podyard.proto.objects_api import ApplyRequest, DeleteRequest, ObjectsReply
+from podyard.proto.objects_api import ObjectResult
 from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
 
 WHO: Final = "demo"
 PATIENCE_S: Final = 30.0
+RETRY_S: Final = 0.2
 GIBIBYTE: Final = 1024**3
-T = TypeVar("T")
 
 
 class RefusedError(Exception):
@@ -43,13 +42,15 @@ class Actions:
 
         :raises RefusedError: with the api's reasons
         """
-        raws = tuple(msgspec.Raw(msgspec.json.encode(document)) for document in documents)
-        await self._ask(subjects.OBJECTS_APPLY, ApplyRequest(objects=raws, who=WHO, why=why))
+        await self._ask(lambda: objects_client.apply(self._bus, documents, why=why, who=WHO))
 
     async def delete(self, resource: str, namespace: str, name: str, why: str) -> None:
-        """Ask for the end of one object."""
+        """Ask for the end of one object.
+
+        :raises RefusedError: with the api's reasons
+        """
         target = ObjectRef(resource=resource, namespace=namespace, name=name)
-        await self._ask(subjects.OBJECTS_DELETE, DeleteRequest(objects=(target,), who=WHO, why=why))
+        await self._ask(lambda: objects_client.delete(self._bus, [target], why=why, who=WHO))
 
     def memory(self, node: str, available_bytes: int, capacity_bytes: int, usage: dict[tuple[str, str], int]) -> None:
         """Publish how much memory a node has left, and what its pods use (by namespace and name, bytes)."""
@@ -64,20 +65,20 @@ class Actions:
             action()
             await anyio.sleep(every_s)
 
-    async def _ask(self, subject: str, request: msgspec.Struct) -> None:
+    async def _ask(self, ask: Callable[[], Awaitable[list[ObjectResult]]]) -> None:
+        """Ask until there is an answer; a write that was done already changes nothing the second time."""
         with anyio.fail_after(PATIENCE_S):
             while True:
                 try:
-                    answer = await self._bus.request(subject, codec.encode(request))
+                    results = await ask()
                     break
-                except TemporaryError:
-                    await anyio.sleep(0.2)
-        reply = codec.decode(ObjectsReply, answer.payload)
-        faults = [reply.refused] if reply.refused else []
-        faults += [
-            f"{result.resource}/{result.name}: {result.message} {'; '.join(e.field + ': ' + e.detail for e in result.errors)}"
-            for result in reply.results
-            if result.outcome in ("refused", "not found", "blocked")
-        ]
+                except (TemporaryError, Unclear):
+                    await anyio.sleep(RETRY_S)
+        faults = [_fault(result) for result in results if result.outcome not in objects_client.GOOD]
         if faults:
             raise RefusedError("\n".join(faults))
+
+
+def _fault(result: ObjectResult) -> str:
+    details = "; ".join(f"{error.field}: {error.detail}" for error in result.errors)
+    return f"{result.resource} {result.name}: {result.outcome} {result.message or details}"
