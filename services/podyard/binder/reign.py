@@ -33,6 +33,8 @@ SILENCE_S: Final = 15.0
 """How long a request that must not be answered is held: longer than a scheduler waits."""
 
 LEADS_CHECK: Final = "view"
+WRITES_CHECK: Final = "writes"
+"""Not ready while the last commit or move of the fence has no clear answer: no room in the stream, or NATS silent."""
 
 
 class _Waiter:
@@ -68,7 +70,7 @@ class Reign:
             session=f"{service.session}.{number}",
             child_trace=self._child_trace,
         )
-        self._writer = Writer(service.bus, service.settings.commit_timeout_s)
+        self._writer = Writer(service.bus, service.settings.commit_timeout_s, self._on_writes)
         self.informer = Informer(
             service.bus,
             self._view,
@@ -95,6 +97,7 @@ class Reign:
                 self._step(effects.Elected(lease_epoch))
         finally:
             self._over = True
+            self._service.health.remove(WRITES_CHECK)
             self._instruments.leading.set(0)
             for waiter in self._waiters.values():
                 waiter.done.set()
@@ -225,6 +228,9 @@ class Reign:
         if waiter is not None:
             waiter.reply = effect.reply
             waiter.done.set()
+
+    def _on_writes(self, trouble: str) -> None:
+        self._service.health.set_ready(WRITES_CHECK, not trouble, trouble)
 
     def _set_ready(self, ok: bool, reason: str) -> None:
         self._service.health.set_ready(LEADS_CHECK, ok, reason)

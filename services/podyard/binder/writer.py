@@ -1,7 +1,7 @@
 """Carries out what the core wants written and read, and says what came of it in the core's words. Decides nothing."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
@@ -37,9 +37,11 @@ _decode_placement: Final = codec.decoder(Placement).decode
 class Writer:
     """The binder's hand on the bus."""
 
-    def __init__(self, bus: Bus, commit_timeout_s: float) -> None:
+    def __init__(self, bus: Bus, commit_timeout_s: float, on_trouble: Callable[[str], None]) -> None:
+        """:param on_trouble: told why the last send had no clear answer; with an empty text once one has"""
         self._bus = bus
         self._commit_timeout_s = commit_timeout_s
+        self._on_trouble = on_trouble
 
     async def send(self, send: Send) -> Applied | Conflicted | Unclear:
         """Publish all or nothing. Whatever is neither an acknowledgement nor a number is unclear."""
@@ -51,10 +53,13 @@ class Writer:
             else:
                 ack = await self._bus.publish_batch(messages, batch_id=send.batch_id, timeout_s=self._commit_timeout_s)
         except Conflict as error:
+            self._on_trouble("")
             return Conflicted(send.batch_id, error.last_sequence)
         except BusError as error:
             log.warning("send %s is unclear: %s", send.batch_id, error)
+            self._on_trouble(str(error))
             return Unclear(send.batch_id, str(error))
+        self._on_trouble("")
         return Applied(send.batch_id, ack.sequence)
 
     async def read_fence(self, read: ReadFence) -> FenceFound:

@@ -1,0 +1,139 @@
+"""NATS that is not there yet, that is killed, that is full: services wait, say so, and go on without being started again."""
+
+import os
+import signal
+import socket
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+
+from podyard.bus import Bus, BusSettings, EmbeddedServer, connect
+from podyard.cli.demo.actions import Actions
+from podyard.cli.demo.evidence import gather
+from podyard.cli.lab import plan
+from podyard.cli.lab.child import Child
+from podyard.cli.lab.lab import Lab, LabOptions
+from podyard.proto import streams
+from tests.e2e.stage import READY_S, WITHIN_S, WITHOUT_LOOPS, Stand, cli, jetstream, node, pod, stand, state_of
+
+PODS: Final = 200
+SLOW_STARTS: Final = {"PODYARD_NODE_AGENT_START_DELAY_S": "1"}
+
+
+async def test_services_that_start_before_nats_wait_say_so_and_then_work(tmp_path: Path) -> None:
+    async with services_without_nats(tmp_path) as lab:
+        await state_of(lab, _waits_for_nats, "every service waits for NATS", READY_S)
+        refused = await cli("get", "pods", url=lab.url)
+        assert refused.code == 1
+        assert f"no NATS server answers at {lab.url}" in refused.err
+        pids = [child.pid for child in lab.children]
+        await lab.server.start()
+        await lab.until_ready(WITHIN_S)
+        async with connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus, gather(bus) as seen:
+            here = Stand(lab, bus, Actions(bus), seen)
+            await here.do.apply([node("node-1"), pod("first")], "NATS has come")
+            await here.running("first")
+        assert [child.pid for child in lab.children] == pids
+
+
+async def test_nats_killed_amid_work_and_started_on_its_store_loses_nothing(tmp_path: Path) -> None:
+    async with stand(tmp_path, environment=SLOW_STARTS) as here:
+        names = [f"pod-{number}" for number in range(PODS)]
+        await here.do.apply([node("node-1", cpu="64"), node("node-2", cpu="64")], "nodes")
+        await here.seen.until("2 nodes", lambda: len(here.seen.view.nodes) == 2, WITHIN_S)
+        pids = [child.pid for child in here.lab.children]
+        await here.do.apply([pod(name) for name in names], "work")
+        await here.seen.until("the first binding", lambda: here.seen.view.placements, WITHIN_S)
+        await here.lab.server.kill()
+        assert not all(map(here.runs, names))
+        await state_of(here.lab, _waits_for_nats, "every service misses NATS")
+        await here.lab.server.start()
+        await here.running(*names)
+        await here.do.apply([pod("afterwards")], "work goes on")
+        await here.running("afterwards")
+        await here.lab.until_ready(WITHIN_S)
+        assert [child.pid for child in here.lab.children] == pids
+        assert len(here.seen.view.placements) == PODS + 1
+
+
+async def test_a_full_stream_makes_services_wait_and_say_so_until_there_is_room(tmp_path: Path) -> None:
+    async with stand(tmp_path) as here:
+        await here.do.apply([node("node-1")], "a node")
+        await here.seen.until("the node", lambda: here.seen.view.nodes, WITHIN_S)
+        pids = [child.pid for child in here.lab.children]
+        scheduler = here.lab.child("scheduler")
+        os.kill(scheduler.pid, signal.SIGSTOP)
+        await here.do.apply([pod("waiting")], "it is to be bound when there is no room")
+        await here.seen.until("the pod", lambda: here.seen.view.pods, WITHIN_S)
+        async with no_room(here.bus):
+            os.kill(scheduler.pid, signal.SIGCONT)
+            refused = await here.cli("apply", "-f", "-", stdin=MANIFEST)
+            assert refused.code != 0
+            assert "no room" in refused.err
+            await state_of(here.lab, _says_no_room("binder"), "the binder says that there is no room")
+            assert not here.seen.view.placements
+        await here.running("waiting")
+        applied = await here.cli("apply", "-f", "-", stdin=MANIFEST)
+        assert applied.code == 0, applied.err
+        await here.running("late")
+        await here.lab.until_ready(WITHIN_S)
+        assert [child.pid for child in here.lab.children] == pids
+
+
+MANIFEST: Final = """\
+apiVersion: v1
+kind: Pod
+metadata: {name: late}
+spec: {containers: [{name: main, image: test}]}
+"""
+
+
+@asynccontextmanager
+async def services_without_nats(directory: Path) -> AsyncGenerator[Lab]:
+    """Supervised services of a lab whose NATS server is not started."""
+    options = LabOptions(services=plan.parse(WITHOUT_LOOPS), data_dir=str(directory))
+    store = directory / "nats"
+    store.mkdir()
+    lab = Lab(options, directory, EmbeddedServer(store, _free_port(), {}))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(lab.run)
+        try:
+            yield lab
+        finally:
+            with anyio.CancelScope(shield=True):
+                await lab.stop()
+                await lab.server.stop()
+            tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def no_room(bus: Bus) -> AsyncGenerator[None]:
+    """While the block runs, the CLUSTER stream takes nothing more."""
+    name = streams.CLUSTER.name
+    info = await jetstream(bus, f"STREAM.INFO.{name}")
+    tight: dict[str, Any] = {**info["config"], "max_bytes": info["state"]["bytes"]}
+    await jetstream(bus, f"STREAM.UPDATE.{name}", tight)
+    try:
+        yield
+    finally:
+        await jetstream(bus, f"STREAM.UPDATE.{name}", info["config"])
+
+
+def _waits_for_nats(child: Child) -> bool:
+    return child.state == "not ready" and "nats" in child.reason.lower()
+
+
+def _says_no_room(service: str) -> Any:
+    def says(child: Child) -> bool:
+        return child.service != service or (child.state == "not ready" and "no room" in child.reason)
+
+    return says
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
