@@ -209,6 +209,9 @@ class Scheduler:
     def _answer_at_once(self, popped: PoppedPod) -> bool:
         """Attempts that need no cycle: the pod is unanswered from an older attempt, gone, or bound."""
         standing = self._placing.assumptions.get(popped.uid)
+        if standing is not None and standing.answered:
+            self._outcomes.done(popped, "scheduled", node=standing.decision.node)
+            return True
         if standing is not None:
             if standing.successor is not None:
                 self._outcomes.done(standing.successor, "error", message="the pod was popped again meanwhile")
