@@ -1,0 +1,239 @@
+"""The demo's story with every service killed at a busy moment: it still ends right, and what is stored adds up."""
+
+import os
+import signal
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import pytest
+
+from podyard.bus import BusSettings, connect
+from podyard.bus.errors import TemporaryError, Unclear
+from podyard.cli.demo.actions import Actions
+from podyard.cli.demo.evidence import gather
+from podyard.cli.demo.story import REPORT, TRAINER, WEB_PODS, Step, Story
+from podyard.cli.demo.theatre import options
+from podyard.cli.lab.lab import running_lab
+from podyard.cluster.pods import PodView
+from podyard.cluster.snapshot import snapshot
+from podyard.objects import pod_requests
+from podyard.proto import codec, subjects
+from podyard.proto.queue_api import QueueListReply, QueueListRequest
+from tests.e2e import ledger
+from tests.e2e.stage import READY_S, WITHIN_S, Stand, pod, state_of
+
+PATIENCE_S: Final = 60.0
+POLL_S: Final = 0.02
+"""The queue tells what it holds only when asked."""
+
+
+@pytest.mark.timeout(240)
+async def test_the_story_ends_right_although_every_service_is_killed_amid_its_work(tmp_path: Path) -> None:
+    with options(str(tmp_path)) as planned:
+        async with running_lab(planned) as lab:
+            await lab.until_ready(READY_S)
+            async with connect(BusSettings(servers=(lab.url,), name="test", service="cli")) as bus, gather(bus) as seen:
+                here = Stand(lab, bus, Actions(bus), seen)
+                story = Story(here.do, seen, PATIENCE_S)
+                play = Play(here)
+                async with story.sensors():
+                    for step in story.steps():
+                        await play.step(step)
+                assert {child.service for child in lab.children if child.starts < 2} == set()
+                await lab.until_ready(WITHIN_S)
+                await check_end(here)
+
+
+class Play:
+    """The story's steps, each with the kills that belong to it."""
+
+    def __init__(self, here: Stand) -> None:
+        self._here = here
+        self._disturb: dict[str, Callable[[Step], Awaitable[None]]] = {
+            "nodes": self._api_between_write_and_answer,
+            "caches": self._binder_between_commit_and_answer,
+            "web": self._workloads_scheduler_and_binder_with_pods_in_hand,
+            "park": self._queue_with_pods_parked_and_in_flight,
+            "wake-a": self._api_with_a_request_in_hand,
+            "evict": self._agent_amid_eviction_and_workloads_before_replacement,
+            "deschedule": self._descheduler_amid_its_cycle,
+        }
+
+    async def step(self, step: Step) -> None:
+        """Act, kill, and see what the step must lead to."""
+        await self._disturb.get(step.name, self._leave_alone)(step)
+        await step.see()
+
+    async def _leave_alone(self, step: Step) -> None:
+        await step.act()
+
+    async def _api_between_write_and_answer(self, step: Step) -> None:
+        async with self._acting(step):
+            await self._until("a node stored", lambda: self._here.seen.view.nodes)
+            await self._kill("api")
+
+    async def _binder_between_commit_and_answer(self, step: Step) -> None:
+        async with self._acting(step):
+            await self._until("a binding stored", lambda: self._here.seen.view.placements)
+            await self._kill("binder")
+
+    async def _workloads_scheduler_and_binder_with_pods_in_hand(self, step: Step) -> None:
+        self._pause("scheduler")
+        self._pause("binder")
+        async with self._acting(step):
+            await self._until("a web pod made", lambda: self._here.seen.pods("web"))
+            await self._kill("workloads")
+            await self._until("all web pods made", lambda: len(self._here.seen.pods("web")) == WEB_PODS)
+            await self._queue_holds("inFlight", 1)
+            await self._kill("scheduler")
+            await self._queue_holds("binding", 1)
+            await self._kill("binder")
+
+    async def _queue_with_pods_parked_and_in_flight(self, step: Step) -> None:
+        await step.act()
+        await step.see()
+        await self._here.do.apply([pod("hopeless", cpu="99")], "it will be parked at the end")
+        await self._here.attempted("hopeless")
+        await self._queue_holds("unschedulable", 3)
+        self._pause("scheduler")
+        await self._here.do.apply([pod("extra")], "it is to be in flight")
+        await self._queue_holds("inFlight", 1)
+        tried = {name: self._tries(name) for name in (TRAINER[1], REPORT[1], "hopeless")}
+        await self._kill("queue")
+        self._resume("scheduler")
+        await self._here.running("extra")
+        for name, times in tried.items():
+            await self._here.attempted(name, times + 1)
+
+    async def _api_with_a_request_in_hand(self, step: Step) -> None:
+        self._pause("api")
+        async with self._acting(step):
+            # the same connection's later request is answered: the server has passed the earlier one on
+            await self._queue()
+            await self._kill("api")
+
+    async def _agent_amid_eviction_and_workloads_before_replacement(self, step: Step) -> None:
+        self._pause("workloads")
+        async with self._acting(step):
+            await self._until("an eviction announced", self._evicted_by_agent)
+            await self._kill("node_agent")
+            await self._until("an evicted pod ended", self._evicted)
+            await self._kill("workloads")
+
+    async def _descheduler_amid_its_cycle(self, step: Step) -> None:
+        async with self._acting(step):
+            events = self._here.seen.events
+            await self._until("an eviction", lambda: any(event.reporter == "descheduler" for event in events))
+            await self._kill("descheduler")
+
+    # what is waited for
+
+    def _tries(self, name: str) -> int:
+        return sum(record.name == name for record in self._here.seen.attempts)
+
+    def _evicted_by_agent(self) -> bool:
+        return any(event.reason == "Evicted" and event.reporter != "descheduler" for event in self._here.seen.events)
+
+    def _evicted(self) -> list[PodView]:
+        pods = self._here.seen.view.pods.values()
+        return [one for one in pods if one.status is not None and one.status.reason == "Evicted"]
+
+    async def _until(self, what: str, question: Callable[[], Any]) -> None:
+        await self._here.seen.until(what, question, PATIENCE_S)
+
+    async def _queue_holds(self, pool: str, least: int) -> None:
+        counts: dict[str, int] = {}
+        with anyio.move_on_after(WITHIN_S):
+            while counts.get(pool, 0) < least:
+                counts = (await self._queue()).counts
+                await anyio.sleep(POLL_S)
+            return
+        raise AssertionError(f"the queue never held {least} pods in {pool}, but {counts}")
+
+    async def _queue(self) -> QueueListReply:
+        return await queue_list(self._here)
+
+    # what is done
+
+    @asynccontextmanager
+    async def _acting(self, step: Step) -> AsyncGenerator[None]:
+        """Act while the block runs, again if nobody can say whether it was done; the block ends when both have."""
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(_insist, step)
+            yield
+
+    async def _kill(self, service: str) -> None:
+        """SIGKILL, and wait until its successor works."""
+        child = self._here.lab.child(service)
+        starts = child.starts
+        child.kill()
+        await state_of(
+            self._here.lab,
+            lambda one: one is not child or (one.starts > starts and one.state in ("ready", "not ready")),
+            f"{service} started again",
+        )
+
+    def _pause(self, service: str) -> None:
+        os.kill(self._here.lab.child(service).pid, signal.SIGSTOP)
+
+    def _resume(self, service: str) -> None:
+        os.kill(self._here.lab.child(service).pid, signal.SIGCONT)
+
+
+async def _insist(step: Step) -> None:
+    """What a person does who gets no answer: the same again, which changes nothing if it was done."""
+    while True:
+        try:
+            return await step.act()
+        except Unclear:
+            continue
+
+
+async def queue_list(here: Stand) -> QueueListReply:
+    """What the queue holds, asked until a leader answers."""
+    asked = codec.encode(QueueListRequest())
+    while True:
+        try:
+            return codec.decode(QueueListReply, (await here.bus.request(subjects.queue_verb("list"), asked)).payload)
+        except (TemporaryError, Unclear):
+            await anyio.sleep(POLL_S)
+
+
+async def check_end(here: Stand) -> None:
+    """Nothing is lost, nothing is there twice, and everyone's sums are those of the stream."""
+    found = await ledger.read_back(here.bus)
+    view = await snapshot(here.bus)
+    ledger.check_commits(found, view.nodes)
+    assert view.fence is not None
+    assert view.fence.n == len(found.commits)
+    for node in view.nodes:
+        held = [one.bound for one in view.pods_on(node).values() if one.bound is not None]
+        assert ledger.usage(held) == ledger.usage(one for one in found.live.values() if one.node == node)
+    parked = {one.uid: one for one in (await queue_list(here)).pods}
+    for one in view.pods.values():
+        if one.bound is not None:
+            assert one.usage == pod_requests.usage(one.stored), one
+        elif one.release is not None:
+            assert one.ended, f"{one} was released and has not ended"
+        else:
+            assert one.uid in parked, f"{one} is lost: neither bound nor in the queue"
+            assert parked[one.uid].message, f"nobody knows why {one} waits"
+    assert [one.name for one in parked.values()] == ["hopeless"]
+    living = [one for one in view.pods.values() if one.labels.get("app") == "web" and not one.ended]
+    assert len(living) == WEB_PODS
+    assert await metric(here, "binder", "podyard_binder_usage_drifts_total") == 0
+
+
+async def metric(here: Stand, service: str, name: str) -> float:
+    """A number from a service's /metrics."""
+    host, port = here.lab.child(service).http.split(":")
+    answer = b""
+    async with await anyio.connect_tcp(host, int(port)) as stream:
+        await stream.send(b"GET /metrics HTTP/1.0\r\n\r\n")
+        async for chunk in stream:
+            answer += chunk
+    [line] = [line for line in answer.decode().splitlines() if line.startswith(f"{name} ")]
+    return float(line.split()[1])
