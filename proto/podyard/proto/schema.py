@@ -4,6 +4,7 @@
 """
 
 import argparse
+import inspect
 import json
 import re
 import sys
@@ -31,7 +32,14 @@ def components() -> dict[str, dict[str, Any]]:
     _, definitions = msgspec.json.schema_components(
         catalogue.messages(), schema_hook=_raw_schema, ref_template=DEFINITIONS + "{name}"
     )
-    return dict(sorted(definitions.items()))
+    return {name: _cleaned(definitions[name]) for name in sorted(definitions)}
+
+
+def _cleaned(definition: dict[str, Any]) -> dict[str, Any]:
+    """Without the indentation of docstrings, which Python 3.13 strips and older ones keep."""
+    if "description" in definition:
+        definition["description"] = inspect.cleandoc(definition["description"])
+    return definition
 
 
 def _references(schema: Any) -> set[str]:

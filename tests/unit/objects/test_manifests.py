@@ -197,10 +197,7 @@ def test_custom_kinds_are_kept_as_they_are():
         ),
         ('{"a": 1, "a": 2}', 'f.yaml: document 1 (line 1): key "a" is already set in this mapping'),
         ('{"a": NaN}', "f.yaml: document 1 (line 1): NaN is no number that JSON knows"),
-        (
-            '{"a": 1,}',
-            "f.yaml: document 1 (line 1): not valid JSON: Expecting property name enclosed in double quotes",
-        ),
+        ('{"a": 1,}', "f.yaml: document 1 (line 1): not valid JSON: "),
         ("---\na: [1\n", "f.yaml: document 1 (line 3): not valid YAML: did not find expected ',' or ']'"),
     ],
 )
