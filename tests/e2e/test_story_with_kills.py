@@ -160,9 +160,9 @@ class Play:
 
     @asynccontextmanager
     async def _acting(self, step: Step) -> AsyncGenerator[None]:
-        """Act while the block runs, again if nobody can say whether it was done; the block ends when both have."""
+        """Act while the block runs; ends when both have."""
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_insist, step)
+            tasks.start_soon(step.act)
             yield
 
     async def _kill(self, service: str) -> None:
@@ -181,15 +181,6 @@ class Play:
 
     def _resume(self, service: str) -> None:
         os.kill(self._here.lab.child(service).pid, signal.SIGCONT)
-
-
-async def _insist(step: Step) -> None:
-    """What a person does who gets no answer: the same again, which changes nothing if it was done."""
-    while True:
-        try:
-            return await step.act()
-        except Unclear:
-            continue
 
 
 async def queue_list(here: Stand) -> QueueListReply:

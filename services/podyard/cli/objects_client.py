@@ -53,9 +53,11 @@ async def apply(
     dry_run: bool = False,
     create_only: bool = False,
     who: str = "",
+    timeout_s: float = REQUEST_S,
 ) -> list[ObjectResult]:
     """Create or replace objects, up to the first request of which one is refused; results in order, those after it missing.
 
+    :param timeout_s: for each request
     :raises CliError: the api could not read the request
     :raises BusError: nobody answers
     """
@@ -69,17 +71,24 @@ async def apply(
             dry_run=dry_run,
             create_only=create_only,
         )
-        results += await _ask(bus, subjects.OBJECTS_APPLY, request)
+        results += await _ask(bus, subjects.OBJECTS_APPLY, request, timeout_s)
         if any(result.outcome not in GOOD for result in results):
             break
     return results
 
 
 async def delete(
-    bus: Bus, targets: Sequence[ObjectRef], *, grace_period_s: int | None = None, why: str = "", who: str = ""
+    bus: Bus,
+    targets: Sequence[ObjectRef],
+    *,
+    grace_period_s: int | None = None,
+    why: str = "",
+    who: str = "",
+    timeout_s: float = REQUEST_S,
 ) -> list[ObjectResult]:
     """Delete objects; results in order.
 
+    :param timeout_s: for each request
     :raises CliError: the api could not read the request
     :raises BusError: nobody answers
     """
@@ -87,12 +96,12 @@ async def delete(
     for start in range(0, len(targets), MAX_BATCH):
         piece = tuple(targets[start : start + MAX_BATCH])
         request = DeleteRequest(objects=piece, grace_period_s=grace_period_s, who=who or person(), why=why)
-        results += await _ask(bus, subjects.OBJECTS_DELETE, request)
+        results += await _ask(bus, subjects.OBJECTS_DELETE, request, timeout_s)
     return results
 
 
-async def _ask(bus: Bus, subject: str, request: msgspec.Struct) -> tuple[ObjectResult, ...]:
-    reply = await bus.request(subject, codec.encode(request), timeout_s=REQUEST_S)
+async def _ask(bus: Bus, subject: str, request: msgspec.Struct, timeout_s: float) -> tuple[ObjectResult, ...]:
+    reply = await bus.request(subject, codec.encode(request), timeout_s=timeout_s)
     answer = codec.decode(ObjectsReply, reply.payload)
     if answer.refused:
         raise CliError(f"the api refused the request: {answer.refused}")

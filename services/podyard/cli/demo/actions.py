@@ -17,6 +17,9 @@ from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
 
 WHO: Final = "demo"
 PATIENCE_S: Final = 30.0
+ANSWER_S: Final = 5.0
+"""Seconds for one answer. An api that dies with the request in hand never answers: its successor is asked again."""
+
 RETRY_S: Final = 0.2
 GIBIBYTE: Final = 1024**3
 
@@ -42,7 +45,7 @@ class Actions:
 
         :raises RefusedError: with the api's reasons
         """
-        await self._ask(lambda: objects_client.apply(self._bus, documents, why=why, who=WHO))
+        await self._ask(lambda: objects_client.apply(self._bus, documents, why=why, who=WHO, timeout_s=ANSWER_S))
 
     async def delete(self, resource: str, namespace: str, name: str, why: str) -> None:
         """Ask for the end of one object.
@@ -50,7 +53,7 @@ class Actions:
         :raises RefusedError: with the api's reasons
         """
         target = ObjectRef(resource=resource, namespace=namespace, name=name)
-        await self._ask(lambda: objects_client.delete(self._bus, [target], why=why, who=WHO))
+        await self._ask(lambda: objects_client.delete(self._bus, [target], why=why, who=WHO, timeout_s=ANSWER_S))
 
     def memory(self, node: str, available_bytes: int, capacity_bytes: int, usage: dict[tuple[str, str], int]) -> None:
         """Publish how much memory a node has left, and what its pods use (by namespace and name, bytes)."""
