@@ -1,0 +1,14 @@
+"""The pure core of workloads: which objects to look at, and what to write for them.
+
+Never in here: await, clocks, logs, the bus, telemetry; randomness but that which is handed in.
+
+- `actions`       what the core is told and what it wants done
+- `controller`    which keys to look at and when; own writes are seen before the next look
+- `syncing`       one look at one key
+- `replica_sets`, `deployments` (with the arithmetic of `rollout`), `jobs`, `budgets`  one controller each
+- `scale_down`    which pods go first
+- `templates`     pods made from templates
+- `ownership`     owners and dependents, garbage
+- `pods`          whether a pod counts, is ready, since when
+- `documents`     small changes of raw documents
+"""

@@ -1,0 +1,92 @@
+"""What the core wants written, and what it is told: values between the core and its shell."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from podyard.cluster.changes import Change
+from podyard.cluster.keys import ObjectKey
+
+Document: TypeAlias = dict[str, Any]
+
+
+class Create(NamedTuple):
+    """Create this object, which is admitted and has its uid. Creating it twice is creating it once."""
+
+    key: ObjectKey
+    document: Document
+    causes: tuple[str, ...] = ()
+    """Traceparents of what led to it: the eviction that a pod replaces."""
+
+
+class Alter(NamedTuple):
+    """Change an object with this uid: `alter` gets the newest version and returns what to write, None to leave it."""
+
+    key: ObjectKey
+    uid: str
+    alter: Callable[[Document], Document | None]
+
+
+class Delete(NamedTuple):
+    """Delete an object as its kind is deleted: a bound pod gets its grace period, all else a marker."""
+
+    key: ObjectKey
+    uid: str
+
+
+class Remove(NamedTuple):
+    """Put a marker in the object's place."""
+
+    key: ObjectKey
+    uid: str
+
+
+Write: TypeAlias = Create | Alter | Delete | Remove
+
+
+class Work(NamedTuple):
+    """Writes for one key. It is not looked at again before all of them are settled and seen in the view."""
+
+    owner: ObjectKey
+    why: str
+    """For people, on each object."""
+    writes: Sequence[Write]
+    atomic: bool = False
+    """All or nothing, in one batch of Alters; if it fails the key is looked at again."""
+
+
+class Failed(NamedTuple):
+    """Something could not be wanted: for the log and a Kubernetes event."""
+
+    owner: ObjectKey
+    reason: str
+    detail: str
+
+
+Effect: TypeAlias = Work | Failed
+
+# ---- what the core is told --------------------------------------------------------------------------------------------------
+
+
+class Changed(NamedTuple):
+    """The view changed."""
+
+    changes: Sequence[Change]
+
+
+class Listed(NamedTuple):
+    """The view has listed everything (again): look at everything."""
+
+
+class Done(NamedTuple):
+    """The writes of a key are settled. `position` is the highest sequence written, 0 if nothing was."""
+
+    owner: ObjectKey
+    position: int
+    failures: Sequence[str] = ()
+
+
+class Tick(NamedTuple):
+    """Time passed."""
+
+
+Message: TypeAlias = Changed | Listed | Done | Tick

@@ -1,0 +1,253 @@
+"""The core of workloads: which keys to look at, when, and what to write for them.
+
+Own writes that the view does not show yet cannot lead to duplicates: a key with writes under way is not looked at, and afterwards
+not before the view has passed the position of the last of them. So every look sees all that was done for the key, and counts need no
+guesses.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, Protocol
+
+from podyard.cluster.changes import Change
+from podyard.cluster.intents import Stored
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.pods import PodView
+from podyard.objects.errors import AdmissionError, ObjectError
+from podyard.proto import subjects
+from podyard.proto.codec import MessageError
+from podyard.workloads.core import actions, syncing
+from podyard.workloads.core import pods as pod_facts
+from podyard.workloads.core.actions import Effect, Message, Write
+from podyard.workloads.core.budget_index import BudgetIndex
+from podyard.workloads.core.ownership import Ownership, View, metadata_of
+from podyard.workloads.core.templates import Maker
+
+GATHER_S: Final = 0.010
+"""Changes that come together are looked at together."""
+
+POLL_S: Final = 0.1
+"""How soon to see whether the view has passed own writes, if no change comes."""
+
+RESYNC_S: Final = 300.0
+"""Everything is looked at once in a while: a safety net, counted on by nobody."""
+
+FIRST_RETRY_S: Final = 0.5
+LAST_RETRY_S: Final = 60.0
+
+MOST_WRITES: Final = 1024
+"""Of one step; what is left waits for the next."""
+
+MOST_CAUSES: Final = 1024
+"""Remembered per owner."""
+
+CONTROLLERS: Final = {"ReplicaSet": "replicasets", "Job": "jobs", "Deployment": "deployments"}
+
+
+class Documents(Protocol):
+    """Raw documents at the same position as the view (`podyard.cluster.documents.DocumentView`)."""
+
+    def stored(self, key: ObjectKey) -> Stored | None: ...
+
+
+class Workloads:
+    """One reign. Owned by one task."""
+
+    def __init__(self, view: View, documents: Documents, maker: Maker) -> None:
+        self.ownership = Ownership(view)
+        self._view = view
+        self._budgets = BudgetIndex(view)
+        self._causes: dict[str, deque[str]] = {}
+        self._syncing = syncing.Syncing(view, documents, self.ownership, self._budgets, maker, self._causes)
+        self._dirty: dict[ObjectKey, None] = {}
+        self._busy: set[ObjectKey] = set()
+        """Keys with writes under way."""
+        self._again: set[ObjectKey] = set()
+        """Busy keys that something else concerned meanwhile."""
+        self._unseen: dict[ObjectKey, int] = {}
+        """Keys whose own writes the view must pass first, with the position."""
+        self._later: dict[ObjectKey, float] = {}
+        self._failures: dict[ObjectKey, int] = {}
+        self._gather_from: float | None = None
+        self._resync_at = float("inf")
+        self._handlers: dict[type[Any], Callable[[Any, float], None]] = {
+            actions.Changed: self._on_changed,
+            actions.Listed: self._on_listed,
+            actions.Done: self._on_done,
+            actions.Tick: self._on_tick,
+        }
+
+    def step(self, message: Message, now: float) -> list[Effect]:
+        """Take one message in; returns what is to be done.
+
+        :param now: seconds since 1970, UTC
+        """
+        self._handlers[type(message)](message, now)
+        self._wake_seen()
+        if self._dirty and self._gather_from is None:
+            self._gather_from = now
+        if self._gather_from is None or now < self._gather_from + GATHER_S:
+            return []
+        self._gather_from = None
+        return self._look(now)
+
+    @property
+    def wake_at(self) -> float:
+        """When a `Tick` is due, seconds since 1970."""
+        due = min(self._later.values(), default=self._resync_at)
+        if self._gather_from is not None:
+            due = min(due, self._gather_from + GATHER_S)
+        return min(due, self._resync_at)
+
+    @property
+    def waits_for_view(self) -> bool:
+        """Whether own writes are not in the view yet: tick every `POLL_S`, since the position may move without a change."""
+        return bool(self._unseen)
+
+    # ---- what comes in -------------------------------------------------------------------------------------------------------
+
+    def _on_changed(self, message: actions.Changed, now: float) -> None:
+        del now
+        for change in message.changes:
+            self.ownership.follow(change)
+        for change in message.changes:
+            self._note(change)
+
+    def _on_listed(self, message: actions.Listed, now: float) -> None:
+        del message
+        self._resync_at = now + RESYNC_S
+        self._mark(*self._everything())
+
+    def _on_done(self, message: actions.Done, now: float) -> None:
+        owner = message.owner
+        self._busy.discard(owner)
+        if message.failures:
+            failures = self._failures[owner] = self._failures.get(owner, 0) + 1
+            self._later[owner] = now + min(LAST_RETRY_S, FIRST_RETRY_S * 2.0 ** (failures - 1))
+        else:
+            self._failures.pop(owner, None)
+        again = owner in self._again
+        self._again.discard(owner)
+        if message.position > self._view.position:
+            self._unseen[owner] = message.position
+        elif again or message.position:
+            self._mark(owner)
+
+    def _on_tick(self, message: actions.Tick, now: float) -> None:
+        del message
+        for key in [key for key, at in self._later.items() if at <= now]:
+            del self._later[key]
+            self._mark(key)
+        if now >= self._resync_at:
+            self._on_listed(actions.Listed(), now)
+
+    def _wake_seen(self) -> None:
+        """Keys whose own writes the view has passed are looked at again: what they led to may have come before their answer."""
+        if self._unseen:
+            position = self._view.position
+            for key in [key for key, wanted in self._unseen.items() if wanted <= position]:
+                del self._unseen[key]
+                self._mark(key)
+
+    def _mark(self, *keys: ObjectKey) -> None:
+        """Look at these keys soon; at those with own writes under way or unseen when these are seen."""
+        for key in keys:
+            if key in self._busy:
+                self._again.add(key)
+            elif key not in self._unseen:
+                self._dirty[key] = None
+
+    # ---- what a change concerns ----------------------------------------------------------------------------------------------
+
+    def _note(self, change: Change) -> None:
+        if change.resource == subjects.PODS:
+            self._note_pod(change)
+        else:
+            self._note_object(change)
+
+    def _note_pod(self, change: Change) -> None:
+        old, new = change.old, change.new
+        pod: PodView | None = new if new is not None else old
+        if pod is None:
+            return
+        controller = pod.stored.metadata.controller
+        if controller is not None and controller.kind in CONTROLLERS:
+            self._mark(ObjectKey(CONTROLLERS[controller.kind], pod.namespace, controller.name))
+            self._note_cause(controller.uid, old, new, change)
+        for key in self._budgets.selecting(pod):
+            self._mark(key)
+        if new is not None and (new.deleting or new.released or self._is_new_orphan(change, new)):
+            self._mark(change.key)
+
+    def _is_new_orphan(self, change: Change, new: PodView) -> bool:
+        return change.old is None and self.ownership.is_orphan(change.key, new.uid)
+
+    def _note_cause(self, owner_uid: str, old: PodView | None, new: PodView | None, change: Change) -> None:
+        """A replica was lost: whoever did it is the cause of its replacement."""
+        if old is None or not change.origin.trace or not pod_facts.is_active(old):
+            return
+        if new is None or not pod_facts.is_active(new):
+            self._causes.setdefault(owner_uid, deque(maxlen=MOST_CAUSES)).append(change.origin.trace)
+
+    def _note_object(self, change: Change) -> None:
+        key = change.key
+        if change.resource in syncing.HANDLED or (change.old is None and metadata_of(change.new).owner_references):
+            self._mark(key)
+        if change.resource == syncing.BUDGETS:
+            self._budgets.forget(key)
+        controller = metadata_of(change.new if change.new is not None else change.old).controller
+        if controller is not None and controller.kind in CONTROLLERS:
+            self._mark(ObjectKey(CONTROLLERS[controller.kind], key.namespace, controller.name))
+        if change.resource in syncing.SCALES:
+            self._mark(*self._budgets.of_namespace(key.namespace))
+        if change.new is None:
+            self._causes.pop(change.uid, None)
+            self._mark(*(dependent for dependent, _ in self.ownership.orphans(change.uid)))
+
+    def _everything(self) -> Iterable[ObjectKey]:
+        for resource in syncing.HANDLED:
+            for namespace, name in self._view.others.get(resource, {}):
+                yield ObjectKey(resource, namespace, name)
+        for (namespace, name), pod in self._view.pods.items():
+            if pod.deleting or pod.released:
+                yield ObjectKey(subjects.PODS, namespace, name)
+        for key, _ in self.ownership.all_orphans():
+            yield key
+
+    # ---- looking -------------------------------------------------------------------------------------------------------------
+
+    def _look(self, now: float) -> list[Effect]:
+        """Look at keys that may be looked at, until there is enough to write."""
+        found: list[Effect] = []
+        writes = 0
+        for key in list(self._dirty):
+            if writes >= MOST_WRITES:
+                self._gather_from = now - GATHER_S
+                break
+            del self._dirty[key]
+            for effect in self._look_at(key, now):
+                found.append(effect)
+                if isinstance(effect, actions.Work):
+                    writes += len(effect.writes)
+                    self._busy.add(key)
+        return found
+
+    def _look_at(self, key: ObjectKey, now: float) -> Sequence[Effect]:
+        try:
+            looked = self._syncing.look(key, now)
+        except (AdmissionError, ObjectError, MessageError, ValueError) as error:
+            self._later[key] = now + LAST_RETRY_S
+            return (
+                actions.Failed(key, "FailedCreate" if isinstance(error, AdmissionError) else "FailedSync", str(error)),
+            )
+        if looked.again_at is not None:
+            self._later[key] = looked.again_at
+        else:
+            self._later.pop(key, None)
+        return [actions.Work(key, looked.why, writes, atomic) for writes, atomic in _parts(looked)]
+
+
+def _parts(looked: syncing.Looked) -> list[tuple[Sequence[Write], bool]]:
+    if looked.together:
+        return [(looked.together, True)]
+    return [(looked.writes, False)] if looked.writes else []

@@ -1,0 +1,218 @@
+"""Job: pods that run to their end, counted once each.
+
+A pod of a Job carries a finalizer until it is counted; the count and the removal of the finalizer are written together. So a pod is
+counted once, whoever stops in between, also when it is deleted afterwards.
+
+Source: pkg/controller/job/job_controller.go (syncJob, manageJob, trackJobStatusAndRemoveFinalizers), backoff_utils.go. Of the reference's
+modes NonIndexed is run; an Indexed job is run as if its pods were alike.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.pods import PodView
+from podyard.objects import times
+from podyard.objects.batch import Job
+from podyard.proto import subjects
+from podyard.workloads.core import documents, scale_down
+from podyard.workloads.core import pods as pod_facts
+from podyard.workloads.core.actions import Alter, Document
+
+FINALIZER: Final = "batch.kubernetes.io/job-tracking"
+FIRST_BACKOFF_S: Final = 10.0
+LAST_BACKOFF_S: Final = 600.0
+"""Waits after failures: 10 s, doubling, at most 10 minutes. Source: DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff."""
+
+COUNTED_AT_ONCE: Final = 200
+"""Pods that are counted in one batch."""
+
+DEFAULT_BACKOFF_LIMIT: Final = 6
+
+
+class Plan(NamedTuple):
+    """What is to be done for one Job: first count, then the rest."""
+
+    count: list[Alter]
+    """The Job's new counts and its counted pods, to be written together; if there are any, nothing else is done."""
+    create: int
+    delete: list[PodView]
+    status: Alter | None
+    expired: bool
+    """Finished for longer than it is to be kept."""
+    look_again_at: float | None
+
+
+class _Tally(NamedTuple):
+    """How the pods of a job stand."""
+
+    active: list[PodView]
+    succeeded: list[PodView]
+    """Not counted yet."""
+    failed: list[PodView]
+    """Not counted yet."""
+    last_failure_at: float
+
+
+def plan(job: Job, document: Document, owned: Sequence[PodView], now: float) -> Plan:
+    """Compare what there is with what is wanted.
+
+    :param document: the Job as it is stored
+    :param owned: pods that it controls and whose objects live
+    """
+    tally = _tally(owned)
+    finished = _finished(job)
+    if tally.succeeded or tally.failed:
+        return Plan(_count(job, tally, now), 0, [], None, False, None)
+    if finished:
+        return _after_the_end(job, tally, now)
+    end = _why_it_ends(job, tally, now)
+    if end is not None:
+        return Plan([], 0, tally.active, _status(job, document, tally, now, end), False, None)
+    wanted, again_at = _wanted_active(job, tally, now)
+    missing = wanted - len(tally.active)
+    surplus = scale_down.choose(tally.active, -missing, tally.active, now) if missing < 0 else []
+    status = _status(job, document, tally, now, None)
+    return Plan([], max(0, missing), surplus, status, False, _earliest(again_at, _deadline(job)))
+
+
+def _tally(owned: Sequence[PodView]) -> _Tally:
+    active = [pod for pod in owned if pod_facts.is_active(pod)]
+    uncounted = [pod for pod in owned if FINALIZER in pod.stored.metadata.finalizers]
+    succeeded = [pod for pod in uncounted if pod_facts.phase(pod) == pod_facts.SUCCEEDED]
+    failed = [pod for pod in uncounted if _has_failed(pod)]
+    last = max((pod_facts.seconds_or_zero(_ended_at(pod)) for pod in owned if _has_failed(pod)), default=0.0)
+    return _Tally(active, succeeded, failed, last)
+
+
+def _has_failed(pod: PodView) -> bool:
+    """It failed, or will never succeed: it is being deleted, or its node is gone. Source: isPodFailed."""
+    phase = pod_facts.phase(pod)
+    return phase == pod_facts.FAILED or (phase != pod_facts.SUCCEEDED and (pod.deleting or pod.released))
+
+
+def _ended_at(pod: PodView) -> str:
+    return pod.status.at if pod.status is not None else pod.stored.metadata.deletion_timestamp or ""
+
+
+def _finished(job: Job) -> bool:
+    return any(found.type in ("Complete", "Failed") and found.status == "True" for found in job.status.conditions)
+
+
+# ---- counting ---------------------------------------------------------------------------------------------------------------
+
+
+def _count(job: Job, tally: _Tally, now: float) -> list[Alter]:
+    """The counts, and the same pods without their finalizer."""
+    succeeded, failed = tally.succeeded[:COUNTED_AT_ONCE], tally.failed[:COUNTED_AT_ONCE]
+    active, good, bad = len(tally.active), len(succeeded), len(failed)
+
+    def alter(document: Document) -> Document:
+        status = document.setdefault("status", {})
+        status["active"] = active
+        status["succeeded"] = int(status.get("succeeded", 0)) + good
+        status["failed"] = int(status.get("failed", 0)) + bad
+        status.setdefault("startTime", times.rfc3339(now))
+        return document
+
+    return [Alter(_key(job), job.metadata.uid, alter), *(_counted(pod) for pod in (*succeeded, *failed))]
+
+
+def _counted(pod: PodView) -> Alter:
+    def alter(document: Document) -> Document | None:
+        finalizers: list[str] = document["metadata"].get("finalizers") or []
+        if FINALIZER not in finalizers:
+            return None
+        kept = [name for name in finalizers if name != FINALIZER]
+        if kept:
+            document["metadata"]["finalizers"] = kept
+        else:
+            del document["metadata"]["finalizers"]
+        return document
+
+    return Alter(ObjectKey(subjects.PODS, pod.namespace, pod.name), pod.uid, alter)
+
+
+# ---- how many ---------------------------------------------------------------------------------------------------------------
+
+
+def _wanted_active(job: Job, tally: _Tally, now: float) -> tuple[int, float | None]:
+    """How many pods should run now, and when to look again if a failure has to be waited out."""
+    spec, active = job.spec, len(tally.active)
+    if spec.suspend or job.metadata.deletion_timestamp is not None:
+        return 0, None
+    parallelism = 1 if spec.parallelism is None else spec.parallelism
+    if spec.completions is None:
+        wanted = active if job.status.succeeded else parallelism
+    else:
+        wanted = min(parallelism, max(0, spec.completions - job.status.succeeded))
+    if wanted <= active or not job.status.failed or not tally.last_failure_at:
+        return wanted, None
+    free_at = tally.last_failure_at + min(FIRST_BACKOFF_S * 2.0 ** (job.status.failed - 1), LAST_BACKOFF_S)
+    return (wanted, None) if now >= free_at else (active, free_at)
+
+
+def _why_it_ends(job: Job, tally: _Tally, now: float) -> Document | None:
+    """The condition that ends the job, None while it goes on."""
+    limit = DEFAULT_BACKOFF_LIMIT if job.spec.backoff_limit is None else job.spec.backoff_limit
+    if job.status.failed > limit:
+        return _condition("Failed", "BackoffLimitExceeded", "Job has reached the specified backoff limit")
+    deadline = _deadline(job)
+    if deadline is not None and now >= deadline:
+        return _condition("Failed", "DeadlineExceeded", "Job was active longer than specified deadline")
+    if job.spec.completions is None:
+        complete = job.status.succeeded > 0 and not tally.active
+    else:
+        complete = job.status.succeeded >= job.spec.completions
+    return (
+        _condition("Complete", "CompletionsReached", "Reached expected number of succeeded pods") if complete else None
+    )
+
+
+def _deadline(job: Job) -> float | None:
+    seconds = job.spec.active_deadline_seconds
+    started = pod_facts.seconds_or_zero(job.status.start_time)
+    return started + seconds if seconds is not None and started and not job.spec.suspend else None
+
+
+def _after_the_end(job: Job, tally: _Tally, now: float) -> Plan:
+    """Nothing runs any more; the job itself goes after its time to live."""
+    ttl_s = job.spec.ttl_seconds_after_finished
+    ended = [found.last_transition_time for found in job.status.conditions if found.type in ("Complete", "Failed")]
+    goes_at = None if ttl_s is None else pod_facts.seconds_or_zero(ended[0]) + ttl_s
+    expired = goes_at is not None and now >= goes_at
+    return Plan([], 0, tally.active, None, expired, None if expired else goes_at)
+
+
+# ---- status -----------------------------------------------------------------------------------------------------------------
+
+
+def _status(job: Job, document: Document, tally: _Tally, now: float, end: Document | None) -> Alter | None:
+    active = 0 if end is not None else len(tally.active)
+    ready = 0 if end is not None else sum(1 for pod in tally.active if pod_facts.is_ready(pod))
+
+    def alter(current: Document) -> Document | None:
+        before: Document = current.get("status") or {}
+        fields = {key: value for key, value in before.items() if key not in ("active", "ready", "conditions")}
+        fields.setdefault("startTime", times.rfc3339(now))
+        if active:
+            fields["active"] = active
+        fields["ready"] = ready
+        conditions = [] if end is None else [end]
+        if end is not None and end["type"] == "Complete":
+            fields["completionTime"] = times.rfc3339(now)
+        return current if documents.set_status(current, fields, conditions, now) else None
+
+    return Alter(_key(job), job.metadata.uid, alter) if alter(documents.copied(document)) is not None else None
+
+
+def _condition(kind: str, reason: str, message: str) -> Document:
+    return {"type": kind, "status": "True", "reason": reason, "message": message}
+
+
+def _key(job: Job) -> ObjectKey:
+    return ObjectKey("jobs", job.metadata.namespace, job.metadata.name)
+
+
+def _earliest(*moments: float | None) -> float | None:
+    return min((at for at in moments if at is not None), default=None)

@@ -1,0 +1,76 @@
+"""What a workload asks of a pod: does it count, is it ready, since when.
+
+Source: pkg/controller/controller_utils.go (IsPodActive, FilterActivePods), pkg/api/v1/pod/util.go (IsPodReady, IsPodAvailable).
+"""
+
+from typing import Final
+
+from podyard.cluster.pods import PodView
+from podyard.objects import times
+from podyard.objects.meta import Condition
+
+PENDING: Final = "Pending"
+SUCCEEDED: Final = "Succeeded"
+FAILED: Final = "Failed"
+READY: Final = "Ready"
+
+
+def phase(pod: PodView) -> str:
+    """What its agent says, else what its creator wrote; Pending if nobody said anything."""
+    if pod.status is not None:
+        return pod.status.phase
+    return pod.stored.status.phase or PENDING
+
+
+def is_active(pod: PodView) -> bool:
+    """Whether it counts as a replica: it has not ended and is not being deleted. A released pod never runs again."""
+    return not pod.deleting and not pod.released and phase(pod) not in (SUCCEEDED, FAILED)
+
+
+def is_terminating(pod: PodView) -> bool:
+    """Whether somebody asked for its end and it has not come."""
+    return pod.deleting and not pod.released and phase(pod) not in (SUCCEEDED, FAILED)
+
+
+def ready_condition(pod: PodView) -> Condition | None:
+    """The condition Ready of the joined pod."""
+    for condition in pod.pod.status.conditions:
+        if condition.type == READY:
+            return condition
+    return None
+
+
+def is_ready(pod: PodView) -> bool:
+    """Whether its agent says that it serves."""
+    condition = ready_condition(pod)
+    return condition is not None and condition.status == "True"
+
+
+def ready_since(pod: PodView) -> float:
+    """Seconds since 1970 at which it became ready; 0 if it is not, or nobody said when."""
+    condition = ready_condition(pod)
+    if condition is None or condition.status != "True" or not condition.last_transition_time:
+        return 0.0
+    return seconds_or_zero(condition.last_transition_time)
+
+
+def created_at(pod: PodView) -> float:
+    """Seconds since 1970; 0 if nobody said when."""
+    return seconds_or_zero(pod.stored.metadata.creation_timestamp)
+
+
+def available_at(pod: PodView, min_ready_s: int) -> float | None:
+    """When it has been ready for long enough, seconds since 1970; None: it is not ready."""
+    if not is_ready(pod):
+        return None
+    return ready_since(pod) + min_ready_s if min_ready_s else 0.0
+
+
+def seconds_or_zero(text: str | None) -> float:
+    """Seconds since 1970 of an RFC 3339 time; 0 for none, and for what is no time: an object may hold anything."""
+    if not text:
+        return 0.0
+    try:
+        return times.seconds_of(text)
+    except ValueError:
+        return 0.0

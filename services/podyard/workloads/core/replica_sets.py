@@ -1,0 +1,76 @@
+"""ReplicaSet: as many active pods as wanted.
+
+Source: pkg/controller/replicaset/replica_set.go (manageReplicas), replica_set_utils.go (calculateStatus).
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from podyard.cluster.pods import PodView
+from podyard.objects.apps import ReplicaSet
+from podyard.workloads.core import pods as pod_facts
+from podyard.workloads.core import scale_down
+from podyard.workloads.core.actions import Document
+
+BURST: Final = 500
+"""Most pods made or deleted in one step. Source: BurstReplicas."""
+
+
+class Plan(NamedTuple):
+    """What is to be done for one ReplicaSet."""
+
+    create: int
+    delete: list[PodView]
+    status: Document
+    look_again_at: float | None
+    """When a pod will have been ready for long enough, seconds since 1970."""
+
+
+def plan(replica_set: ReplicaSet, owned: Sequence[PodView], related: Sequence[PodView], now: float) -> Plan:
+    """Compare what there is with what is wanted.
+
+    :param owned: pods that it controls and whose objects live
+    :param related: active pods of all ReplicaSets of the same owner
+    """
+    active = [pod for pod in owned if pod_facts.is_active(pod)]
+    status, look_again_at = _status(replica_set, owned, active, now)
+    if replica_set.metadata.deletion_timestamp is not None:
+        return Plan(0, [], status, look_again_at)
+    missing = wanted(replica_set) - len(active)
+    if missing >= 0:
+        return Plan(min(missing, BURST), [], status, look_again_at)
+    surplus = scale_down.choose(active, min(-missing, BURST), related, now)
+    return Plan(0, surplus, status, look_again_at)
+
+
+def wanted(replica_set: ReplicaSet) -> int:
+    """How many replicas are asked for; 1 if nothing is said."""
+    return 1 if replica_set.spec.replicas is None else replica_set.spec.replicas
+
+
+def _status(
+    replica_set: ReplicaSet, owned: Sequence[PodView], active: Sequence[PodView], now: float
+) -> tuple[Document, float | None]:
+    template_labels = replica_set.spec.template.metadata.labels.items()
+    minimum_s = replica_set.spec.min_ready_seconds
+    labeled = ready = available = 0
+    look_again_at: float | None = None
+    for pod in active:
+        labeled += template_labels <= pod.labels.items()
+        at = pod_facts.available_at(pod, minimum_s)
+        if at is None:
+            continue
+        ready += 1
+        if at <= now:
+            available += 1
+        elif look_again_at is None or at < look_again_at:
+            look_again_at = at
+    counts = {
+        "replicas": len(active),
+        "fullyLabeledReplicas": labeled,
+        "readyReplicas": ready,
+        "availableReplicas": available,
+        "terminatingReplicas": sum(1 for pod in owned if pod_facts.is_terminating(pod)),
+        "observedGeneration": replica_set.metadata.generation,
+    }
+    return {key: count for key, count in counts.items() if count or key == "replicas"}, look_again_at

@@ -1,0 +1,265 @@
+"""One look at one key: what is, what should be, what to write.
+
+A pod is removed when nothing of it is left to wait for: it was released and is being deleted, or its node is gone, or it was never bound.
+Source of the latter two: pkg/controller/podgc/gc_controller.go (gcOrphaned, gcUnscheduledTerminating).
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+from podyard.cluster.intents import living
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.pods import PodView
+from podyard.objects.apps import Deployment, ReplicaSet
+from podyard.objects.batch import Job
+from podyard.objects.policy import PodDisruptionBudget
+from podyard.proto import subjects
+from podyard.workloads.core import budgets, deployments, documents, jobs, replica_sets, templates
+from podyard.workloads.core import pods as pod_facts
+from podyard.workloads.core.actions import Alter, Delete, Document, Remove, Write
+from podyard.workloads.core.budget_index import BUDGETS, BudgetIndex
+from podyard.workloads.core.ownership import Ownership, View, metadata_of
+from podyard.workloads.core.templates import Maker
+
+REPLICA_SETS: Final = "replicasets"
+DEPLOYMENTS: Final = "deployments"
+JOBS: Final = "jobs"
+HANDLED: Final = (REPLICA_SETS, DEPLOYMENTS, JOBS, BUDGETS)
+"""Resources with a controller here."""
+
+SCALES: Final = frozenset((REPLICA_SETS, DEPLOYMENTS, "statefulsets", "replicationcontrollers"))
+"""Resources whose number of replicas a budget counts with."""
+
+
+class Looked(NamedTuple):
+    """What a look found."""
+
+    why: str = ""
+    writes: Sequence[Write] = ()
+    together: Sequence[Alter] = ()
+    """To be written in one batch, before anything else."""
+    again_at: float | None = None
+
+
+NOTHING: Final = Looked()
+
+
+class Syncing:
+    """Looks at keys. Reads views, changes only `causes`."""
+
+    def __init__(
+        self,
+        view: View,
+        stored: Any,
+        ownership: Ownership,
+        budget_index: BudgetIndex,
+        maker: Maker,
+        causes: dict[str, deque[str]],
+    ) -> None:
+        """
+        :param stored: raw documents (`controller.Documents`)
+        :param causes: by owner uid, traces of what made replicas go
+        """
+        self._view = view
+        self._stored = stored
+        self._ownership = ownership
+        self._budget_index = budget_index
+        self._maker = maker
+        self._causes = causes
+
+    def look(self, key: ObjectKey, now: float) -> Looked:
+        """What there is to be done for a key.
+
+        :raises AdmissionError: if a template makes no valid object
+        """
+        if key.resource == subjects.PODS:
+            return self._pod(key)
+        found = self._view.others.get(key.resource, {}).get(key.namespaced_name)
+        if found is None:
+            return NOTHING
+        if self._ownership.is_orphan(key, metadata_of(found).uid):
+            return Looked("its owner is gone", [Delete(key, metadata_of(found).uid)])
+        match found:
+            case ReplicaSet():
+                return self._replica_set(key, found, now)
+            case Deployment():
+                return self._deployment(key, found, now)
+            case Job():
+                return self._job(key, found, now)
+            case PodDisruptionBudget():
+                return self._budget(key, found, now)
+            case _:
+                return NOTHING
+
+    # ---- pods ----------------------------------------------------------------------------------------------------------------
+
+    def _pod(self, key: ObjectKey) -> Looked:
+        pod = self._view.pods.get(key.namespaced_name)
+        if pod is None:
+            return NOTHING
+        why = self._why_removed(pod)
+        if why:
+            return Looked(why, [Remove(key, pod.uid)])
+        if not pod.deleting and self._ownership.is_orphan(key, pod.uid):
+            return Looked("its owner is gone", [Delete(key, pod.uid)])
+        return NOTHING
+
+    def _why_removed(self, pod: PodView) -> str:
+        """Why the pod's object goes now; empty if it stays."""
+        if self._is_uncounted(pod):
+            return ""
+        if pod.release is not None:
+            if pod.release.reason == "node gone":
+                return f"its node {pod.release.node} is gone"
+            return "it has ended" if pod.deleting else ""
+        return "it was never bound" if pod.deleting and pod.bound is None else ""
+
+    def _is_uncounted(self, pod: PodView) -> bool:
+        """Whether its job still has to count it."""
+        if jobs.FINALIZER not in pod.stored.metadata.finalizers:
+            return False
+        controller = pod.stored.metadata.controller
+        job = None if controller is None else self._view.others.get(JOBS, {}).get((pod.namespace, controller.name))
+        return job is not None and controller is not None and job.metadata.uid == controller.uid
+
+    # ---- controllers ---------------------------------------------------------------------------------------------------------
+
+    def _replica_set(self, key: ObjectKey, found: ReplicaSet, now: float) -> Looked:
+        uid = found.metadata.uid
+        owned = self._ownership.pods_of(uid)
+        plan = replica_sets.plan(found, owned, self._related(found, owned), now)
+        document = self._document(key, uid)
+        if document is None:
+            return NOTHING
+        writes: list[Write] = []
+        if plan.create:
+            writes += templates.pods_of(
+                document,
+                document["spec"]["template"],
+                plan.create,
+                self._maker,
+                now,
+                self._take_causes(uid, plan.create),
+            )
+        elif not plan.delete:
+            self._causes.pop(uid, None)
+        writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
+        status = _status_write(key, uid, document, plan.status)
+        why = f"ReplicaSet {found.metadata.name} wants {replica_sets.wanted(found)} pods"
+        return Looked(why, [*writes, *status], again_at=plan.look_again_at)
+
+    def _related(self, found: ReplicaSet, owned: Sequence[PodView]) -> list[PodView]:
+        """Active pods of all ReplicaSets of the same owner."""
+        controller = found.metadata.controller
+        pods = list(owned)
+        if controller is not None:
+            for sibling in self._ownership.controlled(controller.uid, REPLICA_SETS):
+                if sibling.metadata.uid != found.metadata.uid:
+                    pods += self._ownership.pods_of(sibling.metadata.uid)
+        return [pod for pod in pods if pod_facts.is_active(pod)]
+
+    def _deployment(self, key: ObjectKey, found: Deployment, now: float) -> Looked:
+        uid = found.metadata.uid
+        document = self._document(key, uid)
+        if document is None:
+            return NOTHING
+        owned: list[deployments.OwnedSet] = []
+        for typed in self._ownership.controlled(uid, REPLICA_SETS):
+            raw = self._document(
+                ObjectKey(REPLICA_SETS, typed.metadata.namespace, typed.metadata.name), typed.metadata.uid
+            )
+            if raw is not None:
+                owned.append(deployments.OwnedSet(typed, raw))
+        rollout = deployments.Rollout(found, document, owned, self._runs, now)
+        return Looked(f"Deployment {found.metadata.name} rolls out", rollout.writes(self._maker))
+
+    def _runs(self, uid: str) -> bool:
+        ended = (pod_facts.SUCCEEDED, pod_facts.FAILED)
+        return any(not pod.released and pod_facts.phase(pod) not in ended for pod in self._ownership.pods_of(uid))
+
+    def _job(self, key: ObjectKey, found: Job, now: float) -> Looked:
+        uid = found.metadata.uid
+        document = self._document(key, uid)
+        if document is None:
+            return NOTHING
+        plan = jobs.plan(found, document, self._ownership.pods_of(uid), now)
+        if plan.count:
+            return Looked(f"Job {found.metadata.name} counts its pods", together=plan.count)
+        if plan.expired:
+            return Looked("it has been finished for long enough", [Delete(key, uid)])
+        template = _job_template(document)
+        causes = self._take_causes(uid, plan.create)
+        writes: list[Write] = [*templates.pods_of(document, template, plan.create, self._maker, now, causes)]
+        writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
+        if plan.status is not None:
+            writes.append(plan.status)
+        return Looked(f"Job {found.metadata.name} runs its pods", writes, again_at=plan.look_again_at)
+
+    def _budget(self, key: ObjectKey, found: PodDisruptionBudget, now: float) -> Looked:
+        uid = found.metadata.uid
+        measured = budgets.measure(found, self._budget_index.pods_of(key), self._scale_of)
+        document = self._document(key, uid)
+        if document is None:
+            return NOTHING
+
+        def alter(current: Document) -> Document | None:
+            return current if budgets.set_status(current, measured, now) else None
+
+        again_at = budgets.next_timeout(found.status.disrupted_pods)
+        if alter(document) is None:
+            return Looked(again_at=again_at)
+        return Looked("its pods have changed", [Alter(key, uid, alter)], again_at=again_at)
+
+    def _scale_of(self, pod: PodView) -> tuple[str, int] | None:
+        """The workload that a pod belongs to and its wanted replicas. Source: disruption.go, finders."""
+        controller = pod.stored.metadata.controller
+        if controller is None:
+            return None
+        resource = {"ReplicaSet": REPLICA_SETS, "StatefulSet": "statefulsets"}.get(
+            controller.kind, "replicationcontrollers" if controller.kind == "ReplicationController" else ""
+        )
+        found = self._view.others.get(resource, {}).get((pod.namespace, controller.name))
+        if found is None or found.metadata.uid != controller.uid:
+            return None
+        above = found.metadata.controller
+        if above is not None and above.kind == "Deployment":
+            deployment = self._view.others.get(DEPLOYMENTS, {}).get((pod.namespace, above.name))
+            if deployment is not None and deployment.metadata.uid == above.uid:
+                found = deployment
+        return found.metadata.uid, 1 if found.spec.replicas is None else found.spec.replicas
+
+    # ---- documents -----------------------------------------------------------------------------------------------------------
+
+    def _document(self, key: ObjectKey, uid: str) -> Document | None:
+        """The stored object, None if it is not that one any more: a change that comes will say so."""
+        found = living(self._stored.stored(key), uid)
+        return None if found is None else found.document()
+
+    def _take_causes(self, uid: str, count: int) -> list[str]:
+        known = self._causes.get(uid)
+        return [known.popleft() for _ in range(min(count, len(known)))] if known else []
+
+
+def _status_write(key: ObjectKey, uid: str, document: Document, fields: Document) -> list[Alter]:
+    def alter(current: Document) -> Document | None:
+        return current if documents.set_status(current, fields) else None
+
+    return [Alter(key, uid, alter)] if alter(documents.copied(document)) is not None else []
+
+
+def _job_template(document: Document) -> Document:
+    """The template with the labels by which people find a job's pods, and the finalizer that keeps a pod until it is counted."""
+    metadata = document["metadata"]
+    template = document["spec"]["template"]
+    for key, value in (
+        ("batch.kubernetes.io/job-name", metadata["name"]),
+        ("batch.kubernetes.io/controller-uid", metadata["uid"]),
+        ("job-name", metadata["name"]),
+        ("controller-uid", metadata["uid"]),
+    ):
+        template = documents.with_label(template, key, value)
+    finalizers = template["metadata"].setdefault("finalizers", [])
+    if jobs.FINALIZER not in finalizers:
+        finalizers.append(jobs.FINALIZER)
+    return template

@@ -1,0 +1,36 @@
+"""The metrics of workloads."""
+
+import prometheus_client
+
+from podyard.workloads.core.actions import Alter, Create, Delete, Remove, Work
+
+
+class Instruments:
+    """Counters of one process."""
+
+    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+        self._writes = prometheus_client.Counter(
+            "podyard_workloads_writes",
+            "Objects written, by what was done and resource",
+            ["verb", "resource"],
+            registry=registry,
+        )
+        self._failures = prometheus_client.Counter(
+            "podyard_workloads_failures",
+            "Writes that failed and looks that could not be finished",
+            ["resource"],
+            registry=registry,
+        )
+        self.leading = prometheus_client.Gauge(
+            "podyard_workloads_leading", "1 while this process leads", registry=registry
+        )
+
+    def work(self, work: Work) -> None:
+        """Writes are under way."""
+        names = {Create: "create", Alter: "update", Delete: "delete", Remove: "remove"}
+        for write in work.writes:
+            self._writes.labels(names[type(write)], write.key.resource).inc()
+
+    def failed(self, resource: str, count: int = 1) -> None:
+        """Something could not be done."""
+        self._failures.labels(resource).inc(count)

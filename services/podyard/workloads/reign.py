@@ -1,0 +1,128 @@
+"""One reign: from getting the lease to losing it. Feeds the core and carries out what it wants.
+
+Everything is listed anew: counts come from what is there, whatever the leader before had in mind.
+"""
+
+import random
+import time
+import uuid
+from typing import Final
+
+import anyio
+
+from podyard.cluster.changes import Change
+from podyard.cluster.informer import Informer, with_placements
+from podyard.proto import codec, subjects
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import K8sEvent
+from podyard.runtime.service import Service
+from podyard.workloads.core import actions
+from podyard.workloads.core.actions import Failed, Message, Work
+from podyard.workloads.core.controller import POLL_S, Workloads
+from podyard.workloads.core.templates import Maker
+from podyard.workloads.instruments import Instruments
+from podyard.workloads.reader import ViewLookup, WorkloadsView
+from podyard.workloads.settings import WorkloadsSettings
+from podyard.workloads.writer import Writer
+
+VIEW_CHECK: Final = "view"
+FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS))
+
+
+class Reign:
+    """Owned by the task that runs `run`; the informer's callbacks run on the same event loop."""
+
+    def __init__(self, service: Service[WorkloadsSettings], instruments: Instruments) -> None:
+        self._service = service
+        self._instruments = instruments
+        self._view = WorkloadsView()
+        maker = Maker(ViewLookup(self._view.documents), lambda: str(uuid.uuid4()), random.Random())
+        self.core = Workloads(self._view.cluster, self._view.documents, maker)
+        self._writer = Writer(service.bus, self._view)
+        self.informer = Informer(
+            service.bus,
+            self._view,
+            FOLLOWED,
+            service=service.name,
+            on_changes=self._on_changes,
+            on_listed=self._on_listed,
+            on_contact=self._on_contact,
+        )
+        self._tasks = anyio.create_task_group()
+        self._earlier = anyio.Event()
+        self._waits_until = float("inf")
+
+    async def run(self, epoch: int) -> None:
+        """Lead until cancelled."""
+        self._service.log.info("leads", epoch=epoch)
+        self._service.health.set_ready(VIEW_CHECK, False, "listing the cluster")
+        self._instruments.leading.set(1)
+        try:
+            async with self._tasks:
+                self._tasks.start_soon(self._keep_time)
+                self._tasks.start_soon(self.informer.run)
+        finally:
+            self._instruments.leading.set(0)
+
+    def _step(self, message: Message) -> None:
+        """Feed the core; synchronous, so that view and core never disagree at an await."""
+        for effect in self.core.step(message, time.time()):
+            match effect:
+                case Work():
+                    self._instruments.work(effect)
+                    self._tasks.start_soon(self._write, effect)
+                case Failed():
+                    self._report(effect)
+        if self._due() < self._waits_until:
+            self._earlier.set()
+
+    def _due(self) -> float:
+        due = self.core.wake_at
+        return min(due, time.time() + POLL_S) if self.core.waits_for_view else due
+
+    async def _keep_time(self) -> None:
+        """Tick when the core wants it."""
+        while True:
+            self._earlier = anyio.Event()
+            self._waits_until = self._due()
+            delay_s = None if self._waits_until == float("inf") else max(0.0, self._waits_until - time.time())
+            with anyio.move_on_after(delay_s):
+                await self._earlier.wait()
+                continue
+            self._step(actions.Tick())
+
+    async def _write(self, work: Work) -> None:
+        done = await self._writer.carry_out(work)
+        if done.failures:
+            self._instruments.failed(work.owner.resource, len(done.failures))
+            self._service.log.warning(
+                "could not be written", object=str(work.owner), failures=len(done.failures), first=done.failures[0]
+            )
+        self._step(done)
+
+    def _report(self, failed: Failed) -> None:
+        """Tell the log, and whoever looks at the object's events."""
+        self._instruments.failed(failed.owner.resource)
+        self._service.log.warning(
+            "cannot do its work", object=str(failed.owner), reason=failed.reason, detail=failed.detail
+        )
+        owner = failed.owner
+        event = K8sEvent(
+            regarding=ObjectRef(resource=owner.resource, namespace=owner.namespace, name=owner.name),
+            type="Warning",
+            reason=failed.reason,
+            message=failed.detail,
+            reporter=self._service.name,
+            at=time.time(),
+        )
+        self._service.bus.send(subjects.k8s_event(owner.namespace, owner.resource, owner.name), codec.encode(event))
+
+    def _on_changes(self, changes: list[Change]) -> None:
+        self._step(actions.Changed(changes))
+
+    def _on_listed(self, reason: str) -> None:
+        del reason
+        self._step(actions.Listed())
+
+    def _on_contact(self, fresh: bool) -> None:
+        self._service.health.set_ready(VIEW_CHECK, fresh, "" if fresh else "nothing heard of the cluster for 2 s")

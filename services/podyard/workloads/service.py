@@ -1,0 +1,30 @@
+"""Workloads as a service: stands for election, reigns when elected."""
+
+from podyard.bus import Lease
+from podyard.runtime.service import Service, ServiceDefinition
+from podyard.workloads.instruments import Instruments
+from podyard.workloads.reign import VIEW_CHECK, Reign
+from podyard.workloads.settings import WorkloadsSettings
+
+
+async def main(service: Service[WorkloadsSettings]) -> None:
+    """Lead whenever the lease is ours."""
+    instruments = Instruments(service.metrics)
+    lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
+
+    async def lead(epoch: int) -> None:
+        try:
+            await Reign(service, instruments).run(epoch)
+        finally:
+            service.health.set_ready(VIEW_CHECK, True, "stands by: another one leads")
+
+    service.health.set_ready(VIEW_CHECK, True, "stands by: another one leads")
+    await lease.lead(lead)
+
+
+SERVICE = ServiceDefinition(
+    name="workloads",
+    settings_type=WorkloadsSettings,
+    main=main,
+    description="Makes and removes pods for ReplicaSets, Deployments and Jobs, keeps budgets' status, removes what has ended",
+)

@@ -1,0 +1,117 @@
+"""Carries out what the core wants written, many objects in one batch. Decides nothing, gives up nothing that is unclear."""
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+
+from podyard.bus import Bus, Outgoing
+from podyard.bus.errors import BatchUnclear, BusError, Conflict, TemporaryError, Unclear
+from podyard.cluster import intents, writes
+from podyard.cluster.errors import ClusterError, ObjectMissing
+from podyard.cluster.intents import Author, Intent, Keep, Put, Stored, Written
+from podyard.cluster.keys import ObjectKey
+from podyard.objects.errors import ObjectError
+from podyard.proto import streams
+from podyard.proto.codec import MessageError
+from podyard.workloads.core.actions import Alter, Create, Delete, Done, Remove, Work, Write
+from podyard.workloads.reader import WorkloadsView
+
+log: Final = logging.getLogger("podyard.workloads")
+
+WHO: Final = "workloads"
+AT_ONCE: Final = 256
+"""Objects in one batch."""
+
+RETRY_S: Final = 0.5
+
+
+class Writer:
+    """The hand of workloads on the bus."""
+
+    def __init__(self, bus: Bus, view: WorkloadsView) -> None:
+        self._bus = bus
+        self._view = view
+
+    async def carry_out(self, work: Work) -> Done:
+        """Write everything; returns when all of it is settled."""
+        if work.atomic:
+            return await self._together(work)
+        author = Author(WHO, work.why)
+        position, failures = 0, list[str]()
+        for start in range(0, len(work.writes), AT_ONCE):
+            part = [self._intent(write) for write in work.writes[start : start + AT_ONCE]]
+            for result in await self._settled(part, author):
+                if isinstance(result, Written):
+                    position = max(position, 0 if isinstance(result.step, Keep) else result.sequence)
+                elif not isinstance(result, ObjectMissing):  # gone already is as good as done
+                    failures.append(str(result))
+        return Done(work.owner, position, failures)
+
+    async def _settled(self, wanted: Sequence[Intent], author: Author) -> list[writes.Result]:
+        """Results of all; what is unclear or could not be sent is tried again: a create that may yet arrive must not be forgotten.
+
+        Every intent is idempotent, by uid: the same again finds its own earlier write.
+        """
+        results: dict[int, writes.Result] = {}
+        left = list(range(len(wanted)))
+        while left:
+            answers = await writes.carry_out(self._bus, [wanted[index] for index in left], author)
+            results.update(zip(left, answers, strict=True))
+            left = [index for index in left if isinstance(results[index], Unclear | TemporaryError)]
+            if left:
+                log.warning("%d writes are not settled, asking again: %s", len(left), results[left[0]])
+                await anyio.sleep(RETRY_S)
+        return [results[index] for index in range(len(wanted))]
+
+    def _intent(self, write: Write) -> Intent:
+        known = self._known(write.key)
+        match write:
+            case Create():
+                return Intent(write.key, intents.creation(write.key, write.document), known, write.causes)
+            case Alter():
+                return Intent(write.key, intents.alteration(write.key, write.alter, write.uid), known)
+            case Delete():
+                plan = intents.deletion(write.key, now=time.time(), occupies=self._occupies, uid=write.uid)
+                return Intent(write.key, plan, known)
+            case Remove():
+                return Intent(write.key, intents.removal(write.key, write.uid), known)
+
+    def _known(self, key: ObjectKey) -> Stored | None:
+        return self._view.documents.stored(key)
+
+    def _occupies(self, uid: str) -> bool:
+        pod = self._view.cluster.pods_by_uid.get(uid)
+        return pod is not None and pod.bound is not None
+
+    async def _together(self, work: Work) -> Done:
+        """All or nothing. A conflict leaves the key to its next look; so does an unclear answer, once the view shows what came of it."""
+        author = Author(WHO, work.why)
+        messages: list[Outgoing] = []
+        for write in work.writes:
+            intent = self._intent(write)
+            try:
+                step = intent.plan(intent.known)
+            except (ClusterError, ObjectError, MessageError) as error:
+                return Done(work.owner, 0, (str(error),))
+            if isinstance(step, Put):
+                messages.append(writes.message_of(write.key, step, intent.known, author))
+        try:
+            ack = await self._bus.publish_batch(messages) if messages else None
+        except (Conflict, BatchUnclear) as error:
+            log.info("%s: %s; looking again", work.owner, error)
+            return Done(work.owner, await self._last(), ())
+        except BusError as error:
+            return Done(work.owner, 0, (str(error),))
+        return Done(work.owner, ack.sequence if ack is not None else 0, ())
+
+    async def _last(self) -> int:
+        """Where the stream ends now: a view that has got there has seen whatever was in the way."""
+        while True:
+            try:
+                return await self._bus.last_sequence(streams.CLUSTER.name)
+            except BusError as error:
+                log.info("the stream does not answer: %s", error)
+                await anyio.sleep(RETRY_S)
