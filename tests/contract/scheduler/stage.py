@@ -205,6 +205,8 @@ class Binder:
         self._cluster = cluster
         self.requests: list[BindRequest] = []
         self.answer: Answer = _bind
+        self.most = 256
+        """Decisions of a request that are answered; the rest is not."""
         self.before: Callable[[BindRequest], Awaitable[None]] | None = None
 
     async def serve(self) -> Subscription:
@@ -215,10 +217,11 @@ class Binder:
         self.requests.append(message)
         if self.before is not None:
             await self.before(message)
-        answers = [self.answer(decision) or _bound(decision) for decision in message.decisions]
+        taken = message.decisions[: self.most]
+        answers = [self.answer(decision) or _bound(decision) for decision in taken]
         bound = [
             _placed(decision)
-            for decision, answer in zip(message.decisions, answers, strict=True)
+            for decision, answer in zip(taken, answers, strict=True)
             if answer.result == "bound" and decision.uid not in self._cluster.bound
         ]
         if bound:

@@ -171,6 +171,19 @@ async def test_decisions_are_sent_again_with_the_same_ids_until_a_binder_answers
     assert {result.outcome for result in stage.queue.results} == {"scheduled"}
 
 
+async def test_only_decisions_without_an_answer_are_sent_again(stage: Stage) -> None:
+    await stage.cluster.nodes(2)
+    await stage.cluster.put("pods", pod("p"), pod("q"))
+    stage.binder.most = 1
+    async with stage.running():
+        await stage.queue.offer("p", "q")
+        await until("bound", lambda: len(stage.cluster.bound) == 2)
+    assert [[decision.name for decision in request.decisions] for request in stage.binder.requests] == [
+        ["p", "q"],
+        ["q"],
+    ]
+
+
 async def test_a_refused_session_is_followed_by_another(stage: Stage) -> None:
     await stage.cluster.nodes(1)
     await stage.cluster.put("pods", pod("p"))

@@ -131,3 +131,27 @@ def pod_view(pod: Manifest, name: str) -> PodView:
     if "nodeName" in pod:
         spec["nodeName"] = pod["nodeName"]
     return builders.make_pod(name, requests=amounts, spec=spec)
+
+
+@st.composite
+def roomy_nodes(draw: st.DrawFn, name: str) -> Manifest:
+    """A node that takes most pods: differences are in points rather than in verdicts."""
+    taint = st.tuples(st.just("k1"), st.just(""), st.sampled_from(("PreferNoSchedule",) * 4 + ("NoSchedule",)))
+    return {
+        "name": name,
+        "labels": draw(labels),
+        "taints": draw(st.lists(taint, max_size=1)),
+        "unschedulable": False,
+        "pods": draw(st.sampled_from((2, 110))),
+        "allocatable": {"cpu": draw(st.sampled_from((1000, 2000))), "memory": 2**31},
+    }
+
+
+@st.composite
+def modest_pods(draw: st.DrawFn) -> Manifest:
+    """A pod that fits most nodes and likes some of them."""
+    liked = st.builds(lambda key: {"matchExpressions": [{"key": key, "operator": "Exists"}]}, st.sampled_from(KEYS))
+    return {
+        "requests": {"cpu": draw(st.sampled_from((100, 500, 1000)))},
+        "preferred": draw(st.lists(st.tuples(st.integers(1, 100), liked), max_size=2)),
+    }

@@ -131,14 +131,8 @@ def test_one_node_is_judged_as_all_nodes_are(history: list[Any], pod: oracle.Man
         assert (None if alone.ok else alone) == expected, name
 
 
-@settings(max_examples=150, deadline=None)
-@given(first=st.lists(steps, max_size=8), rounds=st.lists(st.lists(steps, max_size=4), max_size=6), pod=clusters.pods())
-def test_kept_results_are_those_computed_from_scratch(
-    first: list[Any], rounds: list[list[Any]], pod: oracle.Manifest
-) -> None:
-    cluster = Cluster()
-    for step in first:
-        carry_out(cluster, step)
+def check_kept_results(cluster: Cluster, pod: oracle.Manifest, rounds: list[list[Any]]) -> None:
+    """After every round, what was kept and brought up to date is what a fresh computation gives."""
     view = clusters.pod_view(pod, "incoming")
     kept = Judgement(PROFILE, view, cluster.snapshot)
     board = Scoreboard(PROFILE, kept, cluster.snapshot)
@@ -162,6 +156,41 @@ def test_kept_results_are_those_computed_from_scratch(
             assert board.best() == again.best()
             row = board.best_at(0)
             assert board.leaders(row, 3) == again.leaders(row, 3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(first=st.lists(steps, max_size=8), rounds=st.lists(st.lists(steps, max_size=4), max_size=6), pod=clusters.pods())
+def test_kept_results_are_those_computed_from_scratch(
+    first: list[Any], rounds: list[list[Any]], pod: oracle.Manifest
+) -> None:
+    cluster = Cluster()
+    for step in first:
+        carry_out(cluster, step)
+    check_kept_results(cluster, pod, rounds)
+
+
+roomy = st.sampled_from(clusters.NAMES).flatmap(clusters.roomy_nodes)
+small_steps = st.one_of(
+    st.tuples(st.just("pod"), clusters.modest_pods(), st.sampled_from(clusters.NAMES)),
+    st.tuples(st.just("pod"), clusters.modest_pods(), st.sampled_from(clusters.NAMES)),
+    st.tuples(st.just("ends"), st.integers(0, 100)),
+    roomy.map(lambda node: ("node", node)),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    nodes=st.tuples(*[clusters.roomy_nodes(name) for name in clusters.NAMES]),
+    rounds=st.lists(st.lists(small_steps, max_size=3), min_size=1, max_size=8),
+    pod=clusters.modest_pods(),
+)
+def test_kept_points_are_those_computed_from_scratch(
+    nodes: tuple[oracle.Manifest, ...], rounds: list[list[Any]], pod: oracle.Manifest
+) -> None:
+    cluster = Cluster()
+    for node in nodes:
+        cluster.set_node(node)
+    check_kept_results(cluster, pod, rounds)
 
 
 @settings(max_examples=60, deadline=None)
