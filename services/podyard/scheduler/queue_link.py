@@ -61,6 +61,7 @@ class QueueLink:
         self._sessions = 1
         self._pops = 0
         self._last_pop = ""
+        self._said = ""
         self._health = health
         self._instruments = instruments
         self._log = log
@@ -149,7 +150,9 @@ class QueueLink:
         while True:
             try:
                 answer = await self._bus.request(subject, payload, timeout_s=timeout_s)
-                return codec.decode(reply_type, answer.payload)
+                reply = codec.decode(reply_type, answer.payload)
+                self._said = ""
+                return reply
             except Unclear as error:
                 await self._again(subject, str(error), PAUSE_S)
             except TemporaryError as error:
@@ -160,5 +163,7 @@ class QueueLink:
     async def _again(self, subject: str, reason: str, pause_s: float) -> None:
         self._health.set_ready(CHECK, False, reason)
         self._instruments.repeats.labels(subject).inc()
-        self._log.info("asking the queue again", subject=subject, reason=reason, pause_s=pause_s)
+        if reason != self._said:  # a missing queue is told once, not twice a second
+            self._said = reason
+            self._log.warning("the queue does not answer, asking again", subject=subject, reason=reason)
         await anyio.sleep(pause_s)

@@ -65,10 +65,17 @@ def scores(resources: Iterable[Counted], nodes: NodeTable, rows: Rows) -> Scores
         allocatable = nodes.allocatable[line][rows]
         used = nodes.nonzero if line in (CPU, MEMORY) else nodes.requested
         free = allocatable - used[line][rows] - amount
-        share = np.maximum(free, 0) * MAX_SCORE // np.maximum(allocatable, 1)
-        points += share * weight
+        points += _shares(np.maximum(free, 0), np.maximum(allocatable, 1)) * weight
         weights += np.where(allocatable != 0, weight, 0)
+    heaviest = int(weights.max(initial=0))
+    if heaviest and int(weights.min()) == heaviest:
+        return points // heaviest  # by one number: numpy divides by it ten times as fast as by an array
     return points // np.maximum(weights, 1)
+
+
+def _shares(free: Scores, allocatable: Scores) -> Scores:
+    """Percent, rounded down. Both are at least 0, so they may be divided without signs, which takes half the time."""
+    return ((free * MAX_SCORE).view(np.uint64) // allocatable.view(np.uint64)).view(np.int64)
 
 
 def score_one(resources: Iterable[Counted], nodes: NodeTable, row: int) -> int:
