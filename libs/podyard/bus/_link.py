@@ -32,6 +32,12 @@ STUCK_TICKS: Final = 15
 
 LOG_EVERY_S: Final = 10.0
 
+MARK: Final = "m"
+"""First letter of messages to ourselves that mark how far the server has come."""
+
+SUBSCRIBED_S: Final = 2
+"""Seconds to wait for the server to say that it knows of a subscription: one round trip, when the server lives."""
+
 UNSENT_BYTES: Final = 64 * 1024 * 1024
 """What may wait for the socket, before publishing is refused: the server or the network has stopped reading."""
 
@@ -97,6 +103,8 @@ class Link:
         self._echo_subject = ""
         self._echoes_sent = 0
         self._echoes_seen = 0
+        self._marks_sent = 0
+        self._marks: dict[bytes, anyio.Event] = {}
         self._logged: tuple[str, float] = ("", 0.0)
 
     # --- state
@@ -153,7 +161,10 @@ class Link:
             client.put(b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), reply.encode(), size, payload))
 
     async def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> LinkSubscription:
-        """Listen on `subject` until closed; with `queue`, one of the group's members gets each message."""
+        """Listen on `subject` until closed; with `queue`, one of the group's members gets each message.
+
+        When it returns, the server knows of it, if there is a connection: who is told of it then gets an answer.
+        """
         subscription = LinkSubscription(self, subject, queue, receiver)
         self._subscriptions.append(subscription)
         if self._established:
@@ -161,7 +172,22 @@ class Link:
                 await subscription.attach(self._client)
             except nats_errors.ConnectionClosedError:
                 log.debug("subscribing %s waits for the next connection", subject)
+            else:
+                await self._until_handled()
         return subscription
+
+    async def _until_handled(self) -> None:
+        """Wait until the server has handled what was sent: a message to ourselves comes back. (nats-py's flush does not tell: its
+        PING overtakes what is buffered.)"""
+        if not self._echo_subject or not self._client.is_connected:
+            return
+        self._marks_sent += 1
+        mark, event = f"{MARK}{self._marks_sent}".encode(), anyio.Event()
+        self._marks[mark] = event
+        self.publish(self._echo_subject, mark)
+        with anyio.move_on_after(SUBSCRIBED_S):
+            await event.wait()
+        del self._marks[mark]
 
     def forget(self, subscription: LinkSubscription) -> None:
         """No longer subscribe it on new clients."""
@@ -270,7 +296,11 @@ class Link:
         self._broken.set()
 
     def _on_echo(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
-        self._echoes_seen = max(self._echoes_seen, int(payload))
+        mark = self._marks.get(payload)
+        if mark is not None:
+            mark.set()
+        elif not payload.startswith(MARK.encode()):
+            self._echoes_seen = max(self._echoes_seen, int(payload))
 
     # --- state changes
 

@@ -2,8 +2,10 @@
 
 Rules (DESIGN 3 "Readers", NATS 3), and where they are kept:
 
-- A listing is complete at a message with sequence S or later (S = the stream's last sequence when it began), when nothing is
-  pending for the consumer, or at an idle heartbeat of it (`_Listing`).
+- A listing is complete when nothing is pending for its consumer: then, and not before, no subject is missing. A message that is
+  written again while the listing runs moves behind those that are still to come, also behind S (the stream's last sequence when it
+  began), and until its new version is read its subject looks deleted. So a listing that has passed S reads on until a message with
+  nothing pending, or an idle heartbeat; one that writers outrun for ever ends after `MOST_ROUNDS` of what was pending (`_listed`).
 - Contiguity is the consumer sequence; a hole in it, or a heartbeat that names another one, means messages were lost (`feed`).
 - Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired and foreign messages.
 - List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the server lost it), on a
@@ -40,6 +42,9 @@ BLIND_LIMIT_S: Final = MARKER_TTL_S / 2
 PROBE_TIMEOUT_S: Final = 2.0
 RETRY_MIN_S: Final = 0.05
 RETRY_MAX_S: Final = 2.0
+MOST_ROUNDS: Final = 16
+"""How often a listing that has passed S reads what was pending then; each round is as long as the one before took the server."""
+
 CALM_S: Final = 5.0
 """A reading that held so long is repeated at once; others after a pause that doubles, so that trouble does not become load."""
 
@@ -106,6 +111,8 @@ class Watch:
         self._target = 0
         self._synced = False
         self._stop_at_sync = False
+        self._rounds = 0
+        self._round_left = 0
 
     def relist(self, reason: str) -> None:
         """List again soon; for a reader that found its view wrong."""
@@ -143,6 +150,7 @@ class Watch:
         self._target = info.state.last_seq
         self._listed_to = 0
         self._synced = False
+        self._rounds = self._round_left = 0
         self.listings += 1
         self._heard_at = time.monotonic()
         log.info("watch of %s lists up to %d: %s", self.spec.stream, self._target, reason)
@@ -228,7 +236,7 @@ class Watch:
             return
         if not self._synced:
             self._listed_to = delivery.sequence
-            if delivery.sequence >= self._target or pending == 0:
+            if self._listed(pending):
                 self._complete()
 
     def on_heartbeat(self, last_stream: int) -> None:
@@ -253,6 +261,19 @@ class Watch:
     def _ignoring(self) -> bool:
         """Whether what comes is of no use: broken, or the listing is complete and another consumer follows."""
         return bool(self._problem) or self._failure is not None or (self._synced and self._stop_at_sync)
+
+    def _listed(self, pending: int) -> bool:
+        """Whether the listing is complete at a message that leaves `pending` more."""
+        if pending == 0:
+            return True
+        if self._listed_to < self._target:
+            return False
+        self._round_left -= 1
+        if self._round_left > 0:
+            return False
+        self._rounds += 1
+        self._round_left = pending
+        return self._rounds > MOST_ROUNDS
 
     def _complete(self) -> None:
         self._synced = True

@@ -12,6 +12,7 @@ import secrets
 from typing import Any, Final, TypeVar, cast
 
 import anyio
+import anyio.lowlevel
 import msgspec
 import structlog
 import uvloop
@@ -39,6 +40,8 @@ BOOTSTRAP_JITTER_S: Final = 0.2
 BOOTSTRAP_RETRY_S: Final = 5.0
 """After an answer that a person has to settle, e.g. a stream with other settings."""
 NATS_CHECK: Final = "nats"
+RUNNING_CHECK: Final = "running"
+"""Not before the service has begun its work and said what it is not ready for."""
 STREAMS_CHECK: Final = "streams"
 
 
@@ -58,6 +61,7 @@ class _Process:
         )
         self.registry = new_registry(service=definition.name, instance=settings.instance, version=self.version)
         self.health = Health(stall_limit_s=settings.stall_limit_s, registry=self.registry)
+        self.health.set_ready(RUNNING_CHECK, False, "starting")
         self.health.set_ready(NATS_CHECK, False, f"waiting for NATS at {', '.join(settings.nats.servers)}")
         self.tracing = self._start_tracing()
         self.deadline = Deadline(settings.shutdown_timeout_s, self._overdue)
@@ -81,7 +85,7 @@ class _Process:
     def stopping(self, reason: str) -> None:
         """The end begins."""
         self.log.info("stopping", reason=reason)
-        self.health.set_ready("running", False, f"stopping: {reason}")
+        self.health.set_ready(RUNNING_CHECK, False, f"stopping: {reason}")
         self.deadline.start()
 
 
@@ -158,9 +162,11 @@ async def _run_main(process: _Process, own: Any, bus: Bus) -> None:
         await _ensure_streams(process, bus)
     service = _service(process, own, bus)
     await service.endpoints.describe()
-    process.health.set_ready("running", True)
-    process.log.info("running")
-    await process.definition.main(service)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(process.definition.main, service)
+        await anyio.lowlevel.checkpoint()  # until main waits: what it is not ready for is said by then
+        process.health.set_ready(RUNNING_CHECK, True)
+        process.log.info("running")
 
 
 def _service(process: _Process, own: Any, bus: Bus) -> Service[Any]:

@@ -248,3 +248,15 @@ async def test_a_callbacks_failure_harms_nobody(bus: Bus, caplog: pytest.LogCapt
     assert received == [b"bug", b"poison", b"last"]
     assert "ZeroDivisionError" in caplog.text
     assert (await dead_letter(bus, "test")).payload == b"poison"
+
+
+async def test_a_service_can_be_asked_as_soon_as_serving_returned(bus: Bus, connect_bus):
+    """Twenty times over: the subscription must be known to the server, not only on its way."""
+    other = await connect_bus("asker")
+
+    async def answer(request):
+        return request.payload
+
+    for round_ in range(20):
+        await bus.serve(f"test.soon.{round_}", answer)
+        assert (await other.request(f"test.soon.{round_}", b"x")).payload == b"x"
