@@ -163,10 +163,14 @@ async def _run_main(process: _Process, own: Any, bus: Bus) -> None:
     service = _service(process, own, bus)
     await service.endpoints.describe()
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(process.definition.main, service)
+        tasks.start_soon(_work, process.definition, service)
         await anyio.lowlevel.checkpoint()  # until main waits: what it is not ready for is said by then
         process.health.set_ready(RUNNING_CHECK, True)
         process.log.info("running")
+
+
+async def _work(definition: ServiceDefinition[Any], service: Service[Any]) -> None:
+    await definition.main(service)
 
 
 def _service(process: _Process, own: Any, bus: Bus) -> Service[Any]:

@@ -98,14 +98,17 @@ class Story:
         await self._do.apply(manifest("web.yaml"), "a Deployment")
 
     async def _see_web(self) -> str:
-        pods = await self._until(f"{WEB_PODS} web pods running", self._all_web)
+        pods = await self._until(f"{WEB_PODS} web pods running, none on node-6", self._web_off_the_pool)
         used = {pod.node_name for pod in pods}
         return f"{len(pods)} pods running on {len(used)} nodes, none on the tainted node-6"
 
     def _all_web(self) -> list[PodView]:
         running = self._seen.running("web")
-        settled = len(running) == WEB_PODS and all(pod.node_name != "node-6" for pod in running)
-        return running if settled else []
+        return running if len(running) == WEB_PODS else []
+
+    def _web_off_the_pool(self) -> list[PodView]:
+        """All of them while node-6 is tainted."""
+        return [] if any(pod.node_name == "node-6" for pod in self._all_web()) else self._all_web()
 
     # pods that wait
 
