@@ -1,0 +1,213 @@
+"""Status of disruption budgets, markers of pods that have ended, background garbage collection."""
+
+import pytest
+
+from podyard.objects import times
+
+from tests.unit.workloads.stage import Stage, budget, deployment, replica_set
+
+
+@pytest.fixture
+def stage() -> Stage:
+    return Stage()
+
+
+def status(stage: Stage) -> tuple[int, int, int, int]:
+    """expected, desired, healthy, allowed."""
+    found = stage.document("poddisruptionbudgets", "web").get("status", {})
+    names = ("expectedPods", "desiredHealthy", "currentHealthy", "disruptionsAllowed")
+    return tuple(found.get(name, 0) for name in names)  # pyright: ignore[reportReturnType]
+
+
+@pytest.mark.parametrize(
+    ("spec", "expected"),
+    [
+        pytest.param({"minAvailable": 3}, (4, 3, 4, 1), id="at least three"),
+        pytest.param({"minAvailable": "50%"}, (4, 2, 4, 2), id="at least half"),
+        pytest.param({"minAvailable": "60%"}, (4, 3, 4, 1), id="rounded up"),
+        pytest.param({"maxUnavailable": 1}, (4, 3, 4, 1), id="at most one missing"),
+        pytest.param({"maxUnavailable": "30%"}, (4, 2, 4, 2), id="missing rounded up"),
+        pytest.param({"minAvailable": 9}, (4, 9, 4, 0), id="more than there are"),
+    ],
+)
+def test_status(stage: Stage, spec: dict, expected: tuple[int, ...]):
+    stage.apply(deployment(4))
+    stage.apply(budget(**spec))
+    stage.settle()
+    stage.run_all()
+    assert status(stage) == expected
+
+
+def test_the_scale_that_counts_is_the_deployments(stage: Stage):
+    stage.apply(deployment(4))
+    stage.apply(budget(maxUnavailable=1))
+    stage.settle()
+    stage.run_all()
+    stage.apply(deployment(6))
+    stage.settle()
+    assert status(stage) == (6, 5, 4, 0)
+
+
+def test_conditions_say_whether_disruptions_are_allowed(stage: Stage):
+    stage.apply(replica_set(1))
+    stage.apply(budget(minAvailable=1))
+    stage.settle()
+    stage.run_all()
+    (condition,) = stage.document("poddisruptionbudgets", "web")["status"]["conditions"]
+    assert (condition["type"], condition["status"], condition["reason"]) == ("DisruptionAllowed", "False", "InsufficientPods")
+
+
+def test_a_granted_eviction_counts_until_it_shows(stage: Stage):
+    stage.apply(replica_set(3))
+    stage.apply(budget(minAvailable=1))
+    stage.settle()
+    names = stage.run_all()
+    granted = {names[0]: times.rfc3339(stage.now)}
+    stage.change("poddisruptionbudgets", "web", lambda document: document["status"].update(disruptedPods=granted))
+    stage.settle()
+    assert status(stage)[2:] == (2, 1)
+    assert stage.document("poddisruptionbudgets", "web")["status"]["disruptedPods"] == granted
+    stage.evict(names[0])
+    stage.settle()
+    assert "disruptedPods" not in stage.document("poddisruptionbudgets", "web")["status"]
+    assert status(stage)[2] == 2
+
+
+def test_a_granted_eviction_that_never_shows_times_out(stage: Stage):
+    stage.apply(replica_set(2))
+    stage.apply(budget(minAvailable=1))
+    stage.settle()
+    names = stage.run_all()
+    granted = {names[0]: times.rfc3339(stage.now)}
+    stage.change("poddisruptionbudgets", "web", lambda document: document["status"].update(disruptedPods=granted))
+    stage.settle()
+    assert status(stage)[3] == 0
+    stage.pass_time(121)
+    assert status(stage)[3] == 1
+
+
+def test_other_namespaces_and_labels_do_not_count(stage: Stage):
+    stage.apply(replica_set(2))
+    stage.apply(budget(minAvailable=1, selector={"matchLabels": {"app": "db"}}))
+    stage.settle()
+    stage.run_all()
+    assert status(stage) == (0, 1, 0, 0)
+
+
+# ---- pods that have ended
+
+
+def test_a_pod_goes_when_it_is_deleting_and_released(stage: Stage):
+    stage.apply(replica_set(1))
+    stage.settle()
+    (name,) = stage.run_all()
+    stage.evict(name)
+    stage.settle()
+    assert stage.exists("pods", name)
+    stage.report(name, phase="Succeeded", ready=False, ended=True)
+    stage.settle()
+    assert stage.exists("pods", name)
+    stage.release_pod(name)
+    stage.settle()
+    assert not stage.exists("pods", name)
+
+
+def test_a_pod_that_completed_stays(stage: Stage):
+    stage.apply(replica_set(1))
+    stage.settle()
+    (name,) = stage.run_all()
+    stage.report(name, phase="Failed", ready=False, ended=True)
+    stage.release_pod(name, "completed")
+    stage.settle()
+    assert stage.exists("pods", name)
+
+
+def test_a_pod_whose_node_is_gone_goes(stage: Stage):
+    stage.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "single"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+    stage.settle()
+    stage.bind("single")
+    stage.settle()
+    stage.release_pod("single", "node gone")
+    stage.settle()
+    assert not stage.exists("pods", "single")
+
+
+def test_an_unbound_pod_that_is_being_deleted_goes(stage: Stage):
+    stage.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "single"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+    stage.evict("single")
+    stage.settle()
+    assert not stage.exists("pods", "single")
+
+
+def test_pods_that_ended_while_nobody_led_go(stage: Stage):
+    stage.apply(replica_set(1))
+    stage.settle()
+    (name,) = stage.run_all()
+    stage.evict(name)
+    stage.release_pod(name)
+    stage.begin()
+    stage.settle()
+    assert not stage.exists("pods", name)
+
+
+# ---- garbage
+
+
+def test_an_object_with_another_living_owner_stays(stage: Stage):
+    stage.apply(replica_set(1, name="a"))
+    stage.apply(replica_set(1, name="b"))
+    stage.settle()
+    pod = next(pod.name for pod in stage.pods() if pod.name.startswith("a-"))
+    second = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "b", "uid": stage.uid("replicasets", "b")}
+    stage.change("pods", pod, lambda document: document["metadata"]["ownerReferences"].append(second))
+    stage.remove("replicasets", "a")
+    stage.settle()
+    assert stage.exists("pods", pod)
+    stage.remove("replicasets", "b")
+    stage.settle()
+    assert not stage.exists("pods", pod)
+
+
+def test_an_owner_that_was_made_again_is_another_owner(stage: Stage):
+    stage.apply(replica_set(1))
+    stage.settle()
+    (old,) = [pod.name for pod in stage.pods()]
+    stage.remove("replicasets", "web")
+    stage.apply(replica_set(1))
+    stage.settle()
+    assert not stage.exists("pods", old)
+    assert len(stage.active()) == 1
+
+
+def test_an_owner_of_an_unknown_kind_is_taken_to_live(stage: Stage):
+    owner = {"apiVersion": "v1", "kind": "Mystery", "name": "m", "uid": "u"}
+    stage.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "single", "ownerReferences": [owner]},
+            "spec": {"containers": [{"name": "c", "image": "x"}]},
+        }
+    )
+    stage.settle()
+    assert stage.exists("pods", "single")
+
+
+def test_a_custom_owner_that_is_gone_takes_its_pods_along(stage: Stage):
+    gang = {"apiVersion": "example.com/v1", "kind": "Gang", "metadata": {"name": "g", "namespace": "default"}}
+    uid = stage.apply(gang)["metadata"]["uid"]
+    stage.settle()
+    owner = {"apiVersion": "example.com/v1", "kind": "Gang", "name": "g", "uid": uid}
+    stage.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "single", "ownerReferences": [owner]},
+            "spec": {"containers": [{"name": "c", "image": "x"}]},
+        }
+    )
+    stage.settle()
+    assert stage.exists("pods", "single")
+    stage.remove("gangs.v1.example.com", "g")
+    stage.settle()
+    assert not stage.exists("pods", "single")
