@@ -140,7 +140,9 @@ class Stage:
 
     def put(self, subject: str, event: ClusterEvent, *, deleted: bool = False, trace: str = "") -> int:
         before = self.messages.get(subject)
-        sequence = self.append(subject, codec.encode(event), before.sequence if before else 0, deleted=deleted, trace=trace)
+        sequence = self.append(
+            subject, codec.encode(event), before.sequence if before else 0, deleted=deleted, trace=trace
+        )
         self.messages[subject] = Stored(sequence, codec.encode(event), deleted)
         self.events[subject] = event
         return sequence
@@ -205,19 +207,44 @@ class Stage:
     def bind(self, *names: str, node: str = "n1") -> None:
         self.commits += 1
         bound = tuple(BoundPod(namespace="default", name=name, uid=self.uid("pods", name), node=node) for name in names)
-        self.append(subjects.commit(self.commits), codec.encode(CommitRecord(n=self.commits, epoch=1, batch="b", bindings=bound)), 0)
+        self.append(
+            subjects.commit(self.commits),
+            codec.encode(CommitRecord(n=self.commits, epoch=1, batch="b", bindings=bound)),
+            0,
+        )
 
     def release_pod(self, name: str, reason: Any = "terminated", node: str = "n1") -> None:
         self.commits += 1
         release = Release(namespace="default", name=name, uid=self.uid("pods", name), node=node, reason=reason)
-        self.append(subjects.commit(self.commits), codec.encode(CommitRecord(n=self.commits, epoch=1, batch="b", releases=(release,))), 0)
+        self.append(
+            subjects.commit(self.commits),
+            codec.encode(CommitRecord(n=self.commits, epoch=1, batch="b", releases=(release,))),
+            0,
+        )
 
-    def report(self, *names: str, phase: Any = "Running", ready: bool = True, ended: bool = False, node: str = "n1", trace: str = "") -> None:
+    def report(
+        self,
+        *names: str,
+        phase: Any = "Running",
+        ready: bool = True,
+        ended: bool = False,
+        node: str = "n1",
+        trace: str = "",
+    ) -> None:
         for name in names:
             uid = self.uid("pods", name)
-            condition = Condition(type="Ready", status="True" if ready else "False", last_transition_time=times.rfc3339(self.now))
+            condition = Condition(
+                type="Ready", status="True" if ready else "False", last_transition_time=times.rfc3339(self.now)
+            )
             fact = PodStatusFact(
-                namespace="default", name=name, uid=uid, node=node, phase=phase, ended=ended, conditions=(condition,), at=times.rfc3339(self.now)
+                namespace="default",
+                name=name,
+                uid=uid,
+                node=node,
+                phase=phase,
+                ended=ended,
+                conditions=(condition,),
+                at=times.rfc3339(self.now),
             )
             subject = subjects.pod_status(node, "default", name, uid)
             before = max((sequence for found, sequence, *_ in self.log if found == subject), default=0)
@@ -252,7 +279,11 @@ class Stage:
 
     def all(self, resource: str) -> list[dict[str, Any]]:
         prefix = subjects.objects(resource).removesuffix(">")
-        return [found.document() for subject, found in self.messages.items() if subject.startswith(prefix) and not found.deleted]
+        return [
+            found.document()
+            for subject, found in self.messages.items()
+            if subject.startswith(prefix) and not found.deleted
+        ]
 
 
 def template(image: str = "web:1", **spec: Any) -> dict[str, Any]:
@@ -274,7 +305,12 @@ def deployment(replicas: int, image: str = "web:1", name: str = "web", **spec: A
         "apiVersion": "apps/v1",
         "kind": "Deployment",
         "metadata": {"name": name},
-        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template(image), **spec},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template(image),
+            **spec,
+        },
     }
 
 

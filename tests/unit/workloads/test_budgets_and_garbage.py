@@ -3,7 +3,6 @@
 import pytest
 
 from podyard.objects import times
-
 from tests.unit.workloads.stage import Stage, budget, deployment, replica_set
 
 
@@ -54,7 +53,11 @@ def test_conditions_say_whether_disruptions_are_allowed(stage: Stage):
     stage.settle()
     stage.run_all()
     (condition,) = stage.document("poddisruptionbudgets", "web")["status"]["conditions"]
-    assert (condition["type"], condition["status"], condition["reason"]) == ("DisruptionAllowed", "False", "InsufficientPods")
+    assert (condition["type"], condition["status"], condition["reason"]) == (
+        "DisruptionAllowed",
+        "False",
+        "InsufficientPods",
+    )
 
 
 def test_a_granted_eviction_counts_until_it_shows(stage: Stage):
@@ -123,7 +126,14 @@ def test_a_pod_that_completed_stays(stage: Stage):
 
 
 def test_a_pod_whose_node_is_gone_goes(stage: Stage):
-    stage.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "single"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+    stage.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "single"},
+            "spec": {"containers": [{"name": "c", "image": "x"}]},
+        }
+    )
     stage.settle()
     stage.bind("single")
     stage.settle()
@@ -133,7 +143,14 @@ def test_a_pod_whose_node_is_gone_goes(stage: Stage):
 
 
 def test_an_unbound_pod_that_is_being_deleted_goes(stage: Stage):
-    stage.apply({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "single"}, "spec": {"containers": [{"name": "c", "image": "x"}]}})
+    stage.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "single"},
+            "spec": {"containers": [{"name": "c", "image": "x"}]},
+        }
+    )
     stage.evict("single")
     stage.settle()
     assert not stage.exists("pods", "single")

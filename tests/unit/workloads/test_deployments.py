@@ -6,7 +6,6 @@ from podyard.objects.apps import Deployment
 from podyard.objects.decoding import convert
 from podyard.workloads.core import rollout
 from podyard.workloads.core.deployments import DESIRED, REVISION
-
 from tests.unit.workloads.stage import Stage, deployment
 
 
@@ -53,7 +52,11 @@ def test_a_replica_set_for_the_template(stage: Stage):
     assert found["metadata"]["name"] == f"web-{hashed}"
     assert found["spec"]["selector"]["matchLabels"] == {"app": "web", "pod-template-hash": hashed}
     assert found["spec"]["template"]["metadata"]["labels"]["pod-template-hash"] == hashed
-    assert found["metadata"]["annotations"] == {REVISION: "1", DESIRED: "3", "deployment.kubernetes.io/max-replicas": "4"}
+    assert found["metadata"]["annotations"] == {
+        REVISION: "1",
+        DESIRED: "3",
+        "deployment.kubernetes.io/max-replicas": "4",
+    }
     assert found["metadata"]["ownerReferences"][0]["name"] == "web"
     assert len(stage.pods()) == 3
     assert stage.document("deployments", "web")["metadata"]["annotations"][REVISION] == "1"
@@ -161,7 +164,9 @@ def test_scaling(stage: Stage):
 
 
 def test_scaling_in_the_middle_of_a_rollout_keeps_the_shares(stage: Stage):
-    stage.apply(deployment(10, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}))
+    stage.apply(
+        deployment(10, strategy={"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}})
+    )
     stage.settle()
     stage.run_all()
     strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}}

@@ -3,7 +3,6 @@
 import pytest
 
 from podyard.workloads.core.jobs import FINALIZER
-
 from tests.unit.workloads.stage import Stage, job
 
 

@@ -5,7 +5,6 @@ import re
 import pytest
 
 from podyard.proto import subjects
-
 from tests.unit.workloads.stage import Stage, replica_set
 
 
@@ -21,7 +20,12 @@ def test_pods_are_made_from_the_template(stage: Stage):
     for pod in stage.pods():
         assert re.fullmatch(r"web-[bcdfghjklmnpqrstvwxz2456789]{5}", pod.name)
         owner = pod.stored.metadata.owner_references[0]
-        assert (owner.kind, owner.name, owner.uid, owner.controller) == ("ReplicaSet", "web", stage.uid("replicasets", "web"), True)
+        assert (owner.kind, owner.name, owner.uid, owner.controller) == (
+            "ReplicaSet",
+            "web",
+            stage.uid("replicasets", "web"),
+            True,
+        )
         assert pod.labels == {"app": "web"}
         document = stage.document("pods", pod.name)
         assert document["spec"]["schedulerName"] == "default-scheduler"  # admitted as any other pod
@@ -35,13 +39,19 @@ def test_fields_that_no_view_knows_survive(stage: Stage):
     stage.apply(document)
     stage.settle()
     (pod,) = stage.pods()
-    assert stage.document("pods", pod.name)["spec"]["containers"][0]["lifecycle"] == {"preStop": {"sleep": {"seconds": 5}}}
+    assert stage.document("pods", pod.name)["spec"]["containers"][0]["lifecycle"] == {
+        "preStop": {"sleep": {"seconds": 5}}
+    }
 
 
 def test_status_follows_the_pods(stage: Stage):
     stage.apply(replica_set(2))
     stage.settle()
-    assert stage.document("replicasets", "web")["status"] == {"replicas": 2, "fullyLabeledReplicas": 2, "observedGeneration": 1}
+    assert stage.document("replicasets", "web")["status"] == {
+        "replicas": 2,
+        "fullyLabeledReplicas": 2,
+        "observedGeneration": 1,
+    }
     stage.run_all()
     assert stage.document("replicasets", "web")["status"] == {
         "replicas": 2,

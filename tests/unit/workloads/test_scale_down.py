@@ -37,7 +37,9 @@ def pod(
         },
         "status": {"containerStatuses": [{"name": "c", "restartCount": restarts}]},
     }
-    condition = Condition(type="Ready", status="True" if ready else "False", last_transition_time=times.rfc3339(NOW - ready_s))
+    condition = Condition(
+        type="Ready", status="True" if ready else "False", last_transition_time=times.rfc3339(NOW - ready_s)
+    )
     fact = PodStatusFact(namespace="d", name=name, uid=name, node=node, phase=phase, conditions=(condition,))  # pyright: ignore[reportArgumentType]
     bound = BoundPod(namespace="d", name=name, uid=name, node=node) if node else None
     return PodView(convert(Pod, document), ("d", name), name, 1, bound, status=fact)
