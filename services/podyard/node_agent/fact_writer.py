@@ -74,6 +74,8 @@ class FactWriter:
         self._on_trouble = on_trouble
         self._waiting: dict[str, Waiting] = {}
         self._sequences: dict[str, int] = {}
+        self._under_way: frozenset[str] = frozenset()
+        """Subjects of the facts that are being stored."""
         self._some = anyio.Event()
 
     @property
@@ -82,8 +84,8 @@ class FactWriter:
         return len(self._waiting)
 
     def put(self, subject: str, fact: PodStatusFact | NodeStatusFact | None, trace: str = "") -> None:
-        """Store `fact`, or a marker for None, as soon as possible."""
-        if fact is None and self._expected(subject) == 0:
+        """Store `fact`, or a marker for None, as soon as possible. Where nothing is stored, or being stored, no marker is needed."""
+        if fact is None and self._expected(subject) == 0 and subject not in self._under_way:
             self._waiting.pop(subject, None)
             return
         self._waiting[subject] = Waiting(subject, fact, trace)
@@ -100,7 +102,9 @@ class FactWriter:
                 del self._waiting[fact.subject]
             if not self._waiting:
                 self._some = anyio.Event()
+            self._under_way = frozenset([fact.subject for fact in facts])
             await self._store(facts)
+            self._under_way = frozenset()
 
     def _expected(self, subject: str) -> int:
         found = self._sequences.get(subject)
