@@ -34,7 +34,7 @@ def test_the_document_is_valid_asyncapi_3():
     document = json.loads((SCHEMAS / "asyncapi.json").read_text())
     validator = jsonschema.Draft7Validator(official)
     assert [f"{'/'.join(map(str, e.path))}: {e.message}" for e in validator.iter_errors(document)] == []
-    document["channels"]["fence"]["adress"] = "misspelt"
+    document["channels"]["fence"]["wrong"] = "unknown key"
     assert not validator.is_valid(document)
 
 
