@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Final, NoReturn
 
@@ -31,6 +32,8 @@ from podyard.runtime.service import Service
 
 FLUSH_UNSCHEDULABLE_EVERY_S: Final = 30
 END_WITHIN_S: Final = 2.0
+PURGE_AGAIN_S: Final = 10.0
+"""How much later the records of a deleted pod are purged once more: a scheduler may store that of its last attempt after the first time."""
 
 
 class Term:
@@ -68,6 +71,8 @@ class Term:
         self._bare_events = BareEvents()
         self._recorded: set[str] = set()
         """Uids of pods with records in DECISIONS, to be purged after them."""
+        self._purge_again: deque[tuple[float, str]] = deque()
+        """When (monotonic clock), and the subject."""
         self._endpoints = QueueEndpoints(
             self._leader,
             position=lambda: informer.position,
@@ -173,6 +178,8 @@ class Term:
                 flushed = time.monotonic()
                 timeout = Incoming(event=events.UNSCHEDULABLE_TIMEOUT, id=f"timeout-{now:.0f}")
                 self._queue.flush_unschedulable(timeout, now)
+            while self._purge_again and self._purge_again[0][0] <= time.monotonic():
+                self._outbox.purge(streams.DECISIONS.name, self._purge_again.popleft()[1])
             self._settle()
 
     # -- what goes out -----------------------------------------------------------------------------------------
@@ -205,7 +212,7 @@ class Term:
             if pod.was_flushed:
                 self._rescued(ended)
         elif pod.uid not in self._view.pods_by_uid:
-            self._purge(*pod.key, pod.uid)  # the scheduler's record may have come after the first purge
+            self._purge(*pod.key, pod.uid)
         elif ended.by_queue:
             self._record(records.ended_record(ended))
         else:
@@ -237,4 +244,6 @@ class Term:
 
     def _purge(self, namespace: str, name: str, uid: str) -> None:
         self._recorded.discard(uid)
-        self._outbox.purge(streams.DECISIONS.name, subjects.decisions(namespace, name, uid))
+        subject = subjects.decisions(namespace, name, uid)
+        self._outbox.purge(streams.DECISIONS.name, subject)
+        self._purge_again.append((time.monotonic() + PURGE_AGAIN_S, subject))

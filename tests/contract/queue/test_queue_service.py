@@ -5,9 +5,11 @@ from typing import Any
 import anyio
 import pytest
 
-from podyard.bus import Bus, RemoteError
+from podyard.bus import Bus, Outgoing, RemoteError
 from podyard.proto import codec, subjects
+from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import DeadLetter
+from podyard.queue import term
 from podyard.queue.settings import QueueSettings
 from podyard.telemetry.tracing import SpanRecord, Spans
 from tests.contract.queue.conftest import StartQueue
@@ -141,6 +143,28 @@ async def test_records_of_a_pod_go_with_it(bus: Bus, cluster: Cluster, scheduler
 
     await eventually("the records are purged", purged)
     await scheduler.misses("g")
+
+
+async def test_a_record_that_comes_after_its_pod_went_goes_too(
+    bus: Bus, cluster: Cluster, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A scheduler stores its records on its own time, also those of a pod that is deleted meanwhile."""
+    monkeypatch.setattr(term, "PURGE_AGAIN_S", 1.0)
+    document = pod_document("late")
+    await cluster.put("pods", document)
+    pod = await scheduler.take()
+    sequence = await cluster.put("pods", document, delete=True)
+    await eventually("the queue has read it", lambda: _reached(scheduler, sequence))
+    await scheduler.done(pod, "error")
+    record = AttemptRecord(
+        namespace=pod.namespace, name=pod.name, uid=pod.uid, attempt=pod.attempt, outcome="error", number=1, at=1.0
+    )
+    await bus.publish(Outgoing(subjects.decisions(pod.namespace, pod.name, pod.uid), codec.encode(record)))
+
+    async def purged() -> bool:
+        return await last_attempt(bus, "late") is None
+
+    await eventually("the late record is purged", purged)
 
 
 async def test_a_nomination_is_a_fact_until_the_pod_is_bound(bus: Bus, cluster: Cluster, scheduler: Scheduler) -> None:
