@@ -11,6 +11,8 @@ Never in here: await, clocks, logs, the bus, telemetry.
 - `judge`        is the pod there, does the node take it
 - `points`       PreBind, Bind, PostBind
 - `batch`        a commit and its messages
+- `gathering`    builds a batch from what waits, takes one apart that was not written
+- `inspection`   why a commit's compare-and-set failed
 - `releases`     ends of bindings, tombstones
 - `forced`       pods created with a node name
 - `usage_check`  the table against the sum of the bindings

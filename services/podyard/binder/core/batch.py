@@ -16,6 +16,9 @@ from podyard.proto.binder_api import BindAnswer
 from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import Binding, BoundPod, CommitRecord
 
+MAX_BATCH: Final = streams.MAX_BATCH
+"""Decisions of one batch, and releases."""
+
 MAX_RECORD_BYTES: Final = streams.MAX_PAYLOAD_BYTES - 256 * 1024
 """How large a commit record may become; the rest is for its frame and headers."""
 

@@ -13,22 +13,22 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Final
 
-from podyard.binder.core import effects, judge, points
-from podyard.binder.core.batch import Batch, subjects_of
+from podyard.binder.core import effects, inspection, points
+from podyard.binder.core.batch import MAX_BATCH, Batch
 from podyard.binder.core.effects import Effect, Message
 from podyard.binder.core.fence import FenceKeeper, Standing
 from podyard.binder.core.forced import Forced
+from podyard.binder.core.gathering import Gatherer
+from podyard.binder.core.inspection import NO_FINDINGS, Findings
 from podyard.binder.core.intake import Intake, Open, Ticket
 from podyard.binder.core.judge import Accepted
 from podyard.binder.core.releases import Releases
 from podyard.binder.core.usage_check import UsageCheck
 from podyard.binder.core.world import View, World
 from podyard.framework.profile import Profile
-from podyard.proto import streams, subjects
 from podyard.proto.binder_api import BindAnswer, BindReply
-from podyard.proto.placement import BoundPod, Fence
+from podyard.proto.placement import Fence
 
-MAX_BATCH: Final = streams.MAX_BATCH
 GATHER_S: Final = 0.010
 """How long decisions and releases wait for mates. Source: DESIGN 3."""
 
@@ -37,9 +37,6 @@ GATHER_EXPIRIES_S: Final = 1.0
 
 POSITION_POLL_S: Final = 0.002
 """How soon to look again if all that waits waits for the view."""
-
-POSITION_WAIT_S: Final = 5.0
-"""How long a decision waits for the view to reach its position; a request's own time-out is no longer."""
 
 FIRST_RETRY_S: Final = 0.05
 LAST_RETRY_S: Final = 1.0
@@ -83,10 +80,10 @@ class Binder:
         self._view = view
         self._profiles = profiles
         self._digests = {name: profile.digest for name, profile in profiles.items()}
-        self._child_trace = child_trace
         self._intake = Intake()
         self._releases = Releases(self.world)
         self._forced = Forced(self.world)
+        self._gatherer = Gatherer(self.world, self._intake, self._releases, self._forced, profiles, child_trace)
         self._check = UsageCheck(self.world)
         self._lease_epoch = 0
         self._batch: Batch | None = None
@@ -239,75 +236,25 @@ class Binder:
         if standing is Standing.OURS and message.fence.fence is not None:
             self._on_written(message.fence.fence.batch, message.fence.sequence)
             return
-        if not self._drop_failed(batch, message.stored):
+        found = inspection.find(batch, message.stored)
+        if not found.explains:
             self._move("a commit failed, and what was read does not show why")
             return
+        self._settled += found.answers
+        for uid in found.bound_elsewhere:
+            if uid not in self._view.placements:
+                self._out.append(effects.Relist(f"pod uid {uid} is bound, and the view does not know it"))
         self._sending, self._batch = "", None
-        self._judge_again(batch)
-
-    def _drop_failed(self, batch: Batch, stored: Mapping[str, effects.Stored]) -> bool:
-        """Settle what can never be written; returns whether there was any (or a release to be read again)."""
-        kept: list[tuple[Open, Accepted]] = []
-        for held, accepted in batch.accepted:
-            answer = self._why_not_written(held, accepted, batch, stored)
-            if answer is None:
-                kept.append((held, accepted))
-            else:
-                self._settled.append((held, answer))
-                self.world.drop(accepted.bound.uid)
-        forced = [bound for bound in batch.forced if not self._is_stored(bound, stored)]
-        for bound in batch.forced:
-            if bound not in forced:
-                self.world.drop(bound.uid)
-        dropped = len(batch.bound) - len(kept) - len(forced)
-        batch.accepted, batch.forced = kept, forced
-        rewritten = [*(ready.write for ready in batch.releases), *batch.expiries]
-        return dropped > 0 or any(_moved_on(write, stored) for write in rewritten)
-
-    def _is_stored(self, bound: BoundPod, stored: Mapping[str, effects.Stored]) -> bool:
-        if subjects.binding(bound.namespace, bound.name, bound.uid) not in stored:
-            return False
-        self._unknown_binding(bound.uid)
-        return True
-
-    def _why_not_written(
-        self, held: Open, accepted: Accepted, batch: Batch, stored: Mapping[str, effects.Stored]
-    ) -> BindAnswer | None:
-        bound = accepted.bound
-        found = stored.get(subjects.binding(bound.namespace, bound.name, bound.uid))
-        if found is not None:
-            self._unknown_binding(bound.uid)
-            node = found.placement.node if found.placement is not None else ""
-            return judge.bound_before(
-                held.decision, node, found.placement.attempt if found.placement is not None else "?"
-            )
-        for subject, expected in batch.object_writes(accepted).items():
-            there = stored.get(subject)
-            if (there.sequence if there is not None else 0) != expected:
-                return BindAnswer(
-                    attempt=bound.attempt,
-                    uid=bound.uid,
-                    result="conflict",
-                    cause="PreBind",
-                    reasons=(f"{subject} has changed meanwhile",),
-                )
-        return None
-
-    def _unknown_binding(self, uid: str) -> None:
-        """A binding exists of which the view knows nothing: the view cannot be the truth."""
-        if uid not in self._view.placements:
-            self._out.append(effects.Relist(f"pod uid {uid} is bound, and the view does not know it"))
+        self._judge_again(batch, found)
 
     # ---- building a batch ----------------------------------------------------------------------------------------------------
 
     def _flush(self) -> None:
         """Send what has gathered, if nothing is under way and it is time."""
-        if self._sending or self._batch is not None:
-            return
-        if not self._is_time():
+        if self._sending or self._batch is not None or not self._is_time():
             return
         self._gather_from = None
-        batch = self._gather()
+        batch = self._gatherer.gather(self._now)
         if batch.empty and not self._settled:
             self._gather_from = self._now - GATHER_S + POSITION_POLL_S if len(self._intake) else None
             self._note_work()
@@ -329,72 +276,15 @@ class Binder:
 
     def _patience(self) -> float:
         """How long to gather, from the first piece of work on."""
-        urgent = len(self._intake) or len(self._forced) or self._settled or self._releases.urgent
-        return GATHER_S if urgent else GATHER_EXPIRIES_S
+        return GATHER_S if self._settled or self._gatherer.urgent else GATHER_EXPIRIES_S
 
     def _note_work(self) -> None:
         """Start to gather if there is something to gather."""
-        if self._gather_from is None and (
-            len(self._intake) or len(self._forced) or len(self._releases) or self._settled
-        ):
+        if self._gather_from is None and (self._settled or self._gatherer.has_work):
             self._gather_from = self._now
 
-    def _gather(self) -> Batch:
-        batch = Batch()
-        for bound in self._forced.take(MAX_BATCH):
-            batch.force(bound, self._now)
-            self.world.hold(bound)
-        self._judge_waiting(batch)
-        batch.releases, batch.expiries = self._releases.ready(MAX_BATCH, self._now)
-        return batch
-
-    def _judge_waiting(self, batch: Batch) -> None:
-        """Judge up to a batch of decisions, in order; mates that were accepted count, so no uid is twice in the batch (10164)."""
-        later: list[Open] = []
-        position = self._view.position
-        judged = 0
-        while judged < MAX_BATCH and len(self._intake):
-            held = self._intake.pop()
-            decision = held.decision
-            if decision.position > position:
-                self._wait_or_give_up(held, batch, later)
-            elif batch.full:
-                later.append(held)
-            else:
-                judged += 1
-                self._judge_one(held, batch, later)
-        self._intake.put_back(later)
-
-    def _judge_one(self, held: Open, batch: Batch, later: list[Open]) -> None:
-        verdict = judge.judge(held.decision, self.world, self._profiles, self._child_trace)
-        if isinstance(verdict, BindAnswer):
-            batch.refused.append((held, verdict))
-        elif verdict.writes and subjects_of(verdict.writes) & batch.touched:
-            later.append(held)  # a mate writes the same object: judged again when that is durable
-        else:
-            batch.accept(held, verdict, self._now)
-            self.world.hold(verdict.bound)
-
-    def _wait_or_give_up(self, held: Open, batch: Batch, later: list[Open]) -> None:
-        decision = held.decision
-        if self._now < held.received_at + POSITION_WAIT_S:
-            later.append(held)
-            return
-        reason = f"decided at position {decision.position}, the binder has read up to {self._view.position}"
-        answer = BindAnswer(
-            attempt=decision.attempt, uid=decision.uid, result="error", cause="position", reasons=(reason,)
-        )
-        batch.refused.append((held, answer))
-
-    def _judge_again(self, batch: Batch) -> None:
-        """Nothing of it was written: all of it, refusals too, is judged again, since accepted mates may be gone."""
-        for bound in batch.bound:
-            self.world.drop(bound.uid)
-        self._forced.retry(batch.forced)
-        self._releases.retry(batch.releases, batch.expiries)
-        again = [held for held, _ in (*batch.accepted, *batch.refused)]
-        again.sort(key=lambda held: held.received_at)
-        self._intake.put_back(again)
+    def _judge_again(self, batch: Batch, found: Findings = NO_FINDINGS) -> None:
+        self._gatherer.take_apart(batch, found)
         self._read_bindings()
         self._gather_from = self._now - GATHER_S
 
@@ -490,8 +380,3 @@ class Binder:
             self.world.rebuild()
             self._out.append(effects.UsageDrift(details))
             self._out.append(effects.Relist("the node table was not the sum of the live bindings"))
-
-
-def _moved_on(write: effects.Write, stored: Mapping[str, effects.Stored]) -> bool:
-    found = stored.get(write.subject)
-    return found is None or found.sequence != write.expect
