@@ -284,3 +284,32 @@ def test_a_new_leader_keeps_the_order_of_creation(play: Play) -> None:
 def test_a_new_leader_remembers_nominations(play: Play) -> None:
     restart.fill(play.queue, [view("a", nominated="n1")], {}, PROFILES, play.now)
     assert play.queue.nominator.by_node() == {"n1": ["uid-a"]}
+
+
+def test_a_pod_that_looked_gone_in_flight_is_not_lost() -> None:
+    """As after a version that could not be read: its open attempt's failure must put it back, or nobody ever tries it again."""
+    play = Play()
+    seen = view("a")
+    play.apply(None, seen)
+    popped = play.take()
+    play.apply(seen, None)
+    play.apply(None, view("a", labels=("mended",), sequence=2))
+    assert play.queue.pods["uid-a"].pool == "inFlight"
+    play.done(popped, "unschedulable", unschedulable_plugins=("NodeAffinity",))
+    assert play.queue.pods["uid-a"].pool in ("activeQ", "backoffQ"), "what it was judged by is not its last version"
+    play.now += 5
+    play.leader.tick(play.now)
+    assert play.take().number == 2
+
+
+def test_a_pod_that_looked_gone_in_flight_leaves_with_its_binding() -> None:
+    play = Play()
+    seen = view("a")
+    play.apply(None, seen)
+    popped = play.take()
+    play.apply(seen, None)
+    play.apply(None, seen)
+    play.done(popped, "scheduled", node="n1")
+    play.apply(seen, view("a", node="n1"), bound=True)
+    assert (play.queue.pods, play.leader.attempts, play.leader.binding) == ({}, {}, {})
+    assert play.queue.in_flight.uids() == ()

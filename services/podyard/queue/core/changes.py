@@ -79,7 +79,7 @@ class Changes:
         elif new is None:
             self._nomination_is_over(old)
         elif is_pending(new, self._profiles):
-            if change.uid not in self._queue.in_flight:
+            if not self._leader.resume(change.uid, new.pod, new.priority):
                 entering = queued_pod(new, now)
                 entering.causes = tuple(filter(None, (change.origin.trace, *change.origin.causes)))
                 self._queue.add(entering, now)

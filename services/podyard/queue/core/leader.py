@@ -272,6 +272,18 @@ class Leader:
         if attempt is not None and attempt.state == "binding":
             self._end(attempt, "error", now, message="the pod was deleted before its binding was seen")
 
+    def resume(self, uid: str, pod: Pod, priority: int) -> bool:
+        """A pod is pending that is not in the queue; whether it is in flight: then it is taken up again under its open attempt.
+
+        It only looked gone, as one with a version that could not be read does. Whatever its attempt finds, it is tried again.
+        """
+        attempt = next((one for one in self.attempts.values() if one.pod.uid == uid), None)
+        if attempt is None or uid not in self.queue.in_flight:
+            return False
+        attempt.pod.pod, attempt.pod.priority = pod, priority
+        self.queue.resume(attempt.pod)
+        return True
+
     # -- sessions ----------------------------------------------------------------------------------------------
 
     def heartbeat(self, request: SessionHeartbeat, now: float) -> QueueReply:

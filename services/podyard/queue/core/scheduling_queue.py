@@ -210,6 +210,12 @@ class SchedulingQueue:
             self._to_active(pod, now)
         self.in_flight.done(uid)
 
+    def resume(self, pod: QueuedPod) -> None:
+        """A pod that was deleted while in flight is there after all: when its attempt fails it goes to activeQ or backoff."""
+        pod.pool = "inFlight"
+        self.pods[pod.uid] = pod
+        self.in_flight.record(Incoming(event=events.FORCE_ACTIVATE, new=pod.pod, object_name="/".join(pod.key)))
+
     def restore(self, pod: QueuedPod, now: float) -> None:
         """Take a pod in as its last attempt left it: to backoffQ or errorBackoffQ while its backoff lasts, else to activeQ."""
         self.pods[pod.uid] = pod
