@@ -44,6 +44,7 @@ async def test_the_story_ends_right_although_every_service_is_killed_amid_its_wo
                         await play.step(step)
                 assert {child.service for child in lab.children if child.starts < 2} == set()
                 await lab.until_ready(WITHIN_S)
+                await come_to_rest(here)
                 await check_end(here)
 
 
@@ -191,6 +192,20 @@ async def queue_list(here: Stand) -> QueueListReply:
             return codec.decode(QueueListReply, (await here.bus.request(subjects.queue_verb("list"), asked)).payload)
         except (TemporaryError, Unclear):
             await anyio.sleep(POLL_S)
+
+
+async def come_to_rest(here: Stand) -> None:
+    """Stop moving pods, and wait until those that were moved have gone and their successors run."""
+    descheduler = here.lab.child("descheduler")
+    descheduler.terminate()
+    await state_of(here.lab, lambda one: one is not descheduler or one.state == "stopped", "no descheduler")
+
+    def at_rest() -> bool:
+        pods = here.seen.view.pods_by_uid.values()
+        leaving = [one for one in pods if one.deleting or (one.ended and not one.released)]
+        return not leaving and len(here.seen.running("web")) == WEB_PODS
+
+    await here.seen.until("nothing on its way", at_rest, PATIENCE_S)
 
 
 async def check_end(here: Stand) -> None:
