@@ -274,6 +274,19 @@ def test_a_new_session_numbers_anew_and_tries_no_old_conflict_again() -> None:
     assert play.work() == []
 
 
+def test_a_pod_that_was_bound_and_deleted_before_the_answer_came_is_forgotten() -> None:
+    """An answer that is sent again comes seconds late; what is never forgotten would at last leave no room for pops."""
+    play, pod = Play(NODE), make_pod("p", cpu="1")
+    play.add(pod)
+    (decision,) = play.schedule(pod)
+    play.bind(decision)
+    play.release(pod)
+    play.delete(pod)
+    del play.view.placements[pod.uid]
+    play.answer(decision, "bound")
+    assert play.core.unanswered == 0
+
+
 def test_a_binding_that_came_and_went_unseen_is_forgotten_at_the_next_listing() -> None:
     play, pod, other = Play(NODE), make_pod("p", cpu="1"), make_pod("q", cpu="1")
     play.add(pod, other)

@@ -31,6 +31,8 @@ class Assumption(msgspec.Struct, kw_only=True, gc=False):
     session: str
     answered: bool = False
     """The binder said bound; the view does not show it yet."""
+    seen: bool = False
+    """The view showed the binding; by the time of the answer the pod may be gone again."""
     successor: PoppedPod | None = None
     """The same pod popped again before this attempt was answered: it waits for the answer."""
 
@@ -71,6 +73,7 @@ class Assumptions:
         """The binding of this pod by this attempt is in the view: nothing is assumed about it any more."""
         assumption = self._by_uid.get(uid)
         if assumption is not None and assumption.popped.attempt == attempt:
+            assumption.seen = True
             self._unseen.pop(assumption.decision.number, None)
 
     def drop(self, uid: str) -> Assumption | None:

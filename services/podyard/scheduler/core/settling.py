@@ -68,7 +68,7 @@ class Settling:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
             assumption.successor = None
         assumption.answered = True
-        if uid in self._view.placements:
+        if assumption.seen or uid in self._view.placements:
             self._placing.assumptions.drop(uid)
 
     def _elsewhere(self, assumption: Assumption, node: str) -> None:
