@@ -45,7 +45,8 @@ def check_commits(ledger: Ledger, nodes: Mapping[str, NodeView]) -> None:
     """
     bound: dict[str, BoundPod] = {}
     ever: set[str] = set()
-    assert [record.n for record in ledger.commits] == list(range(1, len(ledger.commits) + 1))
+    numbers = [record.n for record in ledger.commits]
+    assert numbers == list(range(1, len(numbers) + 1)), f"commits are missing: there are {numbers}"
     for record in ledger.commits:
         for pod in record.bindings:
             assert pod.uid not in ever, f"commit {record.n} binds {pod.name} {pod.uid} again"
@@ -57,8 +58,10 @@ def check_commits(ledger: Ledger, nodes: Mapping[str, NodeView]) -> None:
             room = allocatable(nodes[node])
             over = {name: (amount, room.get(name, 0)) for name, amount in used.items() if amount > room.get(name, 0)}
             assert not over, f"commit {record.n} overloads {node}: {over}"
-    assert {uid: pod.node for uid, pod in bound.items()} == {uid: pod.node for uid, pod in ledger.live.items()}
-    assert usage(bound.values()) == usage(ledger.live.values())
+    left, stored = ({uid: pod.node for uid, pod in pods.items()} for pods in (bound, ledger.live))
+    assert left == stored, f"the commits leave {left}, the bindings say {stored}"
+    taken, told = usage(bound.values()), usage(ledger.live.values())
+    assert taken == told, f"the commits take {taken}, the bindings say {told}"
 
 
 def usage(pods: Iterable[BoundPod]) -> dict[str, Counter[str]]:

@@ -1,12 +1,14 @@
 """Traces as a collector gets them: one connected trace a pod, links where one thing led to another, bad outcomes always kept."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+import anyio
 import pytest
 import pytest_asyncio
 
+from podyard.cli.demo.actions import GIBIBYTE
 from podyard.cluster.pods import PodView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.decisions import AttemptRecord
@@ -49,8 +51,8 @@ async def here(sink: OtlpSink, tmp_path_factory: pytest.TempPathFactory) -> Asyn
     async with held(lab) as found:
         tainted = node("node-2", labels={"pool": "tainted"})
         tainted["spec"] = {"taints": [{"key": "reserved", "effect": "NoSchedule"}]}
-        await found.do.apply([node("node-1"), tainted], "nodes of the test")
-        await found.seen.until("2 nodes", lambda: len(found.seen.view.nodes) == 2, WITHIN_S)
+        await found.do.apply([node("node-1"), tainted, node("node-3")], "nodes of the test")
+        await found.seen.until("3 nodes", lambda: len(found.seen.view.nodes) == 3, WITHIN_S)
         yield found
 
 
@@ -114,33 +116,59 @@ async def test_an_attempt_after_a_requeue_links_to_the_event_and_to_the_attempt_
     assert [event.attributes["k8s.pod.name"] for event in moved.events] == ["patient"]
 
 
-async def test_the_replacement_of_an_evicted_pod_links_to_the_eviction(here: Stand, sink: OtlpSink) -> None:
-    template = pod("made", terminationGracePeriodSeconds=1)
-    replica_set = {
-        "apiVersion": "apps/v1",
-        "kind": "ReplicaSet",
-        "metadata": {"name": "made", "namespace": "default"},
-        "spec": {
-            "replicas": 1,
-            "selector": {"matchLabels": {"app": "made"}},
-            "template": {"metadata": {"labels": {"app": "made"}}, "spec": template["spec"]},
-        },
-    }
-    await here.do.apply([replica_set], "a test")
-    [old] = await here.seen.until("its pod running", lambda: here.seen.running("made"), WITHIN_S)
+async def by_request(here: Stand, old: PodView) -> None:
+    """Evict through the api."""
     target = ObjectRef(resource="pods", namespace="default", name=old.name)
     asked = codec.encode(EvictRequest(pods=(target,), who="test", why="a test"))
     reply = codec.decode(ObjectsReply, (await here.bus.request(subjects.OBJECTS_EVICT, asked)).payload)
     assert [result.outcome for result in reply.results] == ["evicted"]
 
+
+async def by_pressure(here: Stand, old: PodView) -> None:
+    """Let the pod use up the memory of its node."""
+
+    def report() -> None:
+        here.do.memory(old.node_name, 20 * 1024**2, 16 * GIBIBYTE, {old.key: 8 * GIBIBYTE})
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(here.do.repeat, report, 0.2)
+        await here.seen.until("the pod gone", lambda: here.seen.view.pods[old.key].ended, WITHIN_S)
+        tasks.cancel_scope.cancel()
+
+
+@pytest.mark.parametrize(
+    ("name", "service", "evict"), [("asked", "api", by_request), ("hungry", "node_agent", by_pressure)]
+)
+async def test_the_replacement_of_an_evicted_pod_links_to_the_eviction(
+    here: Stand, sink: OtlpSink, name: str, service: str, evict: Callable[[Stand, PodView], Awaitable[None]]
+) -> None:
+    template = pod(name, terminationGracePeriodSeconds=1)
+    replica_set = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": template["spec"]},
+        },
+    }
+    await here.do.apply([replica_set], "a test")
+    [old] = await here.seen.until("its pod running", lambda: here.seen.running(name), WITHIN_S)
+    await evict(here, old)
+
     def another() -> list[PodView]:
-        return [one for one in here.seen.running("made") if one.uid != old.uid]
+        return [one for one in here.seen.running(name) if one.uid != old.uid]
 
     [new] = await here.seen.until("another pod running", another, WITHIN_S)
-    spans = sink.wait_for(lambda spans: bool(of_pod(spans, "attempt", new.name)))
+
+    def both(spans: list[SinkSpan]) -> bool:
+        return bool(of_pod(spans, "attempt", new.name) and of_pod(spans, "evict pod", old.name))
+
+    spans = sink.wait_for(both)
     [evicted] = of_pod(spans, "evict pod", old.name)
-    first = of_pod(spans, "attempt", new.name)[0]
-    assert Ids(evicted.trace_id, evicted.span_id) in first.links
+    assert evicted.service == f"podyard-{service}"
+    assert Ids(evicted.trace_id, evicted.span_id) in of_pod(spans, "attempt", new.name)[0].links
 
 
 async def test_at_one_percent_bad_outcomes_are_kept_and_unsampled_good_ones_send_nothing(tmp_path: Path) -> None:
