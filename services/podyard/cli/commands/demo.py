@@ -50,9 +50,11 @@ async def _demo(keep: bool, data: str) -> None:
 
     out = console.console()
     stage = Stage(out)
+    out.print("Each step counts when it is seen in what the services stored.\n", style="dim")
     with options(data, announce=keep) as planned:
         async with running_lab(planned) as lab:
             await _tell(lab, stage)
+            out.print("\nAll steps were seen. To look around yourself: podyard up --nodes 3", style="green")
             if keep:
                 out.print(f"\nThe stack runs on: NATS at {lab.url}, logs in {lab.directory}/logs. Ctrl-C ends it.")
                 await anyio.sleep_forever()
@@ -80,4 +82,5 @@ async def _tell(lab: "Lab", stage: "Stage") -> None:
                 with stage.step(step.title, seen) as told:
                     await step.act()
                     told.text = await step.see()
-        stage.show("Pod A explained", rendered.view(report.build(await records.gather(bus, *TRAINER)), time.time()))
+        told_of_a = report.build(await records.gather(bus, *TRAINER))
+        stage.show("podyard explain pod trainer: pod A, from what was stored", rendered.view(told_of_a, time.time()))
