@@ -164,13 +164,14 @@ class Rollout:
             hashed = templates.template_hash(spec["template"], collisions)
             name = f"{metadata['name']}-{hashed}"
         template = documents.with_label(spec["template"], POD_TEMPLATE_HASH, hashed)
-        document = {
+        labels: dict[str, str] = template["metadata"]["labels"]
+        document: Document = {
             "apiVersion": "apps/v1",
             "kind": "ReplicaSet",
             "metadata": {
                 "name": name,
                 "namespace": metadata.get("namespace", "default"),
-                "labels": (template.get("metadata") or {}).get("labels") or {},
+                "labels": labels,
                 "annotations": {**self._size_annotations(), REVISION: str(self._next_revision())},
                 "ownerReferences": [templates.controller_reference(self._document)],
             },

@@ -33,7 +33,7 @@ DEFAULT_BACKOFF_LIMIT: Final = 6
 class Plan(NamedTuple):
     """What is to be done for one Job: first count, then the rest."""
 
-    count: list[Alter]
+    tallied: list[Alter]
     """The Job's new counts and its counted pods, to be written together; if there are any, nothing else is done."""
     create: int
     delete: list[PodView]

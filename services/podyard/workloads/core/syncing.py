@@ -184,8 +184,8 @@ class Syncing:
         if document is None:
             return NOTHING
         plan = jobs.plan(found, document, self._ownership.pods_of(uid), now)
-        if plan.count:
-            return Looked(f"Job {found.metadata.name} counts its pods", together=plan.count)
+        if plan.tallied:
+            return Looked(f"Job {found.metadata.name} counts its pods", together=plan.tallied)
         if plan.expired:
             return Looked("it has been finished for long enough", [Delete(key, uid)])
         template = _job_template(document)
