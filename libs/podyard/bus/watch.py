@@ -6,6 +6,9 @@ Rules (DESIGN 3 "Readers", NATS 3), and where they are kept:
   written again while the listing runs moves behind those that are still to come, also behind S (the stream's last sequence when it
   began), and until its new version is read its subject looks deleted. So a listing that has passed S reads on until a message with
   nothing pending, or an idle heartbeat; one that writers outrun for ever ends after `MOST_ROUNDS` of what was pending (`_listed`).
+- Several subjects are listed by a consumer of the whole stream, and picked here: with several filters the server looks through all
+  subjects of a block for each message once much of it has been written again (nats-server 2.15: 31,000 messages took 57 s, like this
+  1.4 s). Following has no such cost: what comes next is at the stream's end.
 - Contiguity is the consumer sequence; a hole in it, or a heartbeat that names another one, means messages were lost (`feed`).
 - Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired and foreign messages.
 - List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the server lost it), on a
@@ -17,6 +20,7 @@ A reader is told of silence after 2 s; while it lasts, the server is asked wheth
 
 import logging
 import random
+import re
 import time
 from collections.abc import Callable
 from typing import Any, Final, NoReturn, Protocol
@@ -49,8 +53,11 @@ CALM_S: Final = 5.0
 """A reading that held so long is repeated at once; others after a pause that doubles, so that trouble does not become load."""
 
 
+EVERYTHING: Final = (">",)
+
+
 class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read: `list_subjects` once, then `follow_subjects`. If both are the same, one consumer does it all."""
+    """What is read: `list_subjects` once, then `follow_subjects`. If both are the same single one, one consumer does it all."""
 
     stream: str
     list_subjects: tuple[str, ...]
@@ -99,6 +106,7 @@ class Watch:
         self._api = api
         self._dead = dead
         self._sink = sink
+        self._is_listed = picker(spec.list_subjects)
         self._created = ""
         self._fresh = True
         self._heard_at = time.monotonic()
@@ -155,9 +163,10 @@ class Watch:
         self._heard_at = time.monotonic()
         log.info("watch of %s lists up to %d: %s", self.spec.stream, self._target, reason)
         self._sink.listing(self._target, reason)
-        if self.spec.list_subjects == self.spec.follow_subjects:
-            return await self._consume(self.spec.follow_subjects, 0)
-        problem = await self._consume(self.spec.list_subjects, 0, only_list=True)
+        listed = self.spec.list_subjects if len(self.spec.list_subjects) == 1 else EVERYTHING
+        if listed == self.spec.follow_subjects:
+            return await self._consume(listed, 0)
+        problem = await self._consume(listed, 0, only_list=True)
         if problem:
             return problem
         return await self._consume(self.spec.follow_subjects, (self._listed_to or self._target) + 1)
@@ -225,19 +234,23 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
-        if self._synced and delivery.sequence > self.position:
-            self.position = delivery.sequence
+        if self._synced:
+            self.position = max(self.position, delivery.sequence)
+            self._deliver(delivery)
+            return
+        if self._is_listed(delivery.subject):
+            self._listed_to = delivery.sequence
+            self._deliver(delivery)
+        if self._failure is None and self._listed(delivery.sequence, pending):
+            self._complete()
+
+    def _deliver(self, delivery: Delivery) -> None:
         try:
             self._sink.deliver(delivery)
         except MessageError as error:
             self._dead.put(self._link.settings.service_name, delivery, str(error))
         except Exception as error:  # boundary: handed to the task that runs the watch
             self._fail(error)
-            return
-        if not self._synced:
-            self._listed_to = delivery.sequence
-            if self._listed(pending):
-                self._complete()
 
     def on_heartbeat(self, last_stream: int) -> None:
         """The feed has nothing more, and has passed the stream's sequence `last_stream`."""
@@ -262,11 +275,11 @@ class Watch:
         """Whether what comes is of no use: broken, or the listing is complete and another consumer follows."""
         return bool(self._problem) or self._failure is not None or (self._synced and self._stop_at_sync)
 
-    def _listed(self, pending: int) -> bool:
-        """Whether the listing is complete at a message that leaves `pending` more."""
+    def _listed(self, sequence: int, pending: int) -> bool:
+        """Whether the listing is complete at the message `sequence`, which leaves `pending` more."""
         if pending == 0:
             return True
-        if self._listed_to < self._target:
+        if sequence < self._target:
             return False
         self._round_left -= 1
         if self._round_left > 0:
@@ -319,6 +332,25 @@ class Watch:
         if self._failure is not None:
             failure, self._failure = self._failure, None
             raise failure
+
+
+def picker(subjects: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a subject is one of `subjects`, wildcards understood; cheap for those that end in `.>`, the usual ones."""
+    exact = {subject for subject in subjects if "*" not in subject and ">" not in subject}
+    below = tuple(subject[:-1] for subject in subjects if subject.endswith(".>") and "*" not in subject)
+    others = [subject for subject in subjects if subject not in exact and subject[:-1] not in below]
+    pattern = re.compile("|".join(map(_as_pattern, others))) if others else None
+
+    def is_picked(subject: str) -> bool:
+        if subject.startswith(below) or subject in exact:
+            return True
+        return pattern is not None and pattern.fullmatch(subject) is not None
+
+    return is_picked
+
+
+def _as_pattern(subject: str) -> str:
+    return r"\.".join({"*": "[^.]+", ">": ".+"}.get(token, re.escape(token)) for token in subject.split("."))
 
 
 def _also(reason: str, error: str) -> str:
