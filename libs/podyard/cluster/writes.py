@@ -1,6 +1,6 @@
 """Writing objects: every write is a compare-and-set, repeated through markers, conflicts and unclear answers. Shell.
 
-Many objects go as one atomic batch first; if any of them is at another version than expected, each is written on its own.
+Many objects go as atomic batches of 256 first; if any of a batch is at another version than expected, each of it is written on its own.
 """
 
 import time
@@ -122,9 +122,11 @@ async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
         job.prepare(author)
     await _look_again(bus, [job for job in jobs if isinstance(job.result, ObjectExists | ObjectMissing)], author)
     open_jobs = [job for job in jobs if job.result is None]
-    if len(open_jobs) >= BATCH_FROM:
-        await _write_at_once(bus, open_jobs)
-        open_jobs = [job for job in open_jobs if job.result is None]
+    for start in range(0, len(open_jobs), streams.MAX_BATCH):
+        part = open_jobs[start : start + streams.MAX_BATCH]
+        if len(part) >= BATCH_FROM:
+            await _write_at_once(bus, part)
+    open_jobs = [job for job in open_jobs if job.result is None]
     while open_jobs:
         answers = await bus.publish_many([job.message for job in open_jobs if job.message is not None])
         lost = [job for job, answer in zip(open_jobs, answers, strict=True) if _take(job, answer)]
@@ -261,7 +263,7 @@ async def create(bus: Bus, key: ObjectKey, document: Document, author: Author) -
 
 
 async def create_many(bus: Bus, objects: Sequence[tuple[ObjectKey, Document]], author: Author) -> list[Result]:
-    """Create admitted objects, all in one batch if nothing is in their way."""
+    """Create admitted objects, 256 in one batch if nothing is in their way."""
     return await carry_out(bus, [Intent(key, intents.creation(key, document)) for key, document in objects], author)
 
 
@@ -320,7 +322,7 @@ async def remove(bus: Bus, key: ObjectKey, author: Author, *, uid: str = "", kno
 async def remove_many(
     bus: Bus, objects: Sequence[tuple[ObjectKey, str]], author: Author, *, known: Known | None = None
 ) -> list[Result]:
-    """Put markers in the place of objects (key and uid), all in one batch if nobody is in the way.
+    """Put markers in the place of objects (key and uid), 256 in one batch if nobody is in the way.
 
     :param known: versions that the caller has already, None for those to be read
     :raises BusError: a version cannot be read now; nothing was written

@@ -216,3 +216,10 @@ async def test_a_put_over_an_unreadable_version_is_a_create(bus: Bus) -> None:
     written = await writes.create(bus, key("a"), pod("a", "u1"), AUTHOR)
     assert written.sequence > junk.sequence
     assert isinstance(written.step, Put)
+
+
+async def test_more_objects_than_one_batch_may_hold_are_written_too(bus: Bus) -> None:
+    """1,000 messages are the server's limit of a batch, 256 ours."""
+    results = await writes.create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(1100)], AUTHOR)
+    assert all(isinstance(result, Written) for result in results)
+    assert [result.sequence for result in results if isinstance(result, Written)] == list(range(1, 1101))
