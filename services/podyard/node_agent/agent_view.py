@@ -9,6 +9,7 @@ from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 
 _POD_STATUS: Final = subjects.ALL_POD_STATUS.removesuffix(">")
+_NODE_STATUS: Final = subjects.ALL_NODE_STATUS.removesuffix(">")
 _OBJECTS: Final = (subjects.objects(subjects.PODS), subjects.objects(subjects.NODES))
 _PLACED: Final = (subjects.ALL_COMMITS, subjects.FENCE)
 
@@ -34,16 +35,18 @@ def followed(node_names: tuple[str, ...]) -> Followed:
 
 
 class AgentView(ClusterView):
-    """Notes the listed facts about pods; the agent removes those whose pod went while it did not look."""
+    """Notes the listed facts about pods and nodes; the agent removes those whose object went while it did not look."""
 
     def __init__(self) -> None:
         super().__init__()
         self._listed: dict[str, StoredStatus] = {}
+        self._reported: set[str] = set()
 
     def begin_listing(self) -> None:
         """As its base."""
         super().begin_listing()
         self._listed = {}
+        self._reported = set()
 
     def apply(self, delivery: Delivered) -> list[Change]:
         """As its base."""
@@ -52,6 +55,8 @@ class AgentView(ClusterView):
             pod = subjects.parse_pod(subject)
             node = subjects.decode(subject.removeprefix(_POD_STATUS).split(".", 1)[0])
             self._listed[subject] = StoredStatus(node, pod.namespace, pod.name, pod.uid)
+        elif subject.startswith(_NODE_STATUS) and not delivery.deleted:
+            self._reported.add(subjects.decode(subject.removeprefix(_NODE_STATUS)))
         return super().apply(delivery)
 
     def take_orphans(self) -> Iterator[StoredStatus]:
@@ -61,3 +66,8 @@ class AgentView(ClusterView):
             view = self.pods_by_uid.get(status.uid)
             if view is None or view.gone:
                 yield status
+
+    def take_node_orphans(self) -> list[str]:
+        """Nodes that somebody reported about and whose object is gone; each listing's once."""
+        reported, self._reported = self._reported, set()
+        return [name for name in reported if name not in self.nodes]

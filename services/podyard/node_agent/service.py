@@ -137,7 +137,13 @@ class Player:
             self._carry_out(self._agent.pod_seen(change.new, change.origin.at, now))
 
     def _listed(self, reason: str) -> None:
-        """A listing is complete: facts about pods that went meanwhile go too."""
+        """A listing is complete: facts about pods and nodes that went meanwhile go too.
+
+        An agent that picks nodes by their labels cannot know whether one that is gone was its own.
+        """
+        if not self._agent.selection.labels:
+            for name in self._view.take_node_orphans():
+                self._writer.put(subjects.node_status(name), None)
         for status in self._view.take_orphans():
             unknown = status.node not in self._view.nodes and self._agent.selection.everything
             if status.node in self._agent.nodes or unknown:

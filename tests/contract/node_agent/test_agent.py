@@ -212,6 +212,18 @@ async def test_a_restarted_agent_goes_on_where_it_stopped(bus: Bus, stage: Stage
     assert len(stage.told(second)) == 2, "no second fact for the same transition"
 
 
+async def test_what_was_said_of_a_node_that_went_while_nobody_looked_goes_too(
+    bus: Bus, stage: Stage, connect_bus: ConnectBus
+):
+    kept, gone = await stage.node("kept"), await stage.node("gone")
+    async with agent(bus, stage):
+        await stage.until(lambda: stage.node_fact("kept") and stage.node_fact("gone"))
+    await stage.remove("nodes", gone)
+    async with agent(await connect_bus("again"), stage):
+        await stage.until(lambda: stage.node_fact("gone") is None)
+        assert stage.node_fact(kept["metadata"]["name"]) is not None
+
+
 async def test_a_standby_takes_over_when_the_agent_ends(bus: Bus, stage: Stage, connect_bus: ConnectBus):
     await stage.node("n1")
     async with AsyncExitStack() as both:
