@@ -26,6 +26,8 @@ from podyard.workloads.settings import WorkloadsSettings
 from podyard.workloads.writer import Writer
 
 VIEW_CHECK: Final = "view"
+WRITES_CHECK: Final = "writes"
+"""Not ready while what was written last is not settled: no room in the stream, or NATS silent."""
 FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS))
 
 
@@ -38,7 +40,7 @@ class Reign:
         self._view = WorkloadsView()
         maker = Maker(ViewLookup(self._view.documents), lambda: str(uuid.uuid4()), random.Random())
         self.core = Workloads(self._view.cluster, self._view.documents, maker)
-        self._writer = Writer(service.bus, self._view)
+        self._writer = Writer(service.bus, self._view, self._on_writes)
         self.informer = Informer(
             service.bus,
             self._view,
@@ -62,6 +64,7 @@ class Reign:
                 self._tasks.start_soon(self._keep_time)
                 self._tasks.start_soon(self.informer.run)
         finally:
+            self._service.health.remove(WRITES_CHECK)
             self._instruments.leading.set(0)
 
     def _step(self, message: Message) -> None:
@@ -126,3 +129,6 @@ class Reign:
 
     def _on_contact(self, fresh: bool) -> None:
         self._service.health.set_ready(VIEW_CHECK, fresh, "" if fresh else "nothing heard of the cluster for 2 s")
+
+    def _on_writes(self, trouble: str) -> None:
+        self._service.health.set_ready(WRITES_CHECK, not trouble, trouble)

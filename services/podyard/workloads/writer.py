@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
@@ -31,9 +31,11 @@ RETRY_S: Final = 0.5
 class Writer:
     """The hand of workloads on the bus."""
 
-    def __init__(self, bus: Bus, view: WorkloadsView) -> None:
+    def __init__(self, bus: Bus, view: WorkloadsView, on_trouble: Callable[[str], None]) -> None:
+        """:param on_trouble: told why the last writes are not settled; with an empty text once some are"""
         self._bus = bus
         self._view = view
+        self._on_trouble = on_trouble
 
     async def carry_out(self, work: Work) -> Done:
         """Write everything; returns when all of it is settled."""
@@ -63,7 +65,9 @@ class Writer:
             left = [index for index in left if isinstance(results[index], Unclear | TemporaryError)]
             if left:
                 log.warning("%d writes are not settled, asking again: %s", len(left), results[left[0]])
+                self._on_trouble(str(results[left[0]]))
                 await anyio.sleep(RETRY_S)
+        self._on_trouble("")
         return [results[index] for index in range(len(wanted))]
 
     def _intent(self, write: Write) -> Intent:
@@ -104,7 +108,9 @@ class Writer:
             log.info("%s: %s; looking again", work.owner, error)
             return Done(work.owner, await self._last(), ())
         except BusError as error:
+            self._on_trouble(str(error))
             return Done(work.owner, 0, (str(error),))
+        self._on_trouble("")
         return Done(work.owner, ack.sequence if ack is not None else 0, ())
 
     async def _last(self) -> int:

@@ -184,6 +184,18 @@ class Stage:
         self.put(subjects.object_(*key), event)
         return admitted
 
+    def put_cluster_scoped(self, resource: str, document: dict[str, Any]) -> None:
+        """An object without a namespace, as the api stores custom ones that name none."""
+        metadata = document["metadata"]
+        event = ClusterEvent(
+            resource=resource,
+            name=metadata["name"],
+            uid=metadata["uid"],
+            who="test",
+            object=msgspec.Raw(json.dumps(document).encode()),
+        )
+        self.put(subjects.object_(resource, "", metadata["name"]), event)
+
     def change(self, resource: str, name: str, edit: Any, *, trace: str = "", namespace: str = "default") -> None:
         """Write an object anew after `edit(document)`."""
         key = ObjectKey(resource, namespace, name)

@@ -2,8 +2,10 @@
 
 import pytest
 
+from podyard.cluster.keys import ObjectKey
 from podyard.objects import times
-from tests.unit.workloads.stage import Stage, budget, deployment, replica_set
+from podyard.workloads.core.pods import is_active
+from tests.unit.workloads.stage import Stage, budget, deployment, replica_set, template
 
 
 @pytest.fixture
@@ -97,7 +99,92 @@ def test_other_namespaces_and_labels_do_not_count(stage: Stage):
     assert status(stage) == (0, 1, 0, 0)
 
 
+def bare(name: str, **metadata) -> dict:
+    spec = {"containers": [{"name": "c", "image": "x"}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "labels": {"app": "web"}, **metadata},
+        "spec": spec,
+    }
+
+
+def test_pods_without_a_controller_count_for_a_number(stage: Stage):
+    stage.apply(budget(minAvailable=1))
+    for name in ("a", "b"):
+        stage.apply(bare(name))
+    stage.settle()
+    stage.run_all()
+    assert status(stage) == (2, 1, 2, 1)
+    stage.report("a", ready=False)
+    stage.settle()
+    assert status(stage) == (2, 1, 1, 0)
+
+
+def test_a_workload_that_is_scaled_changes_what_is_expected(stage: Stage):
+    stateful = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "db"},
+        "spec": {
+            "replicas": 1,
+            "serviceName": "db",
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template(),
+        },
+    }
+    uid = stage.apply(stateful)["metadata"]["uid"]
+    stage.settle()
+    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
+    stage.apply(bare("db-0", ownerReferences=[owner]))
+    stage.apply(budget(maxUnavailable=1))
+    stage.settle()
+    assert status(stage)[0] == 1
+    stage.change("statefulsets", "db", lambda document: document["spec"].update(replicas=3))
+    stage.settle()
+    assert status(stage)[0] == 3
+
+
+def test_a_rollout_does_not_count_twice(stage: Stage):
+    stage.apply(deployment(4))
+    stage.apply(budget(maxUnavailable=1))
+    stage.settle()
+    stage.run_all()
+    stage.apply(deployment(4, image="web:2"))
+    stage.settle()
+    assert len(stage.all("replicasets")) == 2
+    assert status(stage)[0] == 4
+
+
+def test_a_new_selector_selects_anew(stage: Stage):
+    stage.apply(bare("a"))
+    stage.apply(budget(minAvailable=1))
+    stage.settle()
+    assert status(stage)[0] == 1
+    other = {"matchLabels": {"app": "db"}}
+    stage.change("poddisruptionbudgets", "web", lambda document: document["spec"].update(selector=other))
+    stage.settle()
+    assert status(stage)[0] == 0
+
+
 # ---- pods that have ended
+
+
+def test_a_pod_that_only_waits_is_left_alone(stage: Stage):
+    stage.apply(bare("a"))
+    stage.settle()
+    assert stage.core._syncing.look(ObjectKey("pods", "default", "a"), stage.now).writes == ()
+
+
+def test_a_released_pod_is_no_replica_whatever_its_status_says(stage: Stage):
+    stage.apply(bare("a"))
+    stage.settle()
+    stage.run_all()
+    (pod,) = stage.pods()
+    assert is_active(pod)
+    stage.release_pod("a", "completed")
+    (pod,) = stage.pods()
+    assert not is_active(pod)
 
 
 def test_a_pod_goes_when_it_is_deleting_and_released(stage: Stage):
@@ -206,6 +293,15 @@ def test_an_owner_of_an_unknown_kind_is_taken_to_live(stage: Stage):
             "spec": {"containers": [{"name": "c", "image": "x"}]},
         }
     )
+    stage.settle()
+    assert stage.exists("pods", "single")
+
+
+def test_a_custom_owner_without_a_namespace_is_found(stage: Stage):
+    gang = {"apiVersion": "example.com/v1", "kind": "Gang", "metadata": {"name": "g", "uid": "g1"}}
+    stage.put_cluster_scoped("gangs.v1.example.com", gang)
+    owner = {"apiVersion": "example.com/v1", "kind": "Gang", "name": "g", "uid": "g1"}
+    stage.apply(bare("single", ownerReferences=[owner]))
     stage.settle()
     assert stage.exists("pods", "single")
 

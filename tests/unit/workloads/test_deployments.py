@@ -2,7 +2,7 @@
 
 import pytest
 
-from podyard.objects.apps import Deployment
+from podyard.objects.apps import Deployment, ReplicaSet
 from podyard.objects.decoding import convert
 from podyard.workloads.core import rollout
 from podyard.workloads.core.deployments import DESIRED, REVISION
@@ -226,3 +226,42 @@ def test_percentages(value, total: int, up: bool, expected: int):
 def test_surge_and_unavailable_of_zero_would_stand_still():
     document = {"spec": {"replicas": 3, "strategy": {"rollingUpdate": {"maxSurge": 0, "maxUnavailable": "10%"}}}}
     assert rollout.bounds(convert(Deployment, document)) == rollout.Bounds(3, 0, 1)
+
+
+def sized(name: str, replicas: int, available: int = 0) -> ReplicaSet:
+    document = {
+        "metadata": {"name": name, "uid": name},
+        "spec": {"replicas": replicas},
+        "status": {"replicas": replicas, "availableReplicas": available},
+    }
+    return convert(ReplicaSet, document)
+
+
+def test_pods_that_are_not_healthy_anyway_go_first():
+    limits = rollout.Bounds(10, 0, 4)
+    old = [sized("oldest", 4, available=4), sized("older", 4, available=1)]
+    assert rollout.shrink_old(limits, sized("new", 2), old) == {"older": 2}
+
+
+def test_healthy_pods_go_as_far_as_may_be_missing_oldest_first():
+    limits = rollout.Bounds(10, 0, 4)
+    old = [sized("oldest", 3, available=3), sized("older", 5, available=5)]
+    assert rollout.shrink_old(limits, sized("new", 2, available=2), old) == {"oldest": 0, "older": 4}
+
+
+def test_what_rounding_leaves_goes_to_the_first():
+    sets = [sized(name, 1) for name in ("a", "b", "c")]
+    sizes = rollout.spread(rollout.Bounds(4, 0, 1), sets, {"a": 3, "b": 3, "c": 3})
+    assert sum(sizes.values()) == 4
+    assert sizes == {"a": 2, "b": 1, "c": 1}
+
+
+def test_a_condition_that_keeps_its_status_keeps_its_time(stage: Stage):
+    stage.apply(deployment(1))
+    stage.settle()
+    since = {c["type"]: c["lastTransitionTime"] for c in stage.document("deployments", "web")["status"]["conditions"]}
+    stage.pass_time(100)
+    stage.run_all()
+    after = {c["type"]: c["lastTransitionTime"] for c in stage.document("deployments", "web")["status"]["conditions"]}
+    assert after["Progressing"] == since["Progressing"]  # another reason, the same status
+    assert after["Available"] != since["Available"]

@@ -1,10 +1,12 @@
 """ReplicaSet: as many active pods as wanted, no duplicates, replacements that name what they replace."""
 
+import random
 import re
 
 import pytest
 
 from podyard.proto import subjects
+from podyard.workloads.core.actions import Create, Done, Tick
 from tests.unit.workloads.stage import Stage, replica_set
 
 
@@ -95,17 +97,11 @@ def test_own_creations_that_the_view_does_not_show_are_not_made_again(stage: Sta
     for done in dones:
         stage.step(done)
     stage.now += 1
-    stage.step(actions_tick())
+    stage.step(Tick())
     assert not stage.held
     stage.read, stage.hold = shown, False
     stage.settle()
     assert len(stage.pods()) == 3
-
-
-def actions_tick():
-    from podyard.workloads.core import actions
-
-    return actions.Tick()
 
 
 def test_after_a_fail_over_counts_come_from_the_listing(stage: Stage):
@@ -186,6 +182,38 @@ def test_each_replacement_has_one_cause_and_old_ones_are_forgotten(stage: Stage)
     assert [stage.events[subjects.object_("pods", "default", name)].causes for name in fresh] == [(), ()]
 
 
+def test_a_loss_that_needs_no_replacement_is_no_cause_of_later_pods(stage: Stage):
+    stage.apply(replica_set(2))
+    stage.settle()
+    names = stage.run_all()
+    stage.change("replicasets", "web", lambda document: document["spec"].update(replicas=1))
+    stage.evict(names[0], trace="00-" + "a" * 32 + "-" + "b" * 16 + "-01")
+    stage.settle()
+    stage.change("replicasets", "web", lambda document: document["spec"].update(replicas=2))
+    stage.settle()
+    (new,) = [pod.name for pod in stage.active() if pod.name not in names]
+    assert stage.events[subjects.object_("pods", "default", new)].causes == ()
+
+
+def test_names_of_one_look_differ_even_if_chance_repeats_itself(stage: Stage):
+    class Stutter(random.Random):
+        """Each choice comes twice."""
+
+        drawn: list[str] | None = None
+
+        def choices(self, population, *, k=1, **more):  # pyright: ignore[reportIncompatibleMethodOverride]
+            again, self.drawn = self.drawn, None
+            if again is None:
+                self.drawn = again = super().choices(population, k=k)
+            return again
+
+    stage.core._syncing._maker = stage.core._syncing._maker._replace(random=Stutter(3))
+    stage.apply(replica_set(6))
+    stage.settle()
+    assert len(stage.pods()) == 6
+    assert len([work for work in stage.works if any(isinstance(write, Create) for write in work.writes)]) == 1
+
+
 def test_surplus_pods_are_deleted_as_pods_are(stage: Stage):
     stage.apply(replica_set(3))
     stage.settle()
@@ -212,8 +240,6 @@ def test_a_failed_write_is_tried_again(stage: Stage):
     stage.apply(replica_set(1))
     stage.hold = True
     stage.settle()
-    from podyard.workloads.core.actions import Done
-
     work = stage.held.popleft()
     stage.step(Done(work.owner, 0, ("no room",)))
     stage.hold = False

@@ -205,14 +205,10 @@ class Workloads:
             self._mark(*(dependent for dependent, _ in self.ownership.orphans(change.uid)))
 
     def _everything(self) -> Iterable[ObjectKey]:
+        """All that has a controller here; pods on their way out and orphans come as changes, also from a listing."""
         for resource in syncing.HANDLED:
             for namespace, name in self._view.others.get(resource, {}):
                 yield ObjectKey(resource, namespace, name)
-        for (namespace, name), pod in self._view.pods.items():
-            if pod.deleting or pod.released:
-                yield ObjectKey(subjects.PODS, namespace, name)
-        for key, _ in self.ownership.all_orphans():
-            yield key
 
     # ---- looking -------------------------------------------------------------------------------------------------------------
 

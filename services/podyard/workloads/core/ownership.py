@@ -3,7 +3,7 @@
 Source: pkg/controller/garbagecollector/garbagecollector.go (attemptToDeleteItem), background deletion.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from podyard.cluster.changes import Change
@@ -85,16 +85,6 @@ class Ownership:
         metadata = metadata_of(found)
         owners = metadata.owner_references
         return bool(owners) and not any(self._lives(owner, metadata.namespace) for owner in owners)
-
-    def all_orphans(self) -> Iterable[tuple[ObjectKey, str]]:
-        """Every orphan there is: after a listing, since owners may have gone unseen."""
-        seen: set[str] = set()
-        for dependents in list(self._dependents.values()):
-            for uid, key in list(dependents.items()):
-                if uid not in seen:
-                    seen.add(uid)
-                    if self.is_orphan(key, uid):
-                        yield key, uid
 
     def _lives(self, owner: OwnerReference, namespace: str) -> bool:
         """Whether the owner is there under its uid. One of an unknown kind is taken to live: nobody here could know."""
