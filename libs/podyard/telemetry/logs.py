@@ -53,5 +53,6 @@ def _adopt_standard_library(shared: list[Any], renderer: list[Any], level: int) 
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    # libraries speak up when something is wrong; their chatter is for debugging
+    # other people's libraries speak up when something is wrong, their chatter is for debugging; ours tell who leads and why they list again
     root.setLevel(level if level == logging.DEBUG else max(level, logging.WARNING))
+    logging.getLogger("podyard").setLevel(level)
