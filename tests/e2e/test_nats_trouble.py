@@ -60,22 +60,28 @@ async def test_nats_killed_amid_work_and_started_on_its_store_loses_nothing(tmp_
 
 
 async def test_a_full_stream_makes_services_wait_and_say_so_until_there_is_room(tmp_path: Path) -> None:
-    async with stand(tmp_path) as here:
+    async with stand(tmp_path, f"{WITHOUT_LOOPS},workloads") as here:
         await here.do.apply([node("node-1")], "a node")
         await here.seen.until("the node", lambda: here.seen.view.nodes, WITHIN_S)
         pids = [child.pid for child in here.lab.children]
-        scheduler = here.lab.child("scheduler")
-        os.kill(scheduler.pid, signal.SIGSTOP)
-        await here.do.apply([pod("waiting")], "it is to be bound when there is no room")
-        await here.seen.until("the pod", lambda: here.seen.view.pods, WITHIN_S)
+        # each of these has something to write once it goes on: a start, new pods, a binding
+        _signal(here.lab, "node_agent", signal.SIGSTOP)
+        await here.do.apply([pod("bound")], "it is to be started when there is no room")
+        await here.seen.until("a binding", lambda: here.seen.view.placements, WITHIN_S)
+        _signal(here.lab, "workloads", signal.SIGSTOP)
+        _signal(here.lab, "scheduler", signal.SIGSTOP)
+        await here.do.apply([pod("waiting"), REPLICA_SET], "they are to be bound and made when there is no room")
+        await here.seen.until("all objects", lambda: here.seen.view.others.get(REPLICA_SETS), WITHIN_S)
         async with no_room(here.bus):
-            os.kill(scheduler.pid, signal.SIGCONT)
+            for service in ("node_agent", "workloads", "scheduler"):
+                _signal(here.lab, service, signal.SIGCONT)
             refused = await here.cli("apply", "-f", "-", stdin=MANIFEST)
-            assert refused.code != 0
+            assert refused.code == 1
             assert "no room" in refused.err
-            await state_of(here.lab, _says_no_room("binder"), "the binder says that there is no room")
-            assert not here.seen.view.placements
-        await here.running("waiting")
+            await state_of(here.lab, _says_no_room, "binder, node agent and workloads say that there is no room")
+            assert len(here.seen.view.placements) == 1
+        await here.running("bound", "waiting")
+        await here.seen.until("the ReplicaSet's pods running", lambda: len(here.seen.running("made")) == 2, WITHIN_S)
         applied = await here.cli("apply", "-f", "-", stdin=MANIFEST)
         assert applied.code == 0, applied.err
         await here.running("late")
@@ -83,6 +89,17 @@ async def test_a_full_stream_makes_services_wait_and_say_so_until_there_is_room(
         assert [child.pid for child in here.lab.children] == pids
 
 
+REPLICA_SETS: Final = "replicasets"
+REPLICA_SET: Final[dict[str, Any]] = {
+    "apiVersion": "apps/v1",
+    "kind": "ReplicaSet",
+    "metadata": {"name": "made", "namespace": "default"},
+    "spec": {
+        "replicas": 2,
+        "selector": {"matchLabels": {"app": "made"}},
+        "template": {"metadata": {"labels": {"app": "made"}}, "spec": pod("made")["spec"]},
+    },
+}
 MANIFEST: Final = """\
 apiVersion: v1
 kind: Pod
@@ -126,11 +143,13 @@ def _waits_for_nats(child: Child) -> bool:
     return child.state == "not ready" and "nats" in child.reason.lower()
 
 
-def _says_no_room(service: str) -> Any:
-    def says(child: Child) -> bool:
-        return child.service != service or (child.state == "not ready" and "no room" in child.reason)
+def _says_no_room(child: Child) -> bool:
+    has_to_write = child.service in ("binder", "node_agent", "workloads")
+    return not has_to_write or (child.state == "not ready" and "no room" in child.reason)
 
-    return says
+
+def _signal(lab: Lab, service: str, number: signal.Signals) -> None:
+    os.kill(lab.child(service).pid, number)
 
 
 def _free_port() -> int:

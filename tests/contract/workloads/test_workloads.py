@@ -263,8 +263,7 @@ async def test_an_evicted_pod_is_replaced_with_its_cause_and_goes_when_it_is_rel
         document = await cluster.document("pods", names[0])
         document["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
         await cluster.put("pods", document, trace=trace)
-        await eventually("a replacement", lambda: len(watched.active()) == 2)
-        (new,) = set(watched.active()) - set(names)
+        (new,) = await eventually("a replacement", lambda: set(watched.active()) - set(names))
         assert watched.living[new].causes == (trace,)
         assert names[0] in watched.living  # its agent still ends it
         await cluster.commit(

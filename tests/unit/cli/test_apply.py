@@ -4,7 +4,7 @@ import pytest
 
 from podyard.cli import objects_client
 from podyard.cli.commands import apply
-from podyard.cli.errors import InputError, listed
+from podyard.cli.errors import CliError, InputError, listed
 from podyard.objects.manifests import load
 from podyard.proto.objects_api import FieldError, ObjectResult
 
@@ -37,9 +37,10 @@ def test_a_fault_is_told_with_file_document_and_field_and_the_others_are_not(man
     assert raised.value.message == "two.yaml: document 2 (line 7): spec.containers[0].image: Required value"
 
 
-def test_a_refusal_without_a_fault_gives_its_message(manifests):
-    with pytest.raises(InputError, match=r"document 1 .*: no such namespace"):
-        apply._check(manifests, [ObjectResult(outcome="refused", message="no such namespace")])
+def test_a_refusal_without_a_fault_is_not_the_files_and_gives_its_message(manifests):
+    with pytest.raises(CliError, match=r"document 1 .*: no room for it") as raised:
+        apply._check(manifests, [ObjectResult(outcome="refused", message="no room for it")])
+    assert raised.value.exit_code == 1
 
 
 def test_good_results_pass(manifests):

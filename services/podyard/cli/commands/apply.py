@@ -94,9 +94,12 @@ def _one_request_is_not_enough(documents: list[dict[str, Any]]) -> bool:
 
 
 def _check(manifests: "list[Manifest]", results: "list[ObjectResult]") -> None:
-    """:raises InputError: with file, document and field of every fault"""
+    """
+    :raises InputError: with file, document and field of every fault
+    :raises CliError: no object has a fault, and yet they were not written, for instance because NATS has no room
+    """
     from podyard.cli import objects_client
-    from podyard.cli.errors import InputError, listed
+    from podyard.cli.errors import CliError, InputError, listed
 
     refused = [
         (manifest, result)
@@ -106,9 +109,10 @@ def _check(manifests: "list[Manifest]", results: "list[ObjectResult]") -> None:
     if not refused:
         return
     faults = [str(manifest.fault(fault.field, fault.detail)) for manifest, result in refused for fault in result.errors]
-    # without a fault of their own the others were refused because of those that have one
-    faults = faults or [str(manifest.fault("", result.message or result.outcome)) for manifest, result in refused]
-    raise InputError(listed(faults), "nothing of it was applied")
+    if faults:
+        # without a fault of their own the others were refused because of those that have one
+        raise InputError(listed(faults), "nothing of it was applied")
+    raise CliError(listed([str(manifest.fault("", result.message or result.outcome)) for manifest, result in refused]))
 
 
 def _print(manifests: "list[Manifest]", results: "list[ObjectResult]", output: str, *, dry_run: bool) -> None:
