@@ -119,6 +119,29 @@ def test_pods_of_a_node_that_is_gone_are_released(stage: Stage, binder: Reign):
     assert stage.stream.live() == {}
 
 
+def test_a_node_that_is_back_before_the_release_is_written_keeps_its_pods(stage: Stage, binder: Reign):
+    stage.remove("nodes", "n1")
+    stage.node(cpu="2")
+    stage.pass_time(SOON)
+    assert stage.stream.live() == {"a": "n1"}
+    assert isinstance(stage.stream.placement("a"), Binding)
+    stage.remove("nodes", "n1")
+    stage.pass_time(SOON)
+    assert tombstone(stage).reason == "node gone"
+
+
+def test_a_release_that_was_lost_is_judged_again(stage: Stage, binder: Reign):
+    binder.faults.append("hold")
+    stage.remove("nodes", "n1")
+    stage.pass_time(SOON)
+    (lost,) = (send.batch_id for send in binder.held)
+    binder.held.clear()
+    stage.node(cpu="2")
+    binder.step(effects.Unclear(lost, "lost"))
+    stage.pass_time(SOON)
+    assert stage.stream.live() == {"a": "n1"}
+
+
 def test_a_binding_written_while_its_node_vanished_is_released(stage: Stage, binder: Reign):
     stage.pod("b")
     binder.faults.append("hold")

@@ -113,7 +113,8 @@ class Releases:
             stored = self._read.pop(uid)
             placement = stored.placement
             if isinstance(placement, Binding):
-                releases.append(self._release(placement, stored.sequence, epoch_now))
+                if self._still_to_end(uid):
+                    releases.append(self._release(placement, stored.sequence, epoch_now))
             elif placement is not None:
                 subject = subjects.binding(placement.namespace, placement.name, placement.uid)
                 expiries.append(Write(subject, codec.encode(placement), stored.sequence, streams.MARKER_TTL_S))
@@ -196,6 +197,18 @@ class Releases:
             self._expiring.pop(uid, None)
             return True
         return False
+
+    def _still_to_end(self, uid: str) -> bool:
+        """Judge once more what was noted before the read: its node may be back. Of a pod that the view has lost nothing else is known."""
+        pod = self._world.view.pods_by_uid.get(uid)
+        if pod is None:
+            return True
+        reason = why_release(pod, self._world.view.nodes)
+        if reason is None:
+            self._wanted.pop(uid, None)
+            return False
+        self._wanted[uid] = reason
+        return True
 
     def _release(self, binding: Binding, sequence: int, now: float) -> ReadyRelease:
         uid = binding.uid
