@@ -332,6 +332,10 @@ def test_10071_with_a_stale_look_moves_the_fence_and_tries_again(stage: Stage):
     ticket = binder.ask(stage.decide("a"), stage.decide("b"))
     stage.pass_time(0.05)
     assert looks == 1
+    failed = next(number for number, send in enumerate(binder.sends) if len(send.writes) == 4)
+    assert [write.subject for write in binder.sends[failed + 1].writes] == [
+        subjects.FENCE
+    ]  # not the same batch at once again
     assert [answer.result for answer in binder.answers(ticket)] == ["already bound", "bound"]
 
 
