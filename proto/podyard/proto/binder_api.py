@@ -59,6 +59,9 @@ class BindAnswer(Message, frozen=True, kw_only=True):
     node: Annotated[str, Meta(description="the node the pod is bound to, if it is")] = ""
     cause: Annotated[str, Meta(description="plugin, or fit, ports, node gone: counted by it")] = ""
     reasons: tuple[str, ...] = ()
+    committed_at: Annotated[
+        int, Meta(ge=0, description="of `bound`: the binding was durable at this CLUSTER sequence; 0: not known")
+    ] = 0
 
 
 class BindReply(Message, frozen=True, kw_only=True):

@@ -21,6 +21,19 @@ def test_a_decision_becomes_binding_record_and_fence_in_this_order():
     assert (fence.n, fence.batch, fence.holder) == (1, binder.sends[-1].batch_id, "binder-a")
 
 
+def test_an_answer_says_where_in_the_stream_its_binding_is_durable():
+    stage = Stage()
+    stage.node()
+    stage.pod("a")
+    binder = stage.serving()
+    decision = stage.decide("a")
+    (answer,) = binder.answers(binder.ask(decision))
+    assert answer.committed_at == stage.stream.messages[subjects.FENCE].sequence
+    (other,) = binder.answers(binder.ask(decision, session="a new session of the same scheduler"))
+    assert other.result == "bound"
+    assert stage.stream.messages[binding_subject("a")].sequence < other.committed_at <= stage.stream.last
+
+
 def test_a_binding_carries_all_that_usage_and_explain_need():
     stage = Stage()
     stage.node()

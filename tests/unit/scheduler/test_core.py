@@ -296,6 +296,30 @@ def test_a_binding_that_came_and_went_unseen_is_forgotten_at_the_next_listing() 
     assert play.schedule(other)
 
 
+def test_a_binding_that_came_and_went_within_one_listing_is_forgotten_when_it_is_answered() -> None:
+    """The listing was complete before the answer came: no later change will name the pod."""
+    play, pod, other = Play(NODE), make_pod("p", cpu="1"), make_pod("q", cpu="1")
+    play.add(pod, other)
+    (decision,) = play.schedule(pod)
+    play.delete(pod)
+    play.listed()
+    play.answer(decision, "bound", committed_at=play.view.position)
+    assert play.core.unanswered == 0
+    assert play.schedule(other)
+    assert play.claims() == []
+
+
+def test_a_binding_that_the_view_has_not_reached_stays_assumed() -> None:
+    play, pod, other = Play(NODE), make_pod("p", cpu="1"), make_pod("q", cpu="1")
+    play.add(pod, other)
+    (decision,) = play.schedule(pod)
+    play.answer(decision, "bound", committed_at=play.view.position + 1)
+    assert play.core.unanswered == 1
+    assert not play.schedule(other)
+    play.bind(decision)
+    assert play.core.unanswered == 0
+
+
 def test_an_unknown_profile_is_an_error() -> None:
     play, pod = Play(NODE), make_pod("p")
     play.add(pod)

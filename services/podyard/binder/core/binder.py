@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Final
 
+import msgspec
+
 from podyard.binder.core import effects, inspection, points
 from podyard.binder.core.batch import MAX_BATCH, Batch
 from podyard.binder.core.effects import Effect, Message
@@ -300,7 +302,13 @@ class Binder:
         complete: list[Ticket] = []
         for held, accepted in batch.accepted:
             bound = accepted.bound
-            answer = BindAnswer(attempt=bound.attempt, uid=bound.uid, result="bound", node=bound.node)
+            answer = BindAnswer(
+                attempt=bound.attempt,
+                uid=bound.uid,
+                result="bound",
+                node=bound.node,
+                committed_at=self.keeper.sequence,
+            )
             complete += self._answer(held, answer, accepted)
         for held, answer in batch.refused:
             complete += self._answer(held, answer, None)
@@ -315,6 +323,9 @@ class Binder:
         self._reply(complete)
 
     def _answer(self, held: Open, answer: BindAnswer, accepted: Accepted | None) -> list[Ticket]:
+        """Said after an own write only, so a binding that it tells of was durable at the fence's sequence."""
+        if answer.result == "bound" and not answer.committed_at:
+            answer = msgspec.structs.replace(answer, committed_at=self.keeper.sequence)
         self._out.append(
             effects.Settled(held.decision, answer, accepted.bound if accepted is not None else None, held.received_at)
         )

@@ -51,7 +51,7 @@ class Settling:
             return
         match answer.result:
             case "bound":
-                self._committed(assumption)
+                self._committed(assumption, answer.committed_at)
             case "already bound":
                 self._elsewhere(assumption, answer.node)
             case "conflict":
@@ -61,8 +61,11 @@ class Settling:
             case "error":
                 self.give_up(answer.uid, "bind_error", refusal(answer))
 
-    def _committed(self, assumption: Assumption) -> None:
-        """The binding is durable. Until the view shows it the pod stays assumed, and its number outstanding."""
+    def _committed(self, assumption: Assumption, committed_at: int) -> None:
+        """The binding is durable. Until the view shows it the pod stays assumed, and its number outstanding.
+
+        A view that has got so far without it was listed after the binding, its release and the pod's end: nothing will show it.
+        """
         uid, node = assumption.popped.uid, assumption.decision.node
         if assumption.successor is not None:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
@@ -70,6 +73,9 @@ class Settling:
         assumption.answered = True
         if assumption.seen or uid in self._view.placements:
             self._placing.assumptions.drop(uid)
+        elif 0 < committed_at <= self._view.position:
+            self._placing.assumptions.drop(uid)
+            self._placing.table.remove(uid)
 
     def _elsewhere(self, assumption: Assumption, node: str) -> None:
         """Another attempt's binding is durable."""
