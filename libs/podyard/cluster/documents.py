@@ -130,7 +130,7 @@ class DocumentView:
         subject = delivery.subject
         if subject.startswith("cluster."):
             self._apply_object(state, delivery)
-        else:
+        elif self._listing is not None or delivery.sequence > self.position:  # else the listing held what it tells
             try:
                 self._apply_placement(state, delivery)
             except _UNREADABLE as error:

@@ -203,8 +203,8 @@ class ClusterView:
         return tables.rejoin_node(name, _origin(delivery), gap)
 
     def _apply_placement(self, tables: Tables, delivery: Delivered) -> list[Change]:
-        if delivery.deleted:
-            return []
+        if delivery.deleted or (self._listing is None and delivery.sequence <= self.position):
+            return []  # the listing held what this record did, and maybe also the end of it: told again it would bind the dead
         try:
             fact = _decoder_of(delivery.subject)(delivery.payload)
         except _UNREADABLE as error:

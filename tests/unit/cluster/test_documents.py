@@ -108,6 +108,21 @@ def test_room_follows_bindings_and_releases(view: DocumentView, stream: StreamMo
     assert (view.node_of("u1"), listing.node_of("u1")) == ("", "")
 
 
+def test_records_told_again_after_the_listing_are_ignored(view: DocumentView, stream: StreamModel) -> None:
+    bound = bound_pod("a", "u1", "n1")
+    stream.commit([bound])
+    stream.commit([], [release_of(bound)])
+    view.begin_listing()
+    for delivery in stream.listed():
+        view.apply(delivery)
+    view.end_listing(stream.sequence)
+    view.apply(stream.log[1])
+    assert view.node_of("u1") == ""
+    stream.commit()
+    follow(view, stream, view.position)
+    assert not view.take_effects()
+
+
 def test_a_missed_commit_asks_for_a_listing(view: DocumentView, stream: StreamModel) -> None:
     stream.commit()
     follow(view, stream)

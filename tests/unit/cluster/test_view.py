@@ -372,6 +372,23 @@ def test_a_binding_and_its_release_that_were_both_missed_are_told(reader: Follow
     assert [event.label for event in change.events] == ["AssignedPodDelete"]
 
 
+def test_records_told_again_after_the_listing_are_ignored(reader: Follower) -> None:
+    """Following may begin before S: a pod whose end the listing held would be bound again, and the fence go back."""
+    bound, document = bound_pod("a", "u1", "n1"), pod_document("a", "u1")
+    reader.stream.put("pods", document)
+    reader.stream.commit([bound])
+    reader.stream.remove("pods", document)
+    reader.stream.commit([], [release_of(bound)])
+    reader.relist()
+    assert [change for one in reader.stream.followed(0) for change in reader.view.apply(one)] == []
+    first = next(one for one in reader.stream.log if one.subject == subjects.commit(1))
+    assert reader.view.apply(first) == []
+    assert not reader.view.pods_on("n1")
+    assert reader.view.fence is not None
+    assert reader.view.fence.n == 2
+    assert not reader.view.take_effects()
+
+
 def test_a_bound_pod_of_which_nothing_is_left_is_released(reader: Follower) -> None:
     bound, document = bound_pod("a", "u1", "n1"), pod_document("a", "u1")
     reader.stream.put("pods", document)
