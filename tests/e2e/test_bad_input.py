@@ -37,7 +37,7 @@ async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stand]
     [
         pytest.param(
             "apiVersion: v1\nkind: Pod\nmetadata: {name: x\nspec: {}\n",
-            ["line 9"],
+            ["document 2", "line 9"],
             id="malformed YAML",
         ),
         pytest.param(
