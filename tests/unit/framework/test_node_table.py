@@ -7,13 +7,21 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from podyard.cluster.changes import Change, Origin
 from podyard.cluster.node_columns import ABSENT, ChangeLog
 from podyard.cluster.node_table import CPU, MEMORY, NodeTable
-from podyard.proto.placement import BoundPod, Usage
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import from_binding
+from podyard.proto import subjects
+from podyard.proto.placement import BoundPod, Release, Usage
 from tests.unit.framework import builders, clusters
 
 NAMES = st.sampled_from(clusters.NAMES)
 UIDS = st.sampled_from(["u1", "u2", "u3", "u4"])
+RARE = st.dictionaries(
+    st.sampled_from([f"example.com/r{number}" for number in range(6)]), st.integers(0, 3), max_size=3
+)
+"""Resources of which the table hears for the first time in the midst of things: each one adds a line to its columns."""
 
 
 def usage(cpu: int, gpu: int = 0) -> Usage:
@@ -52,6 +60,35 @@ class TableMachine(RuleBasedStateMachine):
     def place(self, uid: str, name: str, cpu: int, gpu: int) -> None:
         self.pods[uid] = placed(uid, name, cpu, gpu)
         self.table.place(self.pods[uid])
+
+    @rule(uid=UIDS, name=NAMES, cpu=st.integers(0, 500), rare=RARE)
+    def place_what_is_rare(self, uid: str, name: str, cpu: int, rare: dict[str, int]) -> None:
+        requests = Usage(requests={"cpu": cpu, **rare}, nonzero_cpu_milli=cpu, nonzero_memory_bytes=3)
+        self.pods[uid] = BoundPod(namespace="default", name=uid, uid=uid, node=name, usage=requests)
+        self.table.place(self.pods[uid])
+
+    @rule(uid=UIDS, name=NAMES, cpu=st.integers(0, 500), times=st.integers(1, 2))
+    def see_it_bound(self, uid: str, name: str, cpu: int, times: int) -> None:
+        self.pods[uid] = placed(uid, name, cpu)
+        view = from_binding(self.pods[uid])
+        for _ in range(times):
+            self.table.apply(Change(subjects.PODS, uid, None, view, Origin(), bound=True))
+
+    @rule(uid=UIDS)
+    def see_it_released(self, uid: str) -> None:
+        pod = self.pods.pop(uid, None)
+        release = Release(namespace="default", name=uid, uid=uid, node=pod.node if pod else "x", reason="terminated")
+        self.table.apply(Change(subjects.PODS, uid, None, None, Origin(), release=release))
+
+    @rule(data=st.data(), name=NAMES, times=st.integers(1, 2))
+    def see_the_node_come_back(self, data: st.DataObject, name: str, times: int) -> None:
+        """Gone and back, as a node that is registered anew; its bound pods stay."""
+        node = data.draw(clusters.nodes(name))
+        view = NodeView(clusters.node_object(node), name, name, 1)
+        for _ in range(times):
+            self.table.apply(Change(subjects.NODES, name, view, None, Origin()))
+            self.table.apply(Change(subjects.NODES, name, None, view, Origin()))
+        self.nodes[name] = node
 
     @rule(uid=UIDS)
     def remove(self, uid: str) -> None:
