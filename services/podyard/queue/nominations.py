@@ -24,18 +24,29 @@ class Wanted(NamedTuple):
 class Nominations:
     """Writes the last wish for each pod. Owned by the task that runs `run`.
 
+    A fact that is stored after its pod's end would stay: no change tells of it. So what was acknowledged for a pod that is no longer
+    pending is taken back at once, and what was written for one that goes later when it goes (`gone`).
+
     :param version_of: last sequence of a subject that the view knows
+    :param is_pending: whether the view has a pod of this uid that is still to be scheduled
     """
 
     def __init__(
-        self, bus: Bus, log: structlog.stdlib.BoundLogger, epoch: int, version_of: Callable[[str], int]
+        self,
+        bus: Bus,
+        log: structlog.stdlib.BoundLogger,
+        epoch: int,
+        version_of: Callable[[str], int],
+        is_pending: Callable[[str], bool],
     ) -> None:
         self._bus = bus
         self._log = log
         self._epoch = epoch
         self._version_of = version_of
+        self._is_pending = is_pending
         self._wanted: dict[str, Wanted] = {}
         self._written: dict[str, int] = {}
+        """Sequences of what is stored, by subject; of pods that live."""
         self._some = anyio.Event()
 
     def put(
@@ -45,6 +56,14 @@ class Nominations:
         fact = Nomination(namespace=namespace, name=name, uid=uid, node=node, priority=priority, epoch=self._epoch)
         self._wanted[subjects.nomination(namespace, name, uid)] = Wanted(fact, over)
         self._some.set()
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """The pod was deleted: whatever fact there is about it is to go. One that is being sent is taken back when it is acknowledged."""
+        if not self._written and not self._wanted:
+            return
+        subject = subjects.nomination(namespace, name, uid)
+        if subject in self._written or subject in self._wanted:
+            self.put(namespace, name, uid, over=True)
 
     async def run(self) -> NoReturn:
         """Write for ever."""
@@ -65,6 +84,8 @@ class Nominations:
             elif await self._may_write(message.subject, answer, one):
                 self._wanted.setdefault(message.subject, one)
                 wait = wait or not isinstance(answer, Conflict)
+            elif one.over:
+                self._written.pop(message.subject, None)
         if wait:
             await anyio.sleep(RETRY_S)
 
@@ -78,6 +99,9 @@ class Nominations:
             self._written.pop(subject, None)
         else:
             self._written[subject] = ack.sequence
+            fact = wanted.fact
+            if subject not in self._wanted and not self._is_pending(fact.uid):
+                self.put(fact.namespace, fact.name, fact.uid, over=True)
 
     async def _may_write(self, subject: str, error: BusError, wanted: Wanted) -> bool:
         """Whether to try again. After a conflict only if what is there is from no later leader, and is not what is wanted."""

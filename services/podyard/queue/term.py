@@ -66,7 +66,7 @@ class Term:
         self._queue = self._leader.queue
         self._profiles = tuple(profile.name for profile in profiles)
         self._changes = Changes(self._leader, self._profiles)
-        self._nominations = Nominations(service.bus, self._log, epoch, view.version_of)
+        self._nominations = Nominations(service.bus, self._log, epoch, view.version_of, self._is_pending)
         self._outbox = Outbox(service.bus, self._log, instruments.lost_records.inc)
         self._bare_events = BareEvents()
         self._recorded: set[str] = set()
@@ -113,7 +113,7 @@ class Term:
             else:
                 self._purge(record.namespace, record.name, uid)
         for namespace, name, uid in found.nominated:
-            if not is_pending(pods.get(uid), self._profiles):
+            if not self._is_pending(uid):
                 self._nominations.put(namespace, name, uid, over=True)
         self._began = True
         self._settle()
@@ -143,10 +143,18 @@ class Term:
         now = time.time()
         for change in changes:
             self._changes.apply(change, now)
-            if change.new is None and change.uid in self._recorded:
-                key = change.key
-                self._purge(key.namespace, key.name, change.uid)
+            if change.new is None and change.resource == subjects.PODS:
+                self._pod_gone(change)
         self._settle()
+
+    def _pod_gone(self, change: Change) -> None:
+        key = change.key
+        self._nominations.gone(key.namespace, key.name, change.uid)
+        if change.uid in self._recorded:
+            self._purge(key.namespace, key.name, change.uid)
+
+    def _is_pending(self, uid: str) -> bool:
+        return is_pending(self._view.pods_by_uid.get(uid), self._profiles)
 
     def on_listed(self, reason: str) -> None:
         """The view was listed again: what happened in between is not known in full, so everybody is retried."""

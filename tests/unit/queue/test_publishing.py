@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import anyio
 import msgspec
 import prometheus_client
+import pytest
 import structlog
 
 from podyard.bus import Ack, BusError, Conflict, Delivery, Outgoing, TooLarge, Unavailable, Unclear
@@ -108,8 +109,8 @@ async def test_above_the_limit_the_oldest_records_go(monkeypatch) -> None:
     assert lost == [1]
 
 
-def make_nominations(bus: FakeBus, epoch: int = 7, version: int = 0) -> Nominations:
-    return Nominations(bus, LOG, epoch, lambda subject: version)  # pyright: ignore[reportArgumentType] - a fake
+def make_nominations(bus: FakeBus, epoch: int = 7, version: int = 0, pending: bool = True) -> Nominations:
+    return Nominations(bus, LOG, epoch, lambda subject: version, lambda uid: pending)  # pyright: ignore[reportArgumentType] - a fake
 
 
 def fact(node: str, epoch: int) -> Delivery:
@@ -163,6 +164,48 @@ async def test_the_end_of_a_pod_leaves_a_marker_with_a_ttl() -> None:
     await carried(writer.run)
     (marker,) = bus.stored
     assert (marker.deleted, marker.ttl_s, marker.expect) == (True, 600, 9)
+
+
+async def test_a_nomination_that_is_stored_after_its_pods_end_is_taken_back() -> None:
+    bus = FakeBus()
+    writer = make_nominations(bus, pending=False)
+    writer.put("default", "p", "uid-p", node="n1")
+    await carried(writer.run)
+    assert [(message.deleted, message.expect) for message in bus.stored] == [(False, 0), (True, 101)]
+
+
+async def test_a_nomination_whose_pod_goes_before_the_view_shows_it_is_taken_back() -> None:
+    bus = FakeBus()
+    writer = make_nominations(bus)
+    writer.put("default", "p", "uid-p", node="n1")
+    await carried(writer.run)
+    writer.gone("default", "p", "uid-p")
+    writer.gone("default", "other", "uid-other")
+    await carried(writer.run)
+    assert [(message.deleted, message.expect) for message in bus.stored] == [(False, 0), (True, 101)]
+    writer.gone("default", "p", "uid-p")
+    await carried(writer.run)
+    assert len(bus.stored) == 2
+
+
+async def test_a_nomination_that_was_not_sent_when_its_pod_went_is_not_stored() -> None:
+    bus = FakeBus()
+    writer = make_nominations(bus)
+    writer.put("default", "p", "uid-p", node="n1")
+    writer.gone("default", "p", "uid-p")
+    await carried(writer.run)
+    assert [message.deleted for message in bus.stored] == [True]
+
+
+@pytest.mark.parametrize("there", [None, fact("new", epoch=8)])
+async def test_nothing_is_kept_of_a_pod_whose_end_somebody_else_wrote(there: Delivery | None) -> None:
+    bus = FakeBus(Conflict(SUBJECT, 55))
+    bus.there = there
+    writer = make_nominations(bus)
+    writer.put("default", "p", "uid-p", over=True)
+    await carried(writer.run)
+    assert bus.stored == []
+    assert writer._written == {}
 
 
 def test_a_record_of_very_many_moves_stays_small_enough() -> None:
