@@ -1,7 +1,10 @@
 """The core's effects as the messages that are stored. Pure."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Final
+
+import msgspec
 
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.requeues import PodMove, PodSkip, RequeueRecord, SkipCount
@@ -15,8 +18,28 @@ NAMED_MOVES: Final = 4096
 """Moved pods that a record names: a record must stay below the largest message (4 MiB). Each pod's next attempt says what woke it."""
 
 
+def merged(judgements: Iterable[Judged]) -> list[Judged]:
+    """Those that one event made of pods that came back together, as one: else a busy moment makes a record for each event and pod.
+
+    Each has the attempt of its first pod, and names all its skipped pods; others are as they were. In the order of their beginnings.
+    """
+    found: list[Judged] = []
+    index_of: dict[int, int] = {}
+    for one in judgements:
+        index = index_of.get(id(one.incoming), -1) if one.attempt else -1
+        if index >= 0 and len(found[index].skipped) + len(one.skipped) <= NAMED_SKIPS:
+            first = found[index]
+            both = {"moved": (*first.moved, *one.moved), "skipped": (*first.skipped, *one.skipped)}
+            found[index] = msgspec.structs.replace(first, **both)
+            continue
+        if one.attempt:
+            index_of[id(one.incoming)] = len(found)
+        found.append(one)
+    return found
+
+
 def requeue_record(judged: Judged) -> RequeueRecord:
-    """What an event moved and did not move; of a pod that came back from an attempt, under an id of its own."""
+    """What an event moved and did not move; of pods that came back from attempts, under an id of its own."""
     incoming = judged.incoming
     skipped: tuple[PodSkip, ...] = ()
     counts: tuple[SkipCount, ...] = ()
@@ -42,7 +65,7 @@ def requeue_record(judged: Judged) -> RequeueRecord:
 
 
 def event_id(judged: Judged) -> str:
-    """Key of the record. The event's own, or with the attempt behind it for a pod that was in flight when it happened."""
+    """Key of the record. The event's own, or with the (first) attempt behind it for pods that were in flight when it happened."""
     base = judged.incoming.id or f"{judged.incoming.event.label}-{judged.at:.6f}"
     return f"{base}-{judged.attempt}" if judged.attempt else base
 

@@ -195,8 +195,11 @@ class Term:
     def _settle(self) -> None:
         """Carry the core's effects out, and hand pods to those who wait."""
         if self._queue.effects:
-            for effect in self._queue.take_effects():
+            effects = self._queue.take_effects()
+            for effect in effects:
                 self._carry_out(effect)
+            for judged in records.merged(effect for effect in effects if isinstance(effect, Judged)):
+                self._judged(judged)
         self._endpoints.wake()
 
     def _carry_out(self, effect: Effect) -> None:
@@ -204,7 +207,7 @@ class Term:
             case AttemptEnded():
                 self._ended(effect)
             case Judged():
-                self._judged(effect)
+                pass  # told together, after the others
             case Gated():
                 self._record(records.gated_record(effect, self._leader.epoch))
             case Nominated(pod=pod, node=node):

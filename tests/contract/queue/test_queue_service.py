@@ -9,6 +9,7 @@ from podyard.bus import Bus, Outgoing, RemoteError
 from podyard.proto import codec, subjects
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import DeadLetter
+from podyard.proto.queue_api import AttemptResult, DoneRequest
 from podyard.queue import term
 from podyard.queue.settings import QueueSettings
 from podyard.telemetry.tracing import SpanRecord, Spans
@@ -117,6 +118,31 @@ async def test_an_event_during_the_attempt_is_not_lost(bus: Bus, cluster: Cluste
     assert again.woken_by.event == "NodeUpdateNodeTaint"
     record = await requeue_record(bus, f"{sequence}-{pod.attempt}")
     assert [(move.name, move.from_) for move in record.moved] == [("a", "inFlight")]
+
+
+async def test_pods_that_come_back_in_one_request_share_the_events_record(
+    bus: Bus, cluster: Cluster, scheduler: Scheduler
+) -> None:
+    await cluster.node("n1", taints=[{"key": "a", "effect": "NoSchedule"}])
+    for name in ("a", "b"):
+        await cluster.pod(name)
+    pods = [await scheduler.take(), await scheduler.take()]
+    sequence = await cluster.node("n1")
+    await eventually("the queue has read it", lambda: _reached(scheduler, sequence))
+    results = tuple(
+        AttemptResult(
+            namespace=pod.namespace,
+            name=pod.name,
+            uid=pod.uid,
+            attempt=pod.attempt,
+            outcome="unschedulable",
+            unschedulable_plugins=("TaintToleration",),
+        )
+        for pod in pods
+    )
+    await scheduler.ask("done", DoneRequest(session=scheduler.session, results=results))
+    record = await requeue_record(bus, f"{sequence}-{pods[0].attempt}")
+    assert [move.name for move in record.moved] == ["a", "b"]
 
 
 async def _reached(scheduler: Scheduler, sequence: int) -> bool:

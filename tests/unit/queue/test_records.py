@@ -48,6 +48,40 @@ def test_a_pod_that_was_in_flight_has_a_record_of_its_own() -> None:
     assert records.requeue_record(effect).event_id == "77-7-3"
 
 
+def test_pods_that_come_back_together_share_a_record_for_each_event() -> None:
+    """A hundred pods in flight and four events were 400 messages."""
+    queue, names = new_queue(), [f"p{number}" for number in range(100)]
+    for number, name in enumerate(names):
+        queue.add(queued(name), 1.0)
+        popped = queue.pop()
+        assert popped is not None
+        popped.attempt = f"7-{number}"
+    for event in range(4):
+        queue.move_all(node_event("p7" if event == 3 else "nobody", id=str(event), object_name="n"), 60.0)
+    queue.take_effects()
+    for name in names:
+        queue.fail(f"uid-{name}", 70.0, unschedulable=["OnNodes"])
+    judgements = [effect for effect in queue.take_effects() if isinstance(effect, Judged)]
+    assert len(judgements) == 400
+    found = [records.requeue_record(judgement) for judgement in records.merged(judgements)]
+    assert [record.event_id for record in found] == ["0-7-0", "1-7-0", "2-7-0", "3-7-0"]
+    assert [[move.name for move in record.moved] for record in found] == [[], [], [], ["p7"]]
+    for record in found:
+        told = {skip.name for skip in record.skipped} | {move.name for move in record.moved}
+        assert told == set(names), "explain finds every pod"
+
+
+def test_a_merged_record_names_all_its_skipped_pods_and_parked_pods_have_their_own() -> None:
+    one = judged(1)
+    skips = [msgspec.structs.replace(one, attempt=f"7-{number}") for number in range(300)]
+    found = [records.requeue_record(judgement) for judgement in records.merged([one, *skips])]
+    assert [(record.event_id, len(record.skipped)) for record in found] == [
+        ("77", 1),
+        ("77-7-0", 256),
+        ("77-7-256", 44),
+    ]
+
+
 def test_a_gated_pod_has_an_attempt_record_of_its_own_kind() -> None:
     pod = queued("p", 5.0)
     record = records.gated_record(Gated(pod=pod, plugin="Gate", message="closed", at=6.0), 7)
