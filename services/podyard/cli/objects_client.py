@@ -1,13 +1,21 @@
-"""Requests to `svc.objects.apply|delete` in pieces that fit, and their results in order."""
+"""Requests to `svc.objects.apply|delete` in pieces that fit, repeated while nobody answers, and their results in order.
+
+An api that dies with a request in hand never answers it; its successor is asked again, soon enough that a person does not wait for
+long. That is safe, since every write is a compare-and-set: what was done already is left as it is the second time. Only what makes
+something new each time (a generated name, "create only") is asked once.
+"""
 
 import getpass
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
+import anyio
 import msgspec
 
 from podyard.bus.connection import Bus
+from podyard.bus.errors import Busy, TemporaryError, Unclear
+from podyard.bus.requests import Reply
 from podyard.cli.errors import CliError
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
@@ -20,7 +28,13 @@ REQUEST_BYTES: Final = MAX_PAYLOAD_BYTES * 3 // 4
 """Room for the objects of one request; the rest is for its other fields."""
 
 REQUEST_S: Final = 30.0
-"""Seconds for one request: 256 objects are admitted and written in well under a second."""
+"""Seconds for one request with its repeats: what a person waits at most."""
+
+TRY_S: Final = 5.0
+"""Seconds for the first try, twice as many for the second, and so on: 256 objects are admitted and written in well under a second."""
+
+PAUSE_S: Final = 0.2
+"""Between a try that nobody answered and the next."""
 
 GOOD: Final = frozenset({"created", "configured", "unchanged", "deleted", "evicted"})
 
@@ -57,13 +71,13 @@ async def apply(
 ) -> list[ObjectResult]:
     """Create or replace objects, up to the first request of which one is refused; results in order, those after it missing.
 
-    :param timeout_s: for each request
-    :raises CliError: the api could not read the request
+    :param timeout_s: for each request, its repeats included
+    :raises CliError: the api could not read the request; or nobody answered one that must not be repeated
     :raises BusError: nobody answers
     """
     encoded = [msgspec.json.encode(document) for document in documents]
     results: list[ObjectResult] = []
-    for _, piece in pieces(encoded):
+    for start, piece in pieces(encoded):
         request = ApplyRequest(
             objects=tuple(msgspec.Raw(document) for document in piece),
             who=who or person(),
@@ -71,7 +85,9 @@ async def apply(
             dry_run=dry_run,
             create_only=create_only,
         )
-        results += await _ask(bus, subjects.OBJECTS_APPLY, request, timeout_s)
+        once = "" if dry_run else _why_once(documents[start : start + len(piece)], create_only=create_only)
+        answer = await _ask(bus, subjects.OBJECTS_APPLY, request, timeout_s, once=once)
+        results += answer.results
         if any(result.outcome not in GOOD for result in results):
             break
     return results
@@ -88,7 +104,7 @@ async def delete(
 ) -> list[ObjectResult]:
     """Delete objects; results in order.
 
-    :param timeout_s: for each request
+    :param timeout_s: for each request, its repeats included
     :raises CliError: the api could not read the request
     :raises BusError: nobody answers
     """
@@ -96,13 +112,68 @@ async def delete(
     for start in range(0, len(targets), MAX_BATCH):
         piece = tuple(targets[start : start + MAX_BATCH])
         request = DeleteRequest(objects=piece, grace_period_s=grace_period_s, who=who or person(), why=why)
-        results += await _ask(bus, subjects.OBJECTS_DELETE, request, timeout_s)
+        answer = await _ask(bus, subjects.OBJECTS_DELETE, request, timeout_s)
+        results += map(_gone, answer.results) if answer.repeated else answer.results
     return results
 
 
-async def _ask(bus: Bus, subject: str, request: msgspec.Struct, timeout_s: float) -> tuple[ObjectResult, ...]:
-    reply = await bus.request(subject, codec.encode(request), timeout_s=timeout_s)
+def _gone(result: ObjectResult) -> ObjectResult:
+    """Of a repeated deletion: an object that is not there may have gone by the try that was not answered. It is gone, as asked."""
+    return msgspec.structs.replace(result, outcome="deleted") if result.outcome == "not found" else result
+
+
+def _why_once(documents: Sequence[dict[str, Any]], *, create_only: bool) -> str:
+    """Why a request must not be repeated; empty if it may be."""
+    if create_only:
+        return "asked again it could not tell its own objects from those of others"
+    for document in documents:
+        metadata: dict[str, Any] = document.get("metadata") or {}
+        if not metadata.get("name"):
+            return f'asked again it could create "{metadata.get("generateName", "")}..." twice'
+    return ""
+
+
+class _Answer(NamedTuple):
+    """`repeated`: a try before was not answered, and may have been carried out."""
+
+    results: tuple[ObjectResult, ...]
+    repeated: bool
+
+
+async def _ask(bus: Bus, subject: str, request: msgspec.Struct, timeout_s: float, *, once: str = "") -> _Answer:
+    """
+    :param once: why it is not asked again when the answer does not come; empty: it is
+    """
+    reply, repeated = await _until_answered(bus, subject, codec.encode(request), timeout_s, once)
     answer = codec.decode(ObjectsReply, reply.payload)
     if answer.refused:
         raise CliError(f"the api refused the request: {answer.refused}")
-    return answer.results
+    return _Answer(answer.results, repeated)
+
+
+async def _until_answered(bus: Bus, subject: str, payload: bytes, timeout_s: float, once: str) -> tuple[Reply, bool]:
+    """Ask, and ask again: after a try without an answer whatever is in the way, else only an api that has too much to do."""
+    end = anyio.current_time() + timeout_s
+    unanswered: Unclear | None = None
+    tries = 0
+    while True:
+        tries += 1
+        left_s = max(end - anyio.current_time(), 0.01)
+        try:
+            reply = await bus.request(subject, payload, timeout_s=left_s if once else min(left_s, tries * TRY_S))
+        except Unclear as error:
+            if once:
+                raise CliError(
+                    f"{error}; it was not asked again: {once}", "look with `podyard get` what is there"
+                ) from error
+            unanswered = failure = error
+            pause_s = PAUSE_S
+        except TemporaryError as error:
+            if unanswered is None and not isinstance(error, Busy):
+                raise
+            failure, pause_s = unanswered or error, error.delay_s
+        else:
+            return reply, unanswered is not None
+        if anyio.current_time() + pause_s >= end:
+            raise failure
+        await anyio.sleep(pause_s)
