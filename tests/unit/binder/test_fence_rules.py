@@ -116,6 +116,7 @@ def test_a_lost_batch_is_settled_by_moving_the_fence_and_judged_again(stage: Sta
 
 
 def test_a_batch_whose_ack_was_lost_is_known_by_its_id_in_the_fence(stage: Stage):
+    """PITFALLS 46: timed out, and took effect."""
     binder = stage.serving()
     binder.faults.append("lost ack")
     assert binder.bind(stage.decide("a")) == ["bound"]
@@ -361,6 +362,7 @@ def test_10071_of_a_release_reads_the_binding_again(stage: Stage):
 
 
 def test_a_repeated_request_gets_the_same_answer_and_no_second_effect(stage: Stage):
+    """PITFALLS 46: idempotent by pod uid and attempt."""
     binder = stage.serving()
     decisions = stage.decide("a"), stage.decide("b", node="nowhere")
     first = binder.answers(binder.ask(*decisions))

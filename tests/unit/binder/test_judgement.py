@@ -98,6 +98,7 @@ def test_accepted_mates_of_the_batch_count(stage: Stage):
 
 
 def test_own_commits_count_before_the_view_shows_them(stage: Stage):
+    """PITFALLS 50: what was admitted counts before it is read back."""
     for name in "abc":
         stage.pod(name)
     binder = stage.serving()

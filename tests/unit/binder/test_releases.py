@@ -174,6 +174,7 @@ def test_release_acts_by_uid_when_a_namesake_took_the_name(stage: Stage, binder:
 
 
 def test_room_is_free_only_after_the_release_is_durable(stage: Stage, binder: Reign):
+    """PITFALLS 48."""
     stage.pod("big", cpu="2")
     binder.faults.append("hold")
     stage.status("a")

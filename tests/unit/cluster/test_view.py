@@ -112,6 +112,7 @@ def test_a_nomination_is_joined_and_ends(reader: Follower) -> None:
 
 
 def test_room_comes_free_by_the_release_and_not_by_the_deletion(reader: Follower) -> None:
+    """PITFALLS 48: what terminates still holds its resources."""
     document, bound = pod_document("a", "u1"), bound_pod("a", "u1", "n1")
     reader.stream.put("pods", document)
     reader.stream.commit([bound])
@@ -273,6 +274,7 @@ def test_a_release_of_an_unknown_pod_is_forgotten_after_a_while(reader: Follower
 
 
 def test_a_repeated_delivery_changes_nothing(reader: Follower) -> None:
+    """PITFALLS 7: the same version again is no update."""
     delivery = reader.stream.put("pods", pod_document("a", "u1"))
     reader.news()
     assert reader.view.apply(delivery) == []

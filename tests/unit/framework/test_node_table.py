@@ -158,6 +158,7 @@ test_columns_are_those_computed_from_scratch = TableMachine.TestCase
 
 
 def test_the_fact_of_an_assumed_pod_changes_no_row() -> None:
+    """PITFALLS 47: assumed and then seen counts once."""
     table = builders.table_of(builders.make_node("a"))
     table.place(placed("u", "a", 100))
     before = table.version

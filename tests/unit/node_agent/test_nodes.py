@@ -104,6 +104,7 @@ def test_heartbeats_come_once_an_interval_and_are_spread():
 
 
 def test_fresh_signals_are_looked_at_at_once(playing: Agent):
+    """PITFALLS 60: no gap of a monitoring interval between observation and taint."""
     found = playing.observe(signals(LOW, *USAGE), 100.0)
     assert evicted(found) == ["c"]
     (fact,) = node_facts(found)

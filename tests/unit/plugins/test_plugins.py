@@ -246,6 +246,7 @@ def fit_points(node: Any, pod: Any, resources: list[dict[str, Any]] | None = Non
 
 
 def test_what_requests_nothing_is_scored_as_if_it_requested_a_little() -> None:
+    """PITFALLS 45: or such pods pile up on one node."""
     assert fit_points(make_node("a", cpu="1", memory="1000Mi"), make_pod("p")) == 85  # (90 + 80) / 2
 
 

@@ -37,6 +37,7 @@ def test_pods_wait_until_the_view_has_reached_the_pops_position() -> None:
 
 
 def test_what_is_decided_is_counted_at_once() -> None:
+    """PITFALLS 47."""
     play = Play(NODE)
     pods = [make_pod(f"p{number}", cpu="600m") for number in range(2)]
     play.add(*pods)
@@ -105,6 +106,7 @@ def test_a_bound_pod_leaves_the_books_when_it_is_answered_and_seen(seen_first: b
 
 
 def test_a_conflict_gives_the_room_back_tells_the_queue_and_tries_again_at_the_binders_position() -> None:
+    """PITFALLS 49."""
     play, pod, other = Play(NODE), make_pod("p", cpu="1"), make_pod("q", cpu="1")
     play.add(pod, other)
     (decision,) = play.schedule(pod)
@@ -195,6 +197,7 @@ def test_a_foreign_binding_takes_the_place_of_what_was_assumed() -> None:
 
 
 def test_a_pod_popped_again_waits_for_the_answer_of_its_old_attempt() -> None:
+    """PITFALLS 46: the old bind may have taken effect."""
     play, pod = Play(NODE), make_pod("p")
     play.add(pod)
     (decision,) = play.schedule(pod)
