@@ -15,16 +15,25 @@ NOTHING: str = "_"
 class _Sink:
     """A `WatchSink` that hands on deliveries and says when the listing is complete."""
 
-    def __init__(self, deliver: Callable[[Delivery], None], *, live_only: bool = False) -> None:
+    def __init__(
+        self,
+        deliver: Callable[[Delivery], None],
+        *,
+        live_only: bool = False,
+        missed: Callable[[str], None] | None = None,
+    ) -> None:
         self._deliver = deliver
         self._live_only = live_only
-        self._complete = False
+        self._missed = missed
         self._last = 0
         self.synced_once = anyio.Event()
 
     def listing(self, target: int, reason: str) -> None:
-        """After a gap the listing begins again; what was handed on already is not repeated."""
-        self._complete = False
+        """After a gap the listing begins again; what was handed on already is not repeated, unless the stream was made again."""
+        if target < self._last:
+            self._last = 0
+        if self.synced_once.is_set() and self._missed is not None:
+            self._missed(reason)
 
     def deliver(self, delivery: Delivery) -> None:
         """Hand on what is new."""
@@ -67,16 +76,18 @@ async def follow(
     deliver: Callable[[Delivery], None],
     *,
     nothing: str,
+    missed: Callable[[str], None],
     started: anyio.Event | None = None,
 ) -> None:
     """Hand on what is stored on `subjects` from now on, until cancelled.
 
     :param nothing: a subject of the stream on which nothing is stored, to have nothing listed
+    :param missed: called with the reason when the reading was interrupted: what was stored meanwhile is not handed on
     :param started: set once everything that is stored later will be handed on
     :raises NotFound: if there is no such stream
     """
     await bus.last_sequence(stream)
-    sink = _Sink(deliver, live_only=True)
+    sink = _Sink(deliver, live_only=True, missed=missed)
     spec = WatchSpec(stream=stream, list_subjects=(nothing,), follow_subjects=tuple(subjects))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bus.watch(spec, sink).run)

@@ -106,8 +106,14 @@ class Watcher:
             except msgspec.DecodeError as error:
                 self._tell(_unreadable(delivery, str(error)))
 
+        def missed(reason: str) -> None:
+            text = f"{stream.name}: the reading was interrupted ({reason}); what was stored meanwhile is not shown"
+            self._show(rendered.Line(at=time.time(), kind="gap", text=text))
+
         nothing = stream.subjects[0].replace(">", reading.NOTHING)
-        await reading.follow(self._bus, stream.name, stream.subjects, deliver, nothing=nothing, started=ready)
+        await reading.follow(
+            self._bus, stream.name, stream.subjects, deliver, nothing=nothing, missed=missed, started=ready
+        )
 
     def _changes(self, changes: list[Change]) -> None:
         if self._listed:

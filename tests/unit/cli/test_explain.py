@@ -171,6 +171,15 @@ def test_a_wake_up_with_a_record_is_told_once():
     assert kinds(story) == ["Woken", "Attempt"]
 
 
+def test_a_wake_up_of_a_pod_that_was_in_flight_is_told_once():
+    """Its record's id names the attempt too; the attempt names the event alone."""
+    wake = WakeUp(event="NodeUpdateNodeTaint", event_id="12-1", at=AT + 18)
+    story = report.build(
+        evidence(attempts=[attempt(2, 20, woken_by=wake)], requeues=[requeue("12-1-3-1", 18, moved=(moved(),))])
+    )
+    assert kinds(story) == ["Woken", "Attempt"]
+
+
 def test_the_same_attempt_from_two_sources_is_one():
     story = report.build(evidence(attempts=[BOUND.decision], placement=BOUND))
     assert kinds(story) == ["Attempt", "Bound"]

@@ -175,18 +175,23 @@ def _from_attempts(attempts: Sequence[AttemptRecord]) -> list[Entry]:
 def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> list[Entry]:
     entries: list[Entry] = []
     seen: set[str] = set()
+    told: set[tuple[str, int]] = set()
     for record in evidence.requeues:
         for move in record.moved:
             if move.uid == evidence.uid:
                 entries.append(_woken(record, move))
                 seen.add(record.event_id)
+                told.add(_moment(record.event, record.at))
         entries += [_not_woken(record, skip) for skip in record.skipped if skip.uid == evidence.uid]
         if record.skipped_counts and record.event_id not in seen:
             entries += _counted(record, evidence.uid, attempts)
     # what moved a pod without a record of its own (end of backoff, a time limit) stands in the attempt that followed
     for attempt in attempts:
         wake = attempt.woken_by
-        if wake is not None and wake.event and wake.event_id not in seen:
+        if wake is None or not wake.event:
+            continue
+        # the record of a pod that was in flight at the event has a longer id than the event's own
+        if wake.event_id not in seen and _moment(wake.event, wake.at) not in told:
             hints = (HintCall(plugin=wake.plugin, answer="Queue", reason=wake.reason),) if wake.plugin else ()
             entries.append(
                 Woken(
@@ -200,6 +205,11 @@ def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> lis
             )
             seen.add(wake.event_id)
     return entries
+
+
+def _moment(event: str, at: float) -> tuple[str, int]:
+    """An event by its label and millisecond."""
+    return event, round(at * 1000)
 
 
 def _woken(record: RequeueRecord, move: PodMove) -> Woken:

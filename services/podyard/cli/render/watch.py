@@ -25,6 +25,7 @@ STYLES: Final = {
     "event": "cyan",
     "bare": "blue",
     "dead": "bold red",
+    "gap": "bold yellow",
 }
 
 
