@@ -27,6 +27,8 @@ from podyard.proto.streams import MAX_PAYLOAD_BYTES
 from tests.contract.bus.readers import eventually
 
 PARENT = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background ignore it from birth
 import asyncio, sys
 from pathlib import Path
 from podyard.bus import embedded_server
