@@ -24,6 +24,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("publish", "publish", EVENTS),
     ("watch", "watch", EVENTS),
     ("explain", "explain", EVENTS),
+    ("trace", "trace", EVENTS),
     ("queue", "queue", EVENTS),
     ("bench", "bench", LAB),
     ("version", "version", OTHER),

@@ -1,15 +1,28 @@
 """`podyard demo`: the whole stack and a story, ending with an explained decision."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
+
+from cyclopts import Parameter
+
+from podyard.cli.options import NatsOption
 
 if TYPE_CHECKING:
+    from podyard.bus import Bus
     from podyard.cli.demo.stage import Stage
     from podyard.cli.lab.lab import Lab
 
 READY_WITHIN_S: Final = 30.0
+GONE_WITHIN_S: Final = 60.0
+"""Seconds that the pods of an earlier telling get to end: 30 s is a pod's usual grace period."""
 
 
-def demo(*, keep: bool = False, data: str = "") -> int:
+def demo(
+    *,
+    keep: bool = False,
+    data: str = "",
+    running: Annotated[bool, Parameter(negative="")] = False,
+    nats: NatsOption = None,
+) -> int:
     """Run the whole stack on an embedded NATS server and tell a story, in under a minute.
 
     Pods are scheduled, wait, are woken by some events and not by others, are evicted and moved. Every step counts only when
@@ -18,24 +31,35 @@ def demo(*, keep: bool = False, data: str = "") -> int:
     ```
     podyard demo
     podyard demo --keep
+    podyard demo --running --nats nats://127.0.0.1:4222
     ```
 
     :param keep: Leave the stack running afterwards, until Ctrl-C, to look around with `podyard get pods` and others.
     :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at the end.
+    :param running: Tell the story in the stack that runs already (see --nats): its nodes, and what an earlier telling left,
+        are written over. It needs all services, a descheduler that looks every few seconds, and pressure that ends soon:
+        deploy/lab/options.yaml.
     """
     import anyio
 
     from podyard.cli import session
     from podyard.cli.demo.actions import RefusedError
     from podyard.cli.demo.evidence import NotSeenError
-    from podyard.cli.errors import CliError
+    from podyard.cli.errors import CliError, InputError
 
+    if running and (keep or data):
+        raise InputError("--keep and --data are for a stack of the demo's own, --running is for one that runs already")
+    advice = "the services' logs say more" + ("" if running else ": podyard demo --data DIR, then DIR/logs")
     try:
+        if running:
+            return session.run(nats, _tell_in_running)
         anyio.run(_demo, keep, data)
+    except (NotSeenError, RefusedError) as error:
+        raise CliError(str(error), advice) from error
     except BaseExceptionGroup as group:
         cause = session.first(group)
         if isinstance(cause, NotSeenError | RefusedError):
-            raise CliError(str(cause), "the services' logs say more: podyard demo --data DIR, then DIR/logs") from group
+            raise CliError(str(cause), advice) from group
         raise cause from group
     return 0
 
@@ -61,10 +85,30 @@ async def _demo(keep: bool, data: str) -> None:
 
 
 async def _tell(lab: "Lab", stage: "Stage") -> None:
+    """The lab's start, then the story."""
+    from podyard.bus import BusSettings, connect
+
+    with stage.step("A NATS server and seven services start, each a process of its own") as told:
+        await lab.until_ready(READY_WITHIN_S)
+        told.text = ", ".join(f"{child.service} (pid {child.pid})" for child in lab.children)
+    async with connect(BusSettings(servers=(lab.url,), name="podyard-demo", service="cli")) as bus:
+        await _play(bus, stage)
+
+
+async def _tell_in_running(bus: "Bus") -> int:
+    """The story in a stack that runs already."""
+    from podyard.cli.demo.stage import Stage
+    from podyard.cli.render import console
+
+    await _play(bus, Stage(console.console()), afresh=True)
+    return 0
+
+
+async def _play(bus: "Bus", stage: "Stage", *, afresh: bool = False) -> None:
     """Every step in turn, then pod A explained."""
     import time
 
-    from podyard.bus import BusSettings, connect
+    from podyard.cli.demo import afresh as beginning
     from podyard.cli.demo.actions import Actions
     from podyard.cli.demo.evidence import gather
     from podyard.cli.demo.story import TRAINER, Story
@@ -72,11 +116,12 @@ async def _tell(lab: "Lab", stage: "Stage") -> None:
     from podyard.cli.explain import report
     from podyard.cli.render import explain as rendered
 
-    with stage.step("A NATS server and seven services start, each a process of its own") as told:
-        await lab.until_ready(READY_WITHIN_S)
-        told.text = ", ".join(f"{child.service} (pid {child.pid})" for child in lab.children)
-    async with connect(BusSettings(servers=(lab.url,), name="podyard-demo", service="cli")) as bus, gather(bus) as seen:
-        story = Story(Actions(bus), seen)
+    async with gather(bus) as seen:
+        do = Actions(bus)
+        if afresh:
+            with stage.step("What an earlier telling left goes", seen):
+                await beginning.begin(do, seen, GONE_WITHIN_S)
+        story = Story(do, seen)
         async with story.sensors():
             for step in story.steps():
                 with stage.step(step.title, seen) as told:

@@ -51,6 +51,11 @@ class Evidence:
             if pod.status is not None and pod.status.phase == "Running" and not pod.deleting
         ]
 
+    def forget_records(self) -> None:
+        """Begin anew with records; what the cluster is like stays."""
+        for records in (self.requeues, self.attempts, self.events):
+            records.clear()
+
     def note(self) -> None:
         """Something was stored: look again."""
         self._changed.set()

@@ -1,0 +1,71 @@
+"""The stack, brought up once for all tests as README.md says, and taken down as it says."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.compose import engine, images, readme
+from tests.compose.engine import Engine, NoEngineError
+from tests.compose.stack import Stack
+from tests.jaeger.binary import NoJaegerError, find
+
+CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
+PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT")
+PROJECT: Final = "podyard-test"
+
+
+@pytest.fixture(scope="session")
+def docker() -> Iterator[Engine]:
+    """A Docker engine; without one the tests fail, with the reason."""
+    with ExitStack() as stack:
+        try:
+            found = stack.enter_context(engine.running())
+        except NoEngineError as error:
+            pytest.fail(str(error), pytrace=False)
+        yield found
+
+
+@pytest.fixture(scope="session")
+def environment(docker: Engine) -> dict[str, str]:
+    """What goes before the lines of .env: our stand-ins for the official images, free ports, a project of our own."""
+    try:
+        made = images.make(docker, find())
+    except (NoEngineError, NoJaegerError) as error:
+        pytest.fail(str(error), pytrace=False)
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in PORTS]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        ports = {name: str(one.getsockname()[1]) for name, one in zip(PORTS, sockets, strict=True)}
+    return {
+        "COMPOSE_PROJECT_NAME": PROJECT,
+        "PODYARD_IMAGE": f"{PROJECT}/podyard:latest",
+        "PODYARD_PYTHON_IMAGE": made.base,
+        "PODYARD_NATS_IMAGE": made.nats,
+        "PODYARD_JAEGER_IMAGE": made.jaeger,
+        # the build reaches the package index as pip does here
+        "PODYARD_BUILD_NETWORK": "host",
+        "PODYARD_CA_BUNDLE": os.environ.get("PIP_CERT") or (str(CA_BUNDLE) if CA_BUNDLE.exists() else "/dev/null"),
+        **ports,
+    }
+
+
+@pytest.fixture(scope="session")
+def stack(docker: Engine, environment: dict[str, str]) -> Iterator[Stack]:
+    """Brought up by README's first command, from nothing; taken down by its last."""
+    up, *_, down = readme.commands()
+    assert " up" in up, up
+    assert " down" in down, down
+    found = Stack(docker, environment)
+    found.good(down)
+    try:
+        found.good(up)
+        yield found
+    finally:
+        found.good(down)
+    assert found.containers() == []
