@@ -10,7 +10,7 @@ SOURCES := proto libs services tests
 PYTEST := $(BIN)/pytest
 ARGS ?=
 
-.PHONY: help setup demo up test test-unit test-contract test-e2e verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-unit test-contract test-e2e test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
@@ -42,6 +42,12 @@ test-contract: setup ## messages, bus and services on the real NATS server
 
 test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)
+
+test-jaeger: setup ## decisions read in a real Jaeger: JAEGER_BIN, or built once with Go
+	$(PYTEST) tests/jaeger $(ARGS)
+
+test-compose: setup ## docker compose for real; installs and starts an engine where there is none (Debian, root)
+	$(PYTEST) tests/compose $(ARGS)
 
 verify: verify-format verify-lint verify-types verify-layers verify-schema ## all checks that run no code of ours
 

@@ -63,6 +63,8 @@ def stack(docker: Engine, environment: dict[str, str]) -> Iterator[Stack]:
     assert " down" in down, down
     found = Stack(docker, environment)
     found.good(down)
+    # so that `up` makes it of today's sources, as on a machine that has none; the engine keeps the layers
+    docker.run("image", "rm", "--force", environment["PODYARD_IMAGE"])
     try:
         found.good(up)
         yield found
