@@ -113,7 +113,10 @@ class Answer(msgspec.Struct):
 
 def _trace(trace: _Trace) -> Trace:
     spans = [_span(trace, span) for span in trace.spans]
-    return Trace(trace_id=trace.trace_id, spans=tuple(sorted(spans, key=lambda span: (span.start, -span.duration_s, span.span_id))))
+    return Trace(
+        trace_id=trace.trace_id,
+        spans=tuple(sorted(spans, key=lambda span: (span.start, -span.duration_s, span.span_id))),
+    )
 
 
 def _span(trace: _Trace, span: _Span) -> Span:

@@ -17,7 +17,7 @@ NAME_WIDTH: Final = 18
 SHOWN: Final = (
     ("podyard.outcome", "{}"),
     ("k8s.node.name", "on {}"),
-    ("podyard.nodes.feasible", "{} nodes fit"),
+    ("podyard.nodes.feasible", "{} fit"),
     ("podyard.event", "{}"),
     ("podyard.moved", "moved {}"),
     ("podyard.why", "“{}”"),
@@ -46,21 +46,35 @@ def _tree(trace: Trace, linked: Mapping[Link, Span], link: Callable[[str], str])
 
 
 def _add(
-    tree: Tree, span: Span, children: Mapping[str, Sequence[Span]], linked: Mapping[Link, Span], start: float
+    tree: Tree,
+    span: Span,
+    children: Mapping[str, Sequence[Span]],
+    linked: Mapping[Link, Span],
+    start: float,
+    above: str = "",
 ) -> None:
+    """Add a span and all below it. `above`: its parent's error, not to be said twice."""
     branch = tree.add(_line(span, start))
+    if span.error not in (above, span.attributes.get("podyard.outcome"), ""):
+        branch.add(Text(span.error, style="red"))
     for line in _below(span, linked):
         branch.add(line)
     for child in children.get(span.span_id, ()):
-        _add(branch, child, children, linked, start)
+        _add(branch, child, children, linked, start, span.error)
 
 
 def _line(span: Span, start: float) -> Text:
     text = Text(f"{span.name:<{NAME_WIDTH}} ", style="bold")
     text.append(f"{span.service.removeprefix(SERVICE):<11} ", style="not bold cyan")
-    text.append(f"+{times.duration(span.start - start):<7} {times.duration(span.duration_s):<7} ", style="not bold dim")
+    text.append(f"+{_took(span.start - start):<7} {_took(span.duration_s):<7} ", style="not bold dim")
     text.append(" ".join(_told(span)), style="not bold red" if span.error else "not bold")
+    text.rstrip()
     return text
+
+
+def _took(seconds: float) -> str:
+    """With a tenth of a millisecond below ten: a cycle takes less than one."""
+    return f"{seconds * 1000:.1f}ms" if 0 < seconds < 0.01 else times.duration(seconds)
 
 
 def _told(span: Span) -> Iterator[str]:
@@ -72,12 +86,11 @@ def _told(span: Span) -> Iterator[str]:
 
 
 def _below(span: Span, linked: Mapping[Link, Span]) -> Iterator[Text]:
-    if span.error and span.error != span.attributes.get("podyard.outcome"):
-        yield Text(span.error, style="red")
     if woken_by := span.attributes.get("podyard.woken_by.event"):
         plugin = span.attributes.get("podyard.woken_by.plugin")
         reason = span.attributes.get("podyard.woken_by.reason")
-        by = f", {plugin}'s hint: {reason}" if plugin else ""
+        because = f": {reason}" if reason else ""
+        by = f", {plugin}'s hint{because}" if plugin else ""
         yield Text(f"woken by {woken_by}{by}", style="green")
     for link in span.links:
         yield Text(f"came from {_named(link, linked.get(link))}", style="magenta")
