@@ -2,7 +2,9 @@
 
 from typing import Final
 
-from podyard.cli.demo.actions import Actions
+import anyio
+
+from podyard.cli.demo.actions import GIBIBYTE, Actions
 from podyard.cli.demo.evidence import Evidence
 from podyard.cluster.pods import PodView
 
@@ -11,11 +13,14 @@ WEB: Final = (NAMESPACE, "web")
 APPS: Final = frozenset({"cache", "web", "trainer", "report"})
 """Labels `app` of the story's pods."""
 
+PRESSURE: Final = "MemoryPressure"
+REPORT_EVERY_S: Final = 0.5
+
 WHY: Final = "the story begins afresh"
 
 
 async def begin(do: Actions, seen: Evidence, within_s: float) -> None:
-    """Delete the story's objects, if there are any, and forget the records about them.
+    """Delete the story's objects, if there are any, end the pressure it made, and forget the records about it.
 
     :raises NotSeenError: if they are still there after `within_s` seconds
     :raises RefusedError: with the api's reasons
@@ -26,7 +31,29 @@ async def begin(do: Actions, seen: Evidence, within_s: float) -> None:
         if not pod.pod.metadata.owner_references:
             await do.delete("pods", pod.namespace, pod.name, WHY)
     await seen.until("the pods of the last time gone", lambda: not _pods(seen), within_s)
+    await _relieve(do, seen, within_s)
     seen.forget_records()
+
+
+async def _relieve(do: Actions, seen: Evidence, within_s: float) -> None:
+    """Report memory enough for nodes under pressure until it is over: the story's sensor ended with the story."""
+
+    def report() -> None:
+        for node in _pressed(seen):
+            do.memory(node, 12 * GIBIBYTE, 16 * GIBIBYTE, {})
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(do.repeat, report, REPORT_EVERY_S)
+        await seen.until("no node under memory pressure", lambda: not _pressed(seen), within_s)
+        tasks.cancel_scope.cancel()
+
+
+def _pressed(seen: Evidence) -> list[str]:
+    return [
+        name
+        for name, node in seen.view.nodes.items()
+        if any(found.type == PRESSURE and found.status == "True" for found in node.node.status.conditions)
+    ]
 
 
 def _pods(seen: Evidence) -> list[PodView]:
