@@ -15,14 +15,18 @@ async def test_the_story_can_be_told_twice_in_one_stack(tmp_path: Path) -> None:
             await lab.until_ready(READY_S)
             first = await cli("demo", "--running", url=lab.url)
             assert first.code == 0, first.out + first.err
-            async with connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus:
-                async with gather(bus) as seen:
-                    before = {pod.uid for pod in seen.view.pods.values()}
+            async with (
+                connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus,
+                gather(bus) as seen,
+            ):
+                before = {pod.uid for pod in seen.view.pods.values()}
             second = await cli("demo", "--running", url=lab.url)
             assert second.code == 0, second.out + second.err
-            async with connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus:
-                async with gather(bus) as seen:
-                    assert before.isdisjoint(pod.uid for pod in seen.view.pods.values())
+            async with (
+                connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus,
+                gather(bus) as seen,
+            ):
+                assert before.isdisjoint(pod.uid for pod in seen.view.pods.values())
 
 
 async def test_a_stack_of_its_own_and_a_running_one_exclude_each_other() -> None:

@@ -1,13 +1,14 @@
 """Jaeger v2 as a program: `JAEGER_BIN`, or built once with the Go tool chain.
 
 `go install` refuses the module for its replace line; building it in the module cache works. That build has a placeholder in place of
-Jaeger's pages; everything else is what the official image runs.
+Jaeger's pages; everything else is what the official image runs. `python -m tests.jaeger.binary` makes it and says where it is.
 """
 
 import json
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 from typing import Final
 
@@ -44,6 +45,7 @@ def find() -> Path:
 
 
 def _build(wanted: Path) -> None:
+    sys.stderr.write(f"building Jaeger {VERSION} with Go, once: 4 to 14 minutes on 2 cores\n")
     if shutil.which("go") is None:
         raise NoJaegerError(
             "Jaeger is needed: set JAEGER_BIN to a Jaeger 2.13 or later, or install Go 1.24.6 or later to build it once"
@@ -65,3 +67,10 @@ def _go(*words: str) -> str:
     if done.returncode:
         raise NoJaegerError(f"go {' '.join(words)} failed; set JAEGER_BIN, or mend this:\n{done.stderr[-2000:]}")
     return done.stdout
+
+
+if __name__ == "__main__":
+    try:
+        print(find())
+    except NoJaegerError as error:
+        sys.exit(f"error: {error}")
