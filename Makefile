@@ -44,11 +44,11 @@ test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)
 
 test-jaeger: setup ## decisions read in a real Jaeger: JAEGER_BIN, or built once with Go
-	@echo "Jaeger: $$($(BIN)/python -m tests.jaeger.binary)"
+	@$(BIN)/python -m tests.jaeger.binary
 	$(PYTEST) tests/jaeger $(ARGS)
 
 test-compose: setup ## docker compose for real; installs and starts an engine where there is none (Debian, root)
-	@echo "Jaeger: $$($(BIN)/python -m tests.jaeger.binary)"
+	@$(BIN)/python -m tests.jaeger.binary
 	$(PYTEST) tests/compose --timeout 900 $(ARGS)
 
 verify: verify-format verify-lint verify-types verify-layers verify-schema ## all checks that run no code of ours

@@ -45,11 +45,11 @@ def find() -> Path:
 
 
 def _build(wanted: Path) -> None:
-    sys.stderr.write(f"building Jaeger {VERSION} with Go, once: 4 to 14 minutes on 2 cores\n")
     if shutil.which("go") is None:
         raise NoJaegerError(
             "Jaeger is needed: set JAEGER_BIN to a Jaeger 2.13 or later, or install Go 1.24.6 or later to build it once"
         )
+    sys.stderr.write(f"building Jaeger {VERSION} with Go, once: 4 to 14 minutes on 2 cores\n")
     found = json.loads(_go("mod", "download", "-json", f"{MODULE}@{VERSION}"))
     part = wanted.with_suffix(".part")
     _go("build", "-C", found["Dir"], *FLAGS, "-o", str(part), "./cmd/jaeger")
