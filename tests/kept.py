@@ -4,7 +4,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Generator
 from pathlib import Path
 
 
@@ -26,7 +26,7 @@ def digest(*parts: str | bytes | Path) -> str:
 
 
 @contextlib.contextmanager
-def one_at_a_time(name: str) -> Iterator[None]:
+def one_at_a_time(name: str) -> Generator[None]:
     """Two test runs on one machine do not make the same thing at once: the second waits, then finds it."""
     with (folder() / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -49,7 +49,7 @@ class Engine(NamedTuple):
 
 
 @contextmanager
-def running() -> Iterator[Engine]:
+def running() -> Generator[Engine]:
     """An engine for as long as the block runs.
 
     :raises NoEngineError: if there is none and none can be had
@@ -111,7 +111,7 @@ def _install_missing(why: str) -> None:
 
 
 @contextmanager
-def _dockerd() -> Iterator[None]:
+def _dockerd() -> Generator[None]:
     """Our own daemon on the usual socket; `PODYARD_DOCKERD_ARGS` adds to its command line."""
     log = kept.folder() / "dockerd.log"
     with log.open("wb") as out:

@@ -133,7 +133,7 @@ class Stack:
         os.kill(before.pid, signal.SIGKILL)
         return before
 
-    def until(self, what: str, question: Callable[[], T], within_s: float = WITHIN_S) -> T:
+    def until(self, what: str, question: Callable[[], T | None], within_s: float = WITHIN_S) -> T:
         """The first answer that is not empty.
 
         :raises AssertionError: if there is none in time, with the state and logs of all containers

@@ -11,7 +11,7 @@ WITHIN_S: Final = 20.0
 LOOK_EVERY_S: Final = 0.1
 
 
-def until(what: str, question: Callable[[], T]) -> T:
+def until(what: str, question: Callable[[], T | None]) -> T:
     """The first answer that is not empty.
 
     :raises AssertionError: if there is none in time

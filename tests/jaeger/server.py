@@ -3,9 +3,8 @@
 import socket
 import subprocess
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -31,7 +30,7 @@ class JaegerServer(NamedTuple):
 
 
 @contextmanager
-def running(program: Path, log: Path) -> Iterator[JaegerServer]:
+def running(program: Path, log: Path) -> Generator[JaegerServer]:
     """A Jaeger for as long as the block runs.
 
     :raises AssertionError: if it does not become healthy in time, with the end of its log
