@@ -38,7 +38,7 @@ def pod(number: int, namespace: str) -> dict[str, Any]:
     """A plain pod, as the reference's pod-default.yaml: 100m CPU, 500Mi."""
     container = {
         "name": "pause",
-        "image": "registry.k8s.io/pause:3.10",
+        "image": "pause:3.10",
         "ports": [{"containerPort": 80}],
         "resources": {"requests": {"cpu": "100m", "memory": "500Mi"}},
     }
