@@ -42,6 +42,7 @@ REGISTRY = EventRegistry(
         "OnNodes": (Registration(NODE_CHANGES, label_hint),),
         "Also": (Registration(ClusterEvent(events.NODE, ActionType.UPDATE_NODE_LABEL), also_hint),),
         "OnPods": (Registration(POD_CHANGES, label_hint),),
+        "OnPodLabels": (Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_LABEL), label_hint),),
         "Gate": (Registration(ClusterEvent(events.NODE, ActionType.DELETE), label_hint),),
     }
 )

@@ -26,7 +26,7 @@ from tests.unit.queue.test_changes import Play, view
 def test_7_a_pending_pods_status_alone_causes_no_attempt() -> None:
     play = Play()
     before = view("a")
-    waiting, other = play.park_view(before, "OnNodes"), play.park_view(view("b"), "OnNodes")
+    waiting, other = play.park_view(before, "OnPods"), play.park_view(view("b"), "OnNodes")
     after = view("a", phase="Pending", sequence=2)
     found = tuple(classify.classify_pod(before.pod, after.pod))
     assert [ClusterEvent(*one[:2]).label for one in found] == ["UnschedulablePodUpdate"]
@@ -113,7 +113,7 @@ def test_30_one_change_of_a_node_is_each_of_its_events_for_whoever_registered_th
 
 def test_30_the_general_update_reaches_full_registrations_only() -> None:
     queue = new_queue()
-    full, some = park(queue, "full", "OnPods"), park(queue, "some", "OnNodes")
+    full, some = park(queue, "full", "OnPods"), park(queue, "some", "OnPodLabels")
     general = ClusterEvent(events.ASSIGNED_POD, events.UNSCHEDULED_POD_UPDATE.action)
     changed = msgspec.convert({"metadata": {"name": "x", "labels": {"full": "", "some": ""}}}, Pod)
     queue.move_all(Incoming(event=general, old=changed, new=changed), 60.0)
