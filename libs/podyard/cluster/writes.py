@@ -317,18 +317,3 @@ async def remove(bus: Bus, key: ObjectKey, author: Author, *, uid: str = "", kno
     """
     known = known or await read(bus, key)
     return await one(bus, Intent(key, intents.removal(key, uid), known), author)
-
-
-async def remove_many(
-    bus: Bus, objects: Sequence[tuple[ObjectKey, str]], author: Author, *, known: Known | None = None
-) -> list[Result]:
-    """Put markers in the place of objects (key and uid), 256 in one batch if nobody is in the way.
-
-    :param known: versions that the caller has already, None for those to be read
-    :raises BusError: a version cannot be read now; nothing was written
-    """
-    versions = await _read_unknown(bus, [key for key, _ in objects], known)
-    wanted = [
-        Intent(key, intents.removal(key, uid), stored) for (key, uid), stored in zip(objects, versions, strict=True)
-    ]
-    return await carry_out(bus, wanted, author)

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -16,16 +15,6 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
         widest = max([len(header), *(len(row[column]) for row in rows)])
         last = column == len(headers) - 1
         made.add_column(header, no_wrap=True, overflow="ellipsis", min_width=None if last else widest)
-    for row in rows:
-        made.add_row(*row)
-    return made
-
-
-def boxed(title: str, headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-    """A table with a title and thin lines, for live displays."""
-    made = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", header_style="bold", pad_edge=False)
-    for header in headers:
-        made.add_column(header)
     for row in rows:
         made.add_row(*row)
     return made

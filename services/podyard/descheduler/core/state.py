@@ -56,10 +56,6 @@ class CycleState:
         """Nodes that are ready, cordoned ones too, sorted by name. A node without the condition counts as ready."""
         return [node for node in self.nodes if is_ready(node)]
 
-    def all_pods_on(self, node: str) -> list[Pod]:
-        """Every pod of a node, those that have ended too, sorted by namespace and name."""
-        return list(self._on_node.get(node, {}).values())
-
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node that have not ended."""
         return [pod for pod in self._on_node.get(node, {}).values() if pod.status.phase not in ENDED]

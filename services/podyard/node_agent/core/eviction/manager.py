@@ -78,11 +78,6 @@ class EvictionManager:
         """Thresholds that act: below their value, or held by their minimum reclaim, and their grace period is over."""
         return self._met
 
-    @property
-    def first_observed(self) -> dict[Threshold, float]:
-        """Since when each threshold has been met, those in their grace period included."""
-        return dict(self._first_observed)
-
     def restore(self, conditions: frozenset[str], now: float) -> None:
         """Take over the conditions that an agent before this one had reported.
 
