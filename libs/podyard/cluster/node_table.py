@@ -6,18 +6,20 @@ again. Every change gives its row a new generation, so that results can be kept 
 Amounts are exact int64: milli-CPU, else bytes or pieces. Not thread-safe: one task owns a table.
 """
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.changes import Change
 from podyard.cluster.node_columns import ChangeLog, LabelColumn, NameOrder, TaintSets, grown
+from podyard.cluster.pods import PodView
 from podyard.objects import quantity
 from podyard.objects.core import Node
 from podyard.proto import subjects
-from podyard.proto.placement import BoundPod
+from podyard.proto.placement import BoundPod, Usage
 
 CPU: Final = 0
 """Resource column of milli-CPU."""
@@ -27,11 +29,25 @@ EPHEMERAL_STORAGE: Final = 2
 FIRST_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 PODS: Final = "pods"
 
-PlacedPod = BoundPod
-"""A pod on a node: bound, or only assumed there."""
+PlacedPod: TypeAlias = PodView
+"""A pod on a node, bound or only assumed there: a view whose `bound` is set."""
 
 FIRST_CAPACITY: Final = 64
 NO_PODS: Final[Mapping[str, PlacedPod]] = {}
+
+
+class PodIndex(Protocol):
+    """Something counted over placed pods for whoever asks, kept up to date by the table.
+
+    Told of every pod on a node of the table, once, and of its end. A pod whose object is another now, is removed and added.
+    """
+
+    def add(self, pod: PlacedPod, row: int) -> None: ...
+
+    def remove(self, pod: PlacedPod, row: int) -> None: ...
+
+
+I = TypeVar("I", bound=PodIndex)  # noqa: E741 - as T, for indexes
 
 
 class NodeTable:
@@ -69,6 +85,9 @@ class NodeTable:
         self._on_node: dict[str, dict[str, PlacedPod]] = {}
         self._order: NameOrder | None = None
         self._log = ChangeLog()
+        self._indexes: dict[Callable[..., Any], PodIndex] = {}
+        self.topology_version = 0
+        """Grows when a node comes or goes, or gets other labels, taints or `unschedulable`."""
 
     # ---- reading -------------------------------------------------------------------------------------------------------------
 
@@ -116,6 +135,19 @@ class NodeTable:
         """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the table."""
         return self._on_node.get(node_name, NO_PODS)
 
+    def index(self, kind: Callable[["NodeTable"], I]) -> I:
+        """The table's index of this kind; made at the first use, then kept up to date.
+
+        :param kind: the index's class; it is given the table, then every placed pod
+        """
+        found: Any = self._indexes.get(kind)
+        if found is None:
+            found = self._indexes[kind] = kind(self)
+            for name, row in self.row_of.items():
+                for pod in self.pods_on(name).values():
+                    found.add(pod, row)
+        return found
+
     # ---- nodes ---------------------------------------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> int:
@@ -125,6 +157,8 @@ class NodeTable:
         if row is None:
             row = self._take_row(name)
         old = self.nodes[row]
+        if old is None or _place_of(old) != _place_of(node):
+            self.topology_version += 1
         self.nodes[row] = node
         self.unschedulable[row] = node.spec.unschedulable
         self.taint_set[row] = self.taints.intern(node.spec.taints)
@@ -141,6 +175,10 @@ class NodeTable:
         row = self.row_of.pop(name, None)
         if row is None:
             return
+        for index in self._indexes.values():
+            for pod in self.pods_on(name).values():
+                index.remove(pod, row)
+        self.topology_version += 1
         self.names[row], self.nodes[row], self.live[row] = "", None, False
         self.allocatable[:, row] = 0
         self.requested[:, row] = 0
@@ -159,17 +197,21 @@ class NodeTable:
 
     def place(self, pod: PlacedPod) -> None:
         """The pod takes room on its node: bound or assumed. The same again changes nothing; another place replaces the first."""
+        bound = _bound(pod)
         old = self._placed.get(pod.uid)
         if old is not None:
-            if old.node == pod.node and old.usage == pod.usage:
-                self._placed[pod.uid] = self._on_node[pod.node][pod.uid] = pod
+            before = _bound(old)
+            if before.node == bound.node and before.usage == bound.usage:
+                self._replace(old, pod, bound.node)
                 return
             self.remove(pod.uid)
         self._placed[pod.uid] = pod
-        self._on_node.setdefault(pod.node, {})[pod.uid] = pod
-        row = self.row_of.get(pod.node)
+        self._on_node.setdefault(bound.node, {})[pod.uid] = pod
+        row = self.row_of.get(bound.node)
         if row is not None:
-            self._add(row, pod, 1)
+            self._add_usage(row, bound.usage, 1)
+            for index in self._indexes.values():
+                index.add(pod, row)
             self._note(row)
 
     def remove(self, uid: str) -> PlacedPod | None:
@@ -177,15 +219,53 @@ class NodeTable:
         pod = self._placed.pop(uid, None)
         if pod is None:
             return None
-        mates = self._on_node[pod.node]
+        bound = _bound(pod)
+        mates = self._on_node[bound.node]
         del mates[uid]
         if not mates:
-            del self._on_node[pod.node]
-        row = self.row_of.get(pod.node)
+            del self._on_node[bound.node]
+        row = self.row_of.get(bound.node)
         if row is not None:
-            self._add(row, pod, -1)
+            self._add_usage(row, bound.usage, -1)
+            for index in self._indexes.values():
+                index.remove(pod, row)
             self._note(row)
         return pod
+
+    def _replace(self, old: PlacedPod, pod: PlacedPod, node: str) -> None:
+        """The pod is where it was; its object may be another version."""
+        row = self.row_of.get(node)
+        same = old.stored is pod.stored and old.gone == pod.gone
+        if row is not None and not same:
+            for index in self._indexes.values():
+                index.remove(old, row)
+        self._placed[pod.uid] = self._on_node[node][pod.uid] = pod
+        if row is not None and not same:
+            for index in self._indexes.values():
+                index.add(pod, row)
+            self._note(row)
+
+    @contextmanager
+    def trial(self, row: int) -> Iterator["Trial"]:
+        """What if: pods more or less on one node, for `filter_one`; undone at the end.
+
+        Changes the row's columns and `pods_on`; no index, no version, and nothing that `placed` says.
+        """
+        name, count = self.names[row], int(self.pod_count[row])
+        requested, nonzero = self.requested[:, row].copy(), self.nonzero[:, row].copy()
+        before = self._on_node.get(name)
+        self._on_node[name] = {} if before is None else dict(before)
+        try:
+            yield Trial(self, row)
+        finally:
+            self.requested[: len(requested), row] = requested
+            self.requested[len(requested) :, row] = 0
+            self.nonzero[:, row] = nonzero
+            self.pod_count[row] = count
+            if before is None:
+                del self._on_node[name]
+            else:
+                self._on_node[name] = before
 
     def apply(self, change: Change) -> None:
         """Follow one change of the cluster view: nodes, bindings, releases. Other changes are none of the table's business."""
@@ -198,7 +278,7 @@ class NodeTable:
             if change.release is not None or (change.new is not None and change.new.released):
                 self.remove(change.uid)
             elif change.new is not None and change.new.bound is not None:
-                self.place(change.new.bound)
+                self.place(change.new)
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
 
@@ -214,11 +294,12 @@ class NodeTable:
         self.live[row] = True
         self._order = None
         for pod in self.pods_on(name).values():
-            self._add(row, pod, 1)
+            self._add_usage(row, pod.usage, 1)
+            for index in self._indexes.values():
+                index.add(pod, row)
         return row
 
-    def _add(self, row: int, pod: PlacedPod, sign: int) -> None:
-        usage = pod.usage
+    def _add_usage(self, row: int, usage: Usage, sign: int) -> None:
         self.pod_count[row] += sign
         for name, amount in usage.requests.items():
             line = self._line(name)  # first: a new line replaces `requested`
@@ -257,3 +338,43 @@ class NodeTable:
             column.grow(capacity)
         self._free.extend(range(capacity - 1, old - 1, -1))
         self._order = None
+
+
+class Trial:
+    """Changes of one row that do not last; see `NodeTable.trial`."""
+
+    __slots__ = ("_name", "_row", "_table")
+
+    def __init__(self, table: NodeTable, row: int) -> None:
+        self._table = table
+        self._row = row
+        self._name = table.names[row]
+
+    def add(self, pod: PodView) -> None:
+        """Count a pod on the node, whether or not it is bound."""
+        self._table._on_node[self._name][pod.uid] = pod
+        self._table._add_usage(self._row, pod.usage, 1)
+
+    def remove(self, uid: str) -> PodView:
+        """Do not count a pod of the node; returns it.
+
+        :raises KeyError: if it is not there
+        """
+        pod = self._table._on_node[self._name].pop(uid)
+        self._table._add_usage(self._row, pod.usage, -1)
+        return pod
+
+
+def _bound(pod: PlacedPod) -> BoundPod:
+    """Its place.
+
+    :raises ValueError: for a pod that has none
+    """
+    if pod.bound is None:
+        raise ValueError(f"pod {pod.namespace}/{pod.name} cannot be placed: it is bound nowhere")
+    return pod.bound
+
+
+def _place_of(node: Node) -> tuple[Any, ...]:
+    """What makes a node another place for pods, apart from its size."""
+    return node.metadata.labels, node.spec.taints, node.spec.unschedulable

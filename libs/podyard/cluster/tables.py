@@ -32,6 +32,8 @@ class Tables:
         """Where a uid is bound, or that it was."""
         self.nodes: dict[str, NodeView] = {}
         self.others: dict[str, dict[NamespacedName, Any]] = {}
+        self.others_changed: dict[str, int] = {}
+        """Sequence of the last change of any object, by resource."""
         self.nominations: dict[str, Nomination] = {}
         self.pod_statuses: dict[tuple[str, str], PodStatusFact] = {}
         """By uid and node: only what the agent of its own node says about a pod is joined to it."""
@@ -221,10 +223,12 @@ class Tables:
             changes += self.remove_other(resource, key, origin)
             old = None
         objects[key] = new
+        self.others_changed[resource] = origin.sequence
         changes.append(Change(resource, new.metadata.uid, old, new, origin, gap=gap))
         return changes
 
     def remove_other(self, resource: str, key: NamespacedName, origin: Origin, gap: bool = False) -> list[Change]:
         """An object of any other kind is gone."""
         old = self.others.get(resource, {}).pop(key, None)
+        self.others_changed[resource] = origin.sequence
         return [] if old is None else [Change(resource, old.metadata.uid, old, None, origin, gap=gap)]

@@ -52,6 +52,7 @@ class ClusterView:
         """Everything up to this CLUSTER sequence is in the view; 0 before the first listing."""
         self.listings = 0
         """How many listings have ended."""
+        self._listed_at = 0
 
     # Reading
 
@@ -74,6 +75,10 @@ class ClusterView:
     def others(self) -> Mapping[str, Mapping[NamespacedName, Any]]:
         """Typed objects of all other kinds, by resource, then (namespace, name)."""
         return self._tables.others
+
+    def version(self, resource: str) -> int:
+        """Another number whenever an object of this resource (pods and nodes apart) is another, came or went."""
+        return max(self._listed_at, self._tables.others_changed.get(resource, 0))
 
     @property
     def placements(self) -> Mapping[str, BoundPod | Release]:
@@ -114,7 +119,7 @@ class ClusterView:
         new.prune_releases()
         changes = list(relisting.differences(self._tables, new, position))
         self._tables = new
-        self.position = position
+        self.position = self._listed_at = position
         self.listings += 1
         return changes
 

@@ -42,7 +42,7 @@ Scores: TypeAlias = NDArray[np.int64]
 
 Scope: TypeAlias = Literal["row", "cluster"]
 """`row`: the answer for a node depends on the pod's signature and on that row only. `cluster`: on other rows too (counts over a topology
-domain), so any change of the table makes the framework ask again for all rows."""
+domain), so the framework asks again for all rows when the plugin's token changes; without a token, after any change of the table."""
 
 
 @runtime_checkable
@@ -125,6 +125,19 @@ class PreFilter(Plugin, Protocol):
 
 
 @runtime_checkable
+class FilterToken(Plugin, Protocol):
+    """For a PreFilter or Filter that reads more than the pod's signature and the row: placed pods elsewhere, other objects."""
+
+    def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
+        """Equal as long as PreFilter would answer and write the same, and Filter say the same of unchanged rows.
+
+        Asked in every cycle: a few version counters. If it differs, PreFilter runs again on the kept state, then Filter for all rows.
+        A plugin of scope `cluster` without this method is asked again after any change of the table.
+        """
+        ...
+
+
+@runtime_checkable
 class PreFilterExtensions(Plugin, Protocol):
     """What a PreFilter state would be with a pod more or less on a node: for preemption and for nominated pods.
 
@@ -183,6 +196,18 @@ class PreScore(Plugin, Protocol):
     """Before scoring, when at least two nodes take the pod. SKIP: the plugin's Score is not asked. Others but SUCCESS end the attempt."""
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status: ...
+
+
+@runtime_checkable
+class ScoreToken(Plugin, Protocol):
+    """The same as `FilterToken` for a PreScore or Score."""
+
+    def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
+        """Equal as long as PreScore would answer and write the same for the same feasible nodes, and Score say the same of unchanged rows.
+
+        For scope `cluster`, PreScore and Score are asked again also when the set of feasible nodes is another.
+        """
+        ...
 
 
 @runtime_checkable

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Protocol, TypeAlias
 
 from podyard.cluster.node_table import NodeTable
+from podyard.cluster.nominations import Nominations
 from podyard.framework.permits import WaitingPods
 
 ObjectsByName: TypeAlias = Mapping[tuple[str, str], Any]
@@ -20,6 +21,10 @@ class Objects(Protocol):
         """By resource (`persistentvolumes`, ...)."""
         ...
 
+    def version(self, resource: str) -> int:
+        """Another number whenever an object of this resource is another, came or went."""
+        ...
+
 
 class Snapshot:
     """Nodes with what is placed (and assumed) on them, and the other objects that plugins registered for.
@@ -27,10 +32,18 @@ class Snapshot:
     It is live: nothing changes during one pod's cycle, and the next pod sees what the last one took.
     """
 
-    __slots__ = ("_objects", "nodes", "waiting")
+    __slots__ = ("_objects", "nodes", "nominated", "waiting")
 
-    def __init__(self, nodes: NodeTable, objects: Objects | None = None, waiting: WaitingPods | None = None) -> None:
+    def __init__(
+        self,
+        nodes: NodeTable,
+        objects: Objects | None = None,
+        waiting: WaitingPods | None = None,
+        nominated: Nominations | None = None,
+    ) -> None:
         self.nodes = nodes
+        self.nominated = Nominations() if nominated is None else nominated
+        """Unbound pods that wait for room on a node; one that is placed in the table (assumed) does not count here any more."""
         self.waiting = WaitingPods() if waiting is None else waiting
         """Pods that wait at Permit: a plugin may allow or reject them."""
         self._objects = objects
@@ -38,3 +51,7 @@ class Snapshot:
     def objects(self, resource: str) -> ObjectsByName:
         """All objects of a resource; none if nobody follows it."""
         return NO_OBJECTS if self._objects is None else self._objects.others.get(resource, NO_OBJECTS)
+
+    def version(self, resource: str) -> int:
+        """For tokens: another number whenever an object of this resource is another, came or went."""
+        return 0 if self._objects is None else self._objects.version(resource)

@@ -4,6 +4,7 @@ import pytest
 
 from podyard.binder.core.judge import taken_ports
 from podyard.cluster.node_table import NodeTable
+from podyard.cluster.pods import from_binding
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.placement import BoundPod, HostPort, Usage
 from tests.unit.binder.stage import GATHER_S, Reign, Stage, uid_of
@@ -144,7 +145,7 @@ def test_host_ports_are_judged(stage: Stage):
 )
 def test_ports_clash_as_in_the_reference(there: HostPort, wanted: HostPort, clash: bool):
     table = NodeTable()
-    table.place(BoundPod(namespace="d", name="a", uid="u", node="n", usage=Usage(ports=(there,))))
+    table.place(from_binding(BoundPod(namespace="d", name="a", uid="u", node="n", usage=Usage(ports=(there,)))))
     assert bool(taken_ports(table, "n", Usage(ports=(wanted,)))) is clash
 
 

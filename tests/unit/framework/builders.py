@@ -100,9 +100,10 @@ def term(key: str, operator: str, *values: str, field: bool = False) -> dict[str
     return {"matchFields" if field else "matchExpressions": [requirement]}
 
 
-def on(pod: PodView, node: str) -> BoundPod:
+def on(pod: PodView, node: str) -> PodView:
     """The pod placed on a node."""
-    return BoundPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node, usage=pod.usage)
+    bound = BoundPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node, labels=pod.labels, usage=pod.usage)
+    return pod.with_placement(bound, None)
 
 
 def table_of(*nodes: Node) -> NodeTable:

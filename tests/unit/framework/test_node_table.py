@@ -1,7 +1,9 @@
 """The node table: whatever happened, its columns are what one would fill in from scratch."""
 
+import copy
 from typing import Any
 
+import msgspec
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from podyard.cluster.changes import Change, Origin
 from podyard.cluster.node_columns import ABSENT, ChangeLog
 from podyard.cluster.node_table import CPU, MEMORY, NodeTable
 from podyard.cluster.nodes import NodeView
-from podyard.cluster.pods import from_binding
+from podyard.cluster.pods import PodView, from_binding
 from podyard.proto import subjects
 from podyard.proto.placement import BoundPod, Release, Usage
 from tests.unit.framework import builders, clusters
@@ -33,6 +35,20 @@ def placed(uid: str, node: str, cpu: int, gpu: int = 0) -> BoundPod:
     return BoundPod(namespace="default", name=uid, uid=uid, node=node, usage=usage(cpu, gpu))
 
 
+class Held:
+    """An index of nothing but who is where."""
+
+    def __init__(self, table: NodeTable) -> None:
+        self.rows: dict[str, int] = {}
+
+    def add(self, pod: PodView, row: int) -> None:
+        assert pod.uid not in self.rows
+        self.rows[pod.uid] = row
+
+    def remove(self, pod: PodView, row: int) -> None:
+        assert self.rows.pop(pod.uid) == row
+
+
 class TableMachine(RuleBasedStateMachine):
     """Random changes against two dictionaries."""
 
@@ -44,6 +60,8 @@ class TableMachine(RuleBasedStateMachine):
         self.seen = 0
         self.cells: dict[int, tuple[Any, ...]] = {}
         self.table.label_column("zone")
+        self.table.index(Held)
+        self.topology: tuple[int, Any] = (0, {})
 
     @rule(data=st.data(), name=NAMES)
     def set_node(self, data: st.DataObject, name: str) -> None:
@@ -59,13 +77,13 @@ class TableMachine(RuleBasedStateMachine):
     @rule(uid=UIDS, name=NAMES, cpu=st.integers(0, 500), gpu=st.integers(0, 2))
     def place(self, uid: str, name: str, cpu: int, gpu: int) -> None:
         self.pods[uid] = placed(uid, name, cpu, gpu)
-        self.table.place(self.pods[uid])
+        self.table.place(from_binding(self.pods[uid]))
 
     @rule(uid=UIDS, name=NAMES, cpu=st.integers(0, 500), rare=RARE)
     def place_what_is_rare(self, uid: str, name: str, cpu: int, rare: dict[str, int]) -> None:
         requests = Usage(requests={"cpu": cpu, **rare}, nonzero_cpu_milli=cpu, nonzero_memory_bytes=3)
         self.pods[uid] = BoundPod(namespace="default", name=uid, uid=uid, node=name, usage=requests)
-        self.table.place(self.pods[uid])
+        self.table.place(from_binding(self.pods[uid]))
 
     @rule(uid=UIDS, name=NAMES, cpu=st.integers(0, 500), times=st.integers(1, 2))
     def see_it_bound(self, uid: str, name: str, cpu: int, times: int) -> None:
@@ -92,7 +110,8 @@ class TableMachine(RuleBasedStateMachine):
 
     @rule(uid=UIDS)
     def remove(self, uid: str) -> None:
-        assert self.table.remove(uid) == self.pods.pop(uid, None)
+        removed = self.table.remove(uid)
+        assert (removed and removed.bound) == self.pods.pop(uid, None)
 
     @rule(extra=st.integers(1, 70))
     @precondition(lambda self: len(self.nodes) < 70)
@@ -132,6 +151,40 @@ class TableMachine(RuleBasedStateMachine):
             assert (None if cell == ABSENT else column.values[cell]) == node["labels"].get("zone")
             assert set(table.pods_on(name)) == {pod.uid for pod in mates}
 
+    @rule(name=NAMES, uid=UIDS, cpu=st.integers(0, 500), rare=RARE)
+    def try_something(self, name: str, uid: str, cpu: int, rare: dict[str, int]) -> None:
+        """Within a trial the node has other pods; afterwards nothing has happened."""
+        row = self.table.row_of.get(name)
+        if row is None:
+            return
+        before, version = dict(self.table.pods_on(name)), self.table.version
+        more = Usage(requests={"cpu": cpu, **rare}, nonzero_cpu_milli=cpu)
+        tried = from_binding(BoundPod(namespace="default", name="new", uid="new", node=name, usage=more))
+        with self.table.trial(row) as trial:
+            if uid in before:
+                assert trial.remove(uid) is before[uid]
+            trial.add(tried)
+            mates = self.table.pods_on(name)
+            assert list(mates) == [*(one for one in before if one != uid), "new"]
+            for resource, line in self.table.resource_of.items():
+                there = sum(pod.usage.requests.get(resource, 0) for pod in mates.values())
+                assert self.table.requested[line, row] == there
+            assert self.table.pod_count[row] == len(mates)
+        assert self.table.pods_on(name) == before
+        assert self.table.version == version
+
+    @invariant()
+    def an_index_is_told_of_what_is_on_nodes(self) -> None:
+        pods = {uid: self.table.row_of[pod.node] for uid, pod in self.pods.items() if pod.node in self.table.row_of}
+        assert self.table.index(Held).rows == pods
+
+    @invariant()
+    def another_topology_has_another_version(self) -> None:
+        now = {name: (node["labels"], node["taints"], node["unschedulable"]) for name, node in self.nodes.items()}
+        version, before = self.topology
+        assert now == before or self.table.topology_version > version
+        self.topology = (self.table.topology_version, copy.deepcopy(now))
+
     @invariant()
     def free_rows_are_empty(self) -> None:
         free = ~self.table.live
@@ -160,17 +213,31 @@ test_columns_are_those_computed_from_scratch = TableMachine.TestCase
 def test_the_fact_of_an_assumed_pod_changes_no_row() -> None:
     """PITFALLS 47: assumed and then seen counts once."""
     table = builders.table_of(builders.make_node("a"))
-    table.place(placed("u", "a", 100))
+    pod = builders.on(builders.make_pod("u", cpu="100m"), "a")
+    table.place(pod)
     before = table.version
-    table.place(BoundPod(namespace="default", name="u", uid="u", node="a", usage=usage(100), attempt="1-1"))
+    table.place(pod.with_placement(msgspec.structs.replace(pod.bound, attempt="1-1"), None))
     assert table.changed_since(before) == []
-    assert table.placed("u") is table.pods_on("a")["u"]
+    assert table.placed(pod.uid) is table.pods_on("a")[pod.uid]
     assert table.requested[CPU, table.row_of["a"]] == 100
+
+
+def test_a_pod_with_other_labels_is_news_for_indexes_and_readers() -> None:
+    table = builders.table_of(builders.make_node("a"))
+    table.place(builders.on(builders.make_pod("u"), "a"))
+    seen = table.index(Held)
+    seen.rows.clear()
+    before = table.version
+    seen.rows["uid-u"] = table.row_of["a"]
+    other = builders.on(builders.make_pod("u", labels={"app": "b"}), "a")
+    table.place(other)
+    assert table.placed("uid-u") is other
+    assert table.changed_since(before) == [table.row_of["a"]]
 
 
 def test_a_pod_counts_from_when_its_node_comes() -> None:
     table = NodeTable()
-    table.place(placed("u", "late", 300))
+    table.place(from_binding(placed("u", "late", 300)))
     row = table.set_node(builders.make_node("late"))
     assert table.requested[CPU, row] == 300
     table.remove_node("late")

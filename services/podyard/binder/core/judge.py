@@ -76,8 +76,8 @@ def bound_before(decision: Decision, node: str, attempt: str) -> BindAnswer:
 def _settled_before(decision: Decision, world: World) -> BindAnswer | None:
     """A uid is bound once, for ever: released ones keep their answer."""
     placed = world.table.placed(decision.uid)
-    if placed is not None:
-        return bound_before(decision, placed.node, placed.attempt)
+    if placed is not None and placed.bound is not None:
+        return bound_before(decision, placed.bound.node, placed.bound.attempt)
     ended = world.view.placements.get(decision.uid)
     if isinstance(ended, Release):
         return _answer(

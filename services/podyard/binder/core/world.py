@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from podyard.cluster.changes import Change
-from podyard.cluster.node_table import NodeTable
+from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.nodes import NodeView
-from podyard.cluster.pods import PodView
+from podyard.cluster.nominations import Nominations
+from podyard.cluster.pods import PodView, from_binding
 from podyard.framework.snapshot import ObjectsByName, Snapshot
 from podyard.proto import subjects
 from podyard.proto.placement import BoundPod, Fence, Release
@@ -32,6 +33,7 @@ class View(Protocol):
     @property
     def placements(self) -> Mapping[str, BoundPod | Release]: ...
     def pods_on(self, node: str) -> Mapping[str, PodView]: ...
+    def version(self, resource: str) -> int: ...
 
 
 class World:
@@ -40,7 +42,8 @@ class World:
     def __init__(self, view: View) -> None:
         self.view = view
         self.table = NodeTable()
-        self.snapshot = Snapshot(self.table, view)
+        self.nominated = Nominations()
+        self.snapshot = Snapshot(self.table, view, nominated=self.nominated)
         self.unseen: dict[str, BoundPod] = {}
         """Accepted or committed by us, not yet bound in the view, by uid."""
         self.unseen_releases: set[str] = set()
@@ -49,6 +52,7 @@ class World:
     def follow(self, changes: Iterable[Change]) -> None:
         """The view changed: let the table follow."""
         for change in changes:
+            self.nominated.apply(change)
             if change.resource == subjects.PODS:
                 self._follow_pod(change)
             else:
@@ -68,7 +72,7 @@ class World:
     def hold(self, bound: BoundPod) -> None:
         """The pod takes room from now on."""
         self.unseen[bound.uid] = bound
-        self.table.place(bound)
+        self.table.place(self._placed(bound))
 
     def drop(self, uid: str) -> None:
         """It does not after all. What the view shows as bound stays."""
@@ -96,11 +100,16 @@ class World:
     def rebuild(self) -> None:
         """Make the table anew from the view and own writes."""
         self.table = NodeTable()
-        self.snapshot = Snapshot(self.table, self.view)
+        self.nominated = Nominations(self.view.pods_by_uid.values())
+        self.snapshot = Snapshot(self.table, self.view, nominated=self.nominated)
         for node in self.view.nodes.values():
             self.table.set_node(node.node)
         for uid, pod in self.view.pods_by_uid.items():
             if pod.bound is not None and uid not in self.unseen_releases:
-                self.table.place(pod.bound)
+                self.table.place(pod)
         for bound in self.unseen.values():
-            self.table.place(bound)
+            self.table.place(self._placed(bound))
+
+    def _placed(self, bound: BoundPod) -> PlacedPod:
+        pod = self.view.pods_by_uid.get(bound.uid)
+        return from_binding(bound) if pod is None else pod.with_placement(bound, None)

@@ -9,7 +9,8 @@ from random import Random
 from typing import Any, Protocol
 
 from podyard.cluster.keys import NamespacedName
-from podyard.cluster.node_table import NodeTable
+from podyard.cluster.node_table import NodeTable, PlacedPod
+from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult, PointTime
 from podyard.framework.permits import WaitingPods
@@ -34,6 +35,7 @@ class View(Protocol):
     def others(self) -> Mapping[str, Mapping[tuple[str, str], Any]]: ...
     @property
     def position(self) -> int: ...
+    def version(self, resource: str) -> int: ...
 
 
 class Attempted:
@@ -65,7 +67,8 @@ class Placing:
         self._view = view
         self._stopwatch = stopwatch
         self._random = random
-        cluster = Snapshot(self.table, view, self.waiting)
+        self.nominated = Nominations()
+        cluster = Snapshot(self.table, view, self.waiting, self.nominated)
         self._cycles = {name: Cycle(profile, cluster, stopwatch) for name, profile in profiles.items()}
 
     def knows(self, profile: str) -> bool:
@@ -138,8 +141,8 @@ class Placing:
         return assumption
 
 
-def _placed(pod: PodView, popped: PoppedPod, node: str, position: int) -> BoundPod:
-    return BoundPod(
+def _placed(pod: PodView, popped: PoppedPod, node: str, position: int) -> PlacedPod:
+    bound = BoundPod(
         namespace=popped.namespace,
         name=popped.name,
         uid=popped.uid,
@@ -150,3 +153,4 @@ def _placed(pod: PodView, popped: PoppedPod, node: str, position: int) -> BoundP
         labels=pod.labels,
         usage=pod.usage,
     )
+    return pod.with_placement(bound, None)

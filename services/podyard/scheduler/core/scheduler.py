@@ -146,6 +146,7 @@ class Scheduler:
         placing = self._placing
         for change in changes:
             placing.table.apply(change)
+            placing.nominated.apply(change)
             if change.resource != subjects.PODS or not len(placing.assumptions):
                 continue
             if change.new is not None and change.new.bound is not None:

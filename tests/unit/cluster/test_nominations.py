@@ -1,0 +1,42 @@
+"""Nominations: a folded index is what one would make of the view."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podyard.cluster.changes import Change, Origin
+from podyard.cluster.nominations import Nominations
+from podyard.cluster.pods import PodView
+from podyard.proto import subjects
+from tests.unit.framework import builders
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from("abc"), st.sampled_from(["", "n1", "n2", "bound", "gone"])), min_size=1, max_size=20
+)
+
+
+def view_of(name: str, state: str) -> PodView | None:
+    if state == "gone":
+        return None
+    if state == "bound":
+        return builders.on(builders.make_pod(name, nominated="n1"), "n1")
+    return builders.make_pod(name, nominated=state)
+
+
+@settings(max_examples=200)
+@given(STEPS)
+def test_what_is_nominated_is_what_the_view_says(steps: list[tuple[str, str]]) -> None:
+    """PITFALLS 34: nothing is left of a pod that is bound, gone or nominated elsewhere."""
+    nominations, pods = Nominations(), dict[str, PodView]()
+    for name, state in steps:
+        old, new = pods.pop(name, None), view_of(name, state)
+        if new is not None:
+            pods[name] = new
+        version, before = nominations.version, shown(nominations)
+        nominations.apply(Change(subjects.PODS, f"uid-{name}", old, new, Origin()))
+        assert shown(nominations) == shown(Nominations(pods.values()))
+        assert shown(nominations) == before or nominations.version > version
+        assert bool(nominations) == any(state for state in shown(nominations).values())
+
+
+def shown(nominations: Nominations) -> dict[str, dict[str, int]]:
+    return {node: {uid: id(pod) for uid, pod in nominations.on(node).items()} for node in nominations.nodes()}
