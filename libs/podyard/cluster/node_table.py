@@ -6,8 +6,9 @@ again. Every change gives its row a new generation, so that results can be kept 
 Amounts are exact int64: milli-CPU, else bytes or pieces. Not thread-safe: one task owns a table.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
@@ -246,7 +247,7 @@ class NodeTable:
             self._note(row)
 
     @contextmanager
-    def trial(self, row: int) -> Iterator["Trial"]:
+    def trial(self, row: int) -> Generator["Trial"]:
         """What if: pods more or less on one node, for `filter_one`; undone at the end.
 
         Changes the row's columns and `pods_on`; no index, no version, and nothing that `placed` says.
@@ -254,9 +255,9 @@ class NodeTable:
         name, count = self.names[row], int(self.pod_count[row])
         requested, nonzero = self.requested[:, row].copy(), self.nonzero[:, row].copy()
         before = self._on_node.get(name)
-        self._on_node[name] = {} if before is None else dict(before)
+        pods = self._on_node[name] = {} if before is None else dict(before)
         try:
-            yield Trial(self, row)
+            yield Trial(pods, partial(self._add_usage, row))
         finally:
             self.requested[: len(requested), row] = requested
             self.requested[len(requested) :, row] = 0
@@ -343,25 +344,28 @@ class NodeTable:
 class Trial:
     """Changes of one row that do not last; see `NodeTable.trial`."""
 
-    __slots__ = ("_name", "_row", "_table")
+    __slots__ = ("_count", "_pods")
 
-    def __init__(self, table: NodeTable, row: int) -> None:
-        self._table = table
-        self._row = row
-        self._name = table.names[row]
+    def __init__(self, pods: dict[str, PodView], count: Callable[[Usage, int], None]) -> None:
+        """
+        :param pods: what `pods_on` says meanwhile
+        :param count: adds a usage to the row's columns, or with -1 takes it away
+        """
+        self._pods = pods
+        self._count = count
 
     def add(self, pod: PodView) -> None:
         """Count a pod on the node, whether or not it is bound."""
-        self._table._on_node[self._name][pod.uid] = pod
-        self._table._add_usage(self._row, pod.usage, 1)
+        self._pods[pod.uid] = pod
+        self._count(pod.usage, 1)
 
     def remove(self, uid: str) -> PodView:
         """Do not count a pod of the node; returns it.
 
         :raises KeyError: if it is not there
         """
-        pod = self._table._on_node[self._name].pop(uid)
-        self._table._add_usage(self._row, pod.usage, -1)
+        pod = self._pods.pop(uid)
+        self._count(pod.usage, -1)
         return pod
 
 
