@@ -1,0 +1,101 @@
+"""A case's manifests as the state that the scheduler decides on: a view fed as an informer feeds it, folded into table and nominations."""
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import msgspec
+
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.nominations import Nominations
+from podyard.cluster.pods import PodView
+from podyard.cluster.view import ClusterView
+from podyard.framework.snapshot import Snapshot
+from podyard.proto.streams import MAX_BATCH
+from tests.conformance.deliveries import Delivery, Manifest, Stream, batches, name_of
+
+Manifests = list[dict[str, Any]]
+
+
+class ClusterInput(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
+    """What the suites `schedule` and `preempt` give."""
+
+    config: dict[str, Any] | None
+    schedule: list[str]
+    pods: Manifests
+    nodes: Manifests = []
+    namespaces: Manifests = []
+    services: Manifests = []
+    replication_controllers: Manifests = []
+    replica_sets: Manifests = []
+    stateful_sets: Manifests = []
+    persistent_volumes: Manifests = []
+    persistent_volume_claims: Manifests = []
+    storage_classes: Manifests = []
+    csi_nodes: Manifests = msgspec.field(default=[], name="csiNodes")
+    csi_drivers: Manifests = msgspec.field(default=[], name="csiDrivers")
+    csi_storage_capacities: Manifests = msgspec.field(default=[], name="csiStorageCapacities")
+    volume_attachments: Manifests = []
+    pod_disruption_budgets: Manifests = []
+
+
+OTHERS: Final = tuple(
+    field for field in ClusterInput.__struct_fields__ if field not in ("config", "schedule", "pods", "nodes")
+)
+"""Fields with objects of other kinds."""
+
+
+class Cluster:
+    """View, table and nominations of one case. Pods to schedule are pending, whatever their manifest says."""
+
+    def __init__(self, given: ClusterInput) -> None:
+        self.view = ClusterView()
+        self.table = NodeTable()
+        self.nominated = Nominations()
+        self.snapshot = Snapshot(self.table, self.view, nominated=self.nominated)
+        self._fold(given)
+
+    def pod(self, name: str) -> PodView:
+        """A pod by `namespace/name`."""
+        namespace, _, name = name.partition("/")
+        return self.view.pods[namespace, name]
+
+    def _fold(self, given: ClusterInput) -> None:
+        """In stream order: objects, then what the binder committed, in the order of arrival on the nodes, then nominations."""
+        stream, view = Stream(), self.view
+        view.begin_listing()
+        view.end_listing(0)
+        for delivery in _deliveries(stream, given):
+            for change in view.apply(delivery):
+                self.table.apply(change)
+                self.nominated.apply(change)
+        effects = view.take_effects()
+        if effects:
+            raise ValueError(f"the informer cannot use the case: {effects}")
+
+
+def _deliveries(stream: Stream, given: ClusterInput) -> Iterable[Delivery]:
+    for field in OTHERS:
+        yield from map(stream.put, getattr(given, field))
+    yield from map(stream.put, given.nodes)
+    yield from map(stream.put, given.pods)
+    placed = [pod for pod in given.pods if _placed(pod) and name_of(pod) not in given.schedule]
+    for batch in batches(placed, MAX_BATCH):
+        yield stream.commit(batch)
+    for pod in given.pods:
+        node = nominated_node_of(pod)
+        if node:
+            yield stream.nominate(pod, node)
+
+
+def _placed(pod: Manifest) -> bool:
+    return bool((pod.get("spec") or {}).get("nodeName"))
+
+
+def nominated_node_of(pod: Manifest) -> str:
+    """The node in a pod's status that it preempted for, or empty."""
+    return (pod.get("status") or {}).get("nominatedNodeName") or ""
+
+
+def full_name(pod: PodView) -> str:
+    """`namespace/name`."""
+    return f"{pod.namespace}/{pod.name}"

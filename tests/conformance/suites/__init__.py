@@ -1,0 +1,28 @@
+"""The suites that can be run, by name."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from tests.conformance.cases import Case, read_lines
+from tests.conformance.differences import Difference
+from tests.conformance.suites import schedule
+
+
+class Suite(msgspec.Struct, frozen=True, kw_only=True):
+    """How the cases of a suite are read, run and compared."""
+
+    read: Callable[[Path], Sequence[Case]] = read_lines
+    check: Callable[[dict[str, Any], Any], None]
+    """Raises msgspec.ValidationError for input or expected of another shape than `run` and `compare` know."""
+    run: Callable[[dict[str, Any]], Any]
+    """What Podyard makes of the input, in the form of expected."""
+    compare: Callable[[Any, Any], Iterator[Difference]]
+    """What differs between expected and got."""
+
+
+SUITES: Final[Mapping[str, Suite]] = {
+    "schedule": Suite(check=schedule.check, run=schedule.run, compare=schedule.compare),
+}
