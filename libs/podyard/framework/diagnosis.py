@@ -5,18 +5,25 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, Fit
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from podyard.framework.status import Code, Status
 from podyard.proto.decisions import Rejection
+
+if TYPE_CHECKING:
+    from podyard.framework.row_judge import RowJudge
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """The attempt's error when the cluster has no node at all."""
 
 EXAMPLES: Final = 3
 """Node names kept for each reason."""
+
+_NO_CODES: Final[NDArray[np.int8]] = np.zeros(0, dtype=np.int8)
 
 
 class RejectedGroup(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +34,7 @@ class RejectedGroup(msgspec.Struct, frozen=True, kw_only=True):
     examples: tuple[str, ...] = ()
 
 
-class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
+class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     """What Filter (and PreFilter) found, when no node is left."""
 
     nodes_total: int
@@ -39,6 +46,21 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """Why PreFilter rejected the pod for all nodes."""
     plugins: frozenset[str] = frozenset()
     """Further rejectors: plugins whose PreFilter narrowed the nodes (PITFALLS 29)."""
+    codes: NDArray[np.int8] = _NO_CODES
+    """By row of the table: `Code` of the node's status, SUCCESS for a free row; nodes that were not filtered have that of `absent`."""
+    judge: "RowJudge"
+    """For PostFilter: judges single rows in trials."""
+
+    def rows(self, code: Code) -> NDArray[np.intp]:
+        """Rows of the nodes whose status has this code, ascending; UNSCHEDULABLE: those that preemption may help (PITFALLS 40).
+
+        Source: framework/types.go, NodeToStatus.NodesForStatusCode.
+        """
+        return np.flatnonzero(self.codes == code)
+
+    def code(self, row: int) -> Code:
+        """The code of one node's status."""
+        return Code(self.codes.item(row))
 
     @property
     def unschedulable_plugins(self) -> tuple[str, ...]:

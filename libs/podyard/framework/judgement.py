@@ -15,6 +15,7 @@ from podyard.framework.diagnosis import Diagnosis, RejectedGroup
 from podyard.framework.interfaces import Filter
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
+from podyard.framework.row_judge import RowJudge
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 from podyard.proto.decisions import Rejection
@@ -44,6 +45,7 @@ class Judgement:
         :raises PluginError: if a PreFilter fails
         """
         self._cluster = cluster
+        self._judge = RowJudge(profile, cluster)
         self.state = CycleState()
         self.pre_filtered = prefilter.run(profile.pre_filter, self.state, pod, cluster)
         self._numbered: tuple[tuple[int, Filter], ...] = tuple(
@@ -113,7 +115,18 @@ class Judgement:
             absent=found.absent,
             pre_filter_message="" if found.status.ok else found.status.message,
             plugins=found.narrowed_by,
+            codes=self._status_codes(),
+            judge=self._judge,
         )
+
+    def _status_codes(self) -> NDArray[np.int8]:
+        """By row: code of the node's status, SUCCESS for free rows."""
+        absent = self.pre_filtered.absent
+        codes = np.where(self._cluster.nodes.live, Code.SUCCESS if absent is None else absent.code, Code.SUCCESS)
+        codes[self.rejector == PASSES] = Code.SUCCESS
+        for key, rows in self._groups.items():
+            codes[list(rows)] = self._status(key).code
+        return codes.astype(np.int8)
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
 

@@ -111,15 +111,21 @@ class PluginError(Exception):
     :ivar detail: what happened, in words
     """
 
-    def __init__(self, plugin: str, point: str, detail: str) -> None:
+    def __init__(self, plugin: str, point: str, detail: str, *, text: str = "") -> None:
+        """
+        :param text: the whole message, where it is not the usual sentence
+        """
         self.plugin = plugin
         self.point = point
         self.detail = detail
-        super().__init__(f'running "{plugin}" {point} plugin: {detail}')
+        super().__init__(text or f'running "{plugin}" {point} plugin: {detail}')
 
     @classmethod
     def wrapping(cls, plugin: str, point: str, fault: Exception) -> "PluginError":
         """What a plugin raised, under its name; `fault` itself if it is a PluginError already."""
-        if isinstance(fault, PluginError):
-            return fault
-        return cls(plugin, point, str(fault) if isinstance(fault, PluginFault) else f"{type(fault).__name__}: {fault}")
+        return fault if isinstance(fault, PluginError) else cls(plugin, point, described(fault))
+
+
+def described(fault: Exception) -> str:
+    """What a plugin raised, in words: its own if it meant them for people, else with the type of the exception."""
+    return str(fault) if isinstance(fault, PluginFault | PluginError) else f"{type(fault).__name__}: {fault}"

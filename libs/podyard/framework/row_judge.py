@@ -1,0 +1,140 @@
+"""One pod on one row: all Filter plugins that are not skipped, with the pods nominated to that node counted.
+
+For trials (preemption), for nodes with nominated pods, and for the binder. A plugin's answer is the one of the vectorised filter.
+
+    with cluster.nodes.trial(row) as trial:          # a trial of preemption, on a cloned state
+        victim = trial.remove(uid)
+        judge.remove_pod(state, pod, victim, row)
+        judge.passes(state, pod, row)
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods, addGENominatedPods,
+RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod).
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from podyard.cluster.node_table import PlacedPod
+from podyard.cluster.pods import PodView
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.interfaces import PreFilterExtensions
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.profile import Profile
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Code, PluginError, Status, described
+
+PASSES: Final = 0
+"""No plugin rejects the node; number n + 1: filter plugin n of the profile does."""
+
+
+class RowJudge:
+    """Judges single rows of one snapshot by one profile. Keeps nothing between calls: all is in the state and the table."""
+
+    __slots__ = ("_cluster", "_extensions", "_filters")
+
+    def __init__(self, profile: Profile, cluster: Snapshot) -> None:
+        self._cluster = cluster
+        self._filters = profile.filter
+        self._extensions = [plugin for plugin in profile.pre_filter if isinstance(plugin, PreFilterExtensions)]
+
+    def passes(self, state: CycleState, pod: PodInfo, row: int) -> Status:
+        """Whether the node of this row takes the pod now, with `state` and the table as they are (in a trial: as the trial has them).
+
+        If pods of equal or higher priority are nominated to the node, it must take the pod both with and without them.
+
+        :param state: what PreFilter wrote, changed by `add_pod` and `remove_pod`; not changed here
+        :return: SUCCESS, the first rejection with its plugin, or ERROR with the whole text; never raises for a plugin's fault
+        """
+        try:
+            number, code = self.first_rejector(state, pod, row)
+        except PluginError as fault:
+            return statuses.error(str(fault)).by(fault.plugin)
+        if number == PASSES:
+            return statuses.SUCCESS
+        plugin = self._filters[number - 1]
+        status = plugin.verdict(state, code).by(plugin.name)
+        if status.code == Code.ERROR:
+            return statuses.error(str(PluginError(plugin.name, "filter", status.message))).by(plugin.name)
+        return status
+
+    def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
+        """`placed` is on the node of this row too: tells every plugin's state that is not skipped.
+
+        :param state: a clone that only this trial uses
+        :return: SUCCESS, or ERROR with the whole text; never raises for a plugin's fault
+        """
+        name = ""
+        try:
+            for plugin in self._extensions:
+                name = plugin.name
+                if name not in state.skip_filter:
+                    status = plugin.add_pod(state, pod, placed, row, self._cluster)
+                    if not status.ok:
+                        return _untold(name, "AddPod", status.message)
+        except Exception as fault:  # the boundary to plugins
+            return _untold(name, "AddPod", described(fault))
+        return statuses.SUCCESS
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
+        """`placed` is not on the node of this row any more; as `add_pod`."""
+        name = ""
+        try:
+            for plugin in self._extensions:
+                name = plugin.name
+                if name not in state.skip_filter:
+                    status = plugin.remove_pod(state, pod, placed, row, self._cluster)
+                    if not status.ok:
+                        return _untold(name, "RemovePod", status.message)
+        except Exception as fault:  # the boundary to plugins
+            return _untold(name, "RemovePod", described(fault))
+        return statuses.SUCCESS
+
+    def first_rejector(self, state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
+        """As `passes`, as (number, code): (PASSES, 0), or the number of the first plugin that rejects the node and its code.
+
+        :raises PluginError: if a plugin raises, or a nominated pod cannot be added
+        """
+        rivals = self.rivals(pod, row) if self._cluster.nominated else ()
+        if rivals:
+            number, code = self._with(rivals, state, pod, row)
+            if number != PASSES:
+                return number, code
+        return self._ask(state, pod, row)
+
+    def rivals(self, pod: PodInfo, row: int) -> Sequence[PodView]:
+        """Pods of equal or higher priority that are nominated to the node and not placed anywhere yet, in order of nomination."""
+        nodes = self._cluster.nodes
+        return [
+            rival
+            for rival in self._cluster.nominated.on(nodes.names[row]).values()
+            if rival.priority >= pod.priority and rival.uid != pod.uid and nodes.placed(rival.uid) is None
+        ]
+
+    def _with(self, rivals: Sequence[PodView], state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
+        changed = state.clone()
+        with self._cluster.nodes.trial(row) as trial:
+            for rival in rivals:
+                status = self.add_pod(changed, pod, rival, row)
+                if not status.ok:
+                    raise PluginError(status.plugin, "AddPod", status.message, text=status.message)
+                trial.add(rival)
+            return self._ask(changed, pod, row)
+
+    def _ask(self, state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
+        cluster, skipped = self._cluster, state.skip_filter
+        name = ""
+        try:
+            for number, plugin in enumerate(self._filters, start=1):
+                name = plugin.name
+                if name not in skipped:
+                    code = plugin.filter_one(state, pod, cluster, row)
+                    if code:
+                        return number, code
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "filter", fault) from fault
+        return PASSES, 0
+
+
+def _untold(plugin: str, point: str, detail: str) -> Status:
+    return statuses.error(f'running {point} on PreFilter plugin "{plugin}": {detail}').by(plugin)
