@@ -1,0 +1,99 @@
+"""Pods by topology domain: counts by node added up over the nodes that share a value of a label.
+
+Asked for through `selector_counts.SelectorCounts.sums`.
+"""
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.cluster.node_columns import ABSENT, LabelColumn
+
+if TYPE_CHECKING:
+    from podyard.cluster.node_table import NodeTable
+    from podyard.cluster.selector_counts import SelectorCount
+
+NO_DOMAIN: Final = 2**31 - 1
+"""The lowest count if there is no domain at all. Source: podtopologyspread/filtering.go, newCriticalPaths (math.MaxInt32)."""
+
+
+class Among(Protocol):
+    """A choice of nodes by their labels, taints and names. Equal ones choose alike: they are kept by hash."""
+
+    def __hash__(self) -> int: ...
+
+    def mask(self, nodes: "NodeTable") -> NDArray[np.bool_]:
+        """By row, as long as the table's columns; what it says of free rows does not count."""
+        ...
+
+
+class Domains:
+    """The domains of a topology, as the nodes are now: made again when `topology_version` of the table is another.
+
+    A domain is known by the id that its value has in the label's column. The label is absent: no domain.
+    """
+
+    __slots__ = ("column", "homes", "number", "present", "topology_version")
+
+    def __init__(self, nodes: "NodeTable", topology_key: str, among: Among | None) -> None:
+        column = nodes.label_column(topology_key)
+        cells = column.cells.astype(np.intp)
+        self.topology_version = nodes.topology_version
+        self.column: LabelColumn = column
+        self.homes: NDArray[np.intp] = cells if among is None else np.where(among.mask(nodes), cells, ABSENT)
+        """By row: the domain that the node's pods count for; ABSENT for none."""
+        self.present: NDArray[np.bool_] = np.bincount(self.homes, minlength=len(column.values)) > 0
+        """By domain: whether a node counts for it."""
+        self.present[ABSENT] = False
+        self.number = int(np.count_nonzero(self.present))
+        """Domains that a node counts for."""
+
+
+class DomainSums:
+    """The number of matching pods by domain.
+
+    Invariant after `refresh`: `sums[domain]` is the sum of the count's rows whose home it is; 0 for ABSENT and domains of no node.
+    """
+
+    __slots__ = ("_count", "_lowest", "_seen", "domains", "sums")
+
+    def __init__(self, domains: Domains, count: "SelectorCount") -> None:
+        self._rebuild(domains, count)
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Equal as long as domains and sums are the same."""
+        return self.domains.topology_version, self._seen
+
+    @property
+    def lowest(self) -> int:
+        """The lowest sum of any domain that a node counts for; NO_DOMAIN if there is none."""
+        if self._lowest is None:
+            sums = self.sums[self.domains.present]
+            self._lowest = int(sums.min()) if len(sums) else NO_DOMAIN
+        return self._lowest
+
+    def refresh(self, domains: Domains, count: "SelectorCount") -> None:
+        """Follow what changed. Cheap after a few pods came or went; made again if nodes changed."""
+        if domains is self.domains and count is self._count:
+            if count.version == self._seen:
+                return
+            changes = count.since(self._seen)
+            if changes is not None and len(changes) <= len(count.rows):
+                for row, more in changes:
+                    home = self.domains.homes.item(row)
+                    if home != ABSENT:
+                        self.sums[home] += more
+                self._seen, self._lowest = count.version, None
+                return
+        self._rebuild(domains, count)
+
+    def _rebuild(self, domains: Domains, count: "SelectorCount") -> None:
+        self.domains = domains
+        self._count = count
+        self._seen = count.version
+        self._lowest: int | None = None
+        sums = np.bincount(domains.homes, weights=count.rows, minlength=len(domains.present))
+        self.sums: NDArray[np.int64] = sums.astype(np.int64)
+        self.sums[ABSENT] = 0

@@ -1,0 +1,195 @@
+"""How many placed pods a label selector matches, on every node: made once for all pods, then kept up to date pod by pod.
+
+An index of the node table: `counts = table.index(SelectorCounts)`, then `counts.of(PodSelection(...))` for counts by row, or
+`counts.sums(PodSelection(...), topology_key, among)` for sums by topology domain.
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.cluster.domain_sums import Among, Domains, DomainSums
+from podyard.cluster.node_columns import grown
+from podyard.cluster.pod_columns import PlacedFacts, PodColumns, PodSelection
+from podyard.objects import selectors
+from podyard.objects.selectors import Requirement
+
+if TYPE_CHECKING:
+    from podyard.cluster.node_table import NodeTable, PlacedPod
+
+MEMORY_BYTES: Final = 64 * 1024 * 1024
+"""What the counts may take together; the ones not asked for the longest time go first."""
+MOST: Final = 1024
+LEAST: Final = 64
+"""Counts that are kept whatever they take."""
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class SelectorCount:
+    """The number of matching pods on every node.
+
+    Invariant: `rows[row]` is the number of placed pods on the node of that row that `wanted` takes; 0 for free rows.
+    """
+
+    __slots__ = ("_base", "_log", "rows", "version", "wanted")
+
+    def __init__(self, wanted: PodSelection, rows: NDArray[np.int64], version: int) -> None:
+        self.wanted = wanted
+        self.rows = rows
+        """By row, as long as the columns of the node table. Not to be changed, and not to be kept: it is replaced when the table grows."""
+        self.version = version
+        """Grows by one with every change of this count, and is never that of another count: equal versions mean equal content."""
+        self._base = version
+        self._log: list[tuple[int, int]] = []
+
+    def since(self, version: int) -> Sequence[tuple[int, int]] | None:
+        """What changed after `version`: (row, how many more), in order; `None` if that is too long ago, or of another count."""
+        at = version - self._base
+        return self._log[at:] if 0 <= at <= len(self._log) else None
+
+    def note(self, row: int, more: int) -> None:
+        """A matching pod came to, or left, the node of `row`. For the index only."""
+        self.rows[row] += more
+        self.version += 1
+        log = self._log
+        log.append((row, more))
+        if len(log) > len(self.rows) + 1024:
+            half = len(log) // 2
+            del log[:half]
+            self._base += half
+
+
+class SelectorCounts:
+    """All counts that somebody asked for lately."""
+
+    def __init__(self, nodes: "NodeTable") -> None:
+        self._nodes = nodes
+        self._pods = PodColumns()
+        self._counts: OrderedDict[PodSelection, SelectorCount] = OrderedDict()
+        self._by_label: dict[tuple[str, str], dict[PodSelection, SelectorCount]] = {}
+        """Counts whose selector asks for one of some values of a label, by these: a pod concerns those of its own labels, ..."""
+        self._by_none: dict[PodSelection, SelectorCount] = {}
+        """... and these: the others."""
+        self._made = 0
+        self._domains: OrderedDict[tuple[str, Among | None], Domains] = OrderedDict()
+        self._sums: OrderedDict[tuple[PodSelection, str, Among | None], DomainSums] = OrderedDict()
+
+    def of(self, wanted: PodSelection) -> SelectorCount:
+        """The count of these pods, up to date until the next change of the table; ask again then."""
+        count = self._counts.get(wanted)
+        if count is None:
+            count = self._make(wanted)
+        else:
+            self._counts.move_to_end(wanted)
+        if len(count.rows) != self._nodes.capacity:
+            count.rows = grown(count.rows, self._nodes.capacity)
+        return count
+
+    def sums(self, wanted: PodSelection, topology_key: str, among: Among | None = None) -> DomainSums:
+        """The count of these pods in every domain of a topology, up to date until the next change of the table; ask again then.
+
+        :param topology_key: the node label whose values are the domains
+        :param among: the nodes whose pods count; `None`: all
+        """
+        key = wanted, topology_key, among
+        count, domains = self.of(wanted), self._domains_of(topology_key, among)
+        found = _kept(self._sums, key)
+        if found is None:
+            found = DomainSums(domains, count)
+            _keep(self._sums, key, found, self._bound())
+        else:
+            found.refresh(domains, count)
+        return found
+
+    # ---- told by the table ---------------------------------------------------------------------------------------------------
+
+    def add(self, pod: "PlacedPod", row: int) -> None:
+        facts = PlacedFacts(row, pod.namespace, pod.deleting, pod.labels)
+        self._pods.add(pod.uid, facts)
+        self._note(facts, 1)
+
+    def remove(self, pod: "PlacedPod", row: int) -> None:
+        self._note(self._pods.remove(pod.uid), -1)
+
+    # ---- inside --------------------------------------------------------------------------------------------------------------
+
+    def _note(self, facts: PlacedFacts, more: int) -> None:
+        row, namespace, ending, labels = facts
+        for count in self._concerned(labels):
+            if count.wanted.takes(namespace, ending, labels):
+                if row >= len(count.rows):
+                    count.rows = grown(count.rows, self._nodes.capacity)
+                count.note(row, more)
+
+    def _concerned(self, labels: Mapping[str, str]) -> Iterator[SelectorCount]:
+        """Counts that may match a pod of these labels, each once."""
+        for label in labels.items():
+            found = self._by_label.get(label)
+            if found:
+                yield from found.values()
+        yield from self._by_none.values()
+
+    def _make(self, wanted: PodSelection) -> SelectorCount:
+        self._made += 1
+        rows = np.bincount(self._pods.rows(wanted), minlength=self._nodes.capacity)
+        count = SelectorCount(wanted, rows.astype(np.int64, copy=False), self._made << 40)
+        for shelf in self._shelves(wanted):
+            shelf[wanted] = count
+        self._counts[wanted] = count
+        if len(self._counts) > self._bound():
+            self._drop()
+        return count
+
+    def _drop(self) -> None:
+        wanted, _ = self._counts.popitem(last=False)
+        for shelf in self._shelves(wanted):
+            del shelf[wanted]
+        for label in _anchor(wanted):
+            if not self._by_label[label]:
+                del self._by_label[label]
+
+    def _shelves(self, wanted: PodSelection) -> list[dict[PodSelection, SelectorCount]]:
+        """Where a pod that may match finds the count."""
+        if wanted.selector.nothing:
+            return []
+        labels = _anchor(wanted)
+        return [self._by_label.setdefault(label, {}) for label in labels] if labels else [self._by_none]
+
+    def _bound(self) -> int:
+        return max(LEAST, min(MOST, MEMORY_BYTES // (8 * self._nodes.capacity)))
+
+    def _domains_of(self, topology_key: str, among: Among | None) -> Domains:
+        key = topology_key, among
+        found = _kept(self._domains, key)
+        if found is None or found.topology_version != self._nodes.topology_version:
+            found = Domains(self._nodes, topology_key, among)
+            _keep(self._domains, key, found, LEAST)
+        return found
+
+
+def _anchor(wanted: PodSelection) -> list[tuple[str, str]]:
+    """Labels of which a matching pod has exactly one: the selector's shortest list of values; empty if it asks for none."""
+    asked: list[Requirement] = [one for one in wanted.selector.requirements if one.operator == selectors.IN]
+    if not asked or wanted.selector.nothing:
+        return []
+    shortest = min(asked, key=lambda one: len(one.values))
+    return [(shortest.key, value) for value in shortest.values]
+
+
+def _kept(cache: OrderedDict[K, V], key: K) -> V | None:
+    found = cache.get(key)
+    if found is not None:
+        cache.move_to_end(key)
+    return found
+
+
+def _keep(cache: OrderedDict[K, V], key: K, value: V, most: int) -> None:
+    cache[key] = value
+    cache.move_to_end(key)
+    if len(cache) > most:
+        cache.popitem(last=False)
