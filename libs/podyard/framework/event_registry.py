@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/scheduler.go (buildQueueingHintMap
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, Hint, Registration
@@ -20,6 +20,14 @@ class RegistersEvents(Protocol):
     def events_to_register(self) -> Sequence[Registration]:
         """Asked once, when the registry is built. An empty answer: no event helps."""
         ...
+
+
+@runtime_checkable
+class ReadsObjects(Protocol):
+    """A plugin that looks at kinds of objects of which no event could help its pods (budgets, for preemption)."""
+
+    reads: ClassVar[tuple[str, ...]]
+    """Plurals, `poddisruptionbudgets`: followed like the kinds that plugins registered events of."""
 
 
 class RegistrationChangedError(ValueError):
@@ -70,10 +78,12 @@ class EventRegistry:
     """The registrations of all plugins of one profile, and fast answers about incoming events.
 
     :param plugins: plugin name -> its registrations, in profile order; see `of_plugins`
+    :param reads: plurals of the kinds that plugins read without registering events of them
     """
 
-    def __init__(self, plugins: Mapping[str, Sequence[Registration]]) -> None:
+    def __init__(self, plugins: Mapping[str, Sequence[Registration]], reads: Iterable[str] = ()) -> None:
         self.plugins: dict[str, tuple[Registration, ...]] = {name: tuple(given) for name, given in plugins.items()}
+        self.reads = frozenset(reads)
         self._matching: dict[tuple[str, int], dict[str, Listener]] = {}
 
     @classmethod
@@ -98,7 +108,9 @@ class EventRegistry:
         """
         points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.reserve, profile.permit)
         rejecting = {plugin.name for point in points for plugin in point}
-        return cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
+        found = cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
+        readers = (plugin for plugin in profile.plugins if isinstance(plugin, ReadsObjects))
+        return cls(found.plugins, (resource for plugin in readers for resource in plugin.reads))
 
     def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:
         """Plugin -> its matching registrations, in profile order; remembered per (resource, action)."""
@@ -146,9 +158,12 @@ class EventRegistry:
 
 
 def watched_resources(registries: Iterable[EventRegistry]) -> tuple[str, ...]:
-    """Plurals of the kinds that any plugin registered events of, sorted: what queue, scheduler and binder follow alike.
+    """Plurals of the kinds that any plugin registered events of or reads, sorted: what queue, scheduler and binder follow alike.
 
     :raises UnknownKindError: for a resource that is neither a known kind nor `<plural>.<version>.<group>`
     """
+    registries = tuple(registries)
     wanted = {resource for registry in registries for resource in registry.actions_by_resource()}
-    return tuple(sorted({kinds.kind_of_event(resource).resource for resource in wanted if resource != events.WILDCARD}))
+    found = {kinds.kind_of_event(resource).resource for resource in wanted if resource != events.WILDCARD}
+    found.update(kinds.kind_of_resource(resource).resource for registry in registries for resource in registry.reads)
+    return tuple(sorted(found))

@@ -74,6 +74,10 @@ class AttemptResult(Message, frozen=True, kw_only=True):
     ] = ""
     message: str = ""
     trace: Annotated[str, Meta(description="traceparent of the attempt's root span, its flags as sampled")] = ""
+    cleared: Annotated[
+        tuple[PodRef, ...],
+        Meta(description="pods of lower priority whose nomination ends: this pod preempts for their node"),
+    ] = ()
 
 
 class DoneRequest(Message, frozen=True, kw_only=True):
@@ -91,12 +95,16 @@ class ActivateRequest(Message, frozen=True, kw_only=True):
 
 
 class PreemptingRequest(Message, frozen=True, kw_only=True):
-    """`preempting`: an asynchronous preemption of a pod starts or ends; it ends with its session. `victim` is the last one."""
+    """`preempting`: an asynchronous preemption of a pod starts or ends; it ends with its session. `victim` is the last one.
+
+    A start that comes after the end of its attempt's preemption is ignored.
+    """
 
     session: str
     pod: PodRef
     running: bool
     victim: PodRef | None = None
+    attempt: Annotated[str, Meta(description="the attempt that preempts; empty: unknown")] = ""
 
 
 class QueueReply(Message, frozen=True, kw_only=True):

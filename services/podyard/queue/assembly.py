@@ -58,8 +58,11 @@ def _sort_key(profiles: Sequence[Profile]) -> Callable[[Any], Any]:
 
 
 def _gates(profile: Profile, preemptions: PreemptionGate) -> list[NamedGate]:
-    found = [NamedGate(plugin.name, _gate(plugin)) for plugin in profile.pre_enqueue]
-    return [*found, NamedGate(DEFAULT_PREEMPTION, preemptions)]
+    """The profile's gates in its order. Which preemptions run only the queue knows, so its own gate answers for that plugin."""
+    return [
+        NamedGate(plugin.name, preemptions if plugin.name == DEFAULT_PREEMPTION else _gate(plugin))
+        for plugin in profile.pre_enqueue
+    ]
 
 
 def _gate(plugin: PreEnqueue) -> Gate:

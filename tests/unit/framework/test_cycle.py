@@ -77,17 +77,17 @@ def test_nodes_outside_the_named_ones_are_counted_in_the_message() -> None:
     snapshot = snapshot_of(make_node("a", cpu="1"), make_node("b"), make_node("c"))
     pod = make_pod("p", cpu="2", spec=required(term("metadata.name", "In", "a", field=True)))
     result = Cycle(profile(), snapshot).run(pod)
-    assert result.message == (
+    assert result.diagnosis is not None
+    assert result.diagnosis.message() == (
         "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity]."
     )
-    assert result.diagnosis is not None
     assert result.diagnosis.unschedulable_plugins == ("NodeAffinity", "NodeResourcesFit")
 
 
 def test_a_rejection_by_prefilter_is_said_once_for_all_nodes() -> None:
     conflict = [{"matchFields": [{"key": "metadata.name", "operator": "In", "values": [name]} for name in ("a", "b")]}]
     result = Cycle(profile(), snapshot_of(make_node("a"), make_node("b"))).run(make_pod("p", spec=required(*conflict)))
-    assert result.message == "0/2 nodes are available: pod affinity terms conflict."
+    assert result.message.startswith("0/2 nodes are available: pod affinity terms conflict.")
     assert result.diagnosis is not None
     assert result.diagnosis.unschedulable_plugins == ("NodeAffinity",)
 

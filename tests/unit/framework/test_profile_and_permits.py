@@ -27,7 +27,7 @@ def test_the_default_profile_has_the_references_order_and_weights() -> None:
         "NodeResourcesFit": 1,
     }
     assert [entry.plugin.name for entry in found.score if entry.normalizer] == ["TaintToleration", "NodeAffinity"]
-    assert [plugin.name for plugin in found.pre_enqueue] == ["SchedulingGates"]
+    assert [plugin.name for plugin in found.pre_enqueue] == ["SchedulingGates", "DefaultPreemption"]
 
 
 def test_the_digest_tells_plugins_weights_order_and_arguments_apart() -> None:

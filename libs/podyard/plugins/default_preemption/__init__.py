@@ -1,1 +1,9 @@
-"""DefaultPreemption."""
+"""DefaultPreemption: what would have to go for a pod to fit, and which node that costs least.
+
+- `plugin`       the plugin: who may preempt, the search, what is said
+- `dry_run`      one node tried out: its victims
+- `budgets`      which victims would break a disruption budget
+- `importance`   which pods matter more
+- `choice`       how many nodes are tried, and which is taken
+- `hints`, `args`
+"""

@@ -3,6 +3,7 @@
 Source: pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins), plugins/defaultpreemption (PreEnqueue).
 """
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
@@ -13,6 +14,9 @@ Gate: TypeAlias = Callable[[Pod], str | None]
 """Why the pod may not enter yet, in words; None if it may."""
 
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
+
+KEPT_ENDED: Final = 1024
+"""Attempts whose preemption has ended that are remembered; semi-arbitrary: a request is repeated within seconds."""
 
 
 class NamedGate(NamedTuple):
@@ -61,13 +65,22 @@ class PreemptionGate:
     def __init__(self, is_going: Callable[[str], bool]) -> None:
         self._is_going = is_going
         self._running: dict[str, _Preemption] = {}
+        self._ended: OrderedDict[str, None] = OrderedDict()
 
-    def start(self, uid: str, session: str = "", victim: str = "") -> None:
-        """Preemption for pod `uid` runs; `victim` is the uid of the last one, "" while it is not known."""
-        self._running[uid] = _Preemption(session, victim)
+    def start(self, uid: str, session: str = "", victim: str = "", attempt: str = "") -> None:
+        """Preemption for pod `uid` runs; `victim` is the uid of the last one, "" while it is not known.
 
-    def end(self, uid: str) -> bool:
+        A repeated start that arrives after the end of the same attempt's preemption would never be ended: it is ignored.
+        """
+        if attempt not in self._ended:
+            self._running[uid] = _Preemption(session, victim)
+
+    def end(self, uid: str, attempt: str = "") -> bool:
         """It has ended; whether it ran."""
+        if attempt:
+            self._ended[attempt] = None
+            if len(self._ended) > KEPT_ENDED:
+                self._ended.popitem(last=False)
         return self._running.pop(uid, None) is not None
 
     def of_session(self, session: str) -> list[str]:

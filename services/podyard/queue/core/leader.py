@@ -205,6 +205,8 @@ class Leader:
         nominated = "" if result.outcome == "bind_error" else result.nominated_node
         if nominated is not None:
             self.queue.nominate(pod.uid, nominated)
+        for cleared in result.cleared:
+            self.queue.nominate(cleared.uid, "")
         self._end(attempt, result.outcome, now, node=result.assumed or result.node, message=result.message)
 
     def _dropped(self, result: AttemptResult, pod: QueuedPod | None, now: float) -> None:
@@ -336,8 +338,9 @@ class Leader:
             return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
         uid = request.pod.uid
         if request.running:
-            self._preemptions.start(uid, request.session, request.victim.uid if request.victim is not None else "")
-        elif self._preemptions.end(uid):
+            victim = request.victim.uid if request.victim is not None else ""
+            self._preemptions.start(uid, request.session, victim, request.attempt)
+        elif self._preemptions.end(uid, request.attempt):
             self.queue.activate(uid, now)
         return QueueReply(epoch=self.epoch)
 
