@@ -9,6 +9,8 @@ from typing import Any, Final
 import msgspec
 
 from podyard.framework.interfaces import Plugin
+from podyard.plugins.default_preemption.args import Args as DefaultPreemptionArgs
+from podyard.plugins.default_preemption.plugin import DefaultPreemption
 from podyard.plugins.node_affinity.args import Args as NodeAffinityArgs
 from podyard.plugins.node_affinity.plugin import NodeAffinity
 from podyard.plugins.node_name.plugin import NodeName
@@ -44,6 +46,7 @@ IN_TREE: Final = (
     Entry(TaintToleration.name, TaintToleration),
     Entry(NodeAffinity.name, NodeAffinity, NodeAffinityArgs),
     Entry(NodeResourcesFit.name, NodeResourcesFit, NodeResourcesFitArgs),
+    Entry(DefaultPreemption.name, DefaultPreemption, DefaultPreemptionArgs),
 )
 """In the order of the default profile."""
 
