@@ -14,3 +14,8 @@ def first_of(config: dict[str, Any] | None) -> Profile:
     if config is None:
         return default_profile()
     raise NotImplementedError("configurations cannot be read")
+
+
+def named(name: str) -> Profile:
+    """The default profile under another scheduler name."""
+    return default_profile(name)
