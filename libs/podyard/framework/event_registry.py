@@ -144,7 +144,8 @@ class EventRegistry:
         """Distinct registered (resource, action) -> plugins that registered exactly it, sorted."""
         found: dict[tuple[str, int], set[str]] = {}
         for plugin, registrations in self.plugins.items():
-            for (resource, action, _), _hint in registrations:
+            for registration in registrations:
+                resource, action, _ = registration.event
                 found.setdefault((resource, int(action)), set()).add(plugin)
         return {key: tuple(sorted(plugins)) for key, plugins in sorted(found.items())}
 
@@ -152,7 +153,8 @@ class EventRegistry:
         """Resource -> all actions that anybody registered: what the informers have to follow."""
         found: dict[str, ActionType] = {}
         for registrations in self.plugins.values():
-            for (resource, action, _), _hint in registrations:
+            for registration in registrations:
+                resource, action, _ = registration.event
                 found[resource] = found.get(resource, ActionType.NONE) | action
         return found
 

@@ -6,11 +6,14 @@ pkg/scheduler/framework/events.go (named events, MatchClusterEvents).
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from podyard.objects.pod import Pod
 from podyard.proto import actions
 from podyard.proto.actions import ActionType
+
+if TYPE_CHECKING:
+    from podyard.framework.hint_sharing import HintIndex
 
 POD: Final = "Pod"
 """In a registration: any pod. Incoming pod events say ASSIGNED_POD or UNSCHEDULABLE_POD."""
@@ -144,3 +147,5 @@ class Registration(NamedTuple):
 
     event: ClusterEvent
     hint: Hint | None = None
+    index: Callable[[], "HintIndex"] | None = None
+    """Makes an index over what the hint reads (`hint_sharing`), for a plugin that has `hint_signature`."""

@@ -98,7 +98,7 @@ def pods_moved(spans: Spans, judged: Judged) -> None:
             "podyard.event.id": incoming.id,
             "podyard.event.object": incoming.object_name,
             "podyard.moved": len(judged.moved),
-            "podyard.skipped": len(judged.skipped),
+            "podyard.skipped": judged.skipped_pods,
         },
         events=moved,
         keep=True,

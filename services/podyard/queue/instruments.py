@@ -59,8 +59,8 @@ class Instruments:
         event = judged.incoming.event.label
         for move in judged.moved:
             self.moves.labels(event, move.plugin, move.to).inc()
-        if judged.skipped:
-            self.skips.labels(event).inc(len(judged.skipped))
+        if judged.skipped_pods:
+            self.skips.labels(event).inc(judged.skipped_pods)
         for asked in (*judged.moved, *judged.skipped):
             for call in asked.calls:
                 self.hints.labels(call.plugin, event, call.answer).observe(call.duration_us / 1e6)

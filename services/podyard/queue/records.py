@@ -9,10 +9,11 @@ import msgspec
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.requeues import PodMove, PodSkip, RequeueRecord, SkipCount
 from podyard.queue.core.effects import AttemptEnded, Gated, Judged, Move, Skip
+from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.scheduling_queue import NAMED_SKIPS
 
-NAMED_SKIPS: Final = 256
-"""Skipped pods that a record names; above that it counts by plugin and reason (DESIGN.md 6)."""
-
+NOT_ASKED: Final = "the event is about nothing that could help the pod"
+"""Reason for pods that a plugin's index leaves out."""
 
 NAMED_MOVES: Final = 4096
 """Moved pods that a record names: a record must stay below the largest message (4 MiB). Each pod's next attempt says what woke it."""
@@ -27,7 +28,7 @@ def merged(judgements: Iterable[Judged]) -> list[Judged]:
     index_of: dict[int, int] = {}
     for one in judgements:
         index = index_of.get(id(one.incoming), -1) if one.attempt else -1
-        if index >= 0 and len(found[index].skipped) + len(one.skipped) <= NAMED_SKIPS:
+        if index >= 0 and found[index].skipped_pods + one.skipped_pods <= NAMED_SKIPS:
             first = found[index]
             both = {"moved": (*first.moved, *one.moved), "skipped": (*first.skipped, *one.skipped)}
             found[index] = msgspec.structs.replace(first, **both)
@@ -43,10 +44,10 @@ def requeue_record(judged: Judged) -> RequeueRecord:
     incoming = judged.incoming
     skipped: tuple[PodSkip, ...] = ()
     counts: tuple[SkipCount, ...] = ()
-    if len(judged.skipped) <= NAMED_SKIPS:
-        skipped = tuple([_skip(one) for one in judged.skipped])
+    if judged.skipped_pods <= NAMED_SKIPS and not judged.not_asked:
+        skipped = tuple([_skip(pod, one) for one in judged.skipped for pod in one.pods])
     else:
-        counts = _counts(judged.skipped)
+        counts = _counts(judged)
     return RequeueRecord(
         event_id=event_id(judged),
         event=incoming.event.label,
@@ -83,14 +84,19 @@ def _move(move: Move) -> PodMove:
     )
 
 
-def _skip(skip: Skip) -> PodSkip:
-    namespace, name = skip.pod.key
-    return PodSkip(namespace=namespace, name=name, uid=skip.pod.uid, hints=skip.calls)
+def _skip(pod: QueuedPod, skip: Skip) -> PodSkip:
+    namespace, name = pod.key
+    return PodSkip(namespace=namespace, name=name, uid=pod.uid, hints=skip.calls)
 
 
-def _counts(skipped: tuple[Skip, ...]) -> tuple[SkipCount, ...]:
+def _counts(judged: Judged) -> tuple[SkipCount, ...]:
     """How many pods by plugin and reason, most first."""
-    found = Counter((call.plugin, call.reason) for skip in skipped for call in skip.calls)
+    found: Counter[tuple[str, str]] = Counter()
+    for skip in judged.skipped:
+        for call in skip.calls:
+            found[call.plugin, call.reason] += skip.count
+    for one in judged.not_asked:
+        found[one.plugin, NOT_ASKED] += one.count
     return tuple(SkipCount(plugin=plugin, reason=reason, pods=pods) for (plugin, reason), pods in found.most_common())
 
 

@@ -41,10 +41,19 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod whose hints were asked and that stayed."""
+    """Pods that stayed, and what their hints answered: the same for all of them."""
 
-    pod: QueuedPod
+    pods: tuple[QueuedPod, ...]
+    """Not more than a record names; `count` has all."""
+    count: int = 1
     calls: tuple[HintCall, ...]
+
+
+class NotAsked(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods that stayed because a plugin's index says that its hints would say Skip for all of them."""
+
+    plugin: str
+    count: int
 
 
 class Judged(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +62,15 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     incoming: Incoming
     moved: tuple[Move, ...] = ()
     skipped: tuple[Skip, ...] = ()
+    not_asked: tuple[NotAsked, ...] = ()
+    """A pod with several rejectors is counted for each."""
     attempt: str = ""
     at: float
+
+    @property
+    def skipped_pods(self) -> int:
+        """How many pods stayed, by their hints' answers or unasked."""
+        return sum(skip.count for skip in self.skipped) + sum(one.count for one in self.not_asked)
 
 
 class Gated(msgspec.Struct, frozen=True, kw_only=True):

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import NamedTuple
 
+from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry, Listener
-from podyard.framework.events import ClusterEvent, HintAnswer
+from podyard.framework.events import ClusterEvent, HintAnswer, Registration
 from podyard.objects.core import Pod
 from podyard.proto.requeues import HintCall
 from podyard.queue.core.effects import Incoming
@@ -60,6 +61,7 @@ class Judge:
         self._registries = dict(registries)
         self._timer = timer
         self._listeners: dict[tuple[str, int, bool], dict[str, Mapping[str, Listener]]] = {}
+        self._matching: dict[tuple[str, str, str, int], tuple[Registration, ...]] = {}
 
     def listeners(self, event: ClusterEvent, missed: bool = False) -> Mapping[str, Mapping[str, Listener]]:
         """Profile -> plugin -> matching registrations, profiles that nobody listens in left out.
@@ -83,6 +85,16 @@ class Judge:
             if listeners:
                 found[profile] = listeners
         return found
+
+    def matching(self, profile: str, plugin: str, event: ClusterEvent) -> tuple[Registration, ...]:
+        """The plugin's registrations that match the event."""
+        key = (profile, plugin, event.resource, int(event.action))
+        known = self._matching.get(key)
+        if known is None:
+            registered = self._registries[profile].plugins.get(plugin, ())
+            known = tuple(entry for entry in registered if events.match(entry.event, event))
+            self._matching[key] = known
+        return known
 
     def is_interested(self, event: ClusterEvent, missed: bool = False) -> bool:
         """Whether any plugin of any profile listens; wildcard events interest always."""

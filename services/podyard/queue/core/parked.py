@@ -1,24 +1,131 @@
-"""Unschedulable and gated pods, indexed by the plugins that may wake them.
+"""Unschedulable and gated pods, indexed by the plugins that may wake them and by what those plugins' hints read.
 
-The index keeps an event's cost proportional to the pods that it may concern: an unschedulable pod is found by each of its
-rejectors, a gated one by its gating plugin alone (PITFALLS 13).
+The index keeps an event's cost proportional to the answers that it may need: an unschedulable pod is found by each of its rejectors, a
+gated one by its gating plugin alone (PITFALLS 13), and pods that all hints answer alike stand together in one class.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from typing import TypeAlias
 
+from podyard.framework.events import Registration
+from podyard.framework.hint_sharing import HintIndex, HintSigner
 from podyard.queue.core.queued_pod import QueuedPod
+
+Signers: TypeAlias = Mapping[str, Mapping[str, HintSigner]]
+"""Profile -> plugin -> what its hints read of a pod."""
+
+NOT_SHARED: Signers = {}
+
+
+class ParkedClass:
+    """Parked pods of one profile with the same rejectors, of which all rejectors' hints read the same: one verdict for all."""
+
+    __slots__ = ("key", "pods", "profile", "signatures", "watchers")
+
+    def __init__(self, key: Hashable, profile: str, watchers: tuple[str, ...], signatures: dict[str, Hashable]) -> None:
+        self.key = key
+        self.profile = profile
+        self.watchers = watchers
+        """Plugins whose events reach it: its rejectors, or its gating plugin."""
+        self.signatures = signatures
+        """By rejector."""
+        self.pods: dict[str, QueuedPod] = {}
+        """By uid, in the order of their parking."""
+
+    @property
+    def sample(self) -> QueuedPod:
+        """Any of its pods."""
+        return next(iter(self.pods.values()))
+
+
+class Shelf:
+    """The classes of one profile that one plugin may wake."""
+
+    def __init__(self) -> None:
+        self.pods = 0
+        """How many pods stand here."""
+        self._all: dict[Hashable, ParkedClass] = {}
+        self._always: dict[Hashable, ParkedClass] = {}
+        """Gated ones: their other rejectors' hints count too, so that one plugin's index cannot leave them out."""
+        self._by_signature: dict[Hashable, dict[Hashable, ParkedClass]] = {}
+        self._indexes: dict[int, tuple[Registration, HintIndex]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._all)
+
+    def add(self, one: ParkedClass, plugin: str, gated: bool) -> None:
+        """A class has its first pod."""
+        self._all[one.key] = one
+        if gated:
+            self._always[one.key] = one
+            return
+        signature = one.signatures[plugin]
+        mates = self._by_signature.get(signature)
+        if mates is None:
+            mates = self._by_signature[signature] = {}
+            for _, index in self._indexes.values():
+                index.add(signature)
+        mates[one.key] = one
+
+    def remove(self, one: ParkedClass, plugin: str) -> None:
+        """It has none any more."""
+        del self._all[one.key]
+        if self._always.pop(one.key, None) is not None:
+            return
+        signature = one.signatures[plugin]
+        mates = self._by_signature[signature]
+        del mates[one.key]
+        if not mates:
+            del self._by_signature[signature]
+            for _, index in self._indexes.values():
+                index.remove(signature)
+
+    def every(self) -> Mapping[Hashable, ParkedClass]:
+        """All classes by key."""
+        return self._all
+
+    def candidates(
+        self, registrations: Iterable[Registration], old: object | None, new: object | None
+    ) -> Mapping[Hashable, ParkedClass]:
+        """Classes for which one of these registrations may not say Skip, by key."""
+        found: dict[Hashable, ParkedClass] = {}
+        for registration in registrations:
+            index = self._index(registration)
+            signatures = None if index is None else index.candidates(old, new)
+            if signatures is None:
+                return self._all
+            for signature in signatures:
+                found.update(self._by_signature.get(signature, {}))
+        found.update(self._always)
+        return found
+
+    def _index(self, registration: Registration) -> HintIndex | None:
+        """The registration's index, filled at its first use."""
+        if registration.index is None:
+            return None
+        known = self._indexes.get(id(registration))
+        if known is None:
+            index = registration.index()
+            for signature in self._by_signature:
+                index.add(signature)
+            known = self._indexes[id(registration)] = registration, index
+        return known[1]
 
 
 class Parked:
     """Pods that wait for an event.
 
-    Invariant: a pod of profile P stands under (P, plugin) for exactly the plugins `_watchers` gave when it was put in.
+    Invariant: every parked pod is in exactly one class; a class stands on the shelves of exactly its watchers, and is not empty.
+
+    :param signers: plugins that are not named share no answers
     """
 
-    def __init__(self) -> None:
+    def __init__(self, signers: Signers = NOT_SHARED) -> None:
+        self._signers = signers
         self._pods: dict[str, QueuedPod] = {}
-        self._watched: dict[str, tuple[str, ...]] = {}
-        self._index: dict[str, dict[str, dict[str, QueuedPod]]] = {}
+        self._class_of: dict[str, ParkedClass] = {}
+        self._classes: dict[Hashable, ParkedClass] = {}
+        self._shelves: dict[str, dict[str, Shelf]] = {}
         self._order = 0
         self.gated = 0
         """How many of them are gated."""
@@ -32,53 +139,87 @@ class Parked:
     def __contains__(self, pod: QueuedPod) -> bool:
         return pod.uid in self._pods
 
+    def get(self, uid: str) -> QueuedPod | None:
+        """The parked pod of this uid."""
+        return self._pods.get(uid)
+
     def add(self, pod: QueuedPod) -> None:
         """Park `pod`, gated if it has a gating plugin; or index it anew if it is parked already."""
-        self._unindex(pod)
+        self._leave_class(pod)
         if pod.uid not in self._pods:
             self._order += 1
             pod.park_order = self._order
             self._pods[pod.uid] = pod
         pod.pool = "gated" if pod.gating_plugin else "unschedulable"
         self.gated += pod.pool == "gated"
-        plugins = (pod.gating_plugin,) if pod.gating_plugin else tuple(sorted(pod.rejectors))
-        self._watched[pod.uid] = plugins
-        by_plugin = self._index.setdefault(pod.profile, {})
-        for plugin in plugins:
-            by_plugin.setdefault(plugin, {})[pod.uid] = pod
+        self._join_class(pod)
 
     def remove(self, pod: QueuedPod) -> bool:
         """Take `pod` out; whether it was in."""
         if self._pods.pop(pod.uid, None) is None:
             return False
-        self._unindex(pod)
+        self._leave_class(pod)
         pod.pool = ""
         return True
 
-    def _unindex(self, pod: QueuedPod) -> None:
-        plugins = self._watched.pop(pod.uid, None)
-        if plugins is None:
+    def shelves(self, listeners: Mapping[str, Iterable[str]]) -> list[tuple[str, str, Shelf]]:
+        """The shelves of these plugins (profile -> names) that are not empty: profile, plugin, shelf."""
+        found: list[tuple[str, str, Shelf]] = []
+        for profile, plugins in listeners.items():
+            by_plugin = self._shelves.get(profile)
+            if by_plugin:
+                found += [(profile, plugin, by_plugin[plugin]) for plugin in plugins if plugin in by_plugin]
+        return found
+
+    def _join_class(self, pod: QueuedPod) -> None:
+        watchers = (pod.gating_plugin,) if pod.gating_plugin else tuple(sorted(pod.rejectors))
+        signatures = self._signatures(pod)
+        key = (
+            pod.profile,
+            pod.gating_plugin,
+            pod.unschedulable_plugins,
+            pod.pending_plugins,
+            tuple(signatures.values()),
+        )
+        found = self._classes.get(key)
+        if found is None:
+            found = self._classes[key] = ParkedClass(key, pod.profile, watchers, signatures)
+            shelves = self._shelves.setdefault(pod.profile, {})
+            for plugin in watchers:
+                shelves.setdefault(plugin, Shelf()).add(found, plugin, bool(pod.gating_plugin))
+        found.pods[pod.uid] = pod
+        self._class_of[pod.uid] = found
+        self._count(found, 1)
+
+    def _leave_class(self, pod: QueuedPod) -> None:
+        left = self._class_of.pop(pod.uid, None)
+        if left is None:
             return
         self.gated -= pod.pool == "gated"
-        by_plugin = self._index[pod.profile]
-        for plugin in plugins:
-            pods = by_plugin[plugin]
-            del pods[pod.uid]
-            if not pods:
-                del by_plugin[plugin]
+        del left.pods[pod.uid]
+        self._count(left, -1)
+        if left.pods:
+            return
+        del self._classes[left.key]
+        shelves = self._shelves[left.profile]
+        for plugin in left.watchers:
+            shelves[plugin].remove(left, plugin)
+            if not shelves[plugin]:
+                del shelves[plugin]
 
-    def waiting_for(self, listeners: Mapping[str, Iterable[str]]) -> list[QueuedPod]:
-        """Pods that any of these plugins (profile -> names) may wake, in the order of their parking."""
-        found: dict[str, QueuedPod] = {}
-        sources = 0
-        for profile, plugins in listeners.items():
-            by_plugin = self._index.get(profile)
-            if by_plugin:
-                for plugin in plugins:
-                    pods = by_plugin.get(plugin)
-                    if pods:
-                        found.update(pods)
-                        sources += 1
-        if sources > 1:
-            return sorted(found.values(), key=lambda pod: pod.park_order)
-        return list(found.values())
+    def _count(self, one: ParkedClass, pods: int) -> None:
+        shelves = self._shelves[one.profile]
+        for plugin in one.watchers:
+            shelves[plugin].pods += pods
+
+    def _signatures(self, pod: QueuedPod) -> dict[str, Hashable]:
+        """By rejector, in order of names; a plugin that does not say what it reads, or fails to, shares with nobody."""
+        signers = self._signers.get(pod.profile, {})
+        found: dict[str, Hashable] = {}
+        for plugin in sorted(pod.rejectors):
+            signer = signers.get(plugin)
+            try:
+                found[plugin] = pod.uid if signer is None else signer(pod.pod)
+            except Exception:  # boundary: a plugin's fault costs it the sharing, nothing else
+                found[plugin] = pod.uid
+        return found

@@ -9,9 +9,9 @@
 Source: pkg/scheduler/backend/queue/scheduling_queue.go of kube-scheduler v1.36.2 (PriorityQueue).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import floor
-from typing import Any
+from typing import Any, NamedTuple
 
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
@@ -19,12 +19,12 @@ from podyard.framework.events import ClusterEvent
 from podyard.objects.core import Pod
 from podyard.proto.decisions import WakeUp
 from podyard.queue.core.backoff import Backoff, is_backing_off
-from podyard.queue.core.effects import Effect, Gated, Incoming, Judged, Move, Nominated, Skip
+from podyard.queue.core.effects import Effect, Gated, Incoming, Judged, Move, Nominated, NotAsked, Skip
 from podyard.queue.core.gates import Gates
 from podyard.queue.core.in_flight import InFlight
 from podyard.queue.core.judge import Judge, Strategy, Verdict
 from podyard.queue.core.nominator import Nominator
-from podyard.queue.core.parked import Parked
+from podyard.queue.core.parked import NOT_SHARED, Parked, ParkedClass, Shelf, Signers
 from podyard.queue.core.pod_heap import PodHeap
 from podyard.queue.core.queued_pod import Pool, QueuedPod
 
@@ -33,6 +33,52 @@ MAX_UNSCHEDULABLE_S = 300.0
 
 IN_FLIGHT_RECORDS = 32
 """Events that a returning pod was judged by, at most, in one attempt's records; semi-arbitrary."""
+
+
+NAMED_SKIPS = 256
+"""Skipped pods that a record names; above that it counts by plugin and reason (DESIGN.md 6)."""
+
+
+class Meant(NamedTuple):
+    """Which parked pods an event is for: those of at most `max_priority` (`None`: any), but `except_uid`."""
+
+    max_priority: int | None
+    except_uid: str
+
+    def __contains__(self, pod: object) -> bool:
+        return (
+            isinstance(pod, QueuedPod)
+            and pod.uid != self.except_uid
+            and (self.max_priority is None or pod.priority <= self.max_priority)
+        )
+
+
+class Outcome:
+    """What one event does to parked pods, as it is found."""
+
+    __slots__ = ("_not_asked", "moved", "skipped")
+
+    def __init__(self, not_asked: Sequence[NotAsked] = ()) -> None:
+        self._not_asked = tuple(not_asked)
+        self.moved: list[Move] = []
+        self.skipped: list[Skip] = []
+
+    def __bool__(self) -> bool:
+        return bool(self.moved or self.skipped or self._not_asked)
+
+    def skip(self, pods: Sequence[QueuedPod], verdict: Verdict) -> None:
+        """They stay."""
+        self.skipped.append(Skip(pods=tuple(pods[:NAMED_SKIPS]), count=len(pods), calls=verdict.calls))
+
+    def judged(self, incoming: Incoming, now: float) -> Judged:
+        """As an effect."""
+        return Judged(
+            incoming=incoming,
+            moved=tuple(self.moved),
+            skipped=tuple(self.skipped),
+            not_asked=self._not_asked,
+            at=now,
+        )
 
 
 def by_priority(pod: QueuedPod) -> tuple[int, float]:
@@ -46,6 +92,7 @@ class SchedulingQueue:
     :param registries: profile -> which plugin listens to what
     :param gates: PreEnqueue plugins
     :param sort_key: the QueueSort plugin
+    :param signers: which parts of a pod the plugins' hints read; those that do not say share no answers
     :param timer: measures hints, seconds
     """
 
@@ -56,6 +103,7 @@ class SchedulingQueue:
         *,
         backoff: Backoff | None = None,
         sort_key: Callable[[QueuedPod], Any] = by_priority,
+        signers: Signers = NOT_SHARED,
         timer: Callable[[], float] = lambda: 0.0,
     ) -> None:
         self.judge = Judge(registries, timer)
@@ -67,7 +115,7 @@ class SchedulingQueue:
         self.active = PodHeap()
         self.backing_off = PodHeap()
         self.errors = PodHeap()
-        self.parked = Parked()
+        self.parked = Parked(signers)
         self.in_flight = InFlight()
         self.nominator = Nominator()
         self.cycle = 0
@@ -199,7 +247,7 @@ class SchedulingQueue:
                 best = (verdict, incoming)
             elif verdict.calls and verdict.strategy is Strategy.SKIP and skipped < IN_FLIGHT_RECORDS:
                 skipped += 1
-                skip = Skip(pod=pod, calls=verdict.calls)
+                skip = Skip(pods=(pod,), calls=verdict.calls)
                 self.effects.append(Judged(incoming=incoming, skipped=(skip,), attempt=pod.attempt, at=now))
         return best
 
@@ -253,6 +301,7 @@ class SchedulingQueue:
             heap.push((pod.backoff_expiry or 0, key), pod)
 
     def _update_parked(self, pod: QueuedPod, changes: Sequence[Incoming], now: float) -> None:
+        self.parked.add(pod)  # its hints may read another pod now
         for incoming in changes:
             if self._apply_verdict(pod, incoming, now) in ("activeQ", "backoffQ"):
                 return
@@ -263,7 +312,7 @@ class SchedulingQueue:
         verdict = self.judge.verdict(pod, incoming)
         if verdict.strategy is Strategy.SKIP:
             if verdict.calls:
-                skip = Skip(pod=pod, calls=verdict.calls)
+                skip = Skip(pods=(pod,), calls=verdict.calls)
                 self.effects.append(Judged(incoming=incoming, skipped=(skip,), at=now))
             return before
         after = self._requeue(pod, verdict.strategy, now)
@@ -305,37 +354,85 @@ class SchedulingQueue:
         if not self.wants(incoming.event, incoming.missed):
             return
         if self.parked:
-            concerned = self._concerned(incoming)
+            meant = None
             if max_priority is not None or except_uid:
-                concerned = [
-                    pod
-                    for pod in concerned
-                    if pod.uid != except_uid and (max_priority is None or pod.priority <= max_priority)
-                ]
-            if concerned:
-                self._move(concerned, incoming, now)
+                meant = Meant(max_priority, except_uid)
+            if incoming.event.is_wildcard:
+                self._move(self._all_but_gated(incoming), incoming, now)
+            else:
+                self._move_classes(incoming, now, meant)
         self.in_flight.record(incoming)
 
-    def _concerned(self, incoming: Incoming) -> list[QueuedPod]:
+    def _all_but_gated(self, incoming: Incoming) -> list[QueuedPod]:
         listeners = self.judge.listeners(incoming.event, incoming.missed)
-        if not incoming.event.is_wildcard:
-            return self.parked.waiting_for(listeners)
         return [
             pod for pod in self.parked if not pod.gating_plugin or pod.gating_plugin in listeners.get(pod.profile, ())
         ]
 
     def _move(self, pods: Iterable[QueuedPod], incoming: Incoming, now: float) -> None:
-        moved, skipped = list[Move](), list[Skip]()
+        """Judge these pods, each for itself."""
+        outcome = Outcome()
         for pod in pods:
-            before = pod.pool
             verdict = self.judge.verdict(pod, incoming)
             if verdict.strategy is Strategy.SKIP:
-                skipped.append(Skip(pod=pod, calls=verdict.calls))
-                continue
-            after = self._requeue(pod, verdict.strategy, now)
-            self._moved(pod, incoming, verdict, now)
-            moved.append(Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, calls=verdict.calls))  # pyright: ignore[reportArgumentType] - parked pods are in no "binding"
-        self.effects.append(Judged(incoming=incoming, moved=tuple(moved), skipped=tuple(skipped), at=now))
+                outcome.skip([pod], verdict)
+            else:
+                self._carry_out(outcome, pod, verdict, incoming, now)
+        if outcome:
+            self.effects.append(outcome.judged(incoming, now))
+
+    def _move_classes(self, incoming: Incoming, now: float, meant: Meant | None) -> None:
+        """Judge each class of pods once, and the pod that the event is about for itself."""
+        concerned, not_asked = self._concerned(incoming)
+        outcome = Outcome(not_asked)
+        itself = self._about_itself(incoming)
+        verdicts: list[tuple[list[QueuedPod], Verdict]] = []
+        for one in concerned:
+            pods = [pod for pod in one.pods.values() if pod is not itself and (meant is None or pod in meant)]
+            if itself is not None and itself.uid in one.pods and (meant is None or itself in meant):
+                verdicts.append(([itself], self.judge.verdict(itself, incoming)))
+            if pods:
+                verdicts.append((pods, self.judge.verdict(pods[0], incoming)))
+        moving: list[tuple[QueuedPod, Verdict]] = []
+        for pods, verdict in verdicts:
+            if verdict.strategy is Strategy.SKIP:
+                outcome.skip(pods, verdict)
+            else:
+                moving += [(pod, verdict) for pod in pods]
+        moving.sort(key=lambda entry: entry[0].park_order)
+        for pod, verdict in moving:
+            self._carry_out(outcome, pod, verdict, incoming, now)
+        if outcome:
+            self.effects.append(outcome.judged(incoming, now))
+
+    def _concerned(self, incoming: Incoming) -> tuple[list[ParkedClass], list[NotAsked]]:
+        """Classes that the event may move, and what the plugins' indexes leave out.
+
+        While a record names every skipped pod, all are asked: people see each pod's own reason.
+        """
+        listeners = self.judge.listeners(incoming.event, incoming.missed)
+        shelves = self.parked.shelves(listeners)
+        by_index = not incoming.missed and sum(shelf.pods for _, _, shelf in shelves) > NAMED_SKIPS
+        found: dict[Hashable, ParkedClass] = {}
+        for profile, plugin, shelf in shelves:
+            if by_index:
+                matching = self.judge.matching(profile, plugin, incoming.event)
+                found.update(shelf.candidates(matching, incoming.old, incoming.new))
+            else:
+                found.update(shelf.every())
+        asked = list(found.values())
+        return asked, _left_out(shelves, asked) if by_index else []
+
+    def _about_itself(self, incoming: Incoming) -> QueuedPod | None:
+        """The parked pod that the event is about: hints may know it by its uid, which no class does."""
+        changed = incoming.old if incoming.new is None else incoming.new
+        return self.parked.get(changed.metadata.uid) if isinstance(changed, Pod) else None
+
+    def _carry_out(self, outcome: Outcome, pod: QueuedPod, verdict: Verdict, incoming: Incoming, now: float) -> None:
+        before = pod.pool
+        after = self._requeue(pod, verdict.strategy, now)
+        self._moved(pod, incoming, verdict, now)
+        outcome.moved.append(Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, calls=verdict.calls))  # pyright: ignore[reportArgumentType] - parked pods are in no "binding"
 
     def _moved(self, pod: QueuedPod, incoming: Incoming, verdict: Verdict, now: float) -> None:
         pod.woken_by = WakeUp(
@@ -402,3 +499,16 @@ class SchedulingQueue:
         if node != self.nominator.node_of(uid) or node != pod.pod.status.nominated_node_name:
             self.effects.append(Nominated(pod=pod, node=node))
         self.nominator.set(uid, node)
+
+
+def _left_out(shelves: Iterable[tuple[str, str, Shelf]], asked: Iterable[ParkedClass]) -> list[NotAsked]:
+    """Pods of these shelves that are in none of the classes asked, by plugin."""
+    left = {(profile, plugin): shelf.pods for profile, plugin, shelf in shelves}
+    for one in asked:
+        for plugin in one.watchers:
+            if (one.profile, plugin) in left:
+                left[one.profile, plugin] -= len(one.pods)
+    counts: dict[str, int] = {}
+    for (_, plugin), pods in left.items():
+        counts[plugin] = counts.get(plugin, 0) + pods
+    return [NotAsked(plugin=plugin, count=count) for plugin, count in counts.items() if count]
