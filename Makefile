@@ -10,7 +10,7 @@ SOURCES := proto libs services tests
 PYTEST := $(BIN)/pytest
 ARGS ?=
 
-.PHONY: help setup demo up test test-unit test-contract test-e2e test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-unit test-contract test-e2e test-conformance test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
@@ -42,6 +42,12 @@ test-contract: setup ## messages, bus and services on the real NATS server
 
 test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)
+
+test-conformance: setup ## decisions compared with the reference's, case by case
+	@failed=0; for file in tests/conformance/data/*/*.gz; do \
+		suite=$$(basename $$(dirname $$file)); echo "$$suite: $$(basename $$file)"; \
+		$(BIN)/python -m tests.conformance $$suite $$file $(ARGS) || failed=1; \
+	done; exit $$failed
 
 test-jaeger: setup ## decisions read in a real Jaeger: JAEGER_BIN, or built once with Go
 	@$(BIN)/python -m tests.jaeger.binary

@@ -1,7 +1,7 @@
 """Suite `schedule`: one scheduling cycle, judged node by node. Every pod on its own against the same snapshot."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -56,27 +56,43 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
     wanted = msgspec.convert(given, ClusterInput)
     cluster = Cluster(wanted)
     profile = profiles.first_of(wanted.config)
-    return {"pods": {name: attempt(profile, cluster, cluster.pod(name)) for name in wanted.schedule}}
+    pods: dict[str, Any] = {}
+    for name in wanted.schedule:
+        cycle = Cycle(profile, cluster.snapshot)
+        pods[name] = attempt(cycle, profile, cluster, cluster.pod(name)).told
+    return {"pods": pods}
 
 
-def attempt(profile: Profile, cluster: Cluster, pod: PodView) -> dict[str, Any]:
-    """One pod's cycle, as the scheduler runs it, and what each node was told."""
-    cycle = Cycle(profile, cluster.snapshot)
+class Attempted(NamedTuple):
+    """One pod's cycle. `judgement` is missing if the attempt ended as an error; `told` has the form of the data."""
+
+    told: dict[str, Any]
+    result: CycleResult
+    judgement: Judgement | None
+
+
+def attempt(cycle: Cycle, profile: Profile, cluster: Cluster, pod: PodView, *, scored: bool = True) -> Attempted:
+    """One pod's cycle, as the scheduler runs it, and what each node was told.
+
+    :param cycle: of `profile` over the cluster's snapshot
+    :param scored: tell scores too
+    """
     result = cycle.run(pod)
     if result.error:
-        return _failed(profile, cluster, pod, result)
+        return Attempted(_failed(profile, cluster, pod, result), result, None)
     judgement = cycle.judge(pod)
     nodes: dict[str, Any] = {}
     best: list[str] = []
     if judgement.pre_filtered.status.ok:
-        nodes, best = _nodes(profile, cluster, pod, judgement)
-    return _told(result) | {
+        nodes, best = _nodes(profile if scored else None, cluster, pod, judgement)
+    told = _told(result) | {
         "prefilter": None if judgement.pre_filtered.status.ok else status_of(judgement.pre_filtered.status),
         "prefilter_nodes": _narrowed(judgement),
         "nominated_node_feasible": _nominated_passes(cluster, pod, judgement),
         "nodes": nodes,
         "best": best,
     }
+    return Attempted(told, result, judgement)
 
 
 def status_of(status: Status) -> dict[str, Any]:
@@ -108,20 +124,25 @@ def _nominated_passes(cluster: Cluster, pod: PodView, judgement: Judgement) -> b
     return row is not None and judgement.status(row) is None
 
 
-def _nodes(profile: Profile, cluster: Cluster, pod: PodView, judgement: Judgement) -> tuple[dict[str, Any], list[str]]:
-    """Of each node its status or scores; and the best, sorted."""
-    scoreboard = Scoreboard(profile, judgement, cluster.snapshot)
-    if judgement.feasible_count:
+def _nodes(
+    profile: Profile | None, cluster: Cluster, pod: PodView, judgement: Judgement
+) -> tuple[dict[str, Any], list[str]]:
+    """Of each node its status or scores; and the best, sorted. Without a profile nothing is scored."""
+    scoreboard = None
+    if profile is not None and judgement.feasible_count:
+        scoreboard = Scoreboard(profile, judgement, cluster.snapshot)
         scoreboard.refresh(pod)
     nodes: dict[str, Any] = {}
     for name, row in sorted(cluster.table.row_of.items()):
         status = judgement.status(row)
-        if status is None:
+        if status is not None:
+            nodes[name] = {"filter": status_of(status)}
+        elif scoreboard is not None:
             score = scoreboard.node_score(row)
             nodes[name] = {"scores": dict(score.plugins), "total": score.total}
         else:
-            nodes[name] = {"filter": status_of(status)}
-    return nodes, [cluster.table.names[row] for row in scoreboard.best()] if judgement.feasible_count else []
+            nodes[name] = {}
+    return nodes, [] if scoreboard is None else [cluster.table.names[row] for row in scoreboard.best()]
 
 
 def _failed(profile: Profile, cluster: Cluster, pod: PodView, result: CycleResult) -> dict[str, Any]:
