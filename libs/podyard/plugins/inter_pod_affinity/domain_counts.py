@@ -1,0 +1,206 @@
+"""Counts of pods by topology domain, with version numbers that say when an answer may be another.
+
+A domain is a value of a node label, the topology key; here it is the number that the key's label column gives to the value. Nodes
+without the label are in no domain.
+"""
+
+from collections.abc import Iterator
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.cluster.domain_sums import DomainSums
+from podyard.cluster.node_columns import ABSENT, LabelColumn
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.pod_columns import PodSelection
+from podyard.cluster.selector_counts import SelectorCounts
+
+ByDomain: TypeAlias = NDArray[np.int64]
+"""Place n: for the domain with number n; place ABSENT is 0. As long as the key's column has values."""
+
+NEVER: Final = -1
+
+
+class Counts(Protocol):
+    """How many pods of some set there are in each domain of one topology key, as of now."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def occupied(self) -> int:
+        """How many domains have at least one pod."""
+        ...
+
+    def by_domain(self) -> ByDomain:
+        """Not to be changed, and not to be kept over a change of the table."""
+        ...
+
+
+class _Key:
+    """A label column as it was when somebody looked last."""
+
+    __slots__ = ("cells", "checked", "column", "domains", "stamp")
+
+    def __init__(self) -> None:
+        self.column: LabelColumn | None = None
+        self.cells: NDArray[np.int32] = np.zeros(0, dtype=np.int32)
+        self.domains = 0
+        self.checked = NEVER
+        self.stamp = NEVER
+
+
+class DomainStamps:
+    """Which domain of a key every node is in, and a stamp that changes only when that does.
+
+    :param clock: numbers that only grow; stamps are drawn from it
+    """
+
+    def __init__(self, table: NodeTable, clock: Iterator[int]) -> None:
+        self._table = table
+        self._clock = clock
+        self._keys: dict[str, _Key] = {}
+
+    def column(self, key: str) -> LabelColumn:
+        """The domains by row."""
+        return self._table.label_column(key)
+
+    def stamp(self, key: str) -> int:
+        """Another number if a node is in another domain of `key`, or domains have other numbers, than when last asked."""
+        known = self._keys.get(key)
+        if known is None:
+            known = self._keys[key] = _Key()
+        if known.checked != self._table.topology_version:
+            known.checked = self._table.topology_version
+            self._look(known, self._table.label_column(key))
+        return known.stamp
+
+    def _look(self, known: _Key, column: LabelColumn) -> None:
+        same = known.column is column and known.domains == len(column.values)
+        if same and np.array_equal(known.cells, column.cells):
+            return
+        known.column, known.domains, known.cells = column, len(column.values), column.cells.copy()
+        known.stamp = next(self._clock)
+
+
+class GroupCounts:
+    """Counts of a set of pods that is told of each of them.
+
+    :ivar version: drawn from the clock when a count changes; with `edges` only when a domain becomes empty or ceases to be
+    """
+
+    __slots__ = ("_clock", "_counts", "_domains", "_edges", "_occupied", "_rows", "_stamp", "key", "version")
+
+    def __init__(self, domains: DomainStamps, key: str, clock: Iterator[int], *, edges: bool) -> None:
+        self.key = key
+        self._domains = domains
+        self._clock = clock
+        self._edges = edges
+        self._rows: dict[int, int] = {}
+        self._counts: ByDomain | None = None
+        self._occupied = 0
+        self._stamp = NEVER
+        self.version = next(clock)
+
+    def add(self, row: int, amount: int) -> None:
+        """So many pods more (or less) on the node of a row."""
+        count = self._rows.get(row, 0) + amount
+        if count:
+            self._rows[row] = count
+        else:
+            del self._rows[row]
+        counts = self._counts
+        if counts is None or self._domains.stamp(self.key) != self._stamp:
+            self._counts = None
+            self.version = next(self._clock)
+            return
+        domain = self._domains.column(self.key).cells.item(row)
+        if domain == ABSENT:
+            return
+        before = counts.item(domain)
+        counts[domain] = before + amount
+        edge = (before + amount > 0) - (before > 0)
+        self._occupied += edge
+        if edge or not self._edges:
+            self.version = next(self._clock)
+
+    def by_domain(self) -> ByDomain:
+        """Counts as of now."""
+        stamp = self._domains.stamp(self.key)
+        if self._counts is None or self._stamp != stamp:
+            return self._count_again(stamp)
+        return self._counts
+
+    @property
+    def occupied(self) -> int:
+        self.by_domain()
+        return self._occupied
+
+    def _count_again(self, stamp: int) -> ByDomain:
+        column, size = self._domains.column(self.key), len(self._rows)
+        rows = np.fromiter(self._rows.keys(), np.intp, size)
+        amounts = np.fromiter(self._rows.values(), np.int64, size)
+        counts = np.zeros(len(column.values), dtype=np.int64)
+        np.add.at(counts, column.cells[rows], amounts)
+        counts[ABSENT] = 0
+        self._counts, self._stamp = counts, stamp
+        self._occupied = int(np.count_nonzero(counts))
+        return counts
+
+
+class SelectedCounts:
+    """Counts of the placed pods that a selection means, on top of the table's index of selector counts.
+
+    :ivar counted: drawn from the clock when a count is seen to be another
+    :ivar edged: the same when a domain is seen to have become empty, or ceased to be
+    """
+
+    __slots__ = (
+        "_checked", "_clock", "_column", "_counts", "_occupied", "_seen", "_source", "_table", "counted", "edged", "key",
+        "selection",
+    )  # fmt: skip
+
+    def __init__(self, table: NodeTable, selection: PodSelection, key: str, clock: Iterator[int]) -> None:
+        self.selection = selection
+        self.key = key
+        self._table = table
+        self._clock = clock
+        self._checked = NEVER
+        self._source: DomainSums | None = None
+        self._seen = (NEVER, NEVER)
+        self._column: LabelColumn | None = None
+        self._counts: ByDomain = np.zeros(1, dtype=np.int64)
+        self._occupied = 0
+        self.counted = self.edged = next(clock)
+
+    def refresh(self) -> None:
+        """Look at the table as it is now."""
+        version = self._table.version
+        if self._checked == version:
+            return
+        self._checked = version
+        source = self._table.index(SelectorCounts).sums(self.selection, self.key)
+        if source is not self._source or source.version != self._seen:
+            self._source, self._seen = source, source.version
+            self._compare(source.domains.column, source.sums)
+
+    def by_domain(self) -> ByDomain:
+        """Counts as of now."""
+        self.refresh()
+        return self._counts
+
+    @property
+    def occupied(self) -> int:
+        self.refresh()
+        return self._occupied
+
+    def _compare(self, column: LabelColumn, sums: ByDomain) -> None:
+        before = self._counts
+        if column is self._column and np.array_equal(before, sums):
+            return
+        self.counted = next(self._clock)
+        if column is not self._column or not np.array_equal(before > 0, sums > 0):
+            self.edged = self.counted
+        self._column, self._counts = column, sums.copy()
+        self._occupied = int(np.count_nonzero(sums))

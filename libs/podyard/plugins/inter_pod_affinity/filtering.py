@@ -1,0 +1,183 @@
+"""Required affinity and anti-affinity: what PreFilter remembers and which nodes Filter takes.
+
+Counts are read as they are now, so what PreFilter remembers stays right as long as the plugin's token does not change; a trial's pods more
+or less are kept beside them.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.cluster.node_columns import ABSENT
+from podyard.cluster.node_table import NodeTable, PlacedPod
+from podyard.framework.interfaces import Rows, Verdicts
+from podyard.plugins.inter_pod_affinity.domain_counts import ByDomain, Counts
+from podyard.plugins.inter_pod_affinity.incoming import Incoming
+from podyard.plugins.inter_pod_affinity.placed_terms import Group
+from podyard.plugins.inter_pod_affinity.terms import PodTerms
+
+NOT_NEAR: Final = 1
+"""The pod's required affinity."""
+NOT_APART: Final = 2
+"""The pod's required anti-affinity."""
+KEPT_OUT: Final = 3
+"""The required anti-affinity of a placed pod."""
+
+NOBODY: Final[Mapping[int, int]] = {}
+
+
+class Tally(NamedTuple):
+    """Counts of one topology key: the sum of some sources, and a trial's changes by domain."""
+
+    key: str
+    sources: tuple[Counts, ...]
+    trial: Mapping[int, int] = NOBODY
+
+    def by_domain(self, nodes: NodeTable) -> ByDomain:
+        """All counts; not to be changed."""
+        if len(self.sources) == 1 and not self.trial:
+            return self.sources[0].by_domain()
+        total = np.zeros(len(nodes.label_column(self.key).values), dtype=np.int64)
+        for source in self.sources:
+            total += source.by_domain()
+        for domain, more in self.trial.items():
+            total[domain] += more
+        return total
+
+    def at(self, domain: int) -> int:
+        """The count of one domain, 0 for ABSENT."""
+        return self.trial.get(domain, 0) + sum([source.by_domain().item(domain) for source in self.sources])
+
+    def plus(self, domain: int, more: int) -> "Tally":
+        """The same with so many pods more (or less) in a domain."""
+        if domain == ABSENT:
+            return self
+        return self._replace(trial={**self.trial, domain: self.trial.get(domain, 0) + more})
+
+
+class FilterState(NamedTuple):
+    """What PreFilter remembers."""
+
+    pod: Incoming
+    near: tuple[Tally, ...]
+    apart: tuple[Tally, ...]
+    """One for each term."""
+    kept_out: tuple[Tally, ...]
+    """Domains of placed pods whose anti-affinity means this pod, by topology key."""
+
+
+def made(pod: Incoming, groups: Iterable[Group]) -> FilterState | None:
+    """What PreFilter remembers; `None` if no node can be rejected, so that Filter need not be asked.
+
+    :param groups: required anti-affinity of placed pods that means the pod
+    """
+    by_key: dict[str, list[Counts]] = {}
+    for group in groups:
+        by_key.setdefault(group.term.topology_key, []).append(group.counts)
+    if not pod.near and not pod.apart and not any(counts.occupied for each in by_key.values() for counts in each):
+        return None
+    return FilterState(
+        pod,
+        near=tuple([Tally(counts.key, (counts,)) for counts in pod.near]),
+        apart=tuple([Tally(counts.key, (counts,)) for counts in pod.apart]),
+        kept_out=tuple([Tally(key, tuple(each)) for key, each in by_key.items()]),
+    )
+
+
+def verdicts(state: FilterState, nodes: NodeTable, rows: Rows) -> Verdicts:
+    """The first code in order NOT_NEAR, NOT_APART, KEPT_OUT that rejects a node, else 0."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    for code, tallies in ((KEPT_OUT, state.kept_out), (NOT_APART, state.apart)):
+        for tally in tallies:
+            codes[_held(tally, nodes, rows)] = code
+    if state.near:
+        codes[~_near(state, nodes, rows)] = NOT_NEAR
+    return codes
+
+
+def _held(tally: Tally, nodes: NodeTable, rows: Rows) -> NDArray[np.bool_]:
+    """Which nodes are in a domain with at least one of the pods."""
+    return (tally.by_domain(nodes) > 0)[nodes.label_column(tally.key).cells[rows]]
+
+
+def _near(state: FilterState, nodes: NodeTable, rows: Rows) -> NDArray[np.bool_]:
+    """Nodes that have all topology keys, with a wanted pod in each of the domains, or the first pod of its group."""
+    first = _may_be_first(state, nodes)
+    accepted = np.ones(len(rows), dtype=np.bool_)
+    for tally in state.near:
+        if first:
+            accepted &= nodes.label_column(tally.key).cells[rows] != ABSENT
+        else:
+            accepted &= _held(tally, nodes, rows)
+    return accepted
+
+
+def _may_be_first(state: FilterState, nodes: NodeTable) -> bool:
+    """Nobody is what the pod wants to be near, but the pod is so itself: else a group could never begin."""
+    if not state.pod.first:
+        return False
+    for tally in state.near:
+        if tally.trial:
+            if tally.by_domain(nodes).any():
+                return False
+        elif any(source.occupied for source in tally.sources):
+            return False
+    return True
+
+
+def verdict_one(state: FilterState, nodes: NodeTable, row: int) -> int:
+    """The same for one row."""
+    if state.near:
+        domains = [domain_of(nodes, tally.key, row) for tally in state.near]
+        if ABSENT in domains:
+            return NOT_NEAR
+        held = all(tally.at(domain) > 0 for tally, domain in zip(state.near, domains, strict=True))
+        if not held and not _may_be_first(state, nodes):
+            return NOT_NEAR
+    if _any_held(state.apart, nodes, row):
+        return NOT_APART
+    return KEPT_OUT if _any_held(state.kept_out, nodes, row) else 0
+
+
+def _any_held(tallies: Sequence[Tally], nodes: NodeTable, row: int) -> bool:
+    return any(tally.at(domain_of(nodes, tally.key, row)) > 0 for tally in tallies)
+
+
+def domain_of(nodes: NodeTable, key: str, row: int) -> int:
+    """The number of the domain that a row's node is in; ABSENT for none."""
+    return nodes.label_column(key).cells.item(row)
+
+
+def with_pod(
+    state: FilterState, other: PlacedPod, terms: PodTerms, row: int, more: int, nodes: NodeTable
+) -> FilterState:
+    """The same with a pod more (1) or less (-1) on a node. Source: preFilterState.updateWithPod.
+
+    :param terms: the terms of `other`
+    """
+    pod, near, apart, kept_out = state.pod, state.near, state.apart, state.kept_out
+    namespace, labels = other.namespace, other.labels
+    if near and pod.near[0].selection.takes(namespace, False, labels):
+        near = tuple([tally.plus(domain_of(nodes, tally.key, row), more) for tally in near])
+    if apart:
+        meant = [counts.selection.takes(namespace, False, labels) for counts in pod.apart]
+        apart = tuple(
+            [
+                tally.plus(domain_of(nodes, tally.key, row), more) if hit else tally
+                for tally, hit in zip(apart, meant, strict=True)
+            ]
+        )
+    for term in terms.anti_affinity:
+        if term.matches(pod.namespace, pod.labels, pod.namespace_labels):
+            kept_out = _plus(kept_out, term.topology_key, domain_of(nodes, term.topology_key, row), more)
+    return FilterState(pod, near, apart, kept_out)
+
+
+def _plus(tallies: tuple[Tally, ...], key: str, domain: int, more: int) -> tuple[Tally, ...]:
+    if not any(tally.key == key for tally in tallies):
+        tallies = (*tallies, Tally(key, ()))
+    return tuple([tally.plus(domain, more) if tally.key == key else tally for tally in tallies])

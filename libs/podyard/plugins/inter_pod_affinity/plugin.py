@@ -1,0 +1,221 @@
+"""Pods near other pods, or apart from them, by topology domain.
+
+What placed pods ask for is found in an index of their terms, what the incoming pod asks for in counts of the pods that its terms mean;
+both are kept up to date pod by pod, and a cycle works on domains, not on pods.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go.
+"""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import ClassVar, Final
+
+from podyard.cluster.node_table import PlacedPod
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
+from podyard.framework.events import Registration
+from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import PluginFault, Status
+from podyard.objects.core import Pod
+from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scoring, terms
+from podyard.plugins.inter_pod_affinity.args import Args
+from podyard.plugins.inter_pod_affinity.filtering import FilterState
+from podyard.plugins.inter_pod_affinity.incoming import Incoming
+from podyard.plugins.inter_pod_affinity.placed_terms import Group, PlacedTerms
+from podyard.plugins.inter_pod_affinity.scoring import PointsByKey
+from podyard.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms
+
+NAME: Final = "InterPodAffinity"
+REASON_AFFINITY: Final = "node(s) didn't match pod affinity rules"
+REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
+REASON_EXISTING: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
+
+FILTER_STATE: Final = StateKey[FilterState]("PreFilterInterPodAffinity")
+POINTS: Final = StateKey[PointsByKey]("PreScoreInterPodAffinity")
+
+UNCONCERNED: Final = ()
+"""Token of a pod that has no terms while no placed pod's term means it."""
+
+
+class InterPodAffinity:
+    """PreFilter with AddPod and RemovePod, Filter, PreScore, Score."""
+
+    name: ClassVar[str] = NAME
+    scope: ClassVar[Scope] = "row"
+
+    def __init__(self, args: Args) -> None:
+        self.args = args
+        self._seen: tuple[Pod | None, PodTerms] = (None, NO_TERMS)
+        self._resolved: tuple[Pod | None, int, Snapshot | None, Incoming | None] = (None, 0, None, None)
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        return pod.namespace, frozenset(pod.labels.items()), self._terms(pod)
+
+    def events_to_register(self) -> Sequence[Registration]:
+        return hints.registrations()
+
+    # ---- filtering -----------------------------------------------------------------------------------------------------------
+
+    def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
+        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        if not own.affinity and not own.anti_affinity and not index.anti_affinity:
+            return UNCONCERNED
+        asked = self._incoming(pod, cluster)
+        versions = [counts.edged for counts in (*asked.near, *asked.apart)]
+        return (*versions, *_token(index, self._keeping_out(asked, index)))
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
+        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        if own.fault:
+            return PreFilterResult(status=statuses.unresolvable(f"parsing pod: {own.fault}"))
+        if not own.affinity and not own.anti_affinity and not index.anti_affinity:
+            return PreFilterResult(status=statuses.SKIP)
+        asked = self._incoming(pod, cluster)
+        made = filtering.made(asked, self._keeping_out(asked, index))
+        if made is None:
+            return PreFilterResult(status=statuses.SKIP)
+        state.write(FILTER_STATE, made)
+        return PreFilterResult()
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PlacedPod, row: int, cluster: Snapshot) -> Status:
+        return self._with_pod(state, added, row, 1, cluster)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PlacedPod, row: int, cluster: Snapshot) -> Status:
+        return self._with_pod(state, removed, row, -1, cluster)
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        return filtering.verdicts(_filter_state(state), cluster.nodes, rows)
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return filtering.verdict_one(_filter_state(state), cluster.nodes, row)
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        if code == filtering.NOT_NEAR:
+            return statuses.unresolvable(REASON_AFFINITY)
+        return statuses.unschedulable(REASON_ANTI_AFFINITY if code == filtering.NOT_APART else REASON_EXISTING)
+
+    # ---- scoring -------------------------------------------------------------------------------------------------------------
+
+    def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
+        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        if not own.preferences and self._unpreferred(index):
+            return UNCONCERNED
+        asked = self._incoming(pod, cluster)
+        versions = [counts.counted for counts, _ in asked.liked]
+        return (*versions, *_token(index, (*self._bound_to(asked, index), *self._preferring(asked, index))))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
+        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        if not own.preferences and self._unpreferred(index):
+            return statuses.SKIP
+        asked = self._incoming(pod, cluster)
+        found = scoring.points(
+            (
+                *asked.liked,
+                *scoring.of_groups(self._bound_to(asked, index), self.args.hard_pod_affinity_weight),
+                *scoring.of_groups(self._preferring(asked, index)),
+            )
+        )
+        if not found:
+            return statuses.SKIP
+        state.write(POINTS, found)
+        return statuses.SUCCESS
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
+        return scoring.scores(_points(state), cluster.nodes, rows)
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return scoring.score_one(_points(state), cluster.nodes, row)
+
+    def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
+        return scoring.normalized(scores)
+
+    # ---- inside --------------------------------------------------------------------------------------------------------------
+
+    def _terms(self, pod: PodInfo) -> PodTerms:
+        """The pod's terms; those of the last pod that was asked about are remembered."""
+        known, found = self._seen
+        joined = pod.pod
+        if known is not joined:
+            found = terms.of_pod(joined)
+            self._seen = joined, found
+        return found
+
+    def _incoming(self, pod: PodInfo, cluster: Snapshot) -> Incoming:
+        """The pod with its terms resolved and their counts as of now; those of the last pod that was asked about are remembered."""
+        joined, version = pod.pod, cluster.version(incoming.NAMESPACES)
+        known, known_version, known_cluster, found = self._resolved
+        if found is None or known is not joined or known_version != version or known_cluster is not cluster:
+            found = incoming.resolve(pod, self._terms(pod), cluster)
+            self._resolved = joined, version, cluster, found
+        for counts in (*found.near, *found.apart):
+            counts.refresh()
+        for counts, _ in found.liked:
+            counts.refresh()
+        return found
+
+    def _unpreferred(self, index: PlacedTerms) -> bool:
+        """Whether no placed pod's terms can count in the score of a pod without preferences of its own."""
+        if self.args.ignore_preferred_terms_of_existing_pods:
+            return True
+        return not index.preferences and not (self.args.hard_pod_affinity_weight and index.affinity)
+
+    def _keeping_out(self, asked: Incoming, index: PlacedTerms) -> tuple[Group, ...]:
+        return index.anti_affinity.meaning(
+            asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version
+        )
+
+    def _bound_to(self, asked: Incoming, index: PlacedTerms) -> tuple[Group, ...]:
+        if not self.args.hard_pod_affinity_weight:
+            return ()
+        return index.affinity.meaning(asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version)
+
+    def _preferring(self, asked: Incoming, index: PlacedTerms) -> tuple[Group, ...]:
+        return index.preferences.meaning(
+            asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version
+        )
+
+    def _with_pod(self, state: CycleState, other: PlacedPod, row: int, more: int, cluster: Snapshot) -> Status:
+        known = _filter_state(state)
+        found = cluster.nodes.index(PlacedTerms).terms_of(other)
+        state.write(FILTER_STATE, filtering.with_pod(known, other, found, row, more, cluster.nodes))
+        return statuses.SUCCESS
+
+
+def _token(index: PlacedTerms, groups: Iterable[Group]) -> tuple[int, ...]:
+    """Equal as long as these are the groups, and their counts by domain are the same.
+
+    Versions are drawn from one clock: a group that is new, or changed, has a greater one than all before.
+    """
+    newest = number = 0
+    stamps: dict[str, int] = {}
+    for group in groups:
+        number += 1
+        newest = max(newest, group.counts.version)
+        key = group.term.topology_key
+        if key not in stamps:
+            stamps[key] = index.domains.stamp(key)
+    return (number, newest, *stamps.values()) if number else ()
+
+
+def _filter_state(state: CycleState) -> FilterState:
+    """What PreFilter wrote.
+
+    :raises StateMissingError: if it is disabled
+    """
+    found = state.find(FILTER_STATE)
+    if found is None:
+        raise StateMissingError(FILTER_STATE.name, "error ")
+    return found
+
+
+def _points(state: CycleState) -> PointsByKey:
+    """What PreScore wrote.
+
+    :raises PluginFault: if it is disabled
+    """
+    found = state.find(POINTS)
+    if found is None:
+        raise PluginFault(f'failed to read "{POINTS.name}" from cycleState: not found')
+    return found

@@ -1,0 +1,67 @@
+"""Preferred affinity and anti-affinity, and placed pods' required affinity, in scores.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/scoring.go.
+"""
+
+from collections.abc import Iterable
+from typing import Final, TypeAlias
+
+import numpy as np
+
+from podyard.cluster.node_table import NodeTable
+from podyard.framework.interfaces import Rows, Scores
+from podyard.framework.normalizing import MAX_SCORE
+from podyard.plugins.inter_pod_affinity.domain_counts import ByDomain, Counts
+from podyard.plugins.inter_pod_affinity.placed_terms import Group
+
+PointsByKey: TypeAlias = tuple[tuple[str, ByDomain], ...]
+"""For each topology key the points of its domains."""
+
+NO_POINTS: Final[PointsByKey] = ()
+
+
+def points(weighted: Iterable[tuple[Counts, int]]) -> PointsByKey:
+    """What being in a domain is worth; nothing at all if no term means a pod in any domain, or the pod itself.
+
+    :param weighted: pods by domain, and what each of them is worth
+    """
+    found: dict[str, ByDomain] = {}
+    for counts, weight in weighted:
+        if not counts.occupied:
+            continue
+        worth = counts.by_domain() * weight
+        known = found.get(counts.key)
+        found[counts.key] = worth if known is None else known + worth
+    return tuple(found.items())
+
+
+def of_groups(groups: Iterable[Group], weight: int | None = None) -> list[tuple[Counts, int]]:
+    """Placed pods that have terms which mean the incoming pod.
+
+    :param weight: what each is worth; None: the term's own weight
+    """
+    return [(group.counts, group.weight if weight is None else weight) for group in groups]
+
+
+def scores(found: PointsByKey, nodes: NodeTable, rows: Rows) -> Scores:
+    """The points of each node: the sum over the domains it is in."""
+    total = np.zeros(len(rows), dtype=np.int64)
+    for key, worth in found:
+        total += worth[nodes.label_column(key).cells[rows]]
+    return total
+
+
+def score_one(found: PointsByKey, nodes: NodeTable, row: int) -> int:
+    """The same for one row."""
+    return sum([worth.item(nodes.label_column(key).cells.item(row)) for key, worth in found])
+
+
+def normalized(raw: Scores) -> Scores:
+    """From the lowest points (0) to the highest (100), cut off to whole numbers; 0 for all if they are equal."""
+    if not len(raw):
+        return raw
+    lowest, highest = int(raw.min()), int(raw.max())
+    if lowest == highest:
+        return np.zeros_like(raw)
+    share = (raw - lowest).astype(np.float64) / float(highest - lowest)
+    return (float(MAX_SCORE) * share).astype(np.int64)
