@@ -226,7 +226,8 @@ class Cycle:
                 result.victims, texts = answer.victims, []
                 break
             if not answer.status.rejected:
-                raise PluginError(plugin.name, "PostFilter", answer.status.message)
+                texts = [answer.status.message]  # and nothing else is said; the pod is parked all the same
+                break
             texts += answer.status.reasons
             if answer.status.code == Code.UNRESOLVABLE:
                 break

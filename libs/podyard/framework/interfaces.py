@@ -183,7 +183,8 @@ class PostFilter(Plugin, Protocol):
     """When no node takes the pod, e.g. preemption.
 
     SUCCESS: the pod may be schedulable soon (it is parked with its nomination), no further plugin is asked. UNSCHEDULABLE: nothing to be
-    done; its message joins the attempt's. UNRESOLVABLE: the same, and no further plugin is asked. ERROR ends the attempt.
+    done; its message joins the attempt's. UNRESOLVABLE: the same, and no further plugin is asked. ERROR: its message is the only one that
+    joins the attempt's, and no further plugin is asked.
     """
 
     def post_filter(

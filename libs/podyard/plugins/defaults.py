@@ -4,26 +4,23 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/apis/config/v1/default_plugins.go 
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
-from podyard.framework.profile import DEFAULT_SCHEDULER, Enabled, Profile, resolve
-from podyard.plugins import registry
-
-WEIGHTS: Final = {"TaintToleration": 3, "NodeAffinity": 2, "NodeResourcesFit": 1}
-"""Weights of the plugins that score."""
+from podyard.framework.expansion import Choice, expand
+from podyard.framework.profile import DEFAULT_SCHEDULER, Profile
+from podyard.plugins import profiles, registry
+from podyard.plugins.in_tree import IN_TREE
 
 
 def default_profile(name: str = DEFAULT_SCHEDULER, args: Mapping[str, Any] | None = None) -> Profile:
-    """All plugins of the registry, in its order.
+    """All default plugins in the reference's order, at the points and with the weights that it gives them.
 
     :param args: arguments by plugin name, as plain values; defaults for plugins that are not named
     :raises msgspec.ValidationError: for arguments that a plugin does not have
     """
     given: Mapping[str, Any] = {} if args is None else args
-    return resolve(
-        name,
-        [
-            Enabled(plugin=registry.create(entry, given.get(entry.name)), weight=WEIGHTS.get(entry.name, 0))
-            for entry in registry.IN_TREE
-        ],
-    )
+    entries = registry.by_name()
+    plugins = {plugin: registry.create(entry, given.get(plugin)) for plugin, entry in entries.items()}
+    everywhere = [Choice(plugin, IN_TREE[plugin].weight or 0) for plugin in IN_TREE if plugin in plugins]
+    expanded = expand(everywhere, {}, lambda plugin: profiles.points_of(plugins, plugin))
+    return profiles.build(name, expanded, plugins)

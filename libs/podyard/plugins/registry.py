@@ -9,11 +9,17 @@ from typing import Any, Final
 import msgspec
 
 from podyard.framework.interfaces import Plugin
+from podyard.plugins.default_binder.plugin import DefaultBinder
 from podyard.plugins.default_preemption.args import Args as DefaultPreemptionArgs
 from podyard.plugins.default_preemption.plugin import DefaultPreemption
+from podyard.plugins.dynamic_resources.args import Args as DynamicResourcesArgs
+from podyard.plugins.dynamic_resources.plugin import DynamicResources
 from podyard.plugins.node_affinity.args import Args as NodeAffinityArgs
 from podyard.plugins.node_affinity.plugin import NodeAffinity
 from podyard.plugins.node_name.plugin import NodeName
+from podyard.plugins.node_ports.plugin import NodePorts
+from podyard.plugins.node_resources_balanced_allocation.args import Args as BalancedAllocationArgs
+from podyard.plugins.node_resources_balanced_allocation.plugin import NodeResourcesBalancedAllocation
 from podyard.plugins.node_resources_fit.args import Args as NodeResourcesFitArgs
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.node_unschedulable.plugin import NodeUnschedulable
@@ -45,8 +51,12 @@ IN_TREE: Final = (
     Entry(NodeName.name, NodeName),
     Entry(TaintToleration.name, TaintToleration),
     Entry(NodeAffinity.name, NodeAffinity, NodeAffinityArgs),
+    Entry(NodePorts.name, NodePorts),
     Entry(NodeResourcesFit.name, NodeResourcesFit, NodeResourcesFitArgs),
+    Entry(DynamicResources.name, DynamicResources, DynamicResourcesArgs),
     Entry(DefaultPreemption.name, DefaultPreemption, DefaultPreemptionArgs),
+    Entry(NodeResourcesBalancedAllocation.name, NodeResourcesBalancedAllocation, BalancedAllocationArgs),
+    Entry(DefaultBinder.name, DefaultBinder),
 )
 """In the order of the default profile."""
 

@@ -7,10 +7,11 @@ import msgspec
 
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
-from podyard.framework.profile import Profile
+from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.snapshot import Snapshot
 from podyard.objects import decoding
 from podyard.objects.core import Node
+from podyard.plugins import defaults, registry
 from podyard.plugins.defaults import default_profile
 from podyard.proto.placement import BoundPod
 
@@ -122,3 +123,14 @@ def snapshot_of(*nodes: Node) -> Snapshot:
 def profile(args: Mapping[str, Any] | None = None) -> Profile:
     """The default profile, with arguments by plugin name."""
     return default_profile(args=args)
+
+
+def profile_of(*names: str, args: Mapping[str, Any] | None = None) -> Profile:
+    """A profile of these plugins only, in the order and with the weights of the default one."""
+    given = args or {}
+    entries = [entry for entry in registry.IN_TREE if entry.name in names]
+    enabled = [
+        Enabled(plugin=registry.create(entry, given.get(entry.name)), weight=defaults.WEIGHTS.get(entry.name, 0))
+        for entry in entries
+    ]
+    return resolve("some", enabled)

@@ -6,6 +6,9 @@ Manifest = dict[str, Any]
 Verdict = tuple[str, str, tuple[str, ...]] | None
 """(plugin, code, reasons sorted); None: the node takes the pod."""
 
+PLUGINS = ("PrioritySort", "NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodeResourcesFit")
+"""What is read here; the other plugins have a plain reading of their own."""
+
 UNRESOLVABLE = "UnschedulableAndUnresolvable"
 UNSCHEDULABLE = "Unschedulable"
 
@@ -51,7 +54,7 @@ def term_holds(term: Manifest, labels: dict[str, str], name: str) -> bool:
 
 
 def verdict(node: Manifest, pod: Manifest, placed: list[Manifest]) -> Verdict:
-    """What the default plugins of this stage say about one pod on one node; amounts are whole numbers."""
+    """What these plugins say about one pod on one node; amounts are whole numbers."""
     tolerations = pod.get("tolerations", [])
     if node["unschedulable"] and not tolerates(tolerations, "node.kubernetes.io/unschedulable", "", "NoSchedule"):
         return "NodeUnschedulable", UNRESOLVABLE, ("node(s) were unschedulable",)

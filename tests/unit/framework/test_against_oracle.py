@@ -14,7 +14,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
 from tests.unit.framework import builders, clusters, oracle
 
-PROFILE = builders.profile()
+PROFILE = builders.profile_of(*oracle.PLUGINS)
 World = tuple[dict[str, oracle.Manifest], dict[str, list[oracle.Manifest]], Snapshot]
 
 

@@ -48,8 +48,10 @@ def test_the_emptiest_node_wins_and_leads_the_scores() -> None:
     snapshot = snapshot_of(make_node("a", cpu="2"), make_node("b", cpu="8"), make_node("c", cpu="4"))
     result = Cycle(profile(), snapshot).run(make_pod("p", cpu="1"))
     assert result.node == "b"
-    assert [(score.node, score.total) for score in result.scores] == [("b", 392), ("c", 386), ("a", 373)]
-    assert result.scores[0].plugins == {"TaintToleration": 300, "NodeResourcesFit": 92}
+    assert [score.node for score in result.scores] == ["b", "c", "a"]
+    points = result.scores[0].plugins
+    assert (points["TaintToleration"], points["NodeResourcesFit"]) == (300, 92)
+    assert result.scores[0].total == sum(points.values())
     assert (result.nodes_total, result.nodes_feasible) == (3, 3)
 
 
@@ -327,6 +329,17 @@ def test_postfilter_adds_to_the_message_or_nominates() -> None:
     helped = run(snapshot_of(make_node("a")), pod, nothing, found)
     assert helped.message == "0/1 nodes are available: 1 Insufficient cpu."
     assert helped.nominated_node == "a"
+
+
+def test_an_error_of_postfilter_is_all_it_says_and_the_pod_is_parked_all_the_same() -> None:
+    nothing = Preempting("Nothing", PostFilterResult(status=statuses.unschedulable("nothing to do")))
+    lost = Preempting("Lost", PostFilterResult(status=statuses.error("not found")))
+    found = Preempting("Found", PostFilterResult(status=statuses.SUCCESS, nominated_node="a"))
+    result = run(snapshot_of(make_node("a")), make_pod("p", cpu="64"), nothing, lost, found)
+    assert (result.error, result.nominated_node) == ("", None)
+    assert result.message == "0/1 nodes are available: 1 Insufficient cpu. not found"
+    assert result.diagnosis is not None
+    assert result.diagnosis.unschedulable_plugins == ("NodeResourcesFit",)
 
 
 def test_extension_points_are_timed_in_order() -> None:

@@ -1,8 +1,11 @@
 """Profiles: order, weights, digest, faults. Waits at Permit. Normalisation."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
+from podyard.framework.interfaces import Plugin
 from podyard.framework.normalizing import default_normalize
 from podyard.framework.permits import LONGEST_WAIT_S, WaitingPods
 from podyard.framework.profile import Enabled, ProfileError, resolve
@@ -12,22 +15,36 @@ from podyard.plugins.taint_toleration.plugin import TaintToleration
 from tests.unit.framework.builders import profile
 
 
+def order_of(found: Sequence[Plugin], *reference: str) -> None:
+    """What is enabled is in the reference's order."""
+    names = [plugin.name for plugin in found]
+    assert names == [name for name in reference if name in names]
+
+
 def test_the_default_profile_has_the_references_order_and_weights() -> None:
     found = profile()
-    assert [plugin.name for plugin in found.filter] == [
-        "NodeUnschedulable",
-        "NodeName",
-        "TaintToleration",
-        "NodeAffinity",
-        "NodeResourcesFit",
-    ]
-    assert {entry.plugin.name: entry.weight for entry in found.score} == {
+    order_of(
+        found.filter,
+        *("NodeUnschedulable", "NodeName", "TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit"),
+        *("VolumeRestrictions", "NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread"),
+        *("InterPodAffinity", "DynamicResources", "NodeDeclaredFeatures"),
+    )
+    weights = {
         "TaintToleration": 3,
         "NodeAffinity": 2,
         "NodeResourcesFit": 1,
+        "VolumeBinding": 1,
+        "PodTopologySpread": 2,
+        "InterPodAffinity": 2,
+        "DynamicResources": 2,
+        "NodeResourcesBalancedAllocation": 1,
+        "ImageLocality": 1,
     }
-    assert [entry.plugin.name for entry in found.score if entry.normalizer] == ["TaintToleration", "NodeAffinity"]
-    assert [plugin.name for plugin in found.pre_enqueue] == ["SchedulingGates", "DefaultPreemption"]
+    order_of([entry.plugin for entry in found.score], *weights)
+    assert {entry.plugin.name: entry.weight for entry in found.score}.items() <= weights.items()
+    order_of(found.post_filter, "DynamicResources", "DefaultPreemption")
+    order_of(found.pre_enqueue, "SchedulingGates", "DynamicResources", "DefaultPreemption")
+    assert [plugin.name for plugin in found.bind] == ["DefaultBinder"]
 
 
 def test_the_digest_tells_plugins_weights_order_and_arguments_apart() -> None:

@@ -1,1 +1,1 @@
-"""NodeResourcesBalancedAllocation."""
+"""NodeResourcesBalancedAllocation: nodes whose resources are used alike score higher."""

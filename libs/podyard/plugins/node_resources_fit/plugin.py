@@ -10,10 +10,10 @@ from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, V
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, Status
-from podyard.plugins.node_resources_fit import fit, hints, least_allocated
+from podyard.plugins.node_resources_fit import allocation, fit, hints, strategies
+from podyard.plugins.node_resources_fit.allocation import Counted
 from podyard.plugins.node_resources_fit.args import Args
 from podyard.plugins.node_resources_fit.fit import Wanted
-from podyard.plugins.node_resources_fit.least_allocated import Counted
 from podyard.proto.placement import Usage
 
 NAME: Final = "NodeResourcesFit"
@@ -36,10 +36,11 @@ class NodeResourcesFit:
         self.args = args
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._strategy = strategies.strategy(args.scoring_strategy)
 
     def signature(self, pod: PodInfo) -> Hashable:
         signed = _signed(pod.usage)
-        return signed if pod.pod.spec.resources is None else (signed, _signed(least_allocated.scored_usage(pod)))
+        return signed if pod.pod.spec.resources is None else (signed, _signed(allocation.containers_only(pod)))
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations(self._ignored, self._ignored_groups)
@@ -68,15 +69,25 @@ class NodeResourcesFit:
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
-        usage = least_allocated.scored_usage(pod)
-        state.write(COUNTED, least_allocated.counted(self.args.scoring_strategy.resources, usage))
+        state.write(COUNTED, self._count(pod))
         return statuses.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
-        return least_allocated.scores(state.read(COUNTED), cluster.nodes, rows)
+        return self._strategy.scores(self._counted(state, pod), cluster.nodes, rows)
 
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        return least_allocated.score_one(state.read(COUNTED), cluster.nodes, row)
+        return self._strategy.score_one(self._counted(state, pod), cluster.nodes, row)
+
+    def _count(self, pod: PodInfo) -> tuple[Counted, ...]:
+        return allocation.assumed(self.args.scoring_strategy.resources, allocation.containers_only(pod))
+
+    def _counted(self, state: CycleState, pod: PodInfo) -> tuple[Counted, ...]:
+        """What PreScore wrote; the same made here if PreScore is disabled, as the reference does."""
+        found = state.find(COUNTED)
+        if found is None:
+            found = self._count(pod)
+            state.write(COUNTED, found)
+        return found
 
     def _wanted(self, state: CycleState) -> Wanted:
         """

@@ -13,7 +13,7 @@ from podyard.framework.interfaces import Rows, Scope, Scores, Verdicts
 from podyard.framework.normalizing import default_normalize
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
-from podyard.framework.status import Status
+from podyard.framework.status import PluginFault, Status
 from podyard.objects import taints
 from podyard.objects.affinity import Taint, Toleration
 from podyard.plugins.taint_toleration import hints
@@ -58,6 +58,8 @@ class TaintJudge:
 
 
 JUDGE: Final = StateKey[TaintJudge]("TaintToleration")
+"""Ours only, for Filter and Score."""
+SCORED: Final = StateKey[TaintJudge]("PreScoreTaintToleration")
 
 
 def judge(state: CycleState, pod: PodInfo) -> TaintJudge:
@@ -69,8 +71,18 @@ def judge(state: CycleState, pod: PodInfo) -> TaintJudge:
     return found
 
 
+def _scored(state: CycleState) -> TaintJudge:
+    """
+    :raises PluginFault: if PreScore is disabled and Score is not
+    """
+    found = state.find(SCORED)
+    if found is None:
+        raise PluginFault(f'failed to read "{SCORED.name}" from cycleState: not found')
+    return found
+
+
 class TaintToleration:
-    """Filter, Score."""
+    """Filter, PreScore, Score."""
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
@@ -93,14 +105,18 @@ class TaintToleration:
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unresolvable(REASON)
 
+    def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
+        state.write(SCORED, judge(state, pod))
+        return statuses.SUCCESS
+
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
         nodes = cluster.nodes
-        return judge(state, pod).soft(nodes.taints.sets)[nodes.taint_set[rows]]
+        return _scored(state).soft(nodes.taints.sets)[nodes.taint_set[rows]]
 
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         nodes = cluster.nodes
-        taint_set = nodes.taint_set.item(row)
-        return judge(state, pod).soft(nodes.taints.sets).item(taint_set) if taint_set else 0
+        scored, taint_set = _scored(state), nodes.taint_set.item(row)
+        return scored.soft(nodes.taints.sets).item(taint_set) if taint_set else 0
 
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
         return default_normalize(scores, reverse=True)

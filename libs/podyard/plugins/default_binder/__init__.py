@@ -1,0 +1,1 @@
+"""DefaultBinder: the binder itself writes the binding."""

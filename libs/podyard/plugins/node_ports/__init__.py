@@ -1,0 +1,1 @@
+"""NodePorts: the host ports that a pod asks for must be free on its node."""

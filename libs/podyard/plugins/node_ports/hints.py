@@ -1,0 +1,44 @@
+"""What may help a pod whose host ports are taken on every node.
+
+Source: kube-scheduler v1.36.2, plugins/nodeports/node_ports.go (isSchedulableAfterPodDeleted).
+"""
+
+from podyard.framework import events, hinted
+from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.objects import pod_requests
+from podyard.objects.core import Pod
+from podyard.plugins.node_ports import ports
+from podyard.proto.actions import ActionType
+from podyard.proto.placement import HostPort
+
+
+def _spelled(port: HostPort) -> str:
+    address = "" if port.ip == ports.ANY_ADDRESS else f"{port.ip}:"
+    return f"{address}{port.port}/{port.protocol}"
+
+
+def after_pod_deleted(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if a pod left its node (or its nomination) and had a port that this pod wants."""
+    gone, _ = hinted.changed(Pod, old, None)
+    assert gone is not None, "hinted.changed gives one of the two"
+    name = "/".join(gone.key)
+    node = gone.spec.node_name or gone.status.nominated_node_name
+    if not node:
+        return events.skip(f"{name} was on no node")
+    freed, wanted = pod_requests.host_ports(gone), pod_requests.host_ports(pod)
+    if not freed:
+        return events.skip(f"{name} had no host port")
+    for port in freed:
+        for one in wanted:
+            if ports.conflict(one, port):
+                return events.queue(f"{name} freed port {_spelled(port)} on {node}, the pod needs {_spelled(one)}")
+    listed = ", ".join(map(_spelled, freed))
+    return events.skip(f"{name} freed {listed} on {node}, none of which the pod needs")
+
+
+def registrations() -> tuple[Registration, ...]:
+    """Pods that leave, and any node that is added."""
+    return (
+        Registration(ClusterEvent(events.POD, ActionType.DELETE), after_pod_deleted),
+        Registration(events.NODE_ADD),
+    )

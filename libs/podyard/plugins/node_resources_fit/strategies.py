@@ -1,0 +1,155 @@
+"""How the use of a node's resources makes a score: the three scoring strategies, on all nodes at once and on one.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources: least_allocated.go, most_allocated.go,
+requested_to_capacity_ratio.go; plugins/helper/shape_score.go.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Protocol, TypeAlias
+
+import numpy as np
+
+from podyard.cluster.node_table import CPU, MEMORY, NodeTable
+from podyard.framework.interfaces import Rows, Scores
+from podyard.framework.normalizing import MAX_SCORE
+from podyard.plugins.node_resources_fit.allocation import Counted
+from podyard.plugins.node_resources_fit.args import ScoringStrategy, UtilizationShapePoint
+
+MAX_SHAPE_SCORE: Final = 10
+"""Highest score in a shape of RequestedToCapacityRatio. Source: config.MaxCustomPriorityScore."""
+
+Resources: TypeAlias = Sequence[Counted]
+
+
+class Strategy(Protocol):
+    """A score of 0 to 100 for the node if it took the pod. A resource that the node does not have is left out."""
+
+    def scores(self, resources: Resources, nodes: NodeTable, rows: Rows) -> Scores:
+        """For each row."""
+        ...
+
+    def score_one(self, resources: Resources, nodes: NodeTable, row: int) -> int:
+        """The same for one row."""
+        ...
+
+
+class MeanShare:
+    """The weighted mean of shares in percent, each rounded down. At most all of a resource is taken.
+
+    LeastAllocated counts the free shares, MostAllocated the taken ones.
+    """
+
+    def __init__(self, *, free: bool) -> None:
+        self._free = free
+
+    def scores(self, resources: Resources, nodes: NodeTable, rows: Rows) -> Scores:
+        points, weights = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        for counted in resources:
+            found = _columns(counted, nodes, rows)
+            if found is not None:
+                taken, whole = found
+                part = np.maximum(whole - taken, 0) if self._free else np.minimum(taken, whole)
+                points += _percent(part, np.maximum(whole, 1)) * counted.weight
+                weights += np.where(whole != 0, counted.weight, 0)
+        return _mean(points, weights)
+
+    def score_one(self, resources: Resources, nodes: NodeTable, row: int) -> int:
+        points = weights = 0
+        for counted in resources:
+            taken, whole = _cells(counted, nodes, row)
+            if whole:
+                part = max(whole - taken, 0) if self._free else min(taken, whole)
+                points += part * MAX_SCORE // whole * counted.weight
+                weights += counted.weight
+        return points // weights if weights else 0
+
+
+class RequestedToCapacityRatio:
+    """The weighted mean, rounded half up, of what the shape says of each taken share in whole percent.
+
+    Resources for which it says 0 do not count in the mean.
+    """
+
+    def __init__(self, shape: Sequence[UtilizationShapePoint]) -> None:
+        """
+        :param shape: by strictly rising utilization
+        """
+        self._by_percent = [shape_score(shape, percent) for percent in range(101)]
+        self._table = np.array(self._by_percent, dtype=np.int64)
+
+    def scores(self, resources: Resources, nodes: NodeTable, rows: Rows) -> Scores:
+        points, weights = np.zeros(len(rows), dtype=np.int64), np.zeros(len(rows), dtype=np.int64)
+        for counted in resources:
+            found = _columns(counted, nodes, rows)
+            if found is not None:
+                taken, whole = found
+                score = self._table[_percent(np.minimum(taken, whole), np.maximum(whole, 1))]
+                score[whole == 0] = 0
+                points += score * counted.weight
+                weights += np.where(score > 0, counted.weight, 0)
+        return (2 * points + weights) // np.maximum(2 * weights, 1)
+
+    def score_one(self, resources: Resources, nodes: NodeTable, row: int) -> int:
+        points = weights = 0
+        for counted in resources:
+            taken, whole = _cells(counted, nodes, row)
+            score = self._by_percent[min(taken, whole) * MAX_SCORE // whole] if whole else 0
+            if score > 0:
+                points += score * counted.weight
+                weights += counted.weight
+        return (2 * points + weights) // (2 * weights) if weights else 0
+
+
+def strategy(args: ScoringStrategy) -> Strategy:
+    """The strategy that the plugin's arguments name."""
+    if args.type == "RequestedToCapacityRatio" and args.requested_to_capacity_ratio is not None:
+        return RequestedToCapacityRatio(args.requested_to_capacity_ratio.shape)
+    return MeanShare(free=args.type == "LeastAllocated")
+
+
+def shape_score(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
+    """What a shape says, 0 to 100: straight lines between its points, level before the first and after the last.
+
+    Divisions round towards zero, as Go's do. Source: helper.BuildBrokenLinearFunction.
+    """
+    scale = MAX_SCORE // MAX_SHAPE_SCORE
+    before = shape[0]
+    for point in shape:
+        if percent <= point.utilization:
+            rise, run = (point.score - before.score) * scale, point.utilization - before.utilization
+            if run == 0:
+                return point.score * scale
+            along = abs(rise) * (percent - before.utilization) // run
+            return before.score * scale + (along if rise > 0 else -along)
+        before = point
+    return before.score * scale
+
+
+def _columns(counted: Counted, nodes: NodeTable, rows: Rows) -> tuple[Scores, Scores] | None:
+    """(taken with the pod, all there is) by row; `None` if no node has the resource."""
+    line = nodes.resource_of.get(counted.resource)
+    if line is None:
+        return None
+    used = nodes.nonzero if line in (CPU, MEMORY) else nodes.requested
+    return used[line][rows] + counted.amount, nodes.allocatable[line][rows]
+
+
+def _cells(counted: Counted, nodes: NodeTable, row: int) -> tuple[int, int]:
+    """The same for one row; (0, 0) if no node has the resource."""
+    line = nodes.resource_of.get(counted.resource)
+    if line is None:
+        return 0, 0
+    used = nodes.nonzero if line in (CPU, MEMORY) else nodes.requested
+    return used.item(line, row) + counted.amount, nodes.allocatable.item(line, row)
+
+
+def _percent(part: Scores, whole: Scores) -> Scores:
+    """Rounded down. Both are at least 0, so they may be divided without signs, which takes half the time."""
+    return ((part * MAX_SCORE).view(np.uint64) // whole.view(np.uint64)).view(np.int64)
+
+
+def _mean(points: Scores, weights: Scores) -> Scores:
+    heaviest = int(weights.max(initial=0))
+    if heaviest and int(weights.min()) == heaviest:
+        return points // heaviest  # by one number: numpy divides by it ten times as fast as by an array
+    return points // np.maximum(weights, 1)
