@@ -208,3 +208,16 @@ def test_above_what_a_record_names_the_index_says_who_is_asked() -> None:
     assert len(judged.moved) == 10
     record = records.requeue_record(judged)
     assert [(one.plugin, one.reason, one.pods) for one in record.skipped_counts] == [("Shape", records.NOT_ASKED, 990)]
+
+
+def test_an_index_follows_what_is_parked_after_its_first_use() -> None:
+    play = parked(300, shapes=3)
+    play.node({"none of them"}, ActionType.ADD)
+    play.park("late", "violet", {"Shape"}, pending=False)
+    play.queue.take_effects()
+    asked.clear()
+    play.node({"violet"}, ActionType.ADD)
+    assert asked == ["late"]
+    play.delete("late")
+    play.node({"violet"}, ActionType.ADD)
+    assert asked == ["late"]
