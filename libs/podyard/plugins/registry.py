@@ -14,6 +14,8 @@ from podyard.plugins.default_preemption.args import Args as DefaultPreemptionArg
 from podyard.plugins.default_preemption.plugin import DefaultPreemption
 from podyard.plugins.dynamic_resources.args import Args as DynamicResourcesArgs
 from podyard.plugins.dynamic_resources.plugin import DynamicResources
+from podyard.plugins.inter_pod_affinity.args import Args as InterPodAffinityArgs
+from podyard.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from podyard.plugins.node_affinity.args import Args as NodeAffinityArgs
 from podyard.plugins.node_affinity.plugin import NodeAffinity
 from podyard.plugins.node_name.plugin import NodeName
@@ -53,6 +55,7 @@ IN_TREE: Final = (
     Entry(NodeAffinity.name, NodeAffinity, NodeAffinityArgs),
     Entry(NodePorts.name, NodePorts),
     Entry(NodeResourcesFit.name, NodeResourcesFit, NodeResourcesFitArgs),
+    Entry(InterPodAffinity.name, InterPodAffinity, InterPodAffinityArgs),
     Entry(DynamicResources.name, DynamicResources, DynamicResourcesArgs),
     Entry(DefaultPreemption.name, DefaultPreemption, DefaultPreemptionArgs),
     Entry(NodeResourcesBalancedAllocation.name, NodeResourcesBalancedAllocation, BalancedAllocationArgs),
