@@ -25,6 +25,8 @@ from podyard.plugins.node_resources_balanced_allocation.plugin import NodeResour
 from podyard.plugins.node_resources_fit.args import Args as NodeResourcesFitArgs
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.node_unschedulable.plugin import NodeUnschedulable
+from podyard.plugins.pod_topology_spread.args import Args as PodTopologySpreadArgs
+from podyard.plugins.pod_topology_spread.plugin import PodTopologySpread
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.plugins.scheduling_gates.plugin import SchedulingGates
 from podyard.plugins.taint_toleration.plugin import TaintToleration
@@ -55,6 +57,7 @@ IN_TREE: Final = (
     Entry(NodeAffinity.name, NodeAffinity, NodeAffinityArgs),
     Entry(NodePorts.name, NodePorts),
     Entry(NodeResourcesFit.name, NodeResourcesFit, NodeResourcesFitArgs),
+    Entry(PodTopologySpread.name, PodTopologySpread, PodTopologySpreadArgs),
     Entry(InterPodAffinity.name, InterPodAffinity, InterPodAffinityArgs),
     Entry(DynamicResources.name, DynamicResources, DynamicResourcesArgs),
     Entry(DefaultPreemption.name, DefaultPreemption, DefaultPreemptionArgs),

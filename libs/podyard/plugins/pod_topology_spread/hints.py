@@ -1,0 +1,179 @@
+"""What may help a pod that hard spread constraints kept off all nodes.
+
+Source: kube-scheduler v1.36.2, podtopologyspread/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
+
+A hint knows no Services and controllers. So for a pod under hard default constraints, whose selector they would give, any pod that
+could count counts: it is retried too often rather than too late.
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+import msgspec
+
+from podyard.framework import events, hinted
+from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import KeyIndex
+from podyard.objects.core import Node, Pod
+from podyard.plugins.pod_topology_spread import constraints
+from podyard.plugins.pod_topology_spread.constraints import Constraint
+from podyard.proto.actions import ActionType
+
+_ENCODER: Final = msgspec.json.Encoder()
+
+
+class ReadOfPod(NamedTuple):
+    """What the hints read of a parked pod, but its uid."""
+
+    namespace: str
+    constraints: bytes
+    label_values: tuple[str | None, ...]
+    """Its own values of the constraints' matchLabelKeys."""
+
+
+def read_of(pod: Pod) -> ReadOfPod:
+    """What the hints read of `pod`."""
+    own = pod.spec.topology_spread_constraints
+    values = tuple([pod.metadata.labels.get(key) for one in own for key in one.match_label_keys])
+    return ReadOfPod(pod.metadata.namespace, _ENCODER.encode(own), values)
+
+
+def _namespaces(old: object | None, new: object | None) -> Iterable[str] | None:
+    """Namespaces that a pod event may concern; `None`: it is no pod event."""
+    found: list[str] = []
+    for one in (old, new):
+        if isinstance(one, Pod):
+            found.append(one.metadata.namespace)
+        elif one is not None:
+            return None
+    return found or None
+
+
+def hard_constraints(defaults: Sequence[Constraint], pod: Pod) -> Sequence[Constraint]:
+    """The pod's own hard constraints, or the default ones.
+
+    :raises SelectorError: if a selector of its own cannot be compiled; counts as Queue
+    """
+    own = pod.spec.topology_spread_constraints
+    return constraints.compiled(own, constraints.DO_NOT_SCHEDULE, pod.metadata.labels) if own else defaults
+
+
+def after_pod_change(defaults: Sequence[Constraint], pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if a pod that counts came, went, or counts differently now; or the pod itself tolerates more.
+
+    :param defaults: hard constraints of pods that have none of their own
+    """
+    before, after = hinted.changed(Pod, old, new)
+    for other in (before, after):
+        if other is not None and not _involved(other, pod):
+            return events.skip(f"{_name(other)} is on no node, or in another namespace: it does not count")
+    listed = hard_constraints(defaults, pod)
+    unknown = listed is defaults and bool(defaults)
+    if before is not None and after is not None:
+        return _after_update(listed, pod, before, after, unknown=unknown)
+    other, verb = (before, "is gone") if after is None else (after, "came")
+    assert other is not None
+    if unknown:
+        return events.queue(f"{_name(other)} {verb}; it may count for a default spread constraint")
+    matching = _matching(listed, other.metadata.labels)
+    if matching:
+        return events.queue(f"{_name(other)}, which counts for the spread over {matching[0]}, {verb}")
+    return events.skip(f"{_name(other)} {verb}, but counts for none of the pod's hard spread constraints")
+
+
+def _after_update(listed: Sequence[Constraint], pod: Pod, before: Pod, after: Pod, *, unknown: bool) -> HintResult:
+    itself = pod.metadata.uid == after.metadata.uid
+    tolerates_more = itself and before.spec.tolerations != after.spec.tolerations
+    if tolerates_more and any(one.honors_taints for one in listed):
+        return events.queue("the pod has other tolerations, and a spread constraint that leaves out nodes with taints")
+    if before.metadata.labels == after.metadata.labels:
+        return events.skip(f"the labels of {_name(after)} are the same")
+    if unknown:
+        return events.queue(
+            f"{_name(after)} has other labels; it may count differently for a default spread constraint"
+        )
+    then, now = _matching(listed, before.metadata.labels), _matching(listed, after.metadata.labels)
+    for one in listed:
+        key = one.topology_key
+        if one.selector.matches(before.metadata.labels) != one.selector.matches(after.metadata.labels):
+            verb = "counts now" if key in now and key not in then else "counts no more"
+            return events.queue(f"{_name(after)} {verb} for the spread over {key}")
+    return events.skip(f"the labels of {_name(after)} changed, but it counts as before")
+
+
+def after_node_change(defaults: Sequence[Constraint], pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if a node joined, left or changed its domain, or has other taints. A domain that goes may help as well (PITFALLS 25).
+
+    :param defaults: hard constraints of pods that have none of their own
+    """
+    before, after = hinted.changed(Node, old, new)
+    listed = hard_constraints(defaults, pod)
+    keys = [one.topology_key for one in listed]
+    then, now = _in_domains(keys, before), _in_domains(keys, after)
+    if before is not None and after is not None:
+        return _after_node_update(keys, before, after, then=then, now=now)
+    node, verb = (before, "is gone") if after is None else (after, "is new")
+    assert node is not None
+    if then or now:
+        return events.queue(f"{node.metadata.name}, a node of the pod's spread domains, {verb}")
+    lacking = next(key for key in keys if key not in node.metadata.labels)
+    return events.skip(
+        f"{node.metadata.name} {verb}, but has no label {lacking}, so it is in no spread domain of the pod"
+    )
+
+
+def _after_node_update(keys: Sequence[str], before: Node, after: Node, *, then: bool, now: bool) -> HintResult:
+    name = after.metadata.name
+    if then != now:
+        verb = "joined" if now else "left"
+        return events.queue(
+            f"{name} {verb} the pod's spread domains: it has {'all' if now else 'not all'} their labels now"
+        )
+    if not now:
+        return events.skip(f"{name} is in no spread domain of the pod, as before")
+    for key in keys:
+        if before.metadata.labels.get(key, "") != after.metadata.labels.get(key, ""):
+            return events.queue(f"{name} is in another domain of {key}")
+    if before.spec.taints != after.spec.taints:
+        return events.queue(f"{name} has other taints, and is in the pod's spread domains")
+    return events.skip(f"{name} is in the spread domains where it was")
+
+
+def registrations(defaults: Sequence[Constraint] = ()) -> tuple[Registration, ...]:
+    """Pods that come, go or have other labels; the pod's own tolerations; nodes that come, go or have other labels or taints.
+
+    :param defaults: hard constraints of pods that have none of their own
+    """
+    pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
+    nodes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+    return (
+        Registration(ClusterEvent(events.POD, pods), partial(after_pod_change, defaults), _index),
+        Registration(ClusterEvent(events.NODE, nodes), partial(after_node_change, defaults)),
+    )
+
+
+def _index() -> KeyIndex[Hashable]:
+    """Pods of other namespaces do not count."""
+    return KeyIndex(lambda read: (read.namespace,) if isinstance(read, ReadOfPod) else None, _namespaces)
+
+
+def _involved(other: Pod, pod: Pod) -> bool:
+    """Source: involvedInTopologySpreading."""
+    if other.metadata.uid == pod.metadata.uid:
+        return True
+    return bool(other.spec.node_name) and other.metadata.namespace == pod.metadata.namespace
+
+
+def _matching(listed: Sequence[Constraint], labels: Mapping[str, str]) -> list[str]:
+    """Topology keys of the constraints for which a pod of these labels counts."""
+    return [one.topology_key for one in listed if one.selector.matches(labels)]
+
+
+def _in_domains(keys: Sequence[str], node: Node | None) -> bool:
+    """Whether the node has all labels; so without hard constraints every node has."""
+    return node is not None and all(key in node.metadata.labels for key in keys)
+
+
+def _name(pod: Pod) -> str:
+    return "/".join(pod.key)

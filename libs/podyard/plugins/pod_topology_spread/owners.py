@@ -1,0 +1,120 @@
+"""The label selector that a pod's Services and controller stand for: whom default constraints spread.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
+"""
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping
+from typing import Final, NamedTuple
+
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.objects import selectors
+from podyard.objects.apps import ReplicaSet, StatefulSet
+from podyard.objects.core import ReplicationController, Service
+from podyard.objects.errors import SelectorError
+from podyard.objects.meta import OwnerReference
+from podyard.objects.selectors import Selector
+
+SERVICES: Final = "services"
+CONTROLLERS: Final = {
+    ("v1", "ReplicationController"): "replicationcontrollers",
+    ("apps/v1", "ReplicaSet"): "replicasets",
+    ("apps/v1", "StatefulSet"): "statefulsets",
+}
+"""Resource of a controlling owner, by apiVersion and kind; others say nothing about who its pods are."""
+
+REMEMBERED: Final = 1024
+"""Pods of different labels or owners whose selector is kept."""
+
+
+def identity(pod: PodInfo) -> Hashable:
+    """All of a pod that its selector depends on."""
+    owner = pod.pod.metadata.controller
+    named = None if owner is None else (owner.api_version, owner.kind, owner.name)
+    return pod.namespace, frozenset(pod.labels.items()), named
+
+
+def selected(services: Mapping[str, str], owner: object | None) -> Selector:
+    """The selector of a pod.
+
+    :param services: the selectors of all Services that match the pod, merged
+    :param owner: the controlling ReplicationController, ReplicaSet or StatefulSet; None: it has none, or that is gone
+    """
+    match owner:
+        case ReplicationController():
+            return selectors.compile_map({**services, **owner.spec.selector})
+        case ReplicaSet() | StatefulSet():
+            found = selectors.compile_map(services)
+            try:
+                theirs = selectors.compile_labels(owner.spec.selector)
+            except SelectorError:
+                return found
+            more = [one for one in theirs.requirements if one not in found.requirements]
+            return Selector((*found.requirements, *more))
+        case _:
+            return selectors.compile_map(services)
+
+
+class _Known(NamedTuple):
+    services: int
+    """Version of the Services."""
+    owner: object | None
+    selector: Selector
+
+
+class OwnerSelectors:
+    """Selectors of pods, kept as long as the Services and the pod's owner are the same."""
+
+    def __init__(self) -> None:
+        self._cluster: Snapshot | None = None
+        self._version = -1
+        self._services: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
+        """Selectors by namespace and one label that they ask for."""
+        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+
+    def selector(self, pod: PodInfo, cluster: Snapshot) -> Selector:
+        """The selector of `pod`; an empty one if it belongs to nothing."""
+        self._follow(cluster)
+        owner = self._owner(pod, cluster)
+        key = identity(pod)
+        known = self._known.get(key)
+        if known is not None and known.services == self._version and known.owner is owner:
+            self._known.move_to_end(key)
+            return known.selector
+        found = selected(self._matching(pod), owner)
+        self._known[key] = _Known(self._version, owner, found)
+        self._known.move_to_end(key)
+        if len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+        return found
+
+    def _follow(self, cluster: Snapshot) -> None:
+        version = cluster.version(SERVICES)
+        if cluster is self._cluster and version == self._version:
+            return
+        if cluster is not self._cluster:
+            self._known.clear()
+        self._cluster, self._version = cluster, version
+        self._services = {}
+        for (namespace, _), service in cluster.objects(SERVICES).items():
+            if isinstance(service, Service) and service.spec.selector:
+                key, value = min(service.spec.selector.items())
+                self._services.setdefault((namespace, key, value), []).append(service.spec.selector)
+
+    def _matching(self, pod: PodInfo) -> dict[str, str]:
+        """The labels that the Services of the pod select by: they match it, so they do not contradict each other."""
+        labels = pod.labels
+        merged: dict[str, str] = {}
+        for key, value in labels.items():
+            for selector in self._services.get((pod.namespace, key, value), ()):
+                if selector.items() <= labels.items():
+                    merged |= selector
+        return merged
+
+    def _owner(self, pod: PodInfo, cluster: Snapshot) -> object | None:
+        reference: OwnerReference | None = pod.pod.metadata.controller
+        if reference is None:
+            return None
+        resource = CONTROLLERS.get((reference.api_version, reference.kind))
+        return None if resource is None else cluster.objects(resource).get((pod.namespace, reference.name))
