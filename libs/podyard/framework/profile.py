@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (Ne
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -94,6 +94,65 @@ POINTS: Final[dict[str, type[Any]]] = {
 """Extension points with any number of plugins and no weight, by the field of `Profile`."""
 
 
+FIELDS: Final = {
+    "preEnqueue": "pre_enqueue",
+    "queueSort": "queue_sort",
+    "preFilter": "pre_filter",
+    "filter": "filter",
+    "postFilter": "post_filter",
+    "preScore": "pre_score",
+    "score": "score",
+    "reserve": "reserve",
+    "permit": "permit",
+    "preBind": "pre_bind",
+    "bind": "bind",
+    "postBind": "post_bind",
+}
+"""Extension points as configuration files call them, and their fields of `Profile`."""
+
+PROTOCOLS: Final[dict[str, type[Any]]] = {**POINTS, "queue_sort": QueueSort, "score": Score}
+"""What a plugin must be to take part in a point, by the field of `Profile`."""
+
+
+def assemble(
+    name: str, plugins: Iterable[Plugin], points: Mapping[str, Sequence[Plugin]], weights: Mapping[str, int]
+) -> Profile:
+    """A profile of which every extension point is given.
+
+    :param plugins: in the order in which the profile is to list them; those that are at no point are left out
+    :param points: plugins by extension point (as files call it), in calling order; a point left out has none
+    :param weights: of Score plugins by name; 1 for those left out
+    :raises ProfileError: a plugin without the methods of its point, two plugins of one name, or not exactly one QueueSort
+    """
+    found = {field: tuple(points.get(point, ())) for point, field in FIELDS.items()}
+    used = {id(plugin) for at_point in found.values() for plugin in at_point}
+    taking_part = tuple(plugin for plugin in plugins if id(plugin) in used)
+    faults = [*_strangers(found), *_namesakes(taking_part), *_sorter_faults(found["queue_sort"])]
+    if faults:
+        raise ProfileError(name, faults)
+    sorter = cast("QueueSort", found.pop("queue_sort")[0])
+    score = tuple(
+        _weighted(Enabled(plugin=plugin, weight=weights.get(plugin.name, 1))) for plugin in found.pop("score")
+    )
+    many: dict[str, Any] = dict(found)
+    digest = _digest(taking_part, sorter, many, score)
+    return Profile(name=name, plugins=taking_part, queue_sort=sorter, score=score, digest=digest, **many)
+
+
+def _strangers(found: Mapping[str, tuple[Plugin, ...]]) -> list[str]:
+    return [
+        f"plugin {plugin.name} lacks the methods of {field}"
+        for field, plugins in found.items()
+        for plugin in plugins
+        if not isinstance(plugin, PROTOCOLS[field])
+    ]
+
+
+def _namesakes(plugins: Sequence[Plugin]) -> list[str]:
+    names = [plugin.name for plugin in plugins]
+    return [f"two plugins are called {name}" for name in sorted(set(names)) if names.count(name) > 1]
+
+
 def resolve(name: str, enabled: Sequence[Enabled]) -> Profile:
     """A profile in which every plugin takes part in all points that it has methods for, in the given order.
 
@@ -143,10 +202,14 @@ def _faults(enabled: Sequence[Enabled], sorters: Sequence[QueueSort]) -> list[st
             faults.append(f"plugin {plugin.name} has the methods of no extension point")
         if entry.weight < 0:
             faults.append(f"plugin {plugin.name} has weight {entry.weight}; weights are 1 or more (0 means 1)")
-    if len(sorters) != 1:
-        names = ", ".join(sorter.name for sorter in sorters) or "none"
-        faults.append(f"exactly one QueueSort plugin must be enabled, there are {len(sorters)} ({names})")
-    return faults
+    return faults + _sorter_faults(sorters)
+
+
+def _sorter_faults(sorters: Sequence[Plugin]) -> list[str]:
+    if len(sorters) == 1:
+        return []
+    names = ", ".join(sorter.name for sorter in sorters) or "none"
+    return [f"exactly one QueueSort plugin must be enabled, there are {len(sorters)} ({names})"]
 
 
 def _digest(

@@ -49,12 +49,13 @@ class Document(NamedTuple):
     content: Any
 
 
-def read(text: str) -> Iterator[Document]:
+def read(text: str, *, twice: list[YamlError] | None = None) -> Iterator[Document]:
     """The documents of `text`, in order, empty ones (content None) included.
 
+    :param twice: given a list, duplicate keys are put there and the last value counts, instead of raising
     :raises YamlError: at the first fault; what came before it was right
     """
-    reader = _Reader(text)
+    reader = _Reader(text, twice)
     while (document := reader.document()) is not None:
         yield document
 
@@ -67,7 +68,8 @@ class _Anchor(NamedTuple):
 class _Reader:
     """Builds documents from the parser's events. One pass, recursion bounded by `DEEPEST_NESTING`."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, twice: list[YamlError] | None) -> None:
+        self._twice = twice
         self._events: Iterator[Any] = iter(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
         self._number = 0
         self._line = 1
@@ -152,13 +154,19 @@ class _Reader:
             if merge:
                 merged.append(value)
             elif key in items:
-                self._line = line
-                raise self._fault(where, f'key "{key}" is already set in this mapping')
+                self._set_again(items, key, value, where, line)
             else:
                 items[key] = value
         for value in merged:
             self._merge(items, value, path)
         return items
+
+    def _set_again(self, items: dict[str, Any], key: str, value: Any, path: str, line: int) -> None:
+        fault = YamlError(self._number, line, path, f'key "{key}" is already set in this mapping')
+        if self._twice is None:
+            raise fault
+        self._twice.append(fault)
+        items[key] = value
 
     def _key(self, event: Any, path: str, depth: int) -> str:
         key = self._build(event, path, depth + 1)

@@ -4,12 +4,15 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/apis/config/v1/default_plugins.go 
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from podyard.framework.expansion import Choice, expand
 from podyard.framework.profile import DEFAULT_SCHEDULER, Profile
 from podyard.plugins import profiles, registry
 from podyard.plugins.in_tree import IN_TREE
+
+WEIGHTS: Final = {name: plugin.weight for name, plugin in IN_TREE.items() if plugin.weight is not None}
+"""Weights of the plugins that score."""
 
 
 def default_profile(name: str = DEFAULT_SCHEDULER, args: Mapping[str, Any] | None = None) -> Profile:

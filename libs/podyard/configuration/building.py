@@ -1,0 +1,124 @@
+"""From a valid configuration to what is run: stage `build` of the reference.
+
+Sources: pkg/scheduler/profile/profile.go (NewMap), pkg/scheduler/framework/runtime/framework.go (NewFramework),
+pkg/scheduler/scheduler.go (New).
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from msgspec.structs import replace
+
+from podyard.configuration import args_validation, extenders
+from podyard.configuration.defaulting import sets
+from podyard.configuration.errors import BuildError
+from podyard.configuration.wire import (
+    KubeSchedulerConfiguration,
+    Plugin,
+    PluginConfig,
+    PluginSet,
+    Profile,
+)
+from podyard.configuration.wire_args import NodeResourcesFitArgs
+from podyard.framework.expansion import POINTS, Choice, Expanded, ExpansionError, Selection, expand
+from podyard.plugins.in_tree import IN_TREE
+
+_EVERYWHERE: Final = "multiPoint"
+
+
+class Built(NamedTuple):
+    """A configuration that can be run. `expanded`: plugins by point, by scheduler name."""
+
+    configuration: KubeSchedulerConfiguration
+    expanded: Mapping[str, Expanded]
+
+
+def build(found: KubeSchedulerConfiguration, custom: Mapping[str, frozenset[str]]) -> Built:
+    """
+    :param found: valid, with its defaults
+    :param custom: plugins beyond the default ones, with the points that they extend
+    :raises BuildError: for the first plugin, profile or extender that cannot be made
+    """
+    made = extenders.made(found.extenders)
+    profiles = extenders.without_ignored(found.profiles, made)
+    expanded: dict[str, Expanded] = {}
+    finished: list[Profile] = []
+    for at, profile in enumerate(profiles):
+        finished.append(_finished(f"profiles[{at}]", profile, custom))
+        expanded[profile.scheduler_name or ""] = _expanded(f"profiles[{at}]", profile, custom)
+    return Built(replace(found, profiles=tuple(finished), extenders=made), expanded)
+
+
+def plugins_needed(profile: Profile) -> tuple[str, ...]:
+    """All plugins that are enabled anywhere, each once, those of multiPoint first."""
+    plugin_sets = {} if profile.plugins is None else sets(profile.plugins)
+    ordered = [plugin_sets.pop(_EVERYWHERE), *plugin_sets.values()] if plugin_sets else []
+    return tuple(dict.fromkeys(plugin.name for plugin_set in ordered for plugin in plugin_set.enabled))
+
+
+def _finished(path: str, profile: Profile, custom: Mapping[str, frozenset[str]]) -> Profile:
+    """The profile with the arguments of the plugins that it needs, sorted by name."""
+    needed = {name for name in plugins_needed(profile) if name in IN_TREE or name in custom}
+    configs = [config for config in profile.plugin_config if config.name in needed and config.args is not None]
+    for config in configs:
+        _check_args(path, config)
+    return replace(profile, plugin_config=tuple(sorted(configs, key=lambda config: config.name)))
+
+
+def _check_args(path: str, config: PluginConfig) -> None:
+    if isinstance(config.args, NodeResourcesFitArgs) and (faults := args_validation.fit_errors(config.args)):
+        where = f"{path}.pluginConfig of {config.name}"
+        raise BuildError(*(f"{config.name}: {fault}" for fault in faults), field=where)
+
+
+def _expanded(path: str, profile: Profile, custom: Mapping[str, frozenset[str]]) -> Expanded:
+    plugin_sets = {} if profile.plugins is None else sets(profile.plugins)
+
+    def points_of(name: str) -> frozenset[str] | None:
+        return frozenset(IN_TREE[name].points) if name in IN_TREE else custom.get(name)
+
+    try:
+        found = expand(
+            _choices(plugin_sets.get(_EVERYWHERE, PluginSet()).enabled),
+            {point: _selection(plugin_sets[point]) for point in POINTS if point in plugin_sets},
+            points_of,
+        )
+    except ExpansionError as error:
+        raise BuildError(error.detail, field=f"{path}.plugins.{error.point}") from error
+    _check_counts(path, found)
+    return found
+
+
+def _choices(plugins: tuple[Plugin, ...]) -> tuple[Choice, ...]:
+    return tuple(Choice(plugin.name, plugin.weight or 0) for plugin in plugins)
+
+
+def _selection(plugin_set: PluginSet) -> Selection:
+    return Selection(_choices(plugin_set.enabled), frozenset(plugin.name for plugin in plugin_set.disabled))
+
+
+def _check_counts(path: str, found: Expanded) -> None:
+    sorters = found.points["queueSort"]
+    if len(sorters) != 1:
+        detail = f"exactly one plugin must be enabled, there are {len(sorters)} ({', '.join(sorters) or 'none'})"
+        raise BuildError(f"{detail}; the default one is PrioritySort", field=f"{path}.plugins.queueSort")
+    if not found.points["bind"]:
+        raise BuildError(
+            "at least one plugin must be enabled; the default one is DefaultBinder", field=f"{path}.plugins.bind"
+        )
+
+
+def effective(built: Built) -> dict[str, Any]:
+    """Scheduler name -> plugins by extension point in calling order, and percentageOfNodesToScore if the profile sets it."""
+    found: dict[str, Any] = {}
+    for profile in built.configuration.profiles:
+        name = profile.scheduler_name or ""
+        expanded = built.expanded[name]
+        found[name] = {"plugins": {point: _listed(point, names, expanded) for point, names in expanded.points.items()}}
+        if profile.percentage_of_nodes_to_score is not None:
+            found[name]["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
+    return found
+
+
+def _listed(point: str, names: tuple[str, ...], expanded: Expanded) -> list[dict[str, Any]]:
+    return [{"name": name, **({"weight": expanded.weights[name]} if point == "score" else {})} for name in names]
