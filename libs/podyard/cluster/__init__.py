@@ -15,6 +15,7 @@ Pure (no await, clock, bus, telemetry):
 - `view`         ClusterView: the fold itself
 - `documents`    DocumentView: raw documents with their sequences, for those who write objects
 - `budgets`      what disruption budgets allow
+- `disruption`   deleting a pod for the sake of another, and saying so on it
 - `errors`, `timestamps`
 - `intents`      what is to become of an object, decided from what is stored
 - `node_table`   columns over nodes for scheduler and binder

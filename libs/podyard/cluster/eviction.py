@@ -6,15 +6,15 @@ a budget is never charged for an eviction that did not happen, nor the other way
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from podyard.bus.connection import Bus
 from podyard.bus.errors import BatchUnclear, BusError, Conflict, Unclear
 from podyard.bus.outgoing import Outgoing
-from podyard.cluster import budgets, intents, timestamps, writes
+from podyard.cluster import budgets, disruption, intents, writes
 from podyard.cluster.budgets import Charge, PodFacts
 from podyard.cluster.errors import ClusterError, Contended, ObjectMissing, PdbBlocked
-from podyard.cluster.intents import Author, Document, Intent, Put, Stored
+from podyard.cluster.intents import Author, Intent, Put, Stored
 from podyard.cluster.keys import NamespacedName, ObjectKey
 from podyard.cluster.view import ClusterView
 from podyard.objects import decoding
@@ -169,18 +169,16 @@ class _Eviction:
         return Evicted(pod.key, pod.uid, written.sequence if not isinstance(written.step, intents.Keep) else 0)
 
     def _plan(self, pod: PodFacts) -> intents.Plan:
-        now = time.time()
-        deletion = intents.deletion(
-            pod.key, now=now, occupies=lambda _: pod.occupies, grace_s=self._grace_s, uid=pod.uid
+        """The pod says why it ends. Source: eviction.go, addConditionAndDeletePod."""
+        return disruption.deletion(
+            pod.key,
+            uid=pod.uid,
+            now=time.time(),
+            occupies=lambda _: pod.occupies,
+            reason=disruption.EVICTED,
+            message="Eviction API: evicting",
+            grace_s=self._grace_s,
         )
-
-        def plan(stored: Stored | None) -> intents.Step:
-            step = deletion(stored)
-            if isinstance(step, Put):
-                _add_condition(step.document, now)
-            return step
-
-        return plan
 
     async def _try_charged(self, pod: PodFacts, key: ObjectKey) -> Evicted | None:
         """Judge by the budget as it is now, and write both; None if somebody else was faster."""
@@ -215,17 +213,3 @@ class _Eviction:
                 return None  # it failed, or will: the next compare-and-set excludes it
             return Evicted(pod.key, pod.uid, found.sequence, budget)
         return Evicted(pod.key, pod.uid, ack.sequence - 1, budget)
-
-
-def _add_condition(document: Document, now: float) -> None:
-    """Say on the pod why it ends. Source: eviction.go, addConditionAndDeletePod."""
-    condition: dict[str, Any] = {
-        "type": "DisruptionTarget",
-        "status": "True",
-        "reason": "EvictionByEvictionAPI",
-        "message": "Eviction API: evicting",
-        "lastTransitionTime": timestamps.text_of(now),
-    }
-    status = document.setdefault("status", {})
-    kept = [one for one in status.get("conditions", []) if one.get("type") != condition["type"]]
-    status["conditions"] = [*kept, condition]

@@ -4,8 +4,9 @@ Duty: follow the cluster, run scheduling cycles, hand decisions over and say how
 Never in here: a durable write of placements or nominations (the binder's, the queue's), the judgement of plugins (`podyard.plugins`).
 
 Reads: the objects that queue and binder follow (`proto.subjects.FOLLOWED_BY_QUEUE_AND_SCHEDULER` and what the plugins registered),
-`placement.bindings.>`, `placement.commits.>`, `placement.fence`; asks `svc.queue.pop|done|heartbeat` and `svc.binder.bind`.
-Writes: `decisions.<ns>.<pod>.<uid>` for attempts that did not bind; `dead.scheduler`.
+`placement.bindings.>`, `placement.commits.>`, `placement.fence`; asks `svc.queue.pop|done|heartbeat|preempting` and `svc.binder.bind`.
+Writes: `decisions.<ns>.<pod>.<uid>` for attempts that did not bind; `cluster.pods.<ns>.<pod>` of pods that it preempts (their deletion);
+`k8sevents.<ns>.Pod.<pod>`; `dead.scheduler`.
 Keeps: the view, the node table, assumptions, open attempts; all in memory. Nothing survives a restart: the queue takes a silent session's
 attempts back after 10 s, bindings that were asked for are settled by the pod's own binding.
 
@@ -14,6 +15,7 @@ attempts back after 10 s, bindings that were asked for are settled by the pod's 
 - `queue_link`   pops, results, heartbeats, the session
 - `bind_link`    decisions to the binder
 - `record_link`  records of attempts that did not bind
-- `cycle_spans`, `instruments`   traces and metrics
+- `preemption_link`   preemptions: the queue, the victims
+- `cycle_spans`, `victim_traces`, `instruments`   traces and metrics
 - `core`         the scheduler as pure code
 """

@@ -14,8 +14,8 @@ from podyard.cluster.informer import Informer
 from podyard.proto.binder_api import BindRequest
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.queue_api import AttemptResult
-from podyard.scheduler import cycle_spans
-from podyard.scheduler.core.effects import AwaitPosition, Bind, Conflicted, CycleSpan, Done, Effect, Record
+from podyard.scheduler import cycle_spans, victim_traces
+from podyard.scheduler.core.effects import AwaitPosition, Bind, Conflicted, CycleSpan, Done, Effect, Preempt, Record
 from podyard.scheduler.core.messages import Changed, Listed, Message, Work
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.instruments import Instruments
@@ -71,6 +71,9 @@ class Engine:
         self.binds: Outbox[BindRequest] = Outbox()
         self.results: Outbox[AttemptResult] = Outbox()
         self.records: Outbox[AttemptRecord] = Outbox()
+        self.preemptions: Outbox[Preempt] = Outbox()
+        self.untold: dict[str, Preempt] = {}
+        """By attempt: preemptions of which the queue does not know yet, so that their attempts' results wait."""
         self._spans = spans
         self._instruments = instruments
         self._wake = anyio.Event()
@@ -111,6 +114,9 @@ class Engine:
                     outcomes[effect.result.outcome] += 1
                 case Bind():
                     self.binds.put(effect.request)
+                case Preempt():
+                    outcomes[effect.result.outcome] += 1
+                    self._preempt(effect)
                 case CycleSpan():
                     cycle_spans.emit(self._spans, effect)
                 case Record():
@@ -121,6 +127,23 @@ class Engine:
                 case Conflicted():
                     self._instruments.conflicts.labels(effect.cause).inc()
         self._instruments.count_results(outcomes)
+
+    def _preempt(self, effect: Preempt) -> None:
+        now = time.time()
+        self._instruments.victims.observe(len(effect.victims) + len(effect.sent_back))
+        for victim in effect.sent_back:
+            trace = self._spans.child(effect.trace)
+            victim_traces.emit(self._spans, effect, victim, trace, now, "sent back")
+        if effect.victims:
+            self.untold[effect.result.attempt] = effect
+            self.preemptions.put(effect)
+        else:
+            self.results.put(effect.result)
+
+    def told(self, preempt: Preempt) -> None:
+        """The queue knows that the preemption runs: its attempt's result may follow."""
+        del self.untold[preempt.result.attempt]
+        self.results.put(preempt.result)
 
     # ---- work ----------------------------------------------------------------------------------------------------------------
 
@@ -172,5 +195,6 @@ class Engine:
 
     async def progress(self) -> None:
         """Wait until the core has done anything since this was called."""
-        self._progress = anyio.Event()
+        if self._progress.is_set():
+            self._progress = anyio.Event()  # all who wait share one
         await self._progress.wait()

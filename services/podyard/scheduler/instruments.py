@@ -28,6 +28,19 @@ class Instruments:
             buckets=CYCLE_BUCKETS,
             registry=registry,
         )
+        self.preemptions = prometheus_client.Histogram(
+            "podyard_scheduler_preemption_seconds",
+            "Time to have a preemption's victims deleted, by how that ended",
+            ["outcome"],
+            buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
+            registry=registry,
+        )
+        self.victims = prometheus_client.Histogram(
+            "podyard_scheduler_preemption_victims",
+            "Pods that one preemption ends or sends back",
+            buckets=(1, 2, 4, 8, 16, 32, 64),
+            registry=registry,
+        )
         self.unanswered = gauge(
             "podyard_scheduler_unanswered_pods", "Decided pods whose binding is not known yet", registry=registry
         )

@@ -10,7 +10,7 @@ from podyard.bus import Bus, BusError, TemporaryError, Unclear
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.message import Message
-from podyard.proto.queue_api import DoneRequest, PopReply, PopRequest, QueueReply, SessionHeartbeat
+from podyard.proto.queue_api import DoneRequest, PopReply, PopRequest, PreemptingRequest, QueueReply, SessionHeartbeat
 from podyard.runtime.health import Health
 from podyard.scheduler.core.messages import Popped, SessionStarted
 from podyard.scheduler.engine import Engine
@@ -23,6 +23,7 @@ CHECK: Final = "queue"
 POP: Final = subjects.queue_verb("pop")
 DONE: Final = subjects.queue_verb("done")
 HEARTBEAT: Final = subjects.queue_verb("heartbeat")
+PREEMPTING: Final = subjects.queue_verb("preempting")
 
 MOST_RESULTS: Final = 1024
 """Results in one request."""
@@ -114,6 +115,10 @@ class QueueLink:
             if reply.refused and session == self._session:
                 await self._refused(session, reply.refused)
 
+    async def preempting(self, request: PreemptingRequest) -> QueueReply:
+        """Tell the queue that an asynchronous preemption begins, goes on or ends, until it answers."""
+        return await self._ask(PREEMPTING, request, QueueReply, ANSWER_S)
+
     # ---- the session ---------------------------------------------------------------------------------------------------------
 
     async def heartbeat(self) -> None:
@@ -121,7 +126,7 @@ class QueueLink:
         while True:
             await anyio.sleep(self._settings.heartbeat_s)
             session = self._session
-            waiting = {result.attempt for result in self._engine.results}
+            waiting = {result.attempt for result in self._engine.results}.union(self._engine.untold)
             request = SessionHeartbeat(
                 session=session,
                 attempts=tuple(waiting.union(self._engine.core.open_attempts())),

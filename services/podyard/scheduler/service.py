@@ -15,6 +15,7 @@ from podyard.scheduler.bind_link import BindLink
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
+from podyard.scheduler.preemption_link import PreemptionLink
 from podyard.scheduler.queue_link import QueueLink
 from podyard.scheduler.record_link import RecordLink
 from podyard.scheduler.settings import SchedulerSettings
@@ -58,6 +59,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
     )
     binder = BindLink(bus, engine, health=health, instruments=instruments, log=log)
     records = RecordLink(bus, engine, instruments=instruments, log=log)
+    preemptions = PreemptionLink(bus, engine, queue, view, spans=service.spans, instruments=instruments, log=log)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()
@@ -68,6 +70,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
         tasks.start_soon(queue.heartbeat)
         tasks.start_soon(binder.run, settings.bind_requests)
         tasks.start_soon(records.run)
+        tasks.start_soon(preemptions.run)
         tasks.start_soon(queue.pop)
 
 

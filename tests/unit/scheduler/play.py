@@ -30,6 +30,9 @@ class FakeView:
         self.others: Mapping[str, Mapping[tuple[str, str], Any]] = {}
         self.position = 0
 
+    def version(self, resource: str) -> int:
+        return self.position
+
 
 class Play:
     """One core with its surroundings; keeps every effect."""

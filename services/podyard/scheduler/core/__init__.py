@@ -12,5 +12,8 @@ Never in here: `await`, a clock, a logger, the bus, telemetry. The stopwatch tha
 - `placing`      one attempt: cycle, assumption, decision
 - `outcomes`     how attempts end, as effects
 - `settling`     what became of decided pods
+- `requests`     decisions on their way to the binder
+- `own_nominations`   nominations decided here and not yet facts
+- `clearing`     what a preemption does to others
 - `scheduler`    the core itself
 """

@@ -83,14 +83,17 @@ class Assumptions:
             del self._unseen[assumption.decision.number]
         return assumption
 
-    def outstanding(self, *, but: int = 0) -> tuple[NumberRange, ...]:
+    def outstanding(self, *, but: int = 0, below: int | None = None) -> tuple[NumberRange, ...]:
         """Numbers that are assumed and not seen committed, as ranges, ascending.
 
         :param but: a number to leave out
+        :param below: only smaller numbers; `None`: all
         """
         ranges: list[NumberRange] = []
         first = last = 0
         for number in sorted(self._unseen):
+            if below is not None and number >= below:
+                break
             if number == but:
                 continue
             if number == last + 1 and first:

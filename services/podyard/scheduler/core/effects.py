@@ -6,7 +6,7 @@ import msgspec
 
 from podyard.framework.cycle import PointTime
 from podyard.proto.binder_api import BindRequest
-from podyard.proto.decisions import AttemptRecord
+from podyard.proto.decisions import AttemptRecord, Victim
 from podyard.proto.queue_api import AttemptResult
 
 
@@ -44,6 +44,25 @@ class CycleSpan(msgspec.Struct, frozen=True, kw_only=True):
     """The outcome is bad: send it whatever the sampler said."""
 
 
+class Preempt(msgspec.Struct, frozen=True, kw_only=True):
+    """Pods of lower priority are to make room. Without `victims` only the result is to be told.
+
+    Tell the queue that the preemption runs, then the result; end the victims; then tell the queue that it is over, whatever came of it.
+    """
+
+    result: AttemptResult
+    """Of the preemptor's attempt."""
+    session: str
+    profile: str
+    node: str
+    victims: tuple[Victim, ...] = ()
+    """To be deleted; most important first."""
+    sent_back: tuple[Victim, ...] = ()
+    """Victims that were only assumed on the node, and are no more."""
+    trace: str
+    """Of the preemptor's cycle."""
+
+
 class AwaitPosition(msgspec.Struct, frozen=True):
     """Call `Work` again when the view has reached this position."""
 
@@ -56,4 +75,4 @@ class Conflicted(msgspec.Struct, frozen=True):
     cause: str
 
 
-Effect: TypeAlias = Bind | Done | Record | CycleSpan | AwaitPosition | Conflicted
+Effect: TypeAlias = Bind | Done | Preempt | Record | CycleSpan | AwaitPosition | Conflicted

@@ -1,17 +1,31 @@
 """How attempts end: results for the queue, records, spans. Collects effects in their order."""
 
+from typing import NamedTuple
+
 import msgspec
 
 from podyard.proto.binder_api import BindAnswer
-from podyard.proto.decisions import Outcome
-from podyard.proto.queue_api import PoppedPod
+from podyard.proto.decisions import Outcome, Victim
+from podyard.proto.message import PodRef
+from podyard.proto.queue_api import AttemptResult, PoppedPod
 from podyard.scheduler.core import records, spans
 from podyard.scheduler.core.assumptions import Assumption
-from podyard.scheduler.core.effects import CycleSpan, Done, Effect, Record
+from podyard.scheduler.core.effects import CycleSpan, Done, Effect, Preempt, Record
 from podyard.scheduler.core.placing import Attempted
 
 NOBODY: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 """No rejecting plugins: an error, which the queue retries without an event."""
+
+
+class Way(NamedTuple):
+    """What a preemption does to others."""
+
+    victims: tuple[Victim, ...]
+    """Pods to be deleted; most important first."""
+    sent_back: tuple[Victim, ...]
+    """Victims that were only assumed, and have been given up."""
+    cleared: tuple[PodRef, ...]
+    """Pods of lower priority that lose their nomination to the node."""
 
 
 class Outcomes:
@@ -63,14 +77,21 @@ class Outcomes:
 
     def failed(self, popped: PoppedPod, made: Attempted) -> None:
         """No node, or an error."""
-        record = made.span.record
-        self.done(
-            popped,
-            record.outcome,
-            plugins=(record.unschedulable_plugins, record.pending_plugins),
-            nominated_node=made.result.nominated_node,
-            assumed=made.given_up,
-            message=record.message,
+        self._effects.append(Done(_failure(popped, made)))
+        self._kept(made.span)
+
+    def preempts(self, popped: PoppedPod, made: Attempted, way: Way, session: str) -> None:
+        """No node, but pods of lower priority make room on one."""
+        self._effects.append(
+            Preempt(
+                result=msgspec.structs.replace(_failure(popped, made), cleared=way.cleared),
+                session=session,
+                profile=popped.profile,
+                node=made.result.nominated_node or "",
+                victims=way.victims,
+                sent_back=way.sent_back,
+                trace=made.span.trace,
+            )
         )
         self._kept(made.span)
 
@@ -100,7 +121,7 @@ class Outcomes:
         :param span: of the last cycle
         :param sent: whether `decided` was called for that cycle
         """
-        record = msgspec.structs.replace(span.record, outcome="bind_error", message=why)
+        record = msgspec.structs.replace(span.record, outcome="bind_error", message=why, nominated_node="", victims=())
         self.done(popped, "bind_error", node=record.node, assumed=assumed, message=why)
         span = msgspec.structs.replace(span, record=record)
         if sent and spans.sampled(span.trace):
@@ -122,6 +143,18 @@ class Outcomes:
         """Record and span of an attempt that went wrong."""
         self._effects.append(Record(span.record))
         self._effects.append(msgspec.structs.replace(span, error=span.record.message or span.record.outcome, keep=True))
+
+
+def _failure(popped: PoppedPod, made: Attempted) -> AttemptResult:
+    record = made.span.record
+    return records.result_of(
+        popped,
+        record.outcome,
+        plugins=(record.unschedulable_plugins, record.pending_plugins),
+        nominated_node=made.result.nominated_node,
+        assumed=made.given_up,
+        message=record.message,
+    )
 
 
 def refusal(answer: BindAnswer) -> str:

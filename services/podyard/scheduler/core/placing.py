@@ -17,11 +17,13 @@ from podyard.framework.permits import WaitingPods
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.proto.binder_api import Decision
+from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Release
 from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core import records, spans
 from podyard.scheduler.core.assumptions import Assumption, Assumptions
 from podyard.scheduler.core.effects import CycleSpan
+from podyard.scheduler.core.own_nominations import OwnNominations
 
 
 class View(Protocol):
@@ -67,8 +69,8 @@ class Placing:
         self._view = view
         self._stopwatch = stopwatch
         self._random = random
-        self.nominated = Nominations()
-        cluster = Snapshot(self.table, view, self.waiting, self.nominated)
+        self.nominations = OwnNominations(Nominations())
+        cluster = Snapshot(self.table, view, self.waiting, self.nominations.nominated)
         self._cycles = {name: Cycle(profile, cluster, stopwatch) for name, profile in profiles.items()}
 
     def knows(self, profile: str) -> bool:
@@ -127,6 +129,17 @@ class Placing:
         )
         self.assumptions.add(assumption)
         return Attempted(result, span, assumption)
+
+    def end_nominations(self, node: str, *, below: int) -> tuple[PodRef, ...]:
+        """End the nominations to `node` of pods of lower priority than `below`; returns whose.
+
+        Source: preemption/executor.go, getLowerPriorityNominatedPods.
+        """
+        nominations = self.nominations
+        lower = [pod for pod in nominations.nominated.on(node).values() if pod.priority < below]
+        for pod in lower:
+            nominations.decide(pod, "")
+        return tuple(PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid) for pod in lower)
 
     def forget(self, uid: str) -> Assumption | None:
         """The pod does not get its node: undo Reserve and take it out of the table, unless its binding is a fact by now."""

@@ -7,16 +7,16 @@ from random import Random
 import msgspec
 
 from podyard.cluster.changes import Change
+from podyard.cluster.pods import PodView
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
-from podyard.proto.binder_api import BindRequest, Decision, NumberRange
 from podyard.proto.queue_api import PoppedPod, PopReply
-from podyard.proto.streams import MAX_BATCH
-from podyard.scheduler.core.assumptions import Assumption
-from podyard.scheduler.core.effects import AwaitPosition, Bind, Effect
+from podyard.scheduler.core.clearing import Clearing
+from podyard.scheduler.core.effects import AwaitPosition, Effect
 from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Message, Popped, SessionStarted, Work
 from podyard.scheduler.core.outcomes import Outcomes
-from podyard.scheduler.core.placing import Placing, View
+from podyard.scheduler.core.placing import Attempted, Placing, View
+from podyard.scheduler.core.requests import Requests
 from podyard.scheduler.core.settling import Retry, Settling
 
 
@@ -47,14 +47,14 @@ class Scheduler:
         self._outcomes = Outcomes()
         self._placing = Placing(profiles, view, stopwatch=stopwatch, random=Random(session))
         self._settling = Settling(self._placing, view, self._outcomes)
-        self._digests = {name: profile.digest for name, profile in profiles.items()}
+        digests = {name: profile.digest for name, profile in profiles.items()}
+        self._requests = Requests(self._placing.assumptions, self._outcomes, digests, session)
+        self._clearing = Clearing(self._placing, self._settling, self._requests)
         self._session = session
         self._epoch = 0
         self._batches: deque[Batch] = deque()
         self.backlog = 0
         """Popped pods that were not looked at yet."""
-        self._decisions: list[Decision] = []
-        self._outstanding: tuple[NumberRange, ...] = ()
 
     # ---- what the shell may ask ----------------------------------------------------------------------------------------------
 
@@ -78,6 +78,10 @@ class Scheduler:
     def next_deadline(self) -> float | None:
         """When a wait at Permit runs out, on the clock of `now`; `None` if no pod waits."""
         return self._placing.waiting.next_deadline()
+
+    def is_unsettled(self, uid: str) -> bool:
+        """Whether a pod is counted on a node, and neither its binding nor its end is known."""
+        return self._placing.assumptions.get(uid) is not None
 
     def open_attempts(self) -> tuple[str, ...]:
         """Attempts of this session that have no result yet."""
@@ -128,11 +132,12 @@ class Scheduler:
 
     def _restart(self, session: str) -> None:
         """The queue took the old session for dead, and back all that had no result. What the binder was asked is still awaited."""
-        self._session = session
+        self._session = self._requests.session = session
         self._forget_pops()
         for uid in list(self._placing.waiting):
             self._placing.forget(uid)
         self._placing.assumptions.restart_numbers()
+        self._placing.nominations.forget(self._view.pods)
 
     def _forget_pops(self) -> None:
         self._batches.clear()
@@ -146,7 +151,7 @@ class Scheduler:
         placing = self._placing
         for change in changes:
             placing.table.apply(change)
-            placing.nominated.apply(change)
+            placing.nominations.apply(change)
             if change.resource != subjects.PODS or not len(placing.assumptions):
                 continue
             if change.new is not None and change.new.bound is not None:
@@ -173,7 +178,7 @@ class Scheduler:
             self.backlog -= 1
             if not pods:
                 self._batches.popleft()
-        self._flush()
+        self._requests.flush()
 
     def _settle_permits(self, now: float) -> None:
         for settled in self._placing.waiting.settle(now):
@@ -181,31 +186,40 @@ class Scheduler:
             if not settled.status.ok:
                 self._settling.refused_at_permit(settled)
             elif assumption is not None:
-                self._flush()
-                self._outstanding = self._placing.assumptions.outstanding(but=assumption.decision.number)
-                self._decided(assumption)
-        self._flush()
+                self._outcomes.decided(assumption)
+                self._requests.add_late(assumption.decision)
+        self._requests.flush()
 
     def _attempt(self, popped: PoppedPod, now: float, retry: Retry | None = None) -> None:
         if self._answer_at_once(popped):
             return
-        if not self._decisions:
-            self._outstanding = self._placing.assumptions.outstanding()
-        pod = self._view.pods[popped.namespace, popped.name]
+        self._requests.begin()
+        pod = self._placing.nominations.joined(self._view.pods[popped.namespace, popped.name])
         tries = 0 if retry is None else retry.tries
         made = self._placing.attempt(popped, pod, tries=tries, session=self._session, now=now)
         if made.assumption is not None:
             if made.result.waits:
                 self._placing.waiting.wait(popped.uid, made.result.waits, now)
-                self._flush()  # later decisions count on this pod: their request must name its number as outstanding
+                self._requests.flush()  # later decisions count on this pod: their request must name its number as outstanding
             else:
-                self._decided(made.assumption)
+                self._outcomes.decided(made.assumption)
+                self._requests.add(made.assumption.decision)
         elif retry is None:
-            self._outcomes.failed(popped, made)
+            self._failed(popped, pod, made)
         else:
             # the queue believes the pod scheduled since the first decision: from there it can only go to backoff (PITFALLS 3)
             why = f"{retry.why}; then {made.result.message}"
             self._outcomes.bind_error(popped, made.span, why, assumed=made.given_up, sent=False)
+
+    def _failed(self, popped: PoppedPod, pod: PodView, made: Attempted) -> None:
+        """No node, now; maybe others make room. A nomination counts from here on, and ends from here on (PITFALLS 33)."""
+        node = made.result.nominated_node
+        if node is not None:
+            self._placing.nominations.decide(pod, node)
+        if node and made.result.victims:
+            self._outcomes.preempts(popped, made, self._clearing.clear(pod, node, made.result.victims), self._session)
+        else:
+            self._outcomes.failed(popped, made)
 
     def _answer_at_once(self, popped: PoppedPod) -> bool:
         """Attempts that need no cycle: the pod is unanswered from an older attempt, gone, or bound."""
@@ -228,21 +242,3 @@ class Scheduler:
         else:
             return False
         return True
-
-    def _decided(self, assumption: Assumption) -> None:
-        self._decisions.append(assumption.decision)
-        self._outcomes.decided(assumption)
-        if len(self._decisions) == MAX_BATCH:
-            self._flush()
-
-    def _flush(self) -> None:
-        """What was decided since the last time goes to the binder as one request."""
-        if self._decisions:
-            request = BindRequest(
-                session=self._session,
-                digest=self._digests,
-                outstanding=self._outstanding,
-                decisions=tuple(self._decisions),
-            )
-            self._decisions.clear()
-            self._outcomes.add(Bind(request))

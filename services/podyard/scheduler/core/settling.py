@@ -128,12 +128,13 @@ class Settling:
 
     def give_up(self, uid: str, outcome: Outcome, why: str) -> None:
         """The attempt ends without a binding: `bind_error` for error backoff, `error` for a pod that is no more."""
+        decided = uid not in self._placing.waiting
         assumption = self._placing.forget(uid)
         if assumption is None:
             return
         node = assumption.decision.node
         if outcome == "bind_error":
-            self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=node, sent=True)
+            self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=node, sent=decided)
         else:
             self._outcomes.done(assumption.popped, outcome, assumed=node, message=why)
         self._follow_up(assumption)

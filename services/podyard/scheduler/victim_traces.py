@@ -1,0 +1,68 @@
+"""What people see of a victim's end: a span below the preemptor's cycle, linked to the victim's binding, and an event on the pod."""
+
+import time
+from typing import Final
+
+from podyard.bus import Bus
+from podyard.proto import codec, subjects
+from podyard.proto.decisions import Victim
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import K8sEvent
+from podyard.scheduler.core.effects import Preempt
+from podyard.telemetry.tracing import Spans
+
+PREEMPT_SPAN: Final = "preempt pod"
+REASON: Final = "Preempted"
+
+
+def emit(
+    spans: Spans,
+    preempt: Preempt,
+    victim: Victim,
+    trace: str,
+    start: float,
+    outcome: str,
+    *,
+    link: str = "",
+    error: str = "",
+) -> None:
+    """The span "preempt pod", always kept. Its id goes with the victim's new version, so that what replaces the victim links to it.
+
+    :param trace: its traceparent
+    :param outcome: deleted, sent back, gone already
+    :param link: traceparent of the victim's binding
+    """
+    spans.emit(
+        PREEMPT_SPAN,
+        trace=trace,
+        parent=preempt.trace,
+        start=start,
+        end=time.time(),
+        attributes={
+            "k8s.namespace.name": victim.namespace,
+            "k8s.pod.name": victim.name,
+            "k8s.pod.uid": victim.uid,
+            "k8s.node.name": preempt.node,
+            "podyard.pod.priority": victim.priority,
+            "podyard.pdb_violation": victim.pdb_violation,
+            "podyard.preemptor": f"{preempt.result.namespace}/{preempt.result.name}",
+            "podyard.preemptor.uid": preempt.result.uid,
+            "podyard.preemption": "failed" if error else outcome,
+        },
+        links=(link,) if link else (),
+        error=error,
+        keep=True,
+    )
+
+
+def announce(bus: Bus, preempt: Preempt, victim: Victim, trace: str) -> None:
+    """The pod's event `Preempted`: losing one loses nothing but news. Other tenants can read it, so it names no pod but by its uid."""
+    event = K8sEvent(
+        regarding=ObjectRef(resource=subjects.PODS, namespace=victim.namespace, name=victim.name, uid=victim.uid),
+        reason=REASON,
+        message=f"Preempted by pod {preempt.result.uid} on node {preempt.node}",
+        reporter="scheduler",
+        at=time.time(),
+        trace=trace,
+    )
+    bus.send(subjects.k8s_event(victim.namespace, "Pod", victim.name), codec.encode(event), trace=trace)
