@@ -50,35 +50,27 @@ def pod_view(manifest: Manifest) -> PodView:
     return PodView(pod, key, uid_of(manifest), version_of(manifest), bound)
 
 
-def change_of(old: Manifest | None, new: Manifest | None, sequence: int = 0) -> Change | None:
-    """The step from one manifest to the next as a view tells it; `None` for a version told again.
+def change_of(old: Manifest | None, new: Manifest | None) -> list[Change]:
+    """The step from one manifest to the next as a view tells it; none for a version told again.
 
     A pod that gets its node gets its binding; a bound pod that is gone is one whose binding was released.
-
-    :param sequence: of the message that makes the change; 0: that of the version
     """
     manifest = new if new is not None else old
     if manifest is None:
         raise ValueError("a change has an old or a new version")
     if old is not None and new is not None and _told_again(old, new):
-        return None
+        return []
     was, now = node_of(old), node_of(new)
     before = None if old is None else view_of(old)
     after = None if new is None else view_of(new)
     is_pod = manifest["kind"] == "Pod"
     release = None
     if is_pod and was and new is None:
-        key = before.key
-        release = Release(namespace=key[0], name=key[1], uid=before.uid, node=was, reason="terminated")
-    return Change(
-        resource_of(manifest),
-        uid_of(manifest),
-        before,
-        after,
-        Origin(sequence or version_of(manifest)),
-        bound=is_pod and bool(now) and not was,
-        release=release,
-    )
+        namespace, name = before.key
+        release = Release(namespace=namespace, name=name, uid=before.uid, node=was, reason="terminated")
+    origin = Origin(version_of(manifest))
+    bound = is_pod and bool(now) and not was
+    return [Change(resource_of(manifest), uid_of(manifest), before, after, origin, bound=bound, release=release)]
 
 
 def _told_again(old: Manifest, new: Manifest) -> bool:

@@ -1,23 +1,52 @@
-"""The queue as its service assembles it, on a clock of the case, with a note of every call that the handlers make."""
+"""The queue as its service assembles it, on a clock of the case, with a note of every call that reaches it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
+
+import msgspec
 
 from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
-from podyard.framework.events import ClusterEvent
 from podyard.framework.profile import Profile
-from podyard.objects.core import Pod
-from podyard.proto import actions
-from podyard.proto.actions import ActionType
-from podyard.proto.queue_api import AttemptResult, DoneRequest, PopRequest
+from podyard.proto.queue_api import PopRequest
 from podyard.queue import assembly
 from podyard.queue.core.changes import Changes
 from podyard.queue.core.effects import Incoming
+from podyard.queue.core.judge import Verdict
+from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.settings import QueueSettings
-from tests.conformance.deliveries import Manifest, namespace_of, uid_of
 
 SESSION: Final = "conformance"
+POOLS: Final = frozenset({"activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated"})
+"""Where the reference's queue has pods; in flight and in binding they are nowhere in it."""
+
+
+class Moved(msgspec.Struct, frozen=True):
+    """A pod that a call put elsewhere; "none" is outside of all pools."""
+
+    pod: QueuedPod
+    before: str
+    after: str
+
+
+class Heard(msgspec.Struct, frozen=True):
+    """An event and what the hints say of it for one pod; no verdict for a pod that no hint is asked about."""
+
+    incoming: Incoming
+    pod: QueuedPod
+    verdict: Verdict | None
+
+
+class Call(msgspec.Struct, kw_only=True):
+    """A call that reached the queue, and what came of it."""
+
+    name: str
+    pod: QueuedPod | None = None
+    incoming: Incoming | None = None
+    max_priority: int | None = None
+    heard: list[Heard] = []
+    moved: list[Moved] = []
 
 
 class QueueStage:
@@ -36,102 +65,125 @@ class QueueStage:
             timer=lambda: 0.0,
         )
         self.queue = self.leader.queue
+        self.changing: Change | None = None
+        """The change that is being applied."""
+        self.attempts: dict[str, str] = {}
+        """Last attempt by uid."""
         self._changes = Changes(self.leader, [profile.name for profile in profiles])
         self._digests = {profile.name: profile.digest for profile in profiles}
-        self._calls: list[dict[str, Any]] = []
+        self._calls: list[Call] = []
+        self._wants = self.queue.wants
         self._pops = 0
-        self._last = False
-        """Whether the change under way ends what the queue has to do with its object."""
         self._watch()
 
-    def take_calls(self) -> list[dict[str, Any]]:
-        """The calls since last asked, as suite `classify` spells them."""
+    def take_calls(self) -> list[Call]:
+        """The calls since last asked, in their order."""
         calls, self._calls = self._calls, []
         return calls
 
-    def hear_all(self) -> None:
-        """Let the handlers tell the queue what nobody waits for, too: for the handlers' own sake."""
-        self.queue.wants = lambda event, missed=False: True
-
-    def apply(self, change: Change | None) -> None:
-        """One change of the cluster."""
-        if change is not None:
-            self._last = change.new is None or change.bound
+    def apply(self, changes: Sequence[Change]) -> None:
+        """What a delivery changed in the cluster."""
+        for change in changes:
+            self.changing = change
             self._changes.apply(change, self.now)
+            self.changing = None
 
-    def assume(self, manifest: Manifest, node: str) -> None:
-        """A scheduler pops the pod and finds a node for it."""
-        attempt = self.pop(uid_of(manifest))
-        result = AttemptResult(
-            namespace=namespace_of(manifest),
-            name=manifest["metadata"]["name"],
-            uid=uid_of(manifest),
-            attempt=attempt,
-            outcome="scheduled",
-            node=node,
-        )
-        self.leader.done(DoneRequest(session=SESSION, results=(result,)), self.now)
-
-    def pop(self, uid: str) -> str:
-        """The attempt by which a pod was popped.
-
-        :raises LookupError: if the queue gives another pod, or none
-        """
+    def pop(self) -> QueuedPod | None:
+        """A scheduler asks for one pod."""
         self._pops += 1
         request = PopRequest(session=SESSION, pop_id=str(self._pops), digests=self._digests, max_pods=1)
         reply = self.leader.pop(request, self.now, 0)
-        if reply is None or not reply.pods or reply.pods[0].uid != uid:
-            raise LookupError(f"the queue gave {reply} instead of {uid}")
-        return reply.pods[0].attempt
+        if reply is None:
+            return None
+        if reply.refused or len(reply.pods) != 1:
+            raise RuntimeError(f"the queue answered {reply}")
+        popped = reply.pods[0]
+        self.attempts[popped.uid] = popped.attempt
+        return self.leader.attempts[popped.attempt].pod
 
-    def _is_assumed(self, uid: str) -> bool:
-        """Pods that wait for their binding are kept by the queue here; in the reference they have left it."""
-        pod = self.queue.pods.get(uid)
-        return pod is not None and pod.pool == "binding"
+    # ---- noting --------------------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def noting(self, call: Call) -> Iterator[Call]:
+        """Note a call, and which pods are in another pool after it."""
+        before = self._pools()
+        self._calls.append(call)
+        yield call
+        after = self._pools()
+        pods = {uid: pod for uid, (pod, _) in (before | after).items()}
+        for uid, pod in pods.items():
+            was, now = before.get(uid, (pod, "none"))[1], after.get(uid, (pod, "none"))[1]
+            if was != now:
+                call.moved = [*call.moved, Moved(pod, was, now)]
+
+    def _pools(self) -> dict[str, tuple[QueuedPod, str]]:
+        return {uid: (pod, pod.pool if pod.pool in POOLS else "none") for uid, pod in self.queue.pods.items()}
 
     def _watch(self) -> None:
-        """Note the calls that handlers make, in their order."""
+        """Handlers tell the queue also what nobody waits for, so that every call is noted; the queue itself still asks."""
         queue = self.queue
-        add, update, delete, move_all = queue.add, queue.update, queue.delete, queue.move_all
+        queue.wants = lambda event, missed=False: True
+        for name, noted in (
+            ("add", self._noted_add),
+            ("update", self._noted_update),
+            ("delete", self._noted_delete),
+            ("move_all", self._noted_move_all),
+            ("fail", self._noted_fail),
+        ):
+            setattr(queue, name, _around(noted, getattr(queue, name)))
 
-        def noted_add(pod: Any, now: float) -> None:
-            self._calls.append({"call": "add"})
+    def _noted_add(self, add: Callable[..., Any], pod: QueuedPod, now: float) -> None:
+        with self.noting(Call(name="add", pod=pod)):
             add(pod, now)
 
-        def noted_update(uid: str, *args: Any, **more: Any) -> None:
-            if not self._is_assumed(uid):
-                self._calls.append({"call": "update"})
+    def _noted_update(self, update: Callable[..., Any], uid: str, *args: Any, **more: Any) -> None:
+        pod = self.queue.pods[uid]
+        old, new, changes, *_ = args
+        del old
+        with self.noting(Call(name="update", pod=pod)) as call:
+            parked = pod in self.queue.parked
+            pod.pod = new
+            call.heard = [Heard(one, pod, self.queue.judge.verdict(pod, one) if parked else None) for one in changes]
             update(uid, *args, **more)
 
-        def noted_delete(uid: str) -> Any:
-            assumed = self._is_assumed(uid) and not self._last
-            found = delete(uid)
-            if found is not None and not assumed:
-                self._calls.append({"call": "delete"})
-            return found
+    def _noted_delete(self, delete: Callable[..., Any], uid: str) -> Any:
+        pod = self.queue.pods.get(uid)
+        if pod is None:
+            return delete(uid)
+        with self.noting(Call(name="delete", pod=pod)):
+            return delete(uid)
 
-        def noted_move_all(incoming: Incoming, now: float, **more: Any) -> None:
-            self._calls.append(_move_all(incoming, more))
+    def _noted_move_all(self, move_all: Callable[..., Any], incoming: Incoming, now: float, **more: Any) -> None:
+        call = Call(name="moveAll", incoming=incoming, max_priority=more.get("max_priority"))
+        with self.noting(call):
+            call.heard = [Heard(incoming, pod, self.queue.judge.verdict(pod, incoming)) for pod in self.queue.parked]
+            self.queue.wants, asked = self._wants, self.queue.wants
             move_all(incoming, now, **more)
+            self.queue.wants = asked
 
-        queue.add, queue.update, queue.delete, queue.move_all = noted_add, noted_update, noted_delete, noted_move_all
+    def _noted_fail(self, fail: Callable[..., Any], uid: str, now: float, **more: Any) -> None:
+        """Events since the pod's pop are judged with the rejectors of this failure: as the queue does it, in the course of it."""
+        queue, judge = self.queue, self.queue.judge
+        call = Call(name="addUnschedulable", pod=queue.pods.get(uid))
+        since, verdict = list(queue.in_flight.events_for(uid)), judge.verdict
+
+        def noted_verdict(pod: QueuedPod, incoming: Incoming) -> Verdict:
+            if not call.heard:
+                call.heard = [Heard(one, pod, verdict(pod, one)) for one in since]
+            return verdict(pod, incoming)
+
+        judge.verdict = noted_verdict
+        with self.noting(call):
+            fail(uid, now, **more)
+        del judge.verdict
+        if not call.moved:
+            self._calls.remove(call)
 
 
-def event_of(resource: str, action: ActionType) -> dict[str, Any]:
-    """An event as the data spells it."""
-    label = ClusterEvent(resource, action).label
-    return {"resource": resource, "actions": list(actions.names(action)), "value": int(action), "label": label}
+def _around(noted: Callable[..., Any], inner: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args, **more: noted(inner, *args, **more)
 
 
-def _move_all(incoming: Incoming, more: Mapping[str, Any]) -> dict[str, Any]:
-    limit = more.get("max_priority")
-    told = {
-        "call": "moveAll",
-        "event": event_of(incoming.event.resource, incoming.event.action),
-        "oldObj": incoming.old is not None,
-        "newObj": incoming.new is not None,
-        "preCheck": "none" if limit is None else f"priority<={limit}",
-    }
-    if isinstance(incoming.old, Pod):
-        told["oldNodeName"] = incoming.old.spec.node_name
-    return told
+def hints_of(verdict: Verdict) -> Mapping[str, str]:
+    """Plugin -> its hint's answer."""
+    return {call.plugin: str(call.answer) for call in verdict.calls}
