@@ -104,6 +104,29 @@ async def test_a_bare_event_reaches_the_hint_of_a_parked_pod(here: Stand, tmp_pa
     assert [(move.plugin, move.hints[0].answer) for move in moved] == [("NodeResourcesFit", "Queue")]
 
 
+async def test_explain_tells_what_an_event_would_do_and_publishes_nothing(here: Stand, tmp_path: Path) -> None:
+    await here.do.apply([pod("curious", cpu="43")], "a test")
+    await here.attempted("curious")
+    file = tmp_path / "node.yaml"
+    answers = {}
+    for cpu in ("64", "42"):
+        file.write_text(yaml.safe_dump(node("imagined", cpu=cpu)))
+        told = await here.cli("explain", "pod", "curious", "--would", "Node/Add", "-f", str(file))
+        assert told.code == 0, told.err
+        answers[cpu] = told.out
+    assert "NodeAdd would wake it: to " in answers["64"]
+    assert "NodeResourcesFit's hint Queue: " in answers["64"]
+    assert "NodeAdd would not wake it" in answers["42"]
+    assert "NodeResourcesFit's hint QueueSkip: the whole of imagined is 42 cpu, the pod needs 43 cpu" in answers["42"]
+    assert len([one for one in here.seen.attempts if one.name == "curious"]) == 1
+    unknown = await here.cli("explain", "pod", "nobody", "--would", "Node/Add", "-f", str(file))
+    assert unknown.code == 1
+    assert 'the queue has no pod "nobody"' in unknown.err
+    lonely = await here.cli("explain", "pod", "curious", "-f", str(file))
+    assert lonely.code == 2
+    assert "--would" in lonely.err
+
+
 async def test_a_scenario_is_played_to_its_end(here: Stand) -> None:
     played = await here.cli("publish", "--scenario", str(SCENARIO))
     assert played.code == 0, played.err

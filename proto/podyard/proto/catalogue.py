@@ -54,6 +54,7 @@ CHANNELS: Final[tuple[Channel, ...]] = (
         "preempting", "svc.queue.preempting", (queue_api.PreemptingRequest,), "request", reply=queue_api.QueueReply
     ),
     Channel("queueList", "svc.queue.list", (queue_api.QueueListRequest,), "request", reply=queue_api.QueueListReply),
+    Channel("would", "svc.queue.would", (queue_api.WouldRequest,), "request", reply=queue_api.WouldReply),
     Channel("bind", "svc.binder.bind", (binder_api.BindRequest,), "request", reply=binder_api.BindReply),
     Channel("apply", "svc.objects.apply", (objects_api.ApplyRequest,), "request", reply=objects_api.ObjectsReply),
     Channel("delete", "svc.objects.delete", (objects_api.DeleteRequest,), "request", reply=objects_api.ObjectsReply),

@@ -5,8 +5,9 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from podyard.proto.decisions import Outcome, WakeUp
+from podyard.proto.events import BareEvent
 from podyard.proto.message import Message, PodRef
-from podyard.proto.requeues import PoolName
+from podyard.proto.requeues import HintCall, PoolName
 
 
 class PopRequest(Message, frozen=True, kw_only=True):
@@ -113,6 +114,36 @@ class QueueReply(Message, frozen=True, kw_only=True):
     epoch: Annotated[int, Meta(ge=0)]
     refused: Annotated[str, Meta(description="why nothing was done; empty if it was")] = ""
     unknown: Annotated[tuple[str, ...], Meta(description="attempt ids that are not open here (any more)")] = ()
+
+
+class WouldRequest(Message, frozen=True, kw_only=True):
+    """`would`: what an event would do to one pod of the queue. Nothing is moved, nothing is recorded."""
+
+    namespace: str
+    name: str
+    event: BareEvent
+
+
+class WouldVerdict(Message, frozen=True, kw_only=True):
+    """What one action of the event would do."""
+
+    event: Annotated[str, Meta(description="label, e.g. NodeUpdateNodeTaint")]
+    moves: bool
+    to: Annotated[str, Meta(description="pool it would move to; empty if it stays")] = ""
+    plugin: Annotated[str, Meta(description="whose hint decides; empty if no hint is needed")] = ""
+    hints: tuple[HintCall, ...] = ()
+    note: Annotated[str, Meta(description="why no hint is asked, in words")] = ""
+
+
+class WouldReply(Message, frozen=True, kw_only=True):
+    """One verdict an action, in order; none if the queue does not have the pod."""
+
+    epoch: Annotated[int, Meta(ge=0)]
+    position: Annotated[int, Meta(ge=0)] = 0
+    pool: Annotated[str, Meta(description="where the pod is; empty: not in the queue")] = ""
+    unschedulable_plugins: tuple[str, ...] = ()
+    pending_plugins: tuple[str, ...] = ()
+    verdicts: tuple[WouldVerdict, ...] = ()
 
 
 QueuePool: TypeAlias = PoolName | Literal["binding"]

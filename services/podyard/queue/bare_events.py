@@ -32,11 +32,19 @@ class BareEvents:
         message = codec.decode(BareEvent, payload)
         if message.id in self._seen:
             return []
-        found = list(_events(message, trace))
+        found = events_of(message, trace)
         self._seen[message.id] = None
         if len(self._seen) > REMEMBERED:
             self._seen.popitem(last=False)
         return found
+
+
+def events_of(message: BareEvent, trace: str) -> list[Incoming]:
+    """The events of a message, one an action.
+
+    :raises MessageError: if it names a resource, action or object that does not exist
+    """
+    return list(_events(message, trace))
 
 
 def _events(message: BareEvent, trace: str) -> Iterator[Incoming]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 import anyio
+import msgspec
 
 from podyard.bus import Busy, Request
 from podyard.proto import codec
@@ -17,8 +18,10 @@ from podyard.proto.queue_api import (
     QueueListRequest,
     QueueReply,
     SessionHeartbeat,
+    WouldRequest,
 )
-from podyard.queue.core import listing
+from podyard.queue import bare_events
+from podyard.queue.core import listing, what_if
 from podyard.queue.core.leader import Leader
 
 MAX_POPS: Final = 1024
@@ -129,3 +132,11 @@ class QueueEndpoints:
         message = codec.decode(QueueListRequest, request.payload or b"{}")
         answer = listing.reply(self._leader, message, position=self._position(), instance=self._instance)
         return codec.encode(answer)
+
+    async def would(self, request: Request) -> bytes:
+        """What an event would do to one pod."""
+        self._check(request)
+        message = codec.decode(WouldRequest, request.payload)
+        incoming = bare_events.events_of(message.event, "")
+        found = what_if.judge(self._leader.queue, (message.namespace, message.name), incoming, time.time())
+        return codec.encode(msgspec.structs.replace(found, epoch=self._leader.epoch, position=self._position()))

@@ -128,6 +128,7 @@ class Term:
             "activate": endpoints.activate,
             "preempting": endpoints.preempting,
             "list": endpoints.list,
+            "would": endpoints.would,
         }
         found = [await serve(verb, subjects.queue_verb(verb), handler) for verb, handler in handlers.items()]
         found.append(await self._service.bus.subscribe(subjects.ALL_BARE_EVENTS, self._on_bare_event))

@@ -1,11 +1,14 @@
 """`podyard explain pod NAME`: why a pod is where it is."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
 
 from podyard.cli.options import DEFAULT_NAMESPACE, JsonOutputOption, NamespaceOption, NatsOption
 
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus
+    from podyard.cli.scenario.model import Publish
 
 
 def explain(
@@ -13,6 +16,9 @@ def explain(
     name: str = "",
     /,
     *,
+    would: Annotated[str, Parameter(show_default=False)] = "",
+    file: Annotated[str, Parameter(name=["--filename", "-f"], show_default=False)] = "",
+    old: Annotated[str, Parameter(show_default=False)] = "",
     namespace: NamespaceOption = None,
     output: JsonOutputOption = "text",
     nats: NatsOption = None,
@@ -22,14 +28,20 @@ def explain(
     For each attempt: which plugin rejected how many nodes and why, the best scores. For each event that reached the pod's
     hints: which plugin answered what, and why.
 
+    With --would: what an event would do to the waiting pod, without publishing it: each rejecting plugin's hint and its answer.
+
     ```
     podyard explain pod web-1
     podyard explain pod/web-1 -n staging
     podyard explain pod web-1 -o json
+    podyard explain pod web-1 --would Node/UpdateNodeAllocatable -f bigger-node.yaml
     ```
 
     :param kind: pod, or pod/NAME.
     :param name: Name of the pod.
+    :param would: RESOURCE/ACTION, as for `podyard publish`.
+    :param file: With --would: the object as it would be after the event; for Delete, as it was before.
+    :param old: With --would: the object before the event; default: as it is stored now.
     """
     from podyard.cli import session
     from podyard.cli.errors import InputError
@@ -41,8 +53,15 @@ def explain(
     if not name:
         raise InputError("which pod?", "podyard explain pod NAME")
 
+    if (file or old) and not would:
+        raise InputError("-f and --old belong to --would EVENT", f"podyard explain pod {name} --would Node/Add -f FILE")
+    event = _event(would, file, old) if would else None
+
     async def work(bus: "Bus") -> int:
-        await _explain(bus, namespace or DEFAULT_NAMESPACE, name, output)
+        if event is None:
+            await _explain(bus, namespace or DEFAULT_NAMESPACE, name, output)
+        else:
+            await _would(bus, namespace or DEFAULT_NAMESPACE, name, event, output)
         return 0
 
     return session.run(nats, work)
@@ -60,3 +79,21 @@ async def _explain(bus: "Bus", namespace: str, name: str, output: str) -> None:
         print(plain.dump(story, "json"), end="")
     else:
         console.console().print(rendered.view(story, time.time()))
+
+
+def _event(event: str, file: str, old: str) -> "Publish":
+    from podyard.cli.scenario import load
+
+    return load.bare_event(event, file, old)
+
+
+async def _would(bus: "Bus", namespace: str, name: str, event: "Publish", output: str) -> None:
+    from podyard.cli.explain import would
+    from podyard.cli.render import console, plain
+    from podyard.cli.render import would as rendered
+
+    reply = await would.ask(bus, namespace, name, event)
+    if output == "json":
+        print(plain.dump(reply, "json"), end="")
+    else:
+        console.console().print(rendered.view(f"{namespace}/{name}", reply))

@@ -1,7 +1,6 @@
 """`podyard publish`: typed events for experiments, and scenarios."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -61,21 +60,8 @@ def publish(
             print(f"{story.name}: {len(story.steps)} steps, no faults")
             return 0
         return session.run(nats, lambda bus: _play(bus, story, why))
-    action = _event(event, file, old, count, rate)
+    action = load.bare_event(event, file, old, count=count, rate=rate)
     return session.run(nats, lambda bus: _publish(bus, action, why))
-
-
-def _event(event: str, file: str, old: str, count: int, rate: float) -> "Publish":
-    from podyard.cli.errors import InputError, listed
-    from podyard.cli.scenario import actions, faults
-
-    found = faults.Faults()
-    fields: dict[str, Any] = {"event": event, "count": count, "rate": rate}
-    fields |= {key: {"file": name} for key, name in (("object", file), ("old", old)) if name}
-    action = actions.publish(fields, "", found, Path())
-    if found.found:
-        raise InputError(listed([fault.lstrip(".").removeprefix("event: ") for fault in found.found]))
-    return action
 
 
 async def _publish(bus: "Bus", action: "Publish", why: str) -> int:

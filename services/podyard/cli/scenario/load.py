@@ -10,7 +10,7 @@ import yaml
 from podyard.cli.errors import InputError, listed
 from podyard.cli.scenario import actions
 from podyard.cli.scenario.faults import Faults, items, mapping
-from podyard.cli.scenario.model import Action, Repeat, Scenario, Step
+from podyard.cli.scenario.model import Action, Publish, Repeat, Scenario, Step
 
 TIMING: Final = ("name", "at", "after")
 _NUMBER: Final = re.compile(r"\$\{n\}")
@@ -65,6 +65,20 @@ def read(path: str) -> Scenario:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: {error}", "is the name right?") from error
     return load(path, text, file.parent)
+
+
+def bare_event(event: str, file: str = "", old: str = "", *, count: int = 1, rate: float = 0.0) -> Publish:
+    """An event as the command line names it: RESOURCE/ACTION, and files with the object after and before it.
+
+    :raises InputError: with all faults
+    """
+    faults = Faults()
+    fields: dict[str, Any] = {"event": event, "count": count, "rate": rate}
+    fields |= {key: {"file": name} for key, name in (("object", file), ("old", old)) if name}
+    action = actions.publish(fields, "", faults, Path())
+    if faults.found:
+        raise InputError(listed([fault.lstrip(".").removeprefix("event: ") for fault in faults.found]))
+    return action
 
 
 def steps(value: Any, path: str, faults: Faults, directory: Path) -> list[Step]:
