@@ -11,11 +11,16 @@ from podyard.objects.node import Node
 from podyard.objects.pod import Pod, PodTemplateSpec
 from podyard.objects.volumes import (
     AwsElasticBlockStoreVolume,
+    AzureDiskVolume,
+    AzureFileVolume,
+    CinderVolume,
     CsiVolume,
     GcePersistentDiskVolume,
     IscsiVolume,
     PersistentVolumeClaimSpec,
+    PortworxVolume,
     RbdVolume,
+    VsphereVolume,
 )
 
 __all__ = [
@@ -125,6 +130,11 @@ class PersistentVolumeSpec(View, frozen=True, kw_only=True):
     aws_elastic_block_store: AwsElasticBlockStoreVolume | None = None
     iscsi: IscsiVolume | None = None
     rbd: RbdVolume | None = None
+    azure_disk: AzureDiskVolume | None = None
+    azure_file: AzureFileVolume | None = None
+    cinder: CinderVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+    portworx_volume: PortworxVolume | None = None
 
 
 class PersistentVolumeStatus(View, frozen=True, kw_only=True):

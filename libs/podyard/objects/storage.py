@@ -16,7 +16,7 @@ class TopologySelectorLabelRequirement(View, frozen=True, kw_only=True):
 
 
 class TopologySelectorTerm(View, frozen=True, kw_only=True):
-    """All must hold; an empty term matches everything."""
+    """All must hold; an empty term matches nothing."""
 
     match_label_expressions: tuple[TopologySelectorLabelRequirement, ...] = ()
 

@@ -50,6 +50,40 @@ class RbdVolume(View, frozen=True, kw_only=True):
     read_only: bool = False
 
 
+class AzureDiskVolume(View, frozen=True, kw_only=True):
+    """An Azure disk."""
+
+    disk_name: str = ""
+    disk_uri: str = msgspec.field(default="", name="diskURI")
+    read_only: bool | None = None
+
+
+class AzureFileVolume(View, frozen=True, kw_only=True):
+    """A share of Azure Files."""
+
+    share_name: str = ""
+
+
+class CinderVolume(View, frozen=True, kw_only=True):
+    """A volume of OpenStack Cinder."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+    read_only: bool = False
+
+
+class VsphereVolume(View, frozen=True, kw_only=True):
+    """A virtual disk of vSphere."""
+
+    volume_path: str = ""
+
+
+class PortworxVolume(View, frozen=True, kw_only=True):
+    """A volume of Portworx."""
+
+    volume_id: str = msgspec.field(default="", name="volumeID")
+    read_only: bool = False
+
+
 class NamedVolume(View, frozen=True, kw_only=True):
     """A source that names one object of the pod's namespace (configMap)."""
 
@@ -117,6 +151,7 @@ class PersistentVolumeClaimSpec(View, frozen=True, kw_only=True):
     storage_class_name: str | None = None
     volume_mode: str | None = None
     volume_name: str = ""
+    volume_attributes_class_name: str | None = None
 
 
 _NO_CLAIM = PersistentVolumeClaimSpec()
@@ -145,6 +180,11 @@ class Volume(View, frozen=True, kw_only=True):
     aws_elastic_block_store: AwsElasticBlockStoreVolume | None = None
     iscsi: IscsiVolume | None = None
     rbd: RbdVolume | None = None
+    azure_disk: AzureDiskVolume | None = None
+    azure_file: AzureFileVolume | None = None
+    cinder: CinderVolume | None = None
+    vsphere_volume: VsphereVolume | None = None
+    portworx_volume: PortworxVolume | None = None
     config_map: NamedVolume | None = None
     secret: SecretVolume | None = None
     persistent_volume_claim: ClaimVolume | None = None
