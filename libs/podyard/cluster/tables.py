@@ -5,7 +5,9 @@ whether its object lives or not; facts are kept by uid whether or not their obje
 bring a fact before its object (the object was written again later).
 """
 
-from typing import Any
+from typing import Any, Final
+
+from msgspec import Raw
 
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.keys import NamespacedName
@@ -16,6 +18,9 @@ from podyard.objects.core import Node, Pod
 from podyard.proto import subjects
 from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Fence, Release
+
+DOCUMENTED: Final = frozenset({"persistentvolumes", "persistentvolumeclaims"})
+"""Resources that PreBind writes: typed views do not have all of an object, so its document is kept too."""
 
 
 class Tables:
@@ -34,6 +39,8 @@ class Tables:
         self.others: dict[str, dict[NamespacedName, Any]] = {}
         self.others_changed: dict[str, int] = {}
         """Sequence of the last change of any object, by resource."""
+        self.documents: dict[tuple[str, NamespacedName], tuple[int, Raw]] = {}
+        """Sequence and document of the objects that this reader may have to write again whole (`DOCUMENTED`)."""
         self.nominations: dict[str, Nomination] = {}
         self.pod_statuses: dict[tuple[str, str], PodStatusFact] = {}
         """By uid and node: only what the agent of its own node says about a pod is joined to it."""
@@ -227,8 +234,14 @@ class Tables:
         changes.append(Change(resource, new.metadata.uid, old, new, origin, gap=gap))
         return changes
 
+    def keep_document(self, resource: str, key: NamespacedName, sequence: int, document: Raw) -> None:
+        """The document of the version that `put_other` was given, if it may be needed."""
+        if resource in DOCUMENTED:
+            self.documents[resource, key] = sequence, document
+
     def remove_other(self, resource: str, key: NamespacedName, origin: Origin, gap: bool = False) -> list[Change]:
         """An object of any other kind is gone."""
+        self.documents.pop((resource, key), None)
         old = self.others.get(resource, {}).pop(key, None)
         self.others_changed[resource] = origin.sequence
         return [] if old is None else [Change(resource, old.metadata.uid, old, None, origin, gap=gap)]

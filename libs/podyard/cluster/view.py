@@ -28,6 +28,7 @@ _PLACEMENT: Final = "placement"
 _OBJECT_TOKENS: Final = 4
 _UNREADABLE: Final = (MessageError, ObjectError, msgspec.MsgspecError, UnicodeDecodeError)
 _NONE: Final[Mapping[str, PodView]] = {}
+_NO_DOCUMENT: Final = msgspec.Raw()
 
 _COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
 """What subjects of commit records begin with."""
@@ -79,6 +80,17 @@ class ClusterView:
     def version(self, resource: str) -> int:
         """Another number whenever an object of this resource (pods and nodes apart) is another, came or went."""
         return max(self._listed_at, self._tables.others_changed.get(resource, 0))
+
+    def document(self, resource: str, key: NamespacedName) -> dict[str, Any] | None:
+        """A PersistentVolume or PersistentVolumeClaim as it lies in the stream, with its sequence as metadata.resourceVersion: what
+        a new version of it begins with. `None` if there is none; documents of other kinds are not kept.
+        """
+        found = self._tables.documents.get((resource, key))
+        if found is None:
+            return None
+        sequence, raw = found
+        document = decoding.document(raw)
+        return {**document, "metadata": {**document.get("metadata", {}), "resourceVersion": str(sequence)}}
 
     @property
     def placements(self) -> Mapping[str, BoundPod | Release]:
@@ -168,17 +180,19 @@ class ClusterView:
     def _apply_object(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         resource, key = subjects.decode(parts[1]), (subjects.decode(parts[2]), subjects.decode(parts[3]))
         origin = Origin(delivery.sequence, delivery.trace, delivery.stored_at)
-        stored = None
+        stored, document = None, _NO_DOCUMENT
         try:
             event = _decode_event(delivery.payload)
             origin = Origin(delivery.sequence, delivery.trace, delivery.stored_at, event.who, event.why, event.causes)
             if not delivery.deleted and event.op == "put":
-                stored = decoding.decode(resource, event.object)
+                stored, document = decoding.decode(resource, event.object), event.object
         except _UNREADABLE as error:
             self._bury(delivery, error)
         if stored is None:
             return _remove(tables, resource, key, origin, gap)
-        return _put(tables, resource, key, stored, origin, gap)
+        changes = _put(tables, resource, key, stored, origin, gap)
+        tables.keep_document(resource, key, delivery.sequence, document)
+        return changes
 
     def _apply_pod_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         node, uid = subjects.decode(parts[2]), subjects.decode(parts[-1])

@@ -1,7 +1,7 @@
 """The cluster of a cycle, as plugins are shown it: a narrow handle, never the bus."""
 
 from collections.abc import Mapping
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.nominations import Nominations
@@ -23,6 +23,15 @@ class Objects(Protocol):
 
     def version(self, resource: str) -> int:
         """Another number whenever an object of this resource is another, came or went."""
+        ...
+
+
+@runtime_checkable
+class Documents(Protocol):
+    """Where whole documents are found, if the snapshot is the binder's (`podyard.cluster.view.ClusterView` is one)."""
+
+    def document(self, resource: str, key: tuple[str, str]) -> dict[str, Any] | None:
+        """An object's whole document with its version, for whoever writes a new one; `None` if it is not known."""
         ...
 
 
@@ -55,3 +64,7 @@ class Snapshot:
     def version(self, resource: str) -> int:
         """For tokens: another number whenever an object of this resource is another, came or went."""
         return 0 if self._objects is None else self._objects.version(resource)
+
+    def document(self, resource: str, namespace: str, name: str) -> dict[str, Any] | None:
+        """A PersistentVolume or claim as it is stored, all of it, for PreBind; its `metadata.resourceVersion` is the version to replace."""
+        return self._objects.document(resource, (namespace, name)) if isinstance(self._objects, Documents) else None
