@@ -1,0 +1,84 @@
+"""What may help a pod whose volumes were too many for the nodes.
+
+Source: kube-scheduler v1.36.2, plugins/nodevolumelimits/csi.go.
+"""
+
+from podyard.framework import events, hinted
+from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.objects import claims, csi_migration
+from podyard.objects.core import PersistentVolumeClaim, Pod
+from podyard.objects.storage import CSINode, VolumeAttachment
+from podyard.plugins.node_volume_limits.resolving import considered
+from podyard.proto.actions import ActionType
+
+
+def after_csi_node_update(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if the node may have more volumes of some driver. A limit that is not told counts as 0, before and after."""
+    before, node = hinted.present(CSINode, old, new)
+    if before is None:
+        raise hinted.UnexpectedObjectError(CSINode.__name__, None)
+    known = _counts(before)
+    name = node.metadata.name
+    for driver, count in _counts(node).items():
+        if count > known.get(driver, 0):
+            return events.queue(f"{name} may have {count} volumes of {driver}, {known.get(driver, 0)} before")
+    return events.skip(f"{name} may have no more volumes of any driver than before")
+
+
+def _counts(node: CSINode) -> dict[str, int]:
+    return {
+        driver.name: (driver.allocatable.count or 0) if driver.allocatable is not None else 0
+        for driver in node.spec.drivers
+    }
+
+
+def after_pod_delete(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if the pod that is gone may have had a volume attached to a node, or was to have it."""
+    gone, _ = hinted.changed(Pod, old, new)
+    if gone is None:
+        raise hinted.UnexpectedObjectError(Pod.__name__, None)
+    name = claims.full_name(gone.metadata)
+    if not gone.spec.node_name and not gone.status.nominated_node_name:
+        return events.skip(f"{name}, which is gone, was on no node")
+    if any(map(considered, gone.spec.volumes)):
+        return events.queue(f"{name}, which may have had volumes attached, is gone")
+    return events.skip(f"{name}, which is gone, had no volumes that are attached")
+
+
+def after_claim_add(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if the pod's claim is there now."""
+    _, claim = hinted.present(PersistentVolumeClaim, old, new)
+    name = claim.metadata.name
+    mine = claim.metadata.namespace == pod.metadata.namespace and any(use.name == name for use in claims.claims_of(pod))
+    if not mine:
+        return events.skip(f"the pod does not use the new claim {claims.full_name(claim.metadata)}")
+    return events.queue(f"the pod's claim {name} is there now")
+
+
+def after_attachment_delete(pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if the pod has a claim, or an inline volume of the attachment's driver."""
+    gone, _ = hinted.changed(VolumeAttachment, old, new)
+    if gone is None:
+        raise hinted.UnexpectedObjectError(VolumeAttachment.__name__, None)
+    where, attacher = gone.spec.node_name, gone.spec.attacher
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            return events.queue(f"a volume of {attacher} is no longer attached to {where}; the pod has claims")
+        plugin = csi_migration.plugin_of_inline(volume)
+        if plugin is None:
+            continue
+        csi_migration.inline_handle(plugin, volume)  # one that cannot be translated is an error, which counts as Queue
+        if plugin.driver == attacher:
+            return events.queue(f"a volume of {attacher} is no longer attached to {where}; the pod has one of them")
+    return events.skip(f"the pod has no volume that could be one of {attacher}")
+
+
+def registrations() -> tuple[Registration, ...]:
+    """CSINodes, pods that are gone, new claims, attachments that are gone."""
+    return (
+        Registration(ClusterEvent(events.CSI_NODE, ActionType.ADD)),
+        Registration(ClusterEvent(events.CSI_NODE, ActionType.UPDATE), after_csi_node_update),
+        Registration(ClusterEvent(events.POD, ActionType.DELETE), after_pod_delete),
+        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_add),
+        Registration(ClusterEvent(events.VOLUME_ATTACHMENT, ActionType.DELETE), after_attachment_delete),
+    )

@@ -1,0 +1,121 @@
+"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/nodevolumelimits/csi.go."""
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Final
+
+import numpy as np
+
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState, StateKey
+from podyard.framework.events import Registration
+from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import Status
+from podyard.objects import claims
+from podyard.objects.storage import CSINode
+from podyard.plugins.node_volume_limits import hints
+from podyard.plugins.node_volume_limits.attachable_volumes import CSI_NODES, AttachableVolumes, limits_of
+from podyard.plugins.node_volume_limits.resolving import (
+    ATTACHMENTS,
+    Attachable,
+    ClaimMissingError,
+    Resolver,
+    considered,
+)
+
+NAME: Final = "NodeVolumeLimits"
+REASON: Final = "node(s) exceed max volume count"
+TOO_MANY: Final = 1
+CLAIM_MISSING: Final = 2
+
+MISSING: Final = StateKey[str]("FilterNodeVolumeLimits")
+"""Why a claim of the pod is not known, for `verdict`."""
+
+
+class NodeVolumeLimits:
+    """PreFilter, Filter."""
+
+    name: ClassVar[str] = NAME
+    scope: ClassVar[Scope] = "row"
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        volumes = pod.pod.spec.volumes
+        if not any(map(considered, volumes)):
+            return None
+        uses = tuple(claims.claims_of(pod.pod))
+        inline = tuple(one for one in volumes if considered(one) and claims.claim_of(pod.pod, one) is None)
+        return (pod.namespace if uses else ""), uses, inline, any(use.ephemeral for use in uses) and pod.uid
+
+    def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
+        if not any(map(considered, pod.pod.spec.volumes)):
+            return None
+        version = cluster.version
+        return (
+            version(claims.CLAIMS),
+            version(claims.VOLUMES),
+            version(claims.CLASSES),
+            version(CSI_NODES),
+            version(ATTACHMENTS),
+        )
+
+    def events_to_register(self) -> Sequence[Registration]:
+        return hints.registrations()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
+        wanted = any(map(considered, pod.pod.spec.volumes))
+        return PreFilterResult(status=statuses.SUCCESS if wanted else statuses.SKIP)
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        codes = np.zeros(len(rows), dtype=np.int64)
+        index = cluster.nodes.index(AttachableVolumes)
+        limits = index.limits(cluster)
+        try:
+            needed = Resolver(cluster).of_pod(pod.pod, csi_node=bool(limits.known[rows].any()), wanted=True)
+        except ClaimMissingError as missing:
+            state.write(MISSING, str(missing))
+            codes[:] = CLAIM_MISSING
+            return codes
+        if not needed:
+            return codes
+        most = index.most(cluster)[rows]
+        close = index.owned()[rows]
+        for driver, count in Counter(one.driver for one in needed).items():
+            allowed = limits.of(driver)
+            if allowed is not None:
+                close |= most > allowed[rows] - count
+        for at in np.flatnonzero(close & limits.limited[rows]).tolist():
+            codes[at] = self.filter_one(state, pod, cluster, int(rows[at]))
+        return codes
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        name = cluster.nodes.names[row]
+        csi_node: CSINode | None = cluster.objects(CSI_NODES).get(("", name))
+        resolver = Resolver(cluster)
+        try:
+            needed = resolver.of_pod(pod.pod, csi_node=csi_node is not None, wanted=True)
+        except ClaimMissingError as missing:
+            state.write(MISSING, str(missing))
+            return CLAIM_MISSING
+        limits = {} if csi_node is None else limits_of(csi_node)
+        if not needed or not limits:
+            return 0
+        return TOO_MANY if self._exceeds(needed, limits, name, resolver, cluster) else 0
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        return statuses.unschedulable(REASON) if code == TOO_MANY else statuses.unresolvable(state.read(MISSING))
+
+    def _exceeds(
+        self, needed: set[Attachable], limits: dict[str, int], name: str, resolver: Resolver, cluster: Snapshot
+    ) -> bool:
+        """Whether the volumes that are not on the node already are too many together with those that are."""
+        used: set[Attachable] = set()
+        for mate in cluster.nodes.pods_on(name).values():
+            if mate.stored.spec.volumes:
+                used |= resolver.of_pod(mate.stored, csi_node=True, wanted=False)
+        attachments = cluster.nodes.index(AttachableVolumes).attachments(cluster).get(name, ())
+        there = used | resolver.attached(attachments)
+        held = Counter(one.driver for one in there)
+        more = Counter(one.driver for one in needed - used)
+        return any(driver in limits and held[driver] + count > limits[driver] for driver, count in more.items())

@@ -1,0 +1,184 @@
+"""What this process has promised of volumes and claims before their objects say so, and what it has worked out about volumes.
+
+A promise is made at Reserve (scheduler) or PreBind (binder) and belongs to a placed pod: it ends with the pod's place in the table, or
+when the object has a claim, or a node, of its own. So two pods never take one volume, however late the objects come.
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/util/assumecache, volumebinding/assume_cache.go.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.cluster.node_table import NodeTable, PlacedPod
+from podyard.framework.snapshot import Snapshot
+from podyard.objects import claims, csi_migration, quantity
+from podyard.objects.core import PersistentVolume, PersistentVolumeClaim
+from podyard.objects.csi_migration import InTreePlugin, TranslationError
+from podyard.objects.meta import ObjectReference
+from podyard.objects.storage import CSINode
+from podyard.plugins.volume_binding import reach
+from podyard.plugins.volume_binding.reach import Reach
+
+CSI_NODES = "csinodes"
+ClaimKey = tuple[str, str]
+"""Namespace and name."""
+
+
+class Promises(NamedTuple):
+    """What one pod was promised."""
+
+    volumes: Mapping[str, ObjectReference]
+    """By name of the volume: the claim it is for."""
+    nodes: Mapping[ClaimKey, str]
+    """By claim: the node for which its volume is to be made."""
+
+
+class _Known(NamedTuple):
+    """What was worked out about one version of a volume."""
+
+    volume: PersistentVolume
+    reach: Reach
+    size_nano: int
+
+
+class VolumeBooks:
+    """Index over placed pods. `version` grows with every promise made or ended."""
+
+    def __init__(self, nodes: NodeTable) -> None:
+        self.version = 0
+        self._nodes = nodes
+        self._promises: dict[str, Promises] = {}
+        self._volumes: dict[str, tuple[str, ObjectReference]] = {}
+        self._claims: dict[ClaimKey, tuple[str, str]] = {}
+        self._known: dict[str, _Known] = {}
+        self._by_class: tuple[int, dict[str, list[PersistentVolume]]] = -1, {}
+        self._served: tuple[tuple[int, int], dict[str, NDArray[np.bool_]]] = (-1, -1), {}
+
+    # ---- promises
+
+    def add(self, pod: PlacedPod, row: int) -> None:
+        """Placing a pod promises nothing."""
+
+    def remove(self, pod: PlacedPod, row: int) -> None:
+        if self._nodes.placed(pod.uid) is None:  # else it is only another version of the pod
+            self.forget(pod.uid)
+
+    def promise(self, uid: str, promises: Promises) -> None:
+        """The pod gets these, instead of what it was promised before."""
+        self.forget(uid)
+        if not promises.volumes and not promises.nodes:
+            return
+        self._promises[uid] = promises
+        self._volumes.update({name: (uid, claim) for name, claim in promises.volumes.items()})
+        self._claims.update({claim: (uid, node) for claim, node in promises.nodes.items()})
+        self.version += 1
+
+    def forget(self, uid: str) -> None:
+        """The pod gets nothing."""
+        promises = self._promises.pop(uid, None)
+        if promises is None:
+            return
+        for name in promises.volumes:
+            if self._volumes.get(name, ("",))[0] == uid:
+                del self._volumes[name]
+        for claim in promises.nodes:
+            if self._claims.get(claim, ("",))[0] == uid:
+                del self._claims[claim]
+        self.version += 1
+
+    def claim_of(self, volume: PersistentVolume) -> ObjectReference | None:
+        """The claim a volume is for: its own, else the promised one."""
+        own = volume.spec.claim_ref
+        if own is not None:
+            return own
+        held = self._volumes.get(volume.metadata.name)
+        return held[1] if held is not None and self._stands(held[0]) else None
+
+    def selected_node(self, claim: PersistentVolumeClaim) -> str | None:
+        """The node for which a claim's volume is to be made: its own, else the promised one."""
+        own = claim.metadata.annotations.get(claims.SELECTED_NODE)
+        if own is not None:
+            return own
+        held = self._claims.get((claim.metadata.namespace, claim.metadata.name))
+        return held[1] if held is not None and self._stands(held[0]) else None
+
+    def _stands(self, uid: str) -> bool:
+        """A pod that has no place holds nothing; the table does not tell of pods on nodes that are gone."""
+        if self._nodes.placed(uid) is not None:
+            return True
+        self.forget(uid)
+        return False
+
+    # ---- volumes
+
+    def volumes_of(self, storage_class: str, cluster: Snapshot) -> list[PersistentVolume]:
+        """Volumes of a class, the smallest first, then by name."""
+        version = cluster.version(claims.VOLUMES)
+        if self._by_class[0] != version:
+            objects: Mapping[Any, PersistentVolume] = cluster.objects(claims.VOLUMES)
+            found: dict[str, list[PersistentVolume]] = {}
+            for volume in objects.values():
+                found.setdefault(claims.class_of_volume(volume), []).append(volume)
+            self._known = {name: known for name, known in self._known.items() if ("", name) in objects}
+            for volumes in found.values():
+                volumes.sort(key=lambda volume: (self.size_nano(volume), volume.metadata.name))
+            self._by_class = version, found
+        return self._by_class[1].get(storage_class, [])
+
+    def reach_of(self, volume: PersistentVolume) -> Reach:
+        """From where the volume can be reached, as it says itself."""
+        return self._know(volume).reach
+
+    def size_nano(self, volume: PersistentVolume) -> int:
+        """The volume's size in nano-bytes; 0 if it does not say."""
+        return self._know(volume).size_nano
+
+    def _know(self, volume: PersistentVolume) -> _Known:
+        name = volume.metadata.name
+        known = self._known.get(name)
+        if known is None or known.volume is not volume:
+            affinity = volume.spec.node_affinity
+            size = volume.spec.capacity.get(claims.STORAGE)
+            known = self._known[name] = _Known(
+                volume,
+                reach.compiled(None if affinity is None else affinity.required),
+                0 if size is None else quantity.parse(size).nano,
+            )
+        return known
+
+    # ---- in-tree volumes
+
+    def served(self, plugin: InTreePlugin, cluster: Snapshot) -> NDArray[np.bool_]:
+        """By row: whether a CSI driver serves the plugin's volumes on that node."""
+        made = cluster.version(CSI_NODES), self._nodes.topology_version
+        if self._served[0] != made:
+            self._served = made, {}
+        found = self._served[1].get(plugin.name)
+        if found is None:
+            found = self._served[1][plugin.name] = np.zeros(self._nodes.capacity, dtype=np.bool_)
+            for (_, name), node in cluster.objects(CSI_NODES).items():
+                row = self._nodes.row_of.get(name)
+                if row is not None:
+                    found[row] = plugin.name in csi_migration.served_on(node)
+        return found
+
+
+def served_one(plugin: InTreePlugin, node_name: str, cluster: Snapshot) -> bool:
+    """Whether a CSI driver serves the plugin's volumes on a node."""
+    node: CSINode | None = cluster.objects(CSI_NODES).get(("", node_name))
+    return plugin.name in csi_migration.served_on(node)
+
+
+def translated(plugin: InTreePlugin, volume: PersistentVolume) -> Reach:
+    """From where an in-tree volume can be reached through its CSI driver.
+
+    :raises TranslationError: if it cannot be translated
+    """
+    try:
+        csi_migration.volume_handle(plugin, volume)
+    except TranslationError as error:
+        raise TranslationError(f"could not translate pv: {error}") from error
+    return reach.compiled(csi_migration.translated_affinity(plugin, volume))

@@ -1,0 +1,173 @@
+"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/volumebinding/volume_binding.go.
+
+It does not score: the feature gate StorageCapacityScoring is off by default in v1.36.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import ClassVar, Final
+
+from podyard.framework import status as statuses
+from podyard.framework.cycle_state import CycleState, StateKey
+from podyard.framework.events import Registration
+from podyard.framework.interfaces import ObjectWrite, PreBindResult, PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.pod_info import PodInfo
+from podyard.framework.snapshot import Snapshot
+from podyard.framework.status import PluginFault, Status
+from podyard.framework.volume_choices import CHOSEN
+from podyard.objects import claims
+from podyard.objects.meta import ObjectMeta, ObjectReference
+from podyard.plugins.volume_binding import hints, pod_claims, writing
+from podyard.plugins.volume_binding.args import Args
+from podyard.plugins.volume_binding.books import CSI_NODES, Promises, VolumeBooks
+from podyard.plugins.volume_binding.judging import (
+    FAILED,
+    NO_ROOM,
+    NOTHING_TO_BIND,
+    OUT_OF_REACH,
+    VOLUME_MISSING,
+    Choice,
+    Judge,
+)
+from podyard.plugins.volume_binding.provisioning import CAPACITIES, DRIVERS
+from podyard.proto.placement import VolumeChoice
+
+NAME: Final = "VolumeBinding"
+REASONS: Final = {
+    OUT_OF_REACH: "node(s) didn't match PersistentVolume's node affinity",
+    NOTHING_TO_BIND: "node(s) didn't find available persistent volumes to bind",
+    NO_ROOM: "node(s) did not have enough free storage",
+    VOLUME_MISSING: "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)",
+}
+NOT_TO_BE_HAD: Final = "the volumes that were chosen for the pod's claims are not to be had any more"
+
+JUDGE: Final = StateKey[Judge]("VolumeBinding")
+
+
+def _has_claims(pod: PodInfo) -> bool:
+    return bool(pod.pod.spec.volumes) and any(True for _ in claims.claims_of(pod.pod))
+
+
+def _judge(state: CycleState) -> Judge:
+    found = state.find(JUDGE)
+    if found is None:
+        raise PluginFault("not found")
+    return found
+
+
+class VolumeBinding:
+    """PreFilter, Filter, Reserve, PreBind."""
+
+    name: ClassVar[str] = NAME
+    scope: ClassVar[Scope] = "row"
+
+    def __init__(self, args: Args) -> None:
+        self.args = args
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        if not _has_claims(pod):
+            return None
+        uses = tuple(claims.claims_of(pod.pod))
+        return pod.namespace, uses, any(use.ephemeral for use in uses) and (pod.name, pod.uid)
+
+    def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
+        if not _has_claims(pod):
+            return None
+        version = cluster.version
+        return (
+            version(claims.CLAIMS),
+            version(claims.VOLUMES),
+            version(claims.CLASSES),
+            version(CSI_NODES),
+            version(DRIVERS),
+            version(CAPACITIES),
+            cluster.nodes.index(VolumeBooks).version,
+        )
+
+    def events_to_register(self) -> Sequence[Registration]:
+        return hints.registrations()
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
+        if not _has_claims(pod):
+            return PreFilterResult(status=statuses.SKIP)
+        try:
+            state.write(JUDGE, Judge(pod_claims.claims_of(pod, cluster), cluster))
+        except pod_claims.ClaimFault as fault:
+            return PreFilterResult(status=statuses.unresolvable(str(fault)))
+        return PreFilterResult()
+
+    def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
+        return _judge(state).codes(rows)
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return _judge(state).code(row)
+
+    def verdict(self, state: CycleState, code: int) -> Status:
+        if code >= FAILED:
+            return statuses.error(_judge(state).failures[code - FAILED])
+        return statuses.unresolvable(*(reason for flag, reason in REASONS.items() if code & flag))
+
+    def reserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status:
+        """Promise the pod what its unbound claims get on the node, and tell the decision."""
+        judge = state.find(JUDGE)
+        if judge is None or not judge.claims.delayed:
+            return statuses.SUCCESS
+        choice = judge.choice(cluster.nodes.row_of.get(node_name, -1))
+        if choice is None:
+            return statuses.error(f'no pod volumes found for node "{node_name}"')
+        state.write(CHOSEN, _told(choice))
+        cluster.nodes.index(VolumeBooks).promise(pod.uid, _promises(choice, node_name))
+        return statuses.SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> None:
+        cluster.nodes.index(VolumeBooks).forget(pod.uid)
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
+        """Bind the volumes that the decision names, in the same commit; what it does not name is chosen here.
+
+        UNSCHEDULABLE: they are not to be had any more by what the binder knows.
+        """
+        if not _has_claims(pod):
+            return PreBindResult()
+        try:
+            judge = Judge(pod_claims.claims_of(pod, cluster), cluster)
+        except pod_claims.ClaimFault as fault:
+            return PreBindResult(status=statuses.unschedulable(str(fault)))
+        if not judge.claims.delayed:
+            return PreBindResult()
+        told = state.find(CHOSEN)
+        decided = None if told is None else {one.claim: one.volume for one in told}
+        choice = judge.choice(cluster.nodes.row_of.get(node_name, -1), decided)
+        if choice is None:
+            return PreBindResult(status=statuses.unschedulable(NOT_TO_BE_HAD))
+        cluster.nodes.index(VolumeBooks).promise(pod.uid, _promises(choice, node_name))
+        return PreBindResult(writes=_writes(choice, cluster, node_name))
+
+
+def _told(choice: Choice) -> tuple[VolumeChoice, ...]:
+    bound = [VolumeChoice(claim=claim.metadata.name, volume=volume.metadata.name) for claim, volume in choice.volumes]
+    return (*bound, *(VolumeChoice(claim=claim.metadata.name, volume="") for claim in choice.made))
+
+
+def _promises(choice: Choice, node_name: str) -> Promises:
+    return Promises(
+        {volume.metadata.name: _reference(claim.metadata) for claim, volume in choice.volumes},
+        {(claim.metadata.namespace, claim.metadata.name): node_name for claim in choice.made},
+    )
+
+
+def _reference(metadata: ObjectMeta) -> ObjectReference:
+    return ObjectReference(
+        api_version="v1",
+        kind="PersistentVolumeClaim",
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+    )
+
+
+def _writes(choice: Choice, cluster: Snapshot, node_name: str) -> tuple[ObjectWrite, ...]:
+    writes: list[ObjectWrite] = []
+    for claim, volume in choice.volumes:
+        writes += writing.bind(claim, volume, cluster)
+    writes += [writing.select_node(claim, node_name, cluster) for claim in choice.made]
+    return tuple(writes)
