@@ -64,7 +64,9 @@ def _is_over(old: PodView | None, new: PodView, node: str) -> bool:
     """Whether a change ends an own decision about the pod."""
     if new.bound is not None or new.released or new.gone:
         return True
-    return new.nominated_node == node or (old is not None and old.nominated_node != new.nominated_node)
+    if old is not None and (old.nomination != new.nomination or old.nominated_node != new.nominated_node):
+        return True
+    return new.nominated_node == node
 
 
 def _nominated(pod: PodView, node: str) -> PodView:
