@@ -1,21 +1,24 @@
-"""The profile that a case's configuration asks for."""
+"""Profiles and settings that a case's configuration asks for, read by the services' own reader."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
+from podyard import configuration
+from podyard.configuration import Configuration, building, decoding, defaulting
+from podyard.framework.interfaces import Plugin
 from podyard.framework.profile import Profile
+from podyard.plugins import profiles, registry
 from podyard.plugins.defaults import default_profile
 from podyard.queue.settings import QueueSettings
 
 
 def first_of(config: dict[str, Any] | None) -> Profile:
-    """The first profile of a complete configuration; the default one if there is none.
-
-    :raises NotImplementedError: for a configuration
-    """
+    """The first profile of a complete configuration; the default one if there is none."""
     if config is None:
         return default_profile()
-    raise NotImplementedError("configurations cannot be read")
+    return next(iter(_load(config).profiles().values()))
 
 
 def named(name: str) -> Profile:
@@ -35,11 +38,40 @@ class QueueConfigured(NamedTuple):
         return [profile.name for profile in self.profiles]
 
 
-def queue_of(config: dict[str, Any] | None, plugins: Sequence[Any]) -> QueueConfigured:
+def queue_of(config: dict[str, Any] | None, plugins: Sequence[Plugin]) -> QueueConfigured:
     """Profiles and settings of a queue.
 
-    :param plugins: further ones that the configuration enables
+    :param plugins: further ones, that the configuration enables by their names
     """
-    if config is None and not plugins:
+    if config is None:
         return QueueConfigured([default_profile()], QueueSettings())
-    raise NotImplementedError("configurations cannot be read")
+    found = _with(config, plugins) if plugins else list(_load(config).profiles().values())
+    given = {
+        "pod_initial_backoff_s": config.get("podInitialBackoffSeconds"),
+        "pod_max_backoff_s": config.get("podMaxBackoffSeconds"),
+    }
+    return QueueConfigured(found, QueueSettings(**{name: value for name, value in given.items() if value is not None}))
+
+
+def _load(config: dict[str, Any]) -> Configuration:
+    return configuration.load(_text(config))
+
+
+def _text(config: dict[str, Any]) -> str:
+    return msgspec.json.encode(config).decode()
+
+
+def _with(config: dict[str, Any], further: Sequence[Plugin]) -> list[Profile]:
+    """Profiles that name plugins which no module has: they exist for the case only."""
+    by_name = {plugin.name: plugin for plugin in further}
+    custom = {name: profiles.methods_of(plugin) for name, plugin in by_name.items()}
+    built = building.build(defaulting.with_defaults(decoding.decode(_text(config))), custom)
+    in_tree = {name: registry.create(entry) for name, entry in registry.by_name().items()}
+    return [
+        profiles.build(
+            profile.scheduler_name or "",
+            built.expanded[profile.scheduler_name or ""],
+            {name: plugin for name, plugin in (in_tree | by_name).items() if name in building.plugins_needed(profile)},
+        )
+        for profile in built.configuration.profiles
+    ]

@@ -17,17 +17,10 @@ from podyard.queue.core.effects import Incoming
 from tests.conformance import profiles
 from tests.conformance.deliveries import Delivery, Manifest, Stream, name_of, uid_of
 from tests.conformance.joined import node_of, view_of
+from tests.conformance.out_of_tree import OutOfTree, plugin_of
 from tests.conformance.queue_stage import SESSION, Call, QueueStage
 
 MICROSECONDS: Final = 1_000_000
-
-
-class OutOfTree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A plugin that only the case has: events `None` registers nothing itself, `gate_label` makes it a PreEnqueue plugin."""
-
-    name: str
-    events: list[dict[str, Any]] | None = None
-    gate_label: str = ""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
@@ -62,7 +55,7 @@ class Player:
     def __init__(
         self, config: dict[str, Any] | None, plugins: Sequence[OutOfTree], objects: Sequence[Manifest]
     ) -> None:
-        configured = profiles.queue_of(config, plugins)
+        configured = profiles.queue_of(config, [plugin_of(described) for described in plugins])
         self.stage = QueueStage(configured.profiles, configured.settings)
         self._stream = Stream()
         self._objects: dict[tuple[str, str], Manifest] = {}

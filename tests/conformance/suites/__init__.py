@@ -8,7 +8,7 @@ import msgspec
 
 from tests.conformance.cases import Case, read_lines
 from tests.conformance.differences import Difference
-from tests.conformance.suites import classify, preempt, registry, requeue, schedule
+from tests.conformance.suites import classify, config, preempt, registry, requeue, schedule
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +26,7 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
 SUITES: Final[Mapping[str, Suite]] = {
     "schedule": Suite(check=schedule.check, run=schedule.run, compare=schedule.compare),
     "preempt": Suite(check=preempt.check, run=preempt.run, compare=preempt.compare),
+    "config": Suite(check=config.check, run=config.run, compare=config.compare),
     "classify": Suite(check=classify.check, run=classify.run, compare=classify.compare),
     "requeue": Suite(check=requeue.check, run=requeue.run, compare=requeue.compare),
     "registry": Suite(read=registry.read, check=registry.check, run=registry.run, compare=registry.compare),

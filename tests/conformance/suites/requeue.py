@@ -13,6 +13,7 @@ from podyard.queue.core.judge import Strategy
 from podyard.queue.core.queued_pod import QueuedPod
 from tests.conformance import queue_script
 from tests.conformance.differences import ABSENT, Difference, between, same
+from tests.conformance.out_of_tree import OutOfTree
 from tests.conformance.queue_stage import Call, Heard, QueueStage, hints_of
 
 
@@ -22,7 +23,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     config: dict[str, Any] | None
     objects: list[dict[str, Any]]
     steps: list[queue_script.Step]
-    plugins: list[queue_script.OutOfTree] = []
+    plugins: list[OutOfTree] = []
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
