@@ -5,7 +5,7 @@ under its namespaces if they are few), so a pod looks only into the files of its
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from typing import Final, TypeAlias
 
@@ -134,7 +134,7 @@ class TermGroups:
         if term.selector.nothing:
             return ()
         listed = term.namespace_selector.nothing and len(term.namespaces) <= FEW_NAMESPACES
-        scopes: list[str | None] = sorted(term.namespaces) if listed else [None]
+        scopes: Sequence[str | None] = sorted(term.namespaces) if listed else [None]
         choices = [
             tuple((scope, requirement.key, value) for scope in scopes for value in sorted(requirement.values))
             for requirement in term.selector.requirements

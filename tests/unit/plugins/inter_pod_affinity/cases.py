@@ -1,0 +1,134 @@
+"""Random small clusters with pod affinity, as manifests and as what the plugin reads."""
+
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.pods import PodView
+from podyard.framework.snapshot import Snapshot
+from podyard.objects import decoding
+from podyard.objects.core import Node
+from podyard.proto.placement import BoundPod, Usage
+from tests.unit.plugins.inter_pod_affinity.plain import Cluster, Labels, Manifest
+
+NODES = ("n0", "n1", "n2", "n3", "n4")
+SPACES = ("one", "two", "three")
+UNKNOWN_SPACE = "four"
+KEYS = ("zone", "host")
+
+node_labels = st.fixed_dictionaries(
+    {}, optional={"zone": st.sampled_from(("z1", "z2")), "host": st.sampled_from((*NODES, ""))}
+)
+space_labels = st.fixed_dictionaries({}, optional={"env": st.sampled_from(("prod", "dev")), "team": st.just("t")})
+pod_labels = st.fixed_dictionaries(
+    {}, optional={"app": st.sampled_from(("a", "b")), "tier": st.sampled_from(("x", "y")), "ver": st.sampled_from("12")}
+)
+
+
+def _expressions(keys: tuple[str, ...], values: tuple[str, ...]) -> st.SearchStrategy[Manifest]:
+    listed = st.fixed_dictionaries(
+        {
+            "key": st.sampled_from(keys),
+            "operator": st.sampled_from(("In", "NotIn")),
+            "values": st.lists(st.sampled_from(values), min_size=1, max_size=2, unique=True),
+        }
+    )
+    bare = st.fixed_dictionaries(
+        {"key": st.sampled_from(keys), "operator": st.sampled_from(("Exists", "DoesNotExist"))}
+    )
+    return st.one_of(listed, bare)
+
+
+pod_selectors = st.fixed_dictionaries(
+    {},
+    optional={
+        "matchLabels": pod_labels,
+        "matchExpressions": st.lists(_expressions(("app", "tier"), ("a", "b", "x", "y")), max_size=2),
+    },
+)
+space_selectors = st.one_of(
+    st.just({}),
+    st.fixed_dictionaries({"matchLabels": space_labels}),
+    st.fixed_dictionaries({"matchExpressions": st.lists(_expressions(("env", "team"), ("prod", "t")), max_size=2)}),
+)
+terms = st.fixed_dictionaries(
+    {"topologyKey": st.sampled_from(KEYS)},
+    optional={
+        "labelSelector": pod_selectors,
+        "namespaces": st.lists(st.sampled_from(SPACES), max_size=2, unique=True),
+        "namespaceSelector": space_selectors,
+        "matchLabelKeys": st.just(["ver"]),
+        "mismatchLabelKeys": st.just(["tier"]),
+    },
+)
+weighted = st.fixed_dictionaries({"weight": st.integers(1, 100), "podAffinityTerm": terms})
+rules = st.fixed_dictionaries(
+    {},
+    optional={
+        "requiredDuringSchedulingIgnoredDuringExecution": st.lists(terms, max_size=2),
+        "preferredDuringSchedulingIgnoredDuringExecution": st.lists(weighted, max_size=2),
+    },
+)
+affinities = st.one_of(st.none(), st.fixed_dictionaries({}, optional={"podAffinity": rules, "podAntiAffinity": rules}))
+
+
+@st.composite
+def pods(draw: st.DrawFn, uid: str) -> Manifest:
+    """A pod without a node."""
+    affinity = draw(affinities)
+    space = draw(st.sampled_from((*SPACES, *SPACES, UNKNOWN_SPACE)))
+    metadata = {"name": uid, "namespace": space, "uid": uid, "labels": draw(pod_labels)}
+    return {"metadata": metadata, "spec": {} if affinity is None else {"affinity": affinity}}
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    """Up to five nodes and seven pods, some of these on nodes that are not there."""
+    nodes = {name: draw(node_labels) for name in draw(st.lists(st.sampled_from(NODES), unique=True, min_size=1))}
+    placed = {
+        uid: (draw(pods(uid)), draw(st.sampled_from(NODES)))
+        for uid in [f"p{number}" for number in range(draw(st.integers(0, 7)))]
+    }
+    return Cluster(nodes, {name: draw(space_labels) for name in SPACES}, placed)
+
+
+class Spaces:
+    """The other objects of a snapshot: namespaces only."""
+
+    def __init__(self, labels: dict[str, Labels]) -> None:
+        self.others: dict[str, Any] = {"namespaces": {}}
+        self._version = 0
+        for name, held in labels.items():
+            self.set(name, held)
+
+    def set(self, name: str, labels: Labels) -> None:
+        document = {"metadata": {"name": name, "labels": dict(labels)}}
+        self.others["namespaces"]["", name] = decoding.decode("namespaces", msgspec.json.encode(document))
+        self._version += 1
+
+    def version(self, resource: str) -> int:
+        return self._version if resource == "namespaces" else 0
+
+
+def node(name: str, labels: Labels) -> Node:
+    return decoding.decode("nodes", msgspec.json.encode({"metadata": {"name": name, "labels": dict(labels)}}))
+
+
+def view(pod: Manifest, on: str = "") -> PodView:
+    """The pod as readers see it, on a node or pending."""
+    decoded = decoding.decode("pods", msgspec.json.encode(pod))
+    space, name, uid = decoded.metadata.namespace, decoded.metadata.name, decoded.metadata.uid
+    bound = BoundPod(namespace=space, name=name, uid=uid, node=on, usage=Usage()) if on else None
+    return PodView(decoded, (space, name), uid, 1, bound)
+
+
+def snapshot(cluster: Cluster) -> Snapshot:
+    """What the plugin reads of a cluster."""
+    table = NodeTable()
+    for name, labels in cluster.nodes.items():
+        table.set_node(node(name, labels))
+    for pod, name in cluster.placed.values():
+        table.place(view(pod, name))
+    return Snapshot(table, Spaces(cluster.namespaces))
