@@ -125,7 +125,7 @@ class Zones:
         return np.array([name in self.names for name in nodes.names])
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(steps=STEPS, selections=st.lists(SELECTIONS, min_size=1, max_size=4))
 def test_counts_kept_up_to_date_are_those_counted_one_by_one(
     steps: list[tuple[Any, ...]], selections: list[PodSelection]
@@ -143,7 +143,7 @@ def test_counts_kept_up_to_date_are_those_counted_one_by_one(
         assert len(kept.rows) == table.capacity
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(
     steps=STEPS,
     wanted=SELECTIONS,
@@ -174,7 +174,7 @@ def test_sums_by_domain_are_those_added_up_one_by_one(
         assert not found.sums[~found.domains.present].any()
 
 
-@settings(max_examples=100)
+@settings(max_examples=100, deadline=None)
 @given(steps=STEPS, first=SELECTIONS, second=SELECTIONS)
 def test_a_version_changes_with_its_own_count_only_and_tells_what_changed(
     steps: list[tuple[Any, ...]], first: PodSelection, second: PodSelection

@@ -1,0 +1,244 @@
+"""Random small clusters in which spread constraints matter."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+from hypothesis import strategies as st
+
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.pods import PodView
+from podyard.framework.snapshot import Snapshot
+from podyard.objects import decoding
+from podyard.objects.core import Node, Pod
+from podyard.proto.placement import BoundPod
+from tests.unit.plugins.pod_topology_spread.plain import HOST, ZONE, Owners, Place
+
+NODES = [f"n{number}" for number in range(6)]
+KINDS = {"ReplicationController": "replicationcontrollers", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
+API = {"ReplicationController": "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
+
+POD_LABELS = st.fixed_dictionaries({}, optional={"app": st.sampled_from("ab"), "rev": st.sampled_from("12")})
+SELECTORS = st.one_of(
+    st.none(),
+    st.just({}),
+    st.just({"matchLabels": {"app": "a"}}),
+    st.just({"matchLabels": {"app": "b", "rev": "1"}}),
+    st.just({"matchExpressions": [{"key": "app", "operator": "In", "values": ["a", "b"]}]}),
+    st.just({"matchExpressions": [{"key": "rev", "operator": "NotIn", "values": ["1"]}]}),
+    st.just({"matchExpressions": [{"key": "rev", "operator": "Exists"}]}),
+    st.just({"matchExpressions": [{"key": "rev", "operator": "DoesNotExist"}]}),
+)
+NODE_DOCUMENTS = st.fixed_dictionaries(
+    {
+        "labels": st.fixed_dictionaries(
+            {},
+            optional={
+                ZONE: st.sampled_from(["z1", "z2", "z3", ""]),
+                HOST: st.sampled_from([*NODES, "n0"]),
+                "disk": st.sampled_from(["ssd", "hdd"]),
+            },
+        ),
+        "taints": st.lists(
+            st.fixed_dictionaries(
+                {
+                    "key": st.sampled_from("tu"),
+                    "effect": st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+                }
+            ),
+            max_size=1,
+        ),
+    }
+)
+POLICIES = st.sampled_from(["Honor", "Ignore"])
+HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+
+
+@st.composite
+def constraints(draw: st.DrawFn, *, defaults: bool = False) -> list[dict[str, Any]]:
+    """Constraints as manifests have them: topology keys differ within hard and soft ones."""
+    pairs = draw(
+        st.lists(
+            st.tuples(st.sampled_from([ZONE, HOST, "disk"]), st.sampled_from([HARD, SOFT])),
+            max_size=3,
+            unique=True,
+            min_size=0 if defaults else 1,
+        )
+    )
+    found: list[dict[str, Any]] = []
+    for key, action in pairs:
+        one: dict[str, Any] = {"maxSkew": draw(st.integers(1, 3)), "topologyKey": key, "whenUnsatisfiable": action}
+        optional: dict[str, st.SearchStrategy[Any]] = {"nodeAffinityPolicy": POLICIES, "nodeTaintsPolicy": POLICIES}
+        if action == HARD:
+            optional["minDomains"] = st.integers(1, 4)
+        if not defaults:
+            optional["labelSelector"] = SELECTORS.filter(lambda given: given is not None)
+            optional["matchLabelKeys"] = st.just(["rev"])
+        found.append(one | draw(st.fixed_dictionaries({}, optional=optional)))
+    return found
+
+
+@st.composite
+def incoming(draw: st.DrawFn, *, own: bool = True) -> PodView:
+    """A pod to place."""
+    spec: dict[str, Any] = {"topologySpreadConstraints": draw(constraints())} if own else {}
+    if draw(st.booleans()):
+        spec["nodeSelector"] = {"disk": "ssd"}
+    spec["tolerations"] = draw(st.lists(st.just({"key": "t", "operator": "Exists"}), max_size=1))
+    owner = draw(st.one_of(st.none(), st.tuples(st.sampled_from([*KINDS, "Job"]), st.sampled_from(["o1", "o2"]))))
+    return make_pod(
+        "new", labels=draw(POD_LABELS), namespace=draw(st.sampled_from(["one", "two"])), spec=spec, owner=owner
+    )
+
+
+PLACED = st.tuples(
+    st.integers(0, 9), st.sampled_from(NODES), st.sampled_from(["one", "two"]), POD_LABELS, st.booleans()
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("place"), PLACED),
+        st.tuples(st.just("remove"), st.integers(0, 9)),
+        st.tuples(st.just("node"), st.sampled_from(NODES), NODE_DOCUMENTS),
+        st.tuples(st.just("no node"), st.sampled_from(NODES)),
+    ),
+    max_size=8,
+)
+
+
+class Cluster:
+    """A table, other objects, and the same for the plain reading."""
+
+    def __init__(self) -> None:
+        self.table = NodeTable()
+        self.others: dict[str, dict[tuple[str, str], Any]] = {}
+        self.versions: dict[str, int] = {}
+        self.snapshot = Snapshot(self.table, self)
+
+    def version(self, resource: str) -> int:
+        """As a view tells it."""
+        return self.versions.get(resource, 0)
+
+    def put(self, resource: str, document: Mapping[str, Any]) -> None:
+        """An object of another kind comes or changes."""
+        found = decoding.decode(resource, msgspec.json.encode(document))
+        self.others.setdefault(resource, {})[found.metadata.namespace, found.metadata.name] = found
+        self.versions[resource] = self.version(resource) + 1
+
+    def drop(self, resource: str, key: tuple[str, str]) -> None:
+        """An object of another kind goes."""
+        del self.others[resource][key]
+        self.versions[resource] = self.version(resource) + 1
+
+    def do(self, step: tuple[Any, ...]) -> None:
+        """One change."""
+        match step:
+            case ("place", (number, node, namespace, labels, ending)):
+                self.table.place(placed(number, node, namespace, labels, ending))
+            case ("remove", number):
+                self.table.remove(f"u-p{number}")
+            case ("node", name, document):
+                self.table.set_node(make_node(name, **document))
+            case ("no node", name):
+                self.table.remove_node(name)
+            case _:
+                raise AssertionError(step)
+
+    def places(self) -> list[Place]:
+        """Nodes with their pods."""
+        found: list[Place] = []
+        for name, row in self.table.row_of.items():
+            node = self.table.nodes[row]
+            assert node is not None
+            found.append(Place(node, list(self.table.pods_on(name).values())))
+        return found
+
+    def owners(self) -> Owners:
+        """Services and controllers."""
+        controllers = {
+            (kind, *key): found
+            for kind, resource in KINDS.items()
+            for key, found in self.others.get(resource, {}).items()
+        }
+        return Owners(self.others.get("services", {}), controllers)
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Cluster:
+    """Up to six nodes, ten pods, and some Services and controllers."""
+    cluster = Cluster()
+    for name in draw(st.lists(st.sampled_from(NODES), min_size=1, max_size=6, unique=True)):
+        cluster.table.set_node(make_node(name, **draw(NODE_DOCUMENTS)))
+    for step in draw(st.lists(PLACED, max_size=10)):
+        cluster.do(("place", step))
+    for number in range(draw(st.integers(0, 2))):
+        selector = draw(st.sampled_from([{}, {"app": "a"}, {"app": "a", "rev": "1"}, {"rev": "2"}]))
+        metadata = {"name": f"s{number}", "namespace": draw(st.sampled_from(["one", "two"]))}
+        cluster.put("services", {"metadata": metadata, "spec": {"selector": selector}})
+    for kind, resource in KINDS.items():
+        if draw(st.booleans()):
+            given = {"rev": "1"} if kind == "ReplicationController" else draw(SELECTORS)
+            metadata = {"name": draw(st.sampled_from(["o1", "o2"])), "namespace": draw(st.sampled_from(["one", "two"]))}
+            cluster.put(resource, {"metadata": metadata, "spec": {} if given is None else {"selector": given}})
+    return cluster
+
+
+def make_node(
+    name: str, *, labels: Mapping[str, str] | None = None, taints: list[dict[str, str]] | None = None
+) -> Node:
+    """A node."""
+    document = {"metadata": {"name": name, "labels": dict(labels or {})}, "spec": {"taints": taints or []}}
+    return decoding.decode("nodes", msgspec.json.encode(document))
+
+
+def make_pod(
+    name: str,
+    *,
+    labels: Mapping[str, str] | None = None,
+    namespace: str = "one",
+    spec: Mapping[str, Any] | None = None,
+    owner: tuple[str, str] | None = None,
+    ending: bool = False,
+) -> PodView:
+    """A pending pod. `owner`: kind and name of its controller."""
+    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": f"u-{name}", "labels": dict(labels or {})}
+    if owner is not None:
+        kind, owner_name = owner
+        reference = {"apiVersion": API.get(kind, "batch/v1"), "kind": kind, "name": owner_name, "controller": True}
+        metadata["ownerReferences"] = [reference]
+    if ending:
+        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    document = {"metadata": metadata, "spec": {"containers": [{"name": "c"}]} | dict(spec or {})}
+    return PodView(decoding.decode("pods", msgspec.json.encode(document)), (namespace, name), f"u-{name}", 1)
+
+
+def placed(number: int, node: str, namespace: str, labels: Mapping[str, str], ending: bool) -> PodView:
+    """A pod on a node."""
+    pod = make_pod(f"p{number}", labels=labels, namespace=namespace, ending=ending)
+    bound = BoundPod(namespace=namespace, name=pod.name, uid=pod.uid, node=node, labels=pod.labels, usage=pod.usage)
+    return pod.with_placement(bound, None)
+
+
+ASPECTS = ["labels", "namespace", "owner", "nodes", "constraints", "uid"]
+
+
+def varied(pod: PodView, other: PodView, aspect: str) -> PodView:
+    """`pod` with one aspect as `other` has it, and a name and uid of its own."""
+    metadata, spec = pod.stored.metadata, pod.stored.spec
+    theirs = other.stored.metadata
+    match aspect:
+        case "labels":
+            metadata = msgspec.structs.replace(metadata, labels=theirs.labels)
+        case "namespace":
+            metadata = msgspec.structs.replace(metadata, namespace=theirs.namespace)
+        case "owner":
+            metadata = msgspec.structs.replace(metadata, owner_references=theirs.owner_references)
+        case "nodes":
+            wanted, tolerations = other.stored.spec.node_selector, other.stored.spec.tolerations
+            spec = msgspec.structs.replace(spec, node_selector=wanted, tolerations=tolerations)
+        case "constraints":
+            spread = other.stored.spec.topology_spread_constraints
+            spec = msgspec.structs.replace(spec, topology_spread_constraints=spread)
+        case _:
+            pass
+    metadata = msgspec.structs.replace(metadata, name="another", uid="u-another")
+    return PodView(Pod(metadata=metadata, spec=spec), (metadata.namespace, "another"), "u-another", 1)
