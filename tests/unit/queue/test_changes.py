@@ -98,7 +98,7 @@ def play() -> Play:
         pytest.param(view("p", scheduler="other"), False, id="another scheduler"),
         pytest.param(view("p", node="n1"), False, id="bound"),
         pytest.param(view("p", created_on="n1"), False, id="created with a node"),
-        pytest.param(view("p", deleting=True), False, id="being deleted"),
+        pytest.param(view("p", deleting=True), True, id="being deleted: let go at its pop"),
         pytest.param(view("p", phase="Failed"), False, id="ended"),
         pytest.param(
             view("p", release=Release(namespace="d", name="p", uid="u", node="n", reason="completed")),
@@ -152,11 +152,23 @@ def test_a_release_of_an_unknown_pod_counts_as_queue_for_all(play: Play) -> None
     assert waiting.woken_by.object == "default/x"
 
 
-def test_a_pod_that_is_being_deleted_leaves(play: Play) -> None:
+def test_a_pod_that_is_being_deleted_is_never_tried(play: Play) -> None:
     play.apply(None, view("a"))
     play.apply(view("a"), view("a", deleting=True))
-    assert play.queue.pods == {}
-    assert not play.queue.has_ready()
+    play.apply(None, view("b"))
+    assert play.take().name == "b"
+    assert {pod.key[1] for pod in play.queue.pods.values()} == {"b"}
+    assert play.queue.in_flight.uids() == ("uid-b",)
+
+
+@pytest.mark.parametrize("gone", [False, True], ids=["is being deleted", "is gone"])
+def test_26_the_end_of_an_assumed_pod_is_news_for_those_that_want_its_room(play: Play, gone: bool) -> None:
+    waiting = play.park_view(view("b"), "OnPods")
+    play.apply(None, view("a", labels={"b": ""}))
+    play.done(play.take(), "scheduled", node="n1")
+    play.apply(view("a", labels={"b": ""}), None if gone else view("a", labels={"b": ""}, deleting=True))
+    assert play.labels() == ["AssignedPodDelete"]
+    assert waiting.pool == "backoffQ"
 
 
 def test_7_an_assigned_pods_status_alone_wakes_nobody_without_a_general_registration(play: Play) -> None:
@@ -243,8 +255,8 @@ def record(name: str, **more: Any) -> AttemptRecord:
 def test_a_new_leader_takes_every_pending_pod_and_no_other(play: Play) -> None:
     views = [view("new"), view("bound", node="n1"), view("going", deleting=True), view("other", scheduler="x")]
     count = restart.fill(play.queue, views, {}, PROFILES, play.now)
-    assert count == 1
-    assert [pod.key[1] for pod in play.queue.active] == ["new"]
+    assert count == 2
+    assert [pod.key[1] for pod in play.queue.active] == ["new", "going"]
 
 
 def test_a_new_leader_goes_on_with_counts_and_backoff(play: Play) -> None:

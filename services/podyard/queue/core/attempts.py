@@ -20,6 +20,7 @@ class Attempt:
     __slots__ = (
         "id",
         "missing",
+        "node",
         "number",
         "pod",
         "pop",
@@ -48,6 +49,8 @@ class Attempt:
         self.woken_by: WakeUp | None = pod.woken_by
         self.state: Literal["open", "binding"] = "open"
         """binding: scheduled on a node, the binding fact is awaited."""
+        self.node = ""
+        """In state binding: where the scheduler has assumed the pod."""
         self.missing = 0
         """Heartbeats in a row that should have listed it and did not."""
 

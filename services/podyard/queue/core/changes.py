@@ -15,7 +15,7 @@ from podyard.framework.events import ClusterEvent
 from podyard.framework.profile import DEFAULT_SCHEDULER
 from podyard.proto import subjects
 from podyard.queue.core.effects import Incoming, NominationOver
-from podyard.queue.core.leader import Leader
+from podyard.queue.core.leader import Leader, on_node
 from podyard.queue.core.queued_pod import QueuedPod
 
 
@@ -25,12 +25,15 @@ def profile_of(view: PodView) -> str:
 
 
 def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
-    """Whether the queue is to have this pod: no binding, no tombstone, not being deleted, created without a node, ours."""
+    """Whether the queue is to have this pod: no binding, no tombstone, created without a node, ours.
+
+    Also one that is being deleted: the leader lets it go when its turn comes.
+    """
     return (
         view is not None
         and view.bound is None
         and view.release is None
-        and not view.deleting
+        and not view.gone
         and not view.stored.spec.node_name
         and profile_of(view) in profiles
         and not view.ended
@@ -109,23 +112,35 @@ class Changes:
 
     def _pending(self, change: Change, pod: QueuedPod, old: PodView | None, new: PodView | None, now: float) -> None:
         """A pod of the queue changed, or is no longer to be scheduled."""
+        assumed = self._leader.assumed_node(pod)
         if new is None or not is_pending(new, self._profiles):
             self._queue.delete(pod.uid)
             self._leader.gone(pod, now)
             self._nomination_is_over(old)
-            if old is not None and old.nominated_node:
+            if assumed:
+                self._assumed_ends(change, pod, assumed, now)
+            elif old is not None and old.nominated_node:
                 self._nomination_ended(change, old, now)
             return
         before = pod.pod
         incoming = [self._incoming(change, event, before, new.pod, change.gap) for event in _named(change.events)]
         self._queue.update(pod.uid, before, new.pod, incoming, now, priority=new.priority)
-        if old is not None and old.nominated_node and old.nominated_node != new.nominated_node:
+        if assumed:
+            if new.deleting and before.metadata.deletion_timestamp is None:
+                self._assumed_ends(change, pod, assumed, now)
+        elif old is not None and old.nominated_node and old.nominated_node != new.nominated_node:
             self._nomination_ended(change, old, now)
 
     def _nomination_is_over(self, view: PodView | None) -> None:
         """The fact about a pod that needs none any more is to go."""
         if view is not None and view.nomination is not None:
             self._queue.effects.append(NominationOver(namespace=view.namespace, name=view.name, uid=view.uid))
+
+    def _assumed_ends(self, change: Change, pod: QueuedPod, node: str, now: float) -> None:
+        """An assumed pod is deleted: its room will come free. Source: eventhandlers.go, updatePod and deletePod of assumed pods."""
+        event = events.ASSIGNED_POD_DELETE
+        if self._queue.wants(event):
+            self._queue.move_all(self._incoming(change, event, on_node(pod.pod, node), None), now)
 
     def _nomination_ended(self, change: Change, old: PodView, now: float) -> None:
         """The room that a nomination kept is free, for pods of at most its priority (PITFALLS 27, 33, 34)."""

@@ -109,8 +109,16 @@ class Leader:
         session.last_pop += 1
         popped = list[PoppedPod]()
         while len(popped) < limit and (pod := self.queue.pop()) is not None:
-            popped.append(self._hand_out(pod, session, now))
+            if pod.pod.metadata.deletion_timestamp is not None:
+                self._drop(pod)
+            else:
+                popped.append(self._hand_out(pod, session, now))
         return tuple(popped)
+
+    def _drop(self, pod: QueuedPod) -> None:
+        """A pod that is being deleted is not tried again. Source: schedule_one.go, skipPodSchedule."""
+        self.queue.delete(pod.uid)
+        self.queue.done(pod.uid)
 
     def _hand_out(self, pod: QueuedPod, session: Session, now: float) -> PoppedPod:
         self._attempt_count += 1
@@ -180,6 +188,7 @@ class Leader:
             self._end(attempt, "error", now, node=result.node, message="the pod was gone before it could be bound")
             return
         attempt.state = "binding"
+        attempt.node = result.node
         pod.pool = "binding"
         pod.deadline = now + self._binding_timeout_s
         self.queue.nominator.set(pod.uid, "")
@@ -249,6 +258,11 @@ class Leader:
     def _leave_binding(self, pod: QueuedPod) -> None:
         if self.binding.pop(pod.uid, None) is not None:
             pod.deadline = None
+
+    def assumed_node(self, pod: QueuedPod) -> str:
+        """Where a scheduler has assumed the pod whose binding is awaited; empty for any other pod."""
+        attempt = self.attempts.get(pod.attempt)
+        return attempt.node if attempt is not None and attempt.state == "binding" else ""
 
     # -- what the cluster says ---------------------------------------------------------------------------------
 
