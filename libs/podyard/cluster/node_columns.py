@@ -1,7 +1,7 @@
 """Parts of the node table: interned labels and taints, the order of names, the log of changed rows."""
 
 from collections.abc import Iterable
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,22 @@ Cell = TypeVar("Cell", bound=np.generic)
 
 ABSENT: Final = 0
 """Id of "the node has no such label" in every label column; row ids of values begin with 1."""
+
+
+class NodeColumn(Protocol):
+    """Something read from the node objects for whoever asks, by row, kept up to date by the table."""
+
+    def set(self, row: int, node: Node) -> None:
+        """A node is in this row, or is different now; also called for changes that do not concern the column."""
+        ...
+
+    def clear(self, row: int) -> None:
+        """There is no node in this row any more."""
+        ...
+
+    def grow(self, capacity: int) -> None:
+        """There are so many rows now; the new ones are free."""
+        ...
 
 
 class LabelColumn:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.changes import Change
-from podyard.cluster.node_columns import ChangeLog, LabelColumn, NameOrder, TaintSets, grown
+from podyard.cluster.node_columns import ChangeLog, LabelColumn, NameOrder, NodeColumn, TaintSets, grown
 from podyard.cluster.pods import PodView
 from podyard.objects import quantity
 from podyard.objects.core import Node
@@ -48,6 +48,7 @@ class PodIndex(Protocol):
     def remove(self, pod: PlacedPod, row: int) -> None: ...
 
 
+C = TypeVar("C", bound=NodeColumn)
 I = TypeVar("I", bound=PodIndex)  # noqa: E741 - as T, for indexes
 
 
@@ -87,6 +88,7 @@ class NodeTable:
         self._order: NameOrder | None = None
         self._log = ChangeLog()
         self._indexes: dict[Callable[..., Any], PodIndex] = {}
+        self._columns: dict[Callable[..., Any], NodeColumn] = {}
         self.topology_version = 0
         """Grows when a node comes or goes, or gets other labels, taints or `unschedulable`."""
 
@@ -149,6 +151,20 @@ class NodeTable:
                     found.add(pod, row)
         return found
 
+    def column(self, kind: Callable[[], C]) -> C:
+        """The table's column of this kind; made at the first use, then kept up to date.
+
+        :param kind: the column's class; it is given the number of rows, then every node, in ascending order of rows
+        """
+        found: Any = self._columns.get(kind)
+        if found is None:
+            found = self._columns[kind] = kind()
+            found.grow(self.capacity)
+            for row, node in enumerate(self.nodes):
+                if node is not None:
+                    found.set(row, node)
+        return found
+
     # ---- nodes ---------------------------------------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> int:
@@ -168,6 +184,8 @@ class NodeTable:
         if old is None or old.metadata.labels != node.metadata.labels:
             for column in self._labels.values():
                 column.set(row, node)
+        for column in self._columns.values():
+            column.set(row, node)
         self._note(row)
         return row
 
@@ -190,6 +208,8 @@ class NodeTable:
             column.clear(row)
             if len(column.values) > 2 * len(self.row_of) + 1024:
                 del self._labels[key]
+        for column in self._columns.values():
+            column.clear(row)
         self._free.append(row)
         self._order = None
         self._note(row)
@@ -335,7 +355,7 @@ class NodeTable:
             setattr(self, column, grown(getattr(self, column), capacity))
         for column in ("pod_count", "pod_limit", "unschedulable", "taint_set"):
             setattr(self, column, grown(getattr(self, column), capacity))
-        for column in self._labels.values():
+        for column in (*self._labels.values(), *self._columns.values()):
             column.grow(capacity)
         self._free.extend(range(capacity - 1, old - 1, -1))
         self._order = None

@@ -14,6 +14,7 @@ from podyard.cluster.node_columns import ABSENT, ChangeLog
 from podyard.cluster.node_table import CPU, MEMORY, NodeTable
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
+from podyard.objects.core import Node
 from podyard.proto import subjects
 from podyard.proto.placement import BoundPod, Release, Usage
 from tests.unit.framework import builders, clusters
@@ -261,3 +262,33 @@ def test_label_values_of_nodes_long_gone_are_forgotten() -> None:
         table.label_column("host")
         table.remove_node(name)
     assert len(table.label_column("host").values) < 1100
+
+
+class Names:
+    """A column of node names."""
+
+    def __init__(self) -> None:
+        self.capacity = 0
+        self.names: dict[int, str] = {}
+
+    def set(self, row: int, node: Node) -> None:
+        assert row < self.capacity
+        self.names[row] = node.metadata.name
+
+    def clear(self, row: int) -> None:
+        del self.names[row]
+
+    def grow(self, capacity: int) -> None:
+        self.capacity = capacity
+
+
+def test_a_column_is_told_of_every_node_before_and_after_its_first_use() -> None:
+    table = builders.table_of(*[builders.make_node(f"early{number}") for number in range(3)])
+    column = table.column(Names)
+    for number in range(200):
+        table.set_node(builders.make_node(f"late{number}"))
+    table.remove_node("early1")
+    table.set_node(builders.make_node("again"))
+    assert table.column(Names) is column
+    assert column.names == {row: name for name, row in table.row_of.items()}
+    assert column.capacity == table.capacity > 200
