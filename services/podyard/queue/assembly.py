@@ -5,6 +5,7 @@ from typing import Any
 
 from podyard.cluster.view import ClusterView
 from podyard.framework.event_registry import EventRegistry
+from podyard.framework.hint_sharing import signers_of
 from podyard.framework.interfaces import PreEnqueue
 from podyard.framework.profile import Profile
 from podyard.objects.core import Pod
@@ -39,6 +40,7 @@ def build_leader(
         gates,
         backoff=Backoff(initial_s=settings.pod_initial_backoff_s, max_s=settings.pod_max_backoff_s),
         sort_key=_sort_key(profiles),
+        signers={profile.name: signers_of(profile) for profile in profiles},
         timer=timer,
     )
     return Leader(
