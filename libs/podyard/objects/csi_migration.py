@@ -83,6 +83,18 @@ def _gce_region(zones: list[str]) -> str:
     return regions.pop()
 
 
+def _disk_uri(source: Any, volume: PersistentVolume | None) -> str:
+    return source.disk_uri
+
+
+def _share_name(source: Any, volume: PersistentVolume | None) -> str:
+    return source.share_name
+
+
+def _volume_path(source: Any, volume: PersistentVolume | None) -> str:
+    return source.volume_path
+
+
 def _volume_id(source: Any, volume: PersistentVolume | None) -> str:
     return source.volume_id
 
@@ -105,20 +117,20 @@ IN_TREE: Final = (
         _volume_id,
         "topology.cinder.csi.openstack.org/zone",
     ),
-    InTreePlugin("kubernetes.io/azure-disk", "disk.csi.azure.com", "azure_disk", lambda source, _: source.disk_uri),
+    InTreePlugin("kubernetes.io/azure-disk", "disk.csi.azure.com", "azure_disk", _disk_uri),
     InTreePlugin("kubernetes.io/portworx-volume", "pxd.portworx.com", "portworx_volume", _volume_id),
     InTreePlugin(
         "kubernetes.io/azure-file",
         "file.csi.azure.com",
         "azure_file",
-        lambda source, _: source.share_name,
+        _share_name,
         migrated=False,
     ),
     InTreePlugin(
         "kubernetes.io/vsphere-volume",
         "csi.vsphere.vmware.com",
         "vsphere_volume",
-        lambda source, _: source.volume_path,
+        _volume_path,
         migrated=False,
     ),
 )

@@ -6,7 +6,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from podyard.cluster.node_columns import grown
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.framework.snapshot import Snapshot
 from podyard.objects.pod import Pod
@@ -47,8 +46,9 @@ class AttachableVolumes:
 
     def _grow(self) -> None:
         if len(self._most) < self._nodes.capacity:
-            self._most = grown(self._most, self._nodes.capacity)
-            self._owned = grown(self._owned, self._nodes.capacity)
+            more = self._nodes.capacity - len(self._most)
+            self._most = np.pad(self._most, (0, more))
+            self._owned = np.pad(self._owned, (0, more))
 
     def most(self, cluster: Snapshot) -> NDArray[np.int64]:
         """By row: not more volumes than this are attached, whatever claims and volumes say."""

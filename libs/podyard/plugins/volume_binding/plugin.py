@@ -1,15 +1,17 @@
 """Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/volumebinding/volume_binding.go.
 
-It does not score: the feature gate StorageCapacityScoring is off by default in v1.36.
+It takes part in scoring and never scores: the feature gate StorageCapacityScoring is off by default in v1.36.
 """
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final
 
+import numpy as np
+
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import ObjectWrite, PreBindResult, PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.interfaces import ObjectWrite, PreBindResult, PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
@@ -55,7 +57,7 @@ def _judge(state: CycleState) -> Judge:
 
 
 class VolumeBinding:
-    """PreFilter, Filter, Reserve, PreBind."""
+    """PreFilter, Filter, PreScore, Score, Reserve, PreBind."""
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
@@ -105,6 +107,15 @@ class VolumeBinding:
         if code >= FAILED:
             return statuses.error(_judge(state).failures[code - FAILED])
         return statuses.unresolvable(*(reason for flag, reason in REASONS.items() if code & flag))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
+        return statuses.SKIP
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
+        return np.zeros(len(rows), dtype=np.int64)
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return 0
 
     def reserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status:
         """Promise the pod what its unbound claims get on the node, and tell the decision."""

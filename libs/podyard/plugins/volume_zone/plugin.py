@@ -4,9 +4,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from podyard.cluster.node_columns import ABSENT, LabelColumn
+from podyard.framework import node_matching
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
@@ -14,8 +13,9 @@ from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
-from podyard.objects import claims
+from podyard.objects import claims, selectors
 from podyard.objects.core import PersistentVolumeClaim
+from podyard.objects.selectors import Requirement, Selector
 from podyard.plugins.volume_zone import hints
 from podyard.plugins.volume_zone.topology import LABELS, SUCCESSOR, Topology, topologies_of
 
@@ -111,17 +111,16 @@ class VolumeZone:
             topologies = self._topologies(state, pod, cluster)
         except Unresolvable:
             return np.full(len(rows), NOT_KNOWN, dtype=np.int64)
-        column = cluster.nodes.label_column
+        nodes = cluster.nodes
         zoned = np.zeros(len(rows), dtype=np.bool_)
         for key in LABELS:
-            zoned |= column(key).cells[rows] != ABSENT
+            zoned |= node_matching.labels(_has(key), nodes, rows)
         reached = np.ones(len(rows), dtype=np.bool_)
         for one in topologies:
-            held = column(one.key)
-            there = _having(one, held)[held.cells[rows]]
+            there = node_matching.labels(_one_of(one.key, one.values), nodes, rows)
             if one.key in SUCCESSOR:
-                other = column(SUCCESSOR[one.key])
-                there = np.where(held.cells[rows] == ABSENT, _having(one, other)[other.cells[rows]], there)
+                told = node_matching.labels(_has(one.key), nodes, rows)
+                there |= ~told & node_matching.labels(_one_of(SUCCESSOR[one.key], one.values), nodes, rows)
             reached &= there
         return np.where(zoned & ~reached, OTHER_ZONE, 0)
 
@@ -150,8 +149,9 @@ class VolumeZone:
             raise
 
 
-def _having(one: Topology, column: LabelColumn) -> NDArray[np.bool_]:
-    """By value id: whether it is one of the wanted values."""
-    wanted = np.zeros(len(column.values), dtype=np.bool_)
-    wanted[[column.ids[value] for value in one.values if value in column.ids]] = True
-    return wanted
+def _has(key: str) -> Selector:
+    return Selector((Requirement(key, selectors.EXISTS),))
+
+
+def _one_of(key: str, values: frozenset[str]) -> Selector:
+    return Selector((Requirement(key, selectors.IN, values),))
