@@ -24,7 +24,7 @@ def check(findings: Findings, path: str, config: PluginConfig) -> None:
     """Add what is wrong with the arguments of one plugin; NodeResourcesFit's are looked at when it is made (`fit_errors`)."""
     if config.name == MISNAMED:
         findings.invalid(path, {}, "has to match plugin args")
-    rule = _RULES.get(type(config.args))
+    rule = _RULES.get(config.args.__class__)
     if rule is not None:
         rule(findings, path, config.args)
 

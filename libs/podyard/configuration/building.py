@@ -21,7 +21,8 @@ from podyard.configuration.wire import (
 )
 from podyard.configuration.wire_args import NodeResourcesFitArgs
 from podyard.framework.expansion import POINTS, Choice, Expanded, ExpansionError, Selection, expand
-from podyard.plugins.in_tree import IN_TREE
+from podyard.plugins import profiles
+from podyard.plugins.registry import Entry
 
 _EVERYWHERE: Final = "multiPoint"
 
@@ -33,19 +34,18 @@ class Built(NamedTuple):
     expanded: Mapping[str, Expanded]
 
 
-def build(found: KubeSchedulerConfiguration, custom: Mapping[str, frozenset[str]]) -> Built:
+def build(found: KubeSchedulerConfiguration, entries: Mapping[str, Entry]) -> Built:
     """
     :param found: valid, with its defaults
-    :param custom: plugins beyond the default ones, with the points that they extend
+    :param entries: all plugins that can be enabled
     :raises BuildError: for the first plugin, profile or extender that cannot be made
     """
     made = extenders.made(found.extenders)
-    profiles = extenders.without_ignored(found.profiles, made)
     expanded: dict[str, Expanded] = {}
     finished: list[Profile] = []
-    for at, profile in enumerate(profiles):
-        finished.append(_finished(f"profiles[{at}]", profile, custom))
-        expanded[profile.scheduler_name or ""] = _expanded(f"profiles[{at}]", profile, custom)
+    for at, profile in enumerate(extenders.without_ignored(found.profiles, made)):
+        finished.append(_finished(f"profiles[{at}]", profile, entries))
+        expanded[profile.scheduler_name or ""] = _expanded(f"profiles[{at}]", profile, entries)
     return Built(replace(found, profiles=tuple(finished), extenders=made), expanded)
 
 
@@ -56,9 +56,9 @@ def plugins_needed(profile: Profile) -> tuple[str, ...]:
     return tuple(dict.fromkeys(plugin.name for plugin_set in ordered for plugin in plugin_set.enabled))
 
 
-def _finished(path: str, profile: Profile, custom: Mapping[str, frozenset[str]]) -> Profile:
+def _finished(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Profile:
     """The profile with the arguments of the plugins that it needs, sorted by name."""
-    needed = {name for name in plugins_needed(profile) if name in IN_TREE or name in custom}
+    needed = {name for name in plugins_needed(profile) if name in entries}
     configs = [config for config in profile.plugin_config if config.name in needed and config.args is not None]
     for config in configs:
         _check_args(path, config)
@@ -71,17 +71,13 @@ def _check_args(path: str, config: PluginConfig) -> None:
         raise BuildError(*(f"{config.name}: {fault}" for fault in faults), field=where)
 
 
-def _expanded(path: str, profile: Profile, custom: Mapping[str, frozenset[str]]) -> Expanded:
+def _expanded(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Expanded:
     plugin_sets = {} if profile.plugins is None else sets(profile.plugins)
-
-    def points_of(name: str) -> frozenset[str] | None:
-        return frozenset(IN_TREE[name].points) if name in IN_TREE else custom.get(name)
-
     try:
         found = expand(
             _choices(plugin_sets.get(_EVERYWHERE, PluginSet()).enabled),
             {point: _selection(plugin_sets[point]) for point in POINTS if point in plugin_sets},
-            points_of,
+            lambda name: profiles.points_of(entries, name),
         )
     except ExpansionError as error:
         raise BuildError(error.detail, field=f"{path}.plugins.{error.point}") from error

@@ -5,6 +5,7 @@ staging/src/k8s.io/kube-scheduler/config/v1/types.go (DecodeNestedObjects).
 """
 
 import json
+from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -18,8 +19,9 @@ from podyard.objects import yaml_reader
 from podyard.objects.documents import is_mapping
 from podyard.objects.yaml_reader import YamlError
 
-KINDS: Final[dict[str, type[msgspec.Struct]]] = {KIND: KubeSchedulerConfiguration} | {
-    f"{plugin}Args": args for plugin, args in ARGS.items()
+KINDS: Final[Mapping[str, type[msgspec.Struct]]] = {
+    KIND: KubeSchedulerConfiguration,
+    **{f"{plugin}Args": args for plugin, args in ARGS.items()},
 }
 """All kinds of the group `kubescheduler.config.k8s.io`, version v1."""
 

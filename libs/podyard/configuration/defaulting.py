@@ -147,7 +147,7 @@ CPU_AND_MEMORY: Final = (ResourceSpec(name="cpu", weight=1), ResourceSpec(name="
 
 def default_args(args: Any) -> Any:
     """Arguments with defaults; those of unknown plugins as they are."""
-    fill = _FILLS.get(type(args))
+    fill = _FILLS.get(args.__class__)
     return args if fill is None else fill(args)
 
 

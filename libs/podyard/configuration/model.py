@@ -1,27 +1,33 @@
 """A configuration that has been read, and what can be had of it."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any, Final
 
 import msgspec
 
 from podyard.configuration import building, decoding, defaulting, extenders, validation
 from podyard.configuration.errors import BuildError, InvalidConfiguration
-from podyard.configuration.wire import API_VERSION, KIND, Extender, KubeSchedulerConfiguration, PluginConfig
+from podyard.configuration.wire import API_VERSION, KIND, Extender, KubeSchedulerConfiguration
 from podyard.configuration.wire import Profile as ProfileConfiguration
+from podyard.configuration.wire_args import Args
 from podyard.framework.interfaces import Plugin
 from podyard.framework.profile import Profile, ProfileError
-from podyard.plugins import profiles, registry
+from podyard.plugins import loading, profiles, registry
+from podyard.plugins.in_tree import IN_TREE
+from podyard.plugins.loading import PluginLoadError
+from podyard.plugins.profiles import Made
 from podyard.plugins.registry import Entry
 
-_TYPE_KEYS = ("apiVersion", "kind")
+_TYPE_KEYS: Final = ("apiVersion", "kind")
 
 
 class Configuration:
     """A KubeSchedulerConfiguration: decoded, defaulted, valid, and one that profiles can be made of."""
 
-    def __init__(self, built: building.Built) -> None:
+    def __init__(self, built: building.Built, entries: Mapping[str, Entry]) -> None:
         self._built = built
+        self._entries = entries
 
     @property
     def values(self) -> KubeSchedulerConfiguration:
@@ -42,38 +48,45 @@ class Configuration:
         return building.effective(self._built)
 
     def profiles(self) -> dict[str, Profile]:
-        """Scheduler name -> profile, with plugins of its own.
+        """Scheduler name -> profile, in the order of the file; each has plugins of its own, made now.
 
         :raises BuildError: if a plugin refuses its arguments, or two plugins have one name
         """
-        return {profile.scheduler_name or "": self._profile(profile) for profile in self.values.profiles}
+        found = enumerate(self.values.profiles)
+        return {profile.scheduler_name or "": self._profile(f"profiles[{at}]", profile) for at, profile in found}
 
-    def _profile(self, profile: ProfileConfiguration) -> Profile:
+    def _profile(self, path: str, profile: ProfileConfiguration) -> Profile:
         name = profile.scheduler_name or ""
-        configs = {config.name: config for config in profile.plugin_config}
-        known = registry.by_name()
-        plugins = {
-            plugin: _create(name, known[plugin], configs.get(plugin))
-            for plugin in building.plugins_needed(profile)
-            if plugin in known
-        }
+        args = {config.name: config.args for config in profile.plugin_config}
+        needed = building.plugins_needed(profile)
+        made = {plugin: _made(path, self._entries[plugin], args.get(plugin)) for plugin in needed}
         try:
-            return profiles.build(name, self._built.expanded[name], plugins)
+            return profiles.build(name, self._built.expanded[name], made)
         except ProfileError as error:
-            raise BuildError(*error.faults, field=f"profile {name}") from error
+            raise BuildError(*error.faults, field=path) from error
 
 
-def _create(profile: str, entry: Entry, config: PluginConfig | None) -> Plugin:
-    args = msgspec.to_builtins(config.args) if config is not None and entry.args is not None else {}
+def _made(path: str, entry: Entry, args: Any) -> Made:
+    where = f"{path}.pluginConfig of {entry.name}"
+    if isinstance(args, Args):
+        written: dict[str, Any] = msgspec.to_builtins(args)
+        args = {key: value for key, value in written.items() if key not in _TYPE_KEYS}
+    elif args is not None and entry.args is None and entry.name not in IN_TREE:
+        raise BuildError("the plugin takes no arguments; write `def __init__(self, args)` in its class", field=where)
     try:
-        return registry.create(entry, {key: value for key, value in args.items() if key not in _TYPE_KEYS})
+        return profiles.make(entry, args)
     except ValueError as error:
-        raise BuildError(f"{entry.name}: {error}", field=f"pluginConfig of profile {profile}") from error
+        raise BuildError(str(error), field=where) from error
+    except Exception as error:  # the boundary to foreign code: a constructor may raise anything
+        if entry.name in IN_TREE:
+            raise
+        raise BuildError(f"its constructor failed: {type(error).__name__}: {error}", field=where) from error
 
 
-def load(text: str) -> Configuration:
+def load(text: str, extra: Iterable[type[Plugin] | Plugin] = ()) -> Configuration:
     """The configuration in `text` (YAML or JSON, the first document).
 
+    :param extra: plugins that profiles may name by their `name`: classes, or instances that all profiles share
     :raises DecodeError: the text is no configuration
     :raises InvalidConfiguration: values are not allowed; all of them are named
     :raises BuildError: a plugin, profile or extender cannot be made
@@ -81,8 +94,29 @@ def load(text: str) -> Configuration:
     found = defaulting.with_defaults(decoding.decode(text))
     if errors := validation.errors(found):
         raise InvalidConfiguration(errors)
-    custom: Mapping[str, frozenset[str]] = {}
-    return Configuration(building.build(found, custom))
+    entries = _entries(found, extra)
+    return Configuration(building.build(found, entries), entries)
+
+
+def _entries(found: KubeSchedulerConfiguration, extra: Iterable[Any]) -> Mapping[str, Entry]:
+    """The default plugins, further ones, and those that the profiles name by their path.
+
+    :raises BuildError: with the faults of all plugins that cannot be used
+    """
+    faults: list[str] = []
+    entries: list[Entry] = list(registry.IN_TREE)
+    paths = dict.fromkeys(
+        name for profile in found.profiles for name in building.plugins_needed(profile) if loading.is_path(name)
+    )
+    makers = [partial(loading.load, path) for path in paths] + [partial(loading.entry_of, one) for one in extra]
+    for maker in makers:
+        try:
+            entries.append(maker())
+        except PluginLoadError as error:
+            faults += error.faults
+    if faults:
+        raise BuildError(*faults, field="profiles")
+    return registry.by_name(entries)
 
 
 def default() -> Configuration:

@@ -50,7 +50,7 @@ class Reader:
     def _value(self, info: inspect.Type, raw: Any, path: str) -> Any:
         match info:
             case inspect.Metadata(type=inner):
-                if info.extra == DURATION:
+                if _is_duration(info):
                     return _duration(raw, path)
                 return self._value(inner, raw, path)
             case inspect.UnionType():
@@ -92,15 +92,19 @@ class Reader:
     def _zero(self, info: inspect.Type, path: str) -> Any:
         match info:
             case inspect.Metadata(type=inner):
-                return NO_DURATION if info.extra == DURATION else self._zero(inner, path)
+                return NO_DURATION if _is_duration(info) else self._zero(inner, path)
             case inspect.StructType():
                 return self._struct(info, {}, path)
             case inspect.VarTupleType():
                 return ()
             case inspect.UnionType() | inspect.AnyType():
                 return None
+            case inspect.DictType():
+                return {}
+            case inspect.StrType() | inspect.BytesType():
+                return "" if isinstance(info, inspect.StrType) else b""
             case _:
-                return {inspect.StrType: "", inspect.BoolType: False, inspect.BytesType: b""}.get(type(info), 0)
+                return False if isinstance(info, inspect.BoolType) else 0
 
 
 def plain(raw: Any) -> Any:
@@ -121,7 +125,12 @@ def _given(info: inspect.UnionType) -> inspect.Type:
 
 def _refuses_null(info: inspect.Type) -> bool:
     """Go asks a duration that is no pointer to read null, and it cannot."""
-    return isinstance(info, inspect.Metadata) and info.extra == DURATION
+    return isinstance(info, inspect.Metadata) and _is_duration(info)
+
+
+def _is_duration(info: inspect.Metadata) -> bool:
+    extra = cast("dict[str, Any] | None", info.extra)  # pyright: ignore[reportUnknownMemberType] - msgspec leaves it open
+    return extra == DURATION
 
 
 def _below(path: str, key: str) -> str:

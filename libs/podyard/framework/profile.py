@@ -115,13 +115,19 @@ PROTOCOLS: Final[dict[str, type[Any]]] = {**POINTS, "queue_sort": QueueSort, "sc
 
 
 def assemble(
-    name: str, plugins: Iterable[Plugin], points: Mapping[str, Sequence[Plugin]], weights: Mapping[str, int]
+    name: str,
+    plugins: Iterable[Plugin],
+    points: Mapping[str, Sequence[Plugin]],
+    *,
+    weights: Mapping[str, int],
+    arguments: Mapping[str, Any],
 ) -> Profile:
     """A profile of which every extension point is given.
 
     :param plugins: in the order in which the profile is to list them; those that are at no point are left out
     :param points: plugins by extension point (as files call it), in calling order; a point left out has none
     :param weights: of Score plugins by name; 1 for those left out
+    :param arguments: of plugins by name, plain values or Structs, for the digest
     :raises ProfileError: a plugin without the methods of its point, two plugins of one name, or not exactly one QueueSort
     """
     found = {field: tuple(points.get(point, ())) for point, field in FIELDS.items()}
@@ -135,7 +141,7 @@ def assemble(
         _weighted(Enabled(plugin=plugin, weight=weights.get(plugin.name, 1))) for plugin in found.pop("score")
     )
     many: dict[str, Any] = dict(found)
-    digest = _digest(taking_part, sorter, many, score)
+    digest = _digest({plugin.name: arguments.get(plugin.name) for plugin in taking_part}, sorter, many, score)
     return Profile(name=name, plugins=taking_part, queue_sort=sorter, score=score, digest=digest, **many)
 
 
@@ -170,7 +176,7 @@ def resolve(name: str, enabled: Sequence[Enabled]) -> Profile:
         plugins=plugins,
         queue_sort=sorters[0],
         score=score,
-        digest=_digest(plugins, sorters[0], points, score),
+        digest=_digest({plugin.name: getattr(plugin, "args", None) for plugin in plugins}, sorters[0], points, score),
         **points,
     )
 
@@ -213,7 +219,7 @@ def _sorter_faults(sorters: Sequence[Plugin]) -> list[str]:
 
 
 def _digest(
-    plugins: Sequence[Plugin],
+    arguments: Mapping[str, Any],
     sorter: QueueSort,
     points: dict[str, tuple[Plugin, ...]],
     score: tuple[WeightedScore, ...],
@@ -222,7 +228,7 @@ def _digest(
         "queue_sort": sorter.name,
         "points": {point: [plugin.name for plugin in found] for point, found in points.items()},
         "score": [(entry.plugin.name, entry.weight) for entry in score],
-        "args": {plugin.name: getattr(plugin, "args", None) for plugin in plugins},
+        "args": arguments,
     }
     encoded = msgspec.json.encode(described, order="deterministic")
     return hashlib.sha256(encoded).hexdigest()[:16]

@@ -23,7 +23,7 @@ def default_profile(name: str = DEFAULT_SCHEDULER, args: Mapping[str, Any] | Non
     """
     given: Mapping[str, Any] = {} if args is None else args
     entries = registry.by_name()
-    plugins = {plugin: registry.create(entry, given.get(plugin)) for plugin, entry in entries.items()}
-    everywhere = [Choice(plugin, IN_TREE[plugin].weight or 0) for plugin in IN_TREE if plugin in plugins]
-    expanded = expand(everywhere, {}, lambda plugin: profiles.points_of(plugins, plugin))
+    plugins = {plugin: profiles.make(entry, given.get(plugin)) for plugin, entry in entries.items()}
+    everywhere = [Choice(plugin, IN_TREE[plugin].weight or 0) for plugin in IN_TREE]
+    expanded = expand(everywhere, {}, lambda plugin: profiles.points_of(entries, plugin))
     return profiles.build(name, expanded, plugins)

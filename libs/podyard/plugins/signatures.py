@@ -1,0 +1,181 @@
+"""Whether a class is a plugin: its name, the methods of its extension points and their parameters, before anything is asked of it.
+
+Every fault says what to write instead. What is checked is what Python cannot: a method with one letter wrong is simply never called.
+"""
+
+import difflib
+import inspect
+from collections.abc import Iterator, Mapping
+from types import FunctionType
+from typing import Any, Final, NamedTuple
+
+from podyard.framework import event_registry, hint_sharing, interfaces, one_at_a_time
+from podyard.framework.profile import FIELDS, PROTOCOLS
+
+OPTIONAL: Final = (
+    interfaces.Signed,
+    interfaces.EnqueueExtensions,
+    interfaces.PreFilterExtensions,
+    interfaces.NormalizeScore,
+    interfaces.FilterToken,
+    interfaces.ScoreToken,
+    event_registry.ReadsObjects,
+    hint_sharing.SharesHints,
+)
+"""What a plugin may have beside its extension points."""
+
+_ALIKE: Final = 0.85
+"""From which likeness on (0 to 1, difflib) a name counts as a misspelt one; `pre_filtr` and `pre_filter` have 0.95."""
+
+
+class Hook(NamedTuple):
+    """A method that the framework calls. `all_of`: the methods of which a class must have all if it has one."""
+
+    protocol: type[Any]
+    method: FunctionType
+    all_of: tuple[str, ...]
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """Their names, without `self`."""
+        return tuple(inspect.signature(self.method).parameters)[1:]
+
+    def __str__(self) -> str:
+        return f"def {self.method.__name__}{inspect.signature(self.method)}".replace("'", "")
+
+
+def _methods(protocol: type[Any]) -> dict[str, FunctionType]:
+    return {name: found for name, found in vars(protocol).items() if _is_public_function(name, found)}
+
+
+def _is_public_function(name: str, found: object) -> bool:
+    return isinstance(found, FunctionType) and not name.startswith("_")
+
+
+def _hooks() -> dict[str, Hook]:
+    found: dict[str, Hook] = {}
+    for protocol in (*PROTOCOLS.values(), *OPTIONAL):
+        methods = _methods(protocol)
+        found.update((name, Hook(protocol, method, tuple(methods))) for name, method in methods.items())
+    return found
+
+
+HOOKS: Final[Mapping[str, Hook]] = _hooks()
+"""All methods that the framework calls, by name."""
+
+
+def points_of(plugin: type[Any]) -> frozenset[str]:
+    """The extension points that a class has all methods of, as configuration files call them."""
+    return frozenset(
+        point for point, field in FIELDS.items() if all(hasattr(plugin, name) for name in _methods(PROTOCOLS[field]))
+    )
+
+
+def faults(plugin: type[Any]) -> list[str]:
+    """All that keeps a class from being a plugin, in words; empty if nothing does."""
+    own = {name: found for name in dir(plugin) if _is_public_function(name, found := getattr(plugin, name, None))}
+    return [
+        *_name_faults(plugin),
+        *(fault for name in own for fault in _misspelt(name, own[name])),
+        *(fault for name in own if name in HOOKS for fault in _parameter_faults(HOOKS[name], own[name])),
+        *_incomplete(own),
+        *_scope_faults(plugin, own),
+        *_adapter_faults(plugin),
+        *_point_faults(plugin),
+    ]
+
+
+def _name_faults(plugin: type[Any]) -> Iterator[str]:
+    name = getattr(plugin, "name", None)
+    if not isinstance(name, str) or not name:
+        yield f'it has no name; write `name = "{plugin.__name__}"` in the class'
+
+
+def _misspelt(name: str, method: Any) -> Iterator[str]:
+    """A method that is none of ours, but is called nearly like one, or as Go calls it, and takes some of its parameters."""
+    if name in HOOKS:
+        return
+    letters = {hook.replace("_", ""): hook for hook in HOOKS}
+    plain = name.replace("_", "").lower()
+    close = difflib.get_close_matches(plain, letters, n=1, cutoff=_ALIKE)
+    if not close:
+        return
+    hook = letters[close[0]]
+    shared = set(inspect.signature(method).parameters) & {*HOOKS[hook].parameters}
+    if plain == close[0] or shared:
+        yield (
+            f"its method `{name}` is never called; if `{hook}` is meant, write `{HOOKS[hook]}`, "
+            f"if it is a part of its own, call it `_{name}`"
+        )
+
+
+def _parameter_faults(hook: Hook, method: Any) -> Iterator[str]:
+    name = hook.method.__name__
+    if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
+        yield f"`{name}` must be an ordinary function, without async and yield; write `{hook}`"
+        return
+    given = list(inspect.signature(method).parameters.values())[1:]
+    positional = [one for one in given if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+    if any(one.kind is one.VAR_POSITIONAL for one in given):
+        return
+    names = [one.name.lstrip("_") for one in positional]
+    expected = list(hook.parameters)
+    missing = [one for one in expected if one not in names]
+    extra = [one.name for one in given if one.name.lstrip("_") not in expected and one.default is one.empty]
+    extra = [one for one in extra if not any(one == other.name and other.kind is other.VAR_KEYWORD for other in given)]
+    if missing or extra:
+        lacks = f"lacks {', '.join(missing)}" if missing else ""
+        adds = f"has {', '.join(extra)}, which nobody passes" if extra else ""
+        yield f"`{name}` {' and '.join(filter(None, (lacks, adds)))}; write `{hook}`"
+    elif names[: len(expected)] != expected:
+        yield f"`{name}` has its parameters in another order; write `{hook}`"
+
+
+def _incomplete(own: Mapping[str, Any]) -> Iterator[str]:
+    told: set[tuple[str, ...]] = set()
+    for name in own:
+        hook = HOOKS.get(name)
+        if hook is None or hook.all_of in told:
+            continue
+        told.add(hook.all_of)
+        for missing in hook.all_of:
+            if missing not in own:
+                yield f"it has `{name}` but not `{missing}`; write `{HOOKS[missing]}`{_adapter(missing)}"
+
+
+def _adapter(missing: str) -> str:
+    adapters = {
+        "filter": one_at_a_time.FilterOneNode,
+        "filter_one": one_at_a_time.FilterAllNodes,
+        "score": one_at_a_time.ScoreOneNode,
+        "score_one": one_at_a_time.ScoreAllNodes,
+    }
+    if missing not in adapters:
+        return ""
+    return f", or derive the class from podyard.framework.one_at_a_time.{adapters[missing].__name__}"
+
+
+def _scope_faults(plugin: type[Any], own: Mapping[str, Any]) -> Iterator[str]:
+    if ("filter" in own or "score" in own) and getattr(plugin, "scope", None) not in ("row", "cluster"):
+        yield (
+            'it has no scope; write `scope = "row"` in the class if its answer for a node depends on the pod and that node only, '
+            '`scope = "cluster"` if on other nodes too'
+        )
+
+
+def _adapter_faults(plugin: type[Any]) -> Iterator[str]:
+    """An adapter's own method does nothing: it is what the class has to bring."""
+    for adapter, name in (
+        (one_at_a_time.FilterOneNode, "filter_one"),
+        (one_at_a_time.FilterAllNodes, "filter"),
+        (one_at_a_time.ScoreOneNode, "score_one"),
+        (one_at_a_time.ScoreAllNodes, "score"),
+    ):
+        if issubclass(plugin, adapter) and getattr(plugin, name) is getattr(adapter, name):
+            yield f"it derives from {adapter.__name__} but has no `{name}`; write `{HOOKS[name]}`"
+
+
+def _point_faults(plugin: type[Any]) -> Iterator[str]:
+    if not points_of(plugin):
+        points = ", ".join(name for field in FIELDS.values() for name in list(_methods(PROTOCOLS[field]))[:1])
+        yield f"it has the methods of no extension point; there are {points} (podyard.framework.interfaces says when each runs)"
