@@ -23,7 +23,7 @@ from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.interfaces import Signed
-from podyard.framework.judgement import PASSES, Judgement
+from podyard.framework.judgement import Judgement
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
@@ -101,7 +101,7 @@ class Cycle:
         if not result.nodes_total:
             result.error = result.message = diagnosis.NO_NODES
             return result
-        signature = self._signature(pod)
+        signature = self._key(pod)
         try:
             self._decide(pod, signature, result)
         except PluginError as fault:
@@ -115,7 +115,7 @@ class Cycle:
 
         :raises PluginError: if a plugin fails
         """
-        shared = self._find(pod, self._signature(pod))
+        shared = self._find(pod, self._key(pod))
         shared.judgement.refresh(pod)
         return shared.judgement
 
@@ -151,8 +151,14 @@ class Cycle:
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
 
-    def _signature(self, pod: PodInfo) -> Hashable:
-        return tuple([plugin.signature(pod) for plugin in self._signing]) if self._shares else None
+    def _key(self, pod: PodInfo) -> Hashable:
+        """Equal for pods that share results; while pods are nominated their priority counts, and who they are if they are nominated."""
+        if not self._shares:
+            return None
+        signature = tuple([plugin.signature(pod) for plugin in self._signing])
+        if not pod.nominated_node and not self._cluster.nominated:
+            return signature
+        return signature, pod.priority, pod.uid if pod.nominated_node else ""
 
     def _find(self, pod: PodInfo, signature: Hashable) -> _Shared:
         if self._shares:
@@ -180,27 +186,26 @@ class Cycle:
         judgement, scoreboard = self._find(pod, signature)
         pre_filtered = watch()
         times.append(PointTime("PreFilter", start, pre_filtered))
-        judgement.refresh(pod)
-        result.nodes_feasible = judgement.feasible_count
-        result.rejections = judgement.rejections()
-        filtered = watch()
-        times.append(PointTime("Filter", pre_filtered, filtered))
-        if not judgement.feasible_count:
-            self._post_filter(pod, judgement, result)
-            return
-        self._pick(pod, judgement, scoreboard, result)
-        times.append(PointTime("Score", filtered, watch()))
+        if pod.nominated_node and judgement.takes_nominated(pod):
+            result.node, result.nodes_feasible = pod.nominated_node, 1
+            times.append(PointTime("Filter", pre_filtered, watch()))
+        else:
+            judgement.refresh(pod)
+            result.nodes_feasible = judgement.feasible_count
+            result.rejections = judgement.rejections()
+            filtered = watch()
+            times.append(PointTime("Filter", pre_filtered, filtered))
+            if not judgement.feasible_count:
+                self._post_filter(pod, judgement, result)
+                return
+            self._pick(pod, judgement, scoreboard, result)
+            times.append(PointTime("Score", filtered, watch()))
         if self._confirms:
             result.state = judgement.state.clone()
 
     def _pick(self, pod: PodInfo, judgement: Judgement, scoreboard: Scoreboard, result: CycleResult) -> None:
-        nodes = self._cluster.nodes
-        nominated = nodes.row_of.get(pod.nominated_node) if pod.nominated_node else None
-        if nominated is not None and judgement.rejector.item(nominated) == PASSES:
-            result.node, result.nodes_feasible = pod.nominated_node, 1
-            return
         if judgement.feasible_count == 1:
-            result.node = nodes.names[int(judgement.feasible[0])]
+            result.node = self._cluster.nodes.names[int(judgement.feasible[0])]
             return
         scoreboard.refresh(pod)
         count = scoreboard.best_count()
@@ -209,7 +214,7 @@ class Cycle:
             self._random.seed(pod.uid)
             at = self._random.randrange(count)
         row = scoreboard.best_at(at)
-        result.node = nodes.names[row]
+        result.node = self._cluster.nodes.names[row]
         result.scores = scoreboard.leaders(row, LEADERS)
 
     def _post_filter(self, pod: PodInfo, judgement: Judgement, result: CycleResult) -> None:

@@ -226,7 +226,11 @@ class Score(Plugin, Protocol):
 
 @runtime_checkable
 class NormalizeScore(Plugin, Protocol):
-    """Brings the plugin's scores of all feasible nodes to 0 to 100."""
+    """Brings the plugin's scores of all feasible nodes to 0 to 100.
+
+    A plugin may have `by_extremes = True` in its class: what `normalize` makes of a score depends on the lowest and the highest of all
+    scores only, not on `rows`. The framework then normalises again only what changed, together with these two.
+    """
 
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
         """

@@ -1,42 +1,51 @@
-"""What Filter says of every node for one pod, kept for pods of equal signature and brought up to date row by row.
+"""What Filter says of every node for one pod, kept for pods of equal signature and brought up to date where something changed.
 
-Of each node the first plugin in order that rejects it is remembered, with that plugin's code.
+    changed row               judged again by all plugins, one after the other
+    changed token of a plugin its PreFilter runs again, then its layer is asked for all rows that get to it
+    nominated pods of a node  the row is contested: judged with and without them, apart from the layers
+
+Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (findNodesThatPassFilters), pkg/scheduler/framework/runtime/framework.go
+(RunFilterPluginsWithNominatedPods).
 """
 
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from podyard.framework import diagnosis, prefilter
+from podyard.cluster.pods import PodView
+from podyard.framework import diagnosis, grouping
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis, RejectedGroup
-from podyard.framework.interfaces import Filter
+from podyard.framework.grouping import Rejector
+from podyard.framework.interfaces import Rows
+from podyard.framework.layers import Layer, Mask
 from podyard.framework.pod_info import PodInfo
+from podyard.framework.prefilter import PreFiltered, PreFiltering
 from podyard.framework.profile import Profile
-from podyard.framework.row_judge import RowJudge
+from podyard.framework.row_judge import PASSES, RowJudge
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 from podyard.proto.decisions import Rejection
 
 NOT_JUDGED: Final = -1
 """The row is free, or PreFilter left its node out."""
-PASSES: Final = 0
-"""No plugin rejects the node; number n + 1: filter plugin n does."""
 
 ROWS_ONE_BY_ONE: Final = 12
 """Up to so many changed rows are judged one at a time, which is then cheaper than arrays (measured: 3 µs a row against 40 µs)."""
 
-GroupKey = tuple[int, int]
-"""(rejector, code)."""
+Rivals: TypeAlias = dict[int, list[PodView]]
+"""Pods of equal or higher priority that are nominated to the node of a row and placed nowhere yet."""
+
+NO_ROWS: Final[Mask] = np.zeros(0, dtype=np.bool_)
 
 
 class Judgement:
     """Filter results of one signature.
 
-    Invariant after `refresh`: for every row, `rejector` and the code are what the plugins would say now; `_groups` holds exactly the
-    rejected rows; `feasible_count` counts the rows that pass.
+    Invariant after `refresh`: `mask` has exactly the rows whose node every plugin would pass now; `status` says of each other node what
+    its first rejector would say.
     """
 
     def __init__(self, profile: Profile, pod: PodInfo, cluster: Snapshot) -> None:
@@ -44,66 +53,79 @@ class Judgement:
 
         :raises PluginError: if a PreFilter fails
         """
+        self._profile = profile
         self._cluster = cluster
-        self._judge = RowJudge(profile, cluster)
-        self.state = CycleState()
-        self.pre_filtered = prefilter.run(profile.pre_filter, self.state, pod, cluster)
-        self._numbered: tuple[tuple[int, Filter], ...] = tuple(
-            (number, plugin)
-            for number, plugin in enumerate(profile.filter, start=1)
-            if plugin.name not in self.state.skip_filter
-        )
-        self._names = ["", *(plugin.name for plugin in profile.filter)]
-        self._whole = any(plugin.scope == "cluster" for _, plugin in self._numbered)
-        self._version = -1
-        self.rejector: NDArray[np.int16] = np.zeros(0, dtype=np.int16)
-        self._codes: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._groups: dict[GroupKey, dict[int, None]] = {}
-        self._statuses: dict[GroupKey, Status] = {}
-        self._rejections: tuple[Rejection, ...] | None = None
+        self._row_judge = RowJudge(profile, cluster)
+        self._watched = _watched(profile)
+        self.mask: Mask = NO_ROWS
+        """By row: every plugin passes the node. Not to be changed."""
         self.feasible_count = 0
+        self.moves = 0
+        """Grows when rows joined or left `mask` that did not change in the table."""
+        self._begin(pod)
+
+    # ---- reading -------------------------------------------------------------------------------------------------------------
 
     @property
-    def feasible(self) -> NDArray[np.intp]:
+    def pre_filtered(self) -> PreFiltered:
+        """What PreFilter said."""
+        return self._pre_filtering.result
+
+    @property
+    def feasible(self) -> Rows:
         """Rows of the nodes that take the pod, ascending."""
-        return np.flatnonzero(self.rejector == PASSES)
+        if self._feasible is None:
+            self._feasible = self.mask.nonzero()[0]
+        return self._feasible
 
-    def refresh(self, pod: PodInfo) -> None:
-        """Judge again what changed since the last time; everything the first time.
-
-        :param pod: any pod of the signature
-        :raises PluginError: if a plugin answers ERROR for a node
-        """
-        nodes = self._cluster.nodes
-        if self._version == nodes.version:
-            return
-        if self._version < 0 or self._whole or len(self.rejector) != nodes.capacity:
-            self._judge_all(pod)
-        else:
-            changed = nodes.changed_since(self._version)
-            if len(changed) > ROWS_ONE_BY_ONE:
-                self._judge_rows(pod, np.array(changed, dtype=np.intp))
-            else:
-                for row in changed:
-                    self._judge_row(pod, row)
-        self._version = nodes.version
-        self._raise_errors()
-
-    def code(self, row: int) -> int:
-        """The code with which the row was rejected; 0 if it passes or was not judged."""
-        return self._codes.item(row)
+    def rejector(self, row: int) -> Rejector:
+        """First plugin that rejects the row, as (number from 1, its code); (PASSES, 0); (NOT_JUDGED, 0)."""
+        if row in self._contested:
+            return self._contested[row]
+        if self._own is not None and self._own[0] == row:
+            return self._own[1]
+        if self.mask.item(row):
+            return PASSES, 0
+        for layer in self._layers:
+            if layer.reached.item(row) and not layer.passes.item(row):
+                return layer.number, layer.codes.item(row)
+        return NOT_JUDGED, 0
 
     def status(self, row: int) -> Status | None:
         """Why the node is rejected, `None` if it passes; the status of absent nodes if it was not judged."""
-        rejector = self.rejector.item(row)
-        if rejector == PASSES:
+        rejector = self.rejector(row)
+        if rejector[0] == PASSES:
             return None
-        return self.pre_filtered.absent if rejector == NOT_JUDGED else self._status((rejector, self._codes.item(row)))
+        return self.absent if rejector[0] == NOT_JUDGED else grouping.status_of(self._layers, rejector, self.state)
+
+    @property
+    def absent(self) -> Status | None:
+        """Status of the nodes that PreFilter left out; `None` if it left out none.
+
+        It lists the plugins that named nodes, and the one that rejects the pod's own nominated node, which is looked at before.
+        """
+        return self.pre_filtered.left_out(self._narrowing())
+
+    def takes_nominated(self, pod: PodInfo) -> bool:
+        """Whether the node that the pod itself is nominated to takes it, also if PreFilter leaves that node out.
+
+        Asked before all others; failures do not count. Source: schedule_one.go, evaluateNominatedNode.
+
+        :raises PluginError: if a PreFilter fails
+        """
+        self._renew(pod)
+        row = self._cluster.nodes.row_of.get(pod.nominated_node)
+        if row is None or not self.pre_filtered.status.ok:
+            return False
+        try:
+            return self._row_judge.first_rejector(self.state, pod, row)[0] == PASSES
+        except PluginError:
+            return False
 
     def rejections(self) -> tuple[Rejection, ...]:
         """For decision records: rejected nodes by plugin and reason. The same object until one of them changes."""
         if self._rejections is None:
-            self._rejections = diagnosis.rejections(self._grouped())
+            self._rejections = diagnosis.rejections(self._groups)
         return self._rejections
 
     def diagnosis(self) -> Diagnosis:
@@ -111,130 +133,248 @@ class Judgement:
         found = self.pre_filtered
         return Diagnosis(
             nodes_total=len(self._cluster.nodes),
-            groups=tuple(self._grouped()),
-            absent=found.absent,
+            groups=tuple(self._groups),
+            absent=self.absent,
             pre_filter_message="" if found.status.ok else found.status.message,
-            plugins=found.narrowed_by,
-            codes=self._status_codes(),
-            judge=self._judge,
+            plugins=self._narrowing(),
+            codes=grouping.status_codes(self._layers, self._apart(), self.absent, self.state, self._cluster.nodes),
+            judge=self._row_judge,
         )
 
-    def _status_codes(self) -> NDArray[np.int8]:
-        """By row: code of the node's status, SUCCESS for free rows."""
-        absent = self.pre_filtered.absent
-        codes = np.where(self._cluster.nodes.live, Code.SUCCESS if absent is None else absent.code, Code.SUCCESS)
-        codes[self.rejector == PASSES] = Code.SUCCESS
-        for key, rows in self._groups.items():
-            codes[list(rows)] = self._status(key).code
-        return codes.astype(np.int8)
+    # ---- bringing up to date -------------------------------------------------------------------------------------------------
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    def refresh(self, pod: PodInfo) -> None:
+        """Judge again what changed since the last time; everything the first time.
 
-    def _judge_all(self, pod: PodInfo) -> None:
-        capacity = self._cluster.nodes.capacity
-        self.rejector = np.full(capacity, NOT_JUDGED, dtype=np.int16)
-        self._codes = np.zeros(capacity, dtype=np.int64)
-        self._groups = {}
-        self._rejections = None
-        self.feasible_count = 0
-        if self.pre_filtered.status.ok:
-            self._judge_rows(pod, self._cluster.nodes.rows())
-
-    def _judge_rows(self, pod: PodInfo, rows: NDArray[np.intp]) -> None:
+        :param pod: any pod of the signature (and of the same priority, while pods are nominated)
+        :raises PluginError: if a plugin fails, or answers ERROR for a node that no plugin before it rejects
+        """
         nodes = self._cluster.nodes
-        names = self.pre_filtered.node_names
-        for row in rows[self.rejector[rows] > PASSES].tolist():
-            self._leave_group(row)
-        self.feasible_count -= int(np.count_nonzero(self.rejector[rows] == PASSES))
-        self.rejector[rows] = NOT_JUDGED
-        self._codes[rows] = 0
-        wanted = nodes.live[rows]
-        if names is not None:
-            wanted = wanted & np.array([nodes.names[row] in names for row in rows.tolist()], dtype=np.bool_)
-        left = rows[wanted] if self.pre_filtered.status.ok else rows[:0]
-        for number, plugin in self._numbered:
-            if not len(left):
-                break
-            try:
-                codes = plugin.filter(self.state, pod, self._cluster, left)
-            except Exception as fault:  # the boundary to plugins: a bug of theirs ends the attempt under their name
-                raise PluginError.wrapping(plugin.name, "filter", fault) from fault
-            rejected = codes != 0
-            if rejected.any():
-                self._reject(number, left[rejected], codes[rejected])
-                left = left[~rejected]
-        self.rejector[left] = PASSES
-        self.feasible_count += len(left)
+        self._renew(pod)
+        contested = self._find_contested(pod)
+        if self._version == nodes.version and self._first is None and contested == self._rivals:
+            return
+        if self._version < 0 or len(self.mask) != nodes.capacity:
+            self._rivals = contested
+            self._allot(pod)
+        else:
+            self._update(pod, nodes.changed_since(self._version), contested)
+        self._version, self._first = nodes.version, None
+        if pod.nominated_node:
+            self._look_at_own(pod)
+        if not self._grouped:
+            self._groups = grouping.grouped(self._layers, self._apart(), self.state, nodes)
+            self._rejections = None
+            self._grouped = True
 
-    def _reject(self, number: int, rows: NDArray[np.intp], codes: NDArray[np.int64]) -> None:
-        self.rejector[rows] = number
-        self._codes[rows] = codes
-        self._rejections = None
-        for code in np.unique(codes).tolist():
-            self._groups.setdefault((number, code), {}).update(dict.fromkeys(rows[codes == code].tolist()))
+    def _begin(self, pod: PodInfo) -> None:
+        """PreFilter for all plugins, with an empty state."""
+        self.state = CycleState()
+        self._tokens = [token(pod, self._cluster) for _, token in self._watched]
+        self._pre_filtering = PreFiltering(self._profile.pre_filter, self.state)
+        self._pre_filtering.run(pod, self._cluster)
+        self._layers: list[Layer] = []
+        self._candidates: Mask = NO_ROWS
+        self._rivals: Rivals = {}
+        self._contested: dict[int, Rejector] = {}
+        self._feasible: Rows | None = None
+        self._groups: list[RejectedGroup] = []
+        self._grouped = False
+        self._rejections: tuple[Rejection, ...] | None = None
+        self._own: tuple[int, Rejector] | None = None
+        """The pod's nominated node, if PreFilter names nodes and rejects it or leaves it out: row and first rejector."""
+        self._version = -1
+        self._first: int | None = None
+        """The first layer that has to be gone through for all rows; `None`: none."""
+
+    def _renew(self, pod: PodInfo) -> None:
+        """Ask again the plugins whose token changed."""
+        cluster, tokens = self._cluster, self._tokens
+        renewed: list[str] = []
+        for at, (name, token) in enumerate(self._watched):
+            value = token(pod, cluster)
+            if value != tokens[at]:
+                tokens[at] = value
+                renewed.append(name)
+        if not renewed:
+            return
+        before, skipped = self.pre_filtered, set(self.state.skip_filter)
+        if not self._pre_filtering.again(renewed, pod, cluster):
+            self._begin(pod)
+        elif self.pre_filtered != before or self.state.skip_filter != skipped:
+            self._version = -1
+        for at, layer in enumerate(self._layers):
+            if layer.name in renewed:
+                layer.forget()
+                self._first = at if self._first is None else min(at, self._first)
+
+    def _allot(self, pod: PodInfo) -> None:
+        """New layers for the plugins that are not skipped, asked for all rows."""
+        capacity = self._cluster.nodes.capacity
+        self._layers = [
+            Layer(number, plugin, capacity)
+            for number, plugin in enumerate(self._profile.filter, start=1)
+            if plugin.name not in self.state.skip_filter
+        ]
+        self._candidates = self._admitted()
+        self._contested = {}
+        self._go_through(pod, 0)
+        self._judge_contested(pod, None)
+
+    def _admitted(self) -> Mask:
+        """Rows that PreFilter leaves."""
+        nodes, found = self._cluster.nodes, self.pre_filtered
+        if found.status.ok and found.node_names is None:
+            return nodes.live.copy()
+        admitted = np.zeros(nodes.capacity, dtype=np.bool_)
+        if found.status.ok and found.node_names is not None:
+            admitted[[nodes.row_of[name] for name in found.node_names if name in nodes.row_of]] = True
+        return admitted
+
+    def _is_candidate(self, row: int) -> bool:
+        if row in self._rivals:
+            return False
+        nodes, found = self._cluster.nodes, self.pre_filtered
+        if not found.status.ok or not nodes.live.item(row):
+            return False
+        return found.node_names is None or nodes.names[row] in found.node_names
+
+    # ---- rows ----------------------------------------------------------------------------------------------------------------
+
+    def _update(self, pod: PodInfo, changed: Sequence[int], contested: Rivals) -> None:
+        """
+        :param changed: rows that changed in the table
+        :param contested: rows with rivals now
+        """
+        if contested != self._rivals:
+            before, self._rivals = self._rivals, contested
+            touched = {row for row in before.keys() | contested.keys() if before.get(row) != contested.get(row)}
+            changed = sorted(touched.union(changed))
+            self.moves += 1
+        for row in changed:
+            self._contested.pop(row, None)
+        if len(changed) <= ROWS_ONE_BY_ONE:
+            for row in changed:
+                self._judge_row(pod, row)
+        else:
+            rows = np.array(changed, dtype=np.intp)
+            self._candidates[rows] = self._admitted()[rows]
+            for layer in self._layers:
+                layer.stale[rows] = True
+            self._first = 0
+        if self._first is not None:
+            self._go_through(pod, self._first)
+        if contested:
+            self._judge_contested(pod, contested.keys() - self._contested.keys() if self._first is None else None)
 
     def _judge_row(self, pod: PodInfo, row: int) -> None:
-        rejector, code = self._first_rejector(pod, row)
-        before = self.rejector.item(row)
-        if before == rejector and self._codes.item(row) == code:
-            return
-        if before > PASSES:
-            self._leave_group(row)
-        self.feasible_count += (rejector == PASSES) - (before == PASSES)
-        self.rejector[row] = rejector
-        self._codes[row] = code
-        if rejector > PASSES:
-            self._groups.setdefault((rejector, code), {})[row] = None
-            self._rejections = None
-
-    def _first_rejector(self, pod: PodInfo, row: int) -> GroupKey:
-        nodes = self._cluster.nodes
-        names = self.pre_filtered.node_names
-        if (
-            not nodes.live[row]
-            or not self.pre_filtered.status.ok
-            or (names is not None and nodes.names[row] not in names)
-        ):
-            return NOT_JUDGED, 0
-        number = 0
+        reached = self._is_candidate(row)
+        self._candidates[row] = reached
+        name = ""
         try:
-            for number, plugin in self._numbered:
-                code = plugin.filter_one(self.state, pod, self._cluster, row)
-                if code:
-                    return number, code
+            for layer in self._layers:
+                name = layer.name
+                reached = layer.pass_one(row, reached, self.state, pod, self._cluster)
         except Exception as fault:  # the boundary to plugins
-            raise PluginError.wrapping(self._names[number], "filter", fault) from fault
-        return PASSES, 0
+            raise PluginError.wrapping(name, "filter", fault) from fault
+        self._set(row, reached)
 
-    def _leave_group(self, row: int) -> None:
-        key = self.rejector.item(row), self._codes.item(row)
-        group = self._groups[key]
-        del group[row]
-        if not group:
-            del self._groups[key]
-        self._rejections = None
+    def _set(self, row: int, passes: bool) -> None:
+        """One row passes or not; groups stay as they are only for one that passed before too."""
+        before = self.mask.item(row)
+        if before and passes:
+            return
+        self._grouped = False
+        if before != passes:
+            self.mask[row] = passes
+            self.feasible_count += 1 if passes else -1
+            self._feasible = None
 
-    def _status(self, key: GroupKey) -> Status:
-        found = self._statuses.get(key)
-        if found is None:
-            number, code = key
-            plugin = next(plugin for n, plugin in self._numbered if n == number)
-            found = self._statuses[key] = plugin.verdict(self.state, code).by(plugin.name)
+    def _go_through(self, pod: PodInfo, first: int) -> None:
+        layers = self._layers
+        if self._rivals:
+            self._candidates[list(self._rivals)] = False
+        left = layers[first].reached if first else self._candidates
+        for layer in layers[first:]:
+            left = layer.pass_on(left, self.state, pod, self._cluster)
+        if left is self._candidates:
+            left = left.copy()
+        self._grouped = False
+        if len(left) != len(self.mask) or left.tobytes() != self.mask.tobytes():
+            self.mask = left
+            self.feasible_count = int(np.count_nonzero(left))
+            self._feasible = None
+            self.moves += 1
+
+    # ---- contested rows ------------------------------------------------------------------------------------------------------
+
+    def _find_contested(self, pod: PodInfo) -> Rivals:
+        """Rows with nominated pods that count against this one, with those pods."""
+        nominated = self._cluster.nominated
+        if not nominated or not self.pre_filtered.status.ok:
+            return {}
+        row_of, names = self._cluster.nodes.row_of, self.pre_filtered.node_names
+        found: Rivals = {}
+        for node in nominated.nodes():
+            row = row_of.get(node)
+            if row is not None and (names is None or node in names):
+                rivals = self._row_judge.rivals(pod, row)
+                if rivals:
+                    found[row] = rivals
         return found
 
-    def _grouped(self) -> Iterable[RejectedGroup]:
-        names = self._cluster.nodes.names
-        for key, rows in self._groups.items():
-            examples = tuple(sorted(names[row] for row in _first(rows, diagnosis.EXAMPLES)))
-            yield RejectedGroup(status=self._status(key), nodes=len(rows), examples=examples)
+    def _judge_contested(self, pod: PodInfo, rows: Iterable[int] | None) -> None:
+        """
+        :param rows: contested rows to judge; `None`: all
+        """
+        for row in self._rivals if rows is None else rows:
+            self._contested[row] = self._row_judge.first_rejector(self.state, pod, row)
+            self.moves += 1
+        for row, (number, _) in self._contested.items():
+            self._set(row, number == PASSES)
 
-    def _raise_errors(self) -> None:
-        """An error for one node is an error of the attempt. Source: schedule_one.go, findNodesThatPassFilters."""
-        for key in self._groups:
-            status = self._status(key)
-            if status.code == Code.ERROR:
-                raise PluginError(status.plugin, "filter", status.message)
+    def _look_at_own(self, pod: PodInfo) -> None:
+        """The pod's nominated node is judged even if PreFilter leaves it out, and its rejector is listed with those who named nodes.
+
+        Source: schedule_one.go, findNodesThatFitPod, whose diagnosis evaluateNominatedNode shares.
+        """
+        found = self.pre_filtered
+        row = self._cluster.nodes.row_of.get(pod.nominated_node)
+        before, self._own = self._own, None
+        if row is not None and found.status.ok and found.node_names is not None:
+            number, code = PASSES, 0
+            with suppress(PluginError):
+                number, code = self._row_judge.first_rejector(self.state, pod, row)
+            if number != PASSES and grouping.status_of(self._layers, (number, code), self.state).code != Code.ERROR:
+                self._own = row, (number, code)
+        if self._own != before:
+            self._grouped = False
+
+    def _narrowing(self) -> frozenset[str]:
+        narrowed_by = self.pre_filtered.narrowed_by
+        if self._own is None:
+            return narrowed_by
+        return narrowed_by | {grouping.status_of(self._layers, self._own[1], self.state).plugin}
+
+    def _apart(self) -> Mapping[int, Rejector]:
+        """Rows that no layer counts, with their first rejectors."""
+        if self._own is None or self._is_candidate(self._own[0]):
+            return self._contested
+        return {**self._contested, self._own[0]: self._own[1]}
 
 
-def _first(rows: Iterable[int], count: int) -> Sequence[int]:
-    return [row for row, _ in zip(rows, range(count), strict=False)]
+def _watched(profile: Profile) -> list[tuple[str, Callable[[PodInfo, Snapshot], Hashable]]]:
+    """Plugins whose answers may change without a change of the row, with what tells that."""
+    plugins: dict[str, Any] = {plugin.name: plugin for plugin in (*profile.pre_filter, *profile.filter)}
+    found: list[tuple[str, Callable[[PodInfo, Snapshot], Hashable]]] = []
+    for name, plugin in plugins.items():
+        token = getattr(plugin, "filter_token", None)
+        if token is not None:
+            found.append((name, token))
+        elif getattr(plugin, "scope", "row") == "cluster":
+            found.append((name, _table_version))
+    return found
+
+
+def _table_version(pod: PodInfo, cluster: Snapshot) -> int:
+    return cluster.nodes.version

@@ -1,13 +1,15 @@
-"""Running the PreFilter plugins of a profile for one pod.
+"""Running the PreFilter plugins of a profile for one pod; what each said is kept, so that one of them can be asked again.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins).
 """
+
+from collections.abc import Iterable
 
 import msgspec
 
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
-from podyard.framework.interfaces import PreFilter
+from podyard.framework.interfaces import PreFilter, PreFilterResult
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
@@ -28,43 +30,120 @@ class PreFiltered(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def absent(self) -> Status | None:
         """Status of the nodes that are not looked at; `None` if all are."""
+        return self.left_out(self.narrowed_by)
+
+    def left_out(self, listed: Iterable[str]) -> Status | None:
+        """The same, with these plugins listed as the ones who left nodes out."""
         if not self.status.ok:
             return self.status
         if self.node_names is None:
             return None
-        return statuses.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(self.narrowed_by))}]")
+        return statuses.unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(listed))}]")
 
 
-def run(plugins: tuple[PreFilter, ...], state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFiltered:
-    """Ask all in order. Goes on after UNSCHEDULABLE, since preemption needs what the others write (PITFALLS 40).
+class PreFiltering:
+    """The PreFilter plugins of one profile for pods of one signature.
 
-    :raises PluginError: if a plugin answers ERROR or with a code that PreFilter does not know
+    Invariant after `run` and `again`: `result` and the state are what a new run would give.
     """
-    rejection: Status | None = None
-    names: frozenset[str] | None = None
-    narrowed_by: set[str] = set()
-    for plugin in plugins:
+
+    __slots__ = ("_answers", "_plugins", "_state", "result")
+
+    def __init__(self, plugins: tuple[PreFilter, ...], state: CycleState) -> None:
+        self._plugins = plugins
+        self._state = state
+        self._answers: dict[str, PreFilterResult] = {}
+        """Of the plugins that were asked: all, or those up to one that stops."""
+        self.result = PreFiltered()
+
+    def run(self, pod: PodInfo, cluster: Snapshot) -> PreFiltered:
+        """Ask all in order. Goes on after UNSCHEDULABLE, since preemption needs what the others write (PITFALLS 40).
+
+        :raises PluginError: if a plugin answers ERROR or with a code that PreFilter does not know
+        """
+        names: frozenset[str] | None = None
+        for plugin in self._plugins:
+            answer = self._answers[plugin.name] = self._ask(plugin, pod, cluster)
+            names = _both(names, answer.node_names)
+            if _stops(answer, names):
+                break
+        self.result = self._combined()
+        return self.result
+
+    def again(self, names: Iterable[str], pod: PodInfo, cluster: Snapshot) -> bool:
+        """Ask these plugins again, if they were asked before.
+
+        :return: False if now more, or fewer, plugins have to be asked: begin anew, with an empty state
+        :raises PluginError: as `run`
+        """
+        same = True
+        for plugin in self._plugins:
+            if plugin.name in names and plugin.name in self._answers:
+                answer = self._ask(plugin, pod, cluster)
+                same = same and answer == self._answers[plugin.name]
+                self._answers[plugin.name] = answer
+        if same:
+            return True
+        if self._reach() != len(self._answers):
+            return False
+        self.result = self._combined()
+        return True
+
+    def _ask(self, plugin: PreFilter, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         try:
-            answer = plugin.pre_filter(state, pod, cluster)
+            answer = plugin.pre_filter(self._state, pod, cluster)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(plugin.name, "PreFilter", fault) from fault
         code = answer.status.code
         if code not in _EXPECTED:
             raise PluginError(plugin.name, "PreFilter", answer.status.message or f"answered {code.label}")
         if code == Code.SKIP:
-            state.skip_filter.add(plugin.name)
-        elif code == Code.UNRESOLVABLE:
-            return PreFiltered(status=answer.status.by(plugin.name), narrowed_by=frozenset(narrowed_by))
-        elif code == Code.UNSCHEDULABLE:
-            rejection = answer.status.by(plugin.name)
-        if answer.node_names is not None:
-            narrowed_by.add(plugin.name)
-            names = answer.node_names if names is None else names & answer.node_names
-            if not names:
-                return PreFiltered(
-                    status=_no_node_left(narrowed_by), node_names=names, narrowed_by=frozenset(narrowed_by)
-                )
-    return PreFiltered(status=rejection or statuses.SUCCESS, node_names=names, narrowed_by=frozenset(narrowed_by))
+            self._state.skip_filter.add(plugin.name)
+        else:
+            self._state.skip_filter.discard(plugin.name)
+        return answer
+
+    def _reach(self) -> int:
+        """How many plugins are to be asked, as far as the answers tell."""
+        names: frozenset[str] | None = None
+        for count, plugin in enumerate(self._plugins, start=1):
+            answer = self._answers.get(plugin.name)
+            if answer is None:
+                return count
+            names = _both(names, answer.node_names)
+            if _stops(answer, names):
+                return count
+        return len(self._plugins)
+
+    def _combined(self) -> PreFiltered:
+        rejection: Status | None = None
+        names: frozenset[str] | None = None
+        narrowed_by: set[str] = set()
+        for plugin, answer in self._answers.items():
+            code = answer.status.code
+            if code == Code.UNRESOLVABLE:
+                return PreFiltered(status=answer.status.by(plugin), narrowed_by=frozenset(narrowed_by))
+            if code == Code.UNSCHEDULABLE:
+                rejection = answer.status.by(plugin)
+            if answer.node_names is not None:
+                narrowed_by.add(plugin)
+                names = _both(names, answer.node_names)
+                if not names:
+                    return PreFiltered(
+                        status=_no_node_left(narrowed_by), node_names=names, narrowed_by=frozenset(narrowed_by)
+                    )
+        return PreFiltered(status=rejection or statuses.SUCCESS, node_names=names, narrowed_by=frozenset(narrowed_by))
+
+
+def _both(names: frozenset[str] | None, more: frozenset[str] | None) -> frozenset[str] | None:
+    if more is None:
+        return names
+    return more if names is None else names & more
+
+
+def _stops(answer: PreFilterResult, names: frozenset[str] | None) -> bool:
+    """Whether no further plugin is asked after this answer, which leaves these names."""
+    return answer.status.code == Code.UNRESOLVABLE or (answer.node_names is not None and not names)
 
 
 def _no_node_left(narrowed_by: set[str]) -> Status:

@@ -1,22 +1,27 @@
-"""How good every feasible node is for one pod, kept for pods of equal signature and brought up to date row by row.
+"""How good every feasible node is for one pod, kept for pods of equal signature and brought up to date where something changed.
+
+    changed row               asked again by all plugins, if the plugins' points of other rows stay
+    changed token of a plugin its PreScore runs again, then its layer is asked for all feasible rows
+    other feasible rows       the same for plugins of scope `cluster`; the others are asked for what they do not know, and normalise
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunScorePlugins), schedule_one.go
 (prioritizeNodes, selectHost).
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import NameOrder
-from podyard.framework.interfaces import Rows, Scores
-from podyard.framework.judgement import PASSES, ROWS_ONE_BY_ONE, Judgement
-from podyard.framework.normalizing import MAX_SCORE
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.interfaces import PreScore, Rows
+from podyard.framework.layers import Mask
 from podyard.framework.pod_info import PodInfo
-from podyard.framework.profile import Profile, WeightedScore
+from podyard.framework.profile import Profile
+from podyard.framework.score_layers import Asking, ScoreLayer
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError
 from podyard.proto.decisions import NodeScore
@@ -25,50 +30,72 @@ INFEASIBLE: Final = -1
 """Total of a row that does not take the pod."""
 ALIKE: Final = 1
 """Total of every feasible node if no plugin scores. Source: schedule_one.go, prioritizeNodes."""
+ROWS_ONE_BY_ONE: Final = 8
+"""Up to so many changed rows are scored one at a time."""
+
+
+class Feasible(Protocol):
+    """The nodes to score (`judgement.Judgement` is one)."""
+
+    @property
+    def state(self) -> CycleState: ...
+    @property
+    def mask(self) -> Mask: ...
+    @property
+    def feasible(self) -> Rows: ...
+    @property
+    def moves(self) -> int: ...
+
+
+class _Watched(NamedTuple):
+    """A plugin whose scores of a row may change though the row does not."""
+
+    name: str
+    pre_score: PreScore | None
+    token: Callable[[PodInfo, Snapshot], Hashable] | None
+    by_feasible: bool
+    """Also when other rows become feasible."""
 
 
 class Scoreboard:
     """Scores of one signature.
 
-    Invariant after `refresh`: `totals` is INFEASIBLE exactly for rows that the judgement does not pass, else the weighted sum of normalised
-    scores; `_best` are the places (by node name) of the rows with the highest total, ascending.
+    Invariant after `refresh`: the total is INFEASIBLE exactly for rows that are not feasible, else the sum of the layers' points; the best
+    are the places (by node name) with the highest total, ascending.
     """
 
-    def __init__(self, profile: Profile, judgement: Judgement, cluster: Snapshot) -> None:
+    def __init__(self, profile: Profile, judgement: Feasible, cluster: Snapshot) -> None:
         self._profile = profile
         self._judgement = judgement
         self._cluster = cluster
-        self._active: tuple[WeightedScore, ...] = ()
-        self._whole = any(entry.plugin.scope == "cluster" for entry in profile.score)
-        self._version = -1
+        self._watched = _watched(profile)
+        self._layers: list[ScoreLayer] = []
+        self._state: CycleState | None = None
+        self._tokens: list[Hashable] = []
+        self._version = self._moves = -1
         self._order: NameOrder | None = None
-        self.totals: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._raw: list[Scores] = []
-        self._points: list[Scores] = []
+        self._ranked: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """Totals by place in the order of node names."""
         self._top = INFEASIBLE
-        self._best: list[int] = []
+        self._best: NDArray[np.intp] | list[int] = []
 
-    def refresh(self, pod: PodInfo) -> None:
-        """Score again what changed since the last time; everything the first time.
+    # ---- reading -------------------------------------------------------------------------------------------------------------
 
-        :raises PluginError: if a PreScore fails or a score is not 0 to 100 in the end
-        """
-        nodes = self._cluster.nodes
-        if self._version == nodes.version:
-            return
-        changed = None
-        if self._version >= 0 and not self._whole and len(self.totals) == nodes.capacity and self._order is nodes.order:
-            changed = nodes.changed_since(self._version)
-        if changed is None or len(changed) > ROWS_ONE_BY_ONE:
-            self._score_all(pod)
-        else:
-            self._score_rows(pod, changed)
-        self._version = nodes.version
+    def total(self, row: int) -> int:
+        """Sum of a node's points; INFEASIBLE if it does not take the pod."""
+        return self._ranked.item(self._place(row))
+
+    def points(self, row: int) -> dict[str, int]:
+        """Points of a feasible node by plugin, times its weight; plugins that sat it out are missing."""
+        return {layer.name: layer.points.item(row) for layer in self._layers}
+
+    def node_score(self, row: int) -> NodeScore:
+        """Total and points by plugin of one feasible row."""
+        return NodeScore(node=self._cluster.nodes.names[row], total=self.total(row), plugins=self.points(row))
 
     def best(self) -> Sequence[int]:
         """Rows with the highest total, in order of node names."""
-        rows = self._cluster.nodes.order.rows
-        return [int(rows[place]) for place in self._best]
+        return self._cluster.nodes.order.rows[self._best].tolist()
 
     def best_count(self) -> int:
         """How many rows share the highest total."""
@@ -80,143 +107,202 @@ class Scoreboard:
 
     def leaders(self, chosen: int, count: int) -> tuple[NodeScore, ...]:
         """The chosen node and the next best ones, best first, equal ones by name; at most `count`."""
-        rows = [chosen]
-        for place in self._best[: count + 1]:
-            row = int(self._cluster.nodes.order.rows[place])
-            if row != chosen and len(rows) < count:
-                rows.append(row)
-        if len(rows) < count:
-            rows += self._runners_up(rows, count)
-        return tuple(self.node_score(row) for row in rows[:count])
+        own = self._place(chosen)
+        places = [own, *[int(place) for place in self._best[:count] if place != own]][:count]
+        if len(places) < count:
+            left = self._ranked.copy()
+            left[self._best] = INFEASIBLE
+            while len(places) < count:
+                place = int(left.argmax())
+                if left.item(place) == INFEASIBLE:
+                    break
+                places.append(place)
+                left[place] = INFEASIBLE
+        rows = self._cluster.nodes.order.rows
+        return tuple([self.node_score(rows.item(place)) for place in places])
 
-    def node_score(self, row: int) -> NodeScore:
-        """Total and points by plugin of one feasible row."""
-        points = {entry.plugin.name: self._points[at].item(row) for at, entry in enumerate(self._active)}
-        return NodeScore(node=self._cluster.nodes.names[row], total=self.totals.item(row), plugins=points)
+    # ---- bringing up to date -------------------------------------------------------------------------------------------------
 
-    # ---- all rows ------------------------------------------------------------------------------------------------------------
+    def refresh(self, pod: PodInfo) -> None:
+        """Score again what changed since the last time; everything the first time.
 
-    def _score_all(self, pod: PodInfo) -> None:
-        nodes = self._cluster.nodes
-        rows = self._judgement.feasible
-        self._active = self._pre_score(pod, rows)
-        self._raw = []
-        for entry in self._active:
-            raw = np.zeros(nodes.capacity, dtype=np.int64)
-            try:
-                raw[rows] = entry.plugin.score(self._judgement.state, pod, self._cluster, rows)
-            except Exception as fault:  # the boundary to plugins
-                raise PluginError.wrapping(entry.plugin.name, "Score", fault) from fault
-            self._raw.append(raw)
-        self._normalize(pod, rows)
-
-    def _pre_score(self, pod: PodInfo, rows: Rows) -> tuple[WeightedScore, ...]:
-        state = self._judgement.state
-        state.skip_score.clear()
-        for plugin in self._profile.pre_score:
-            status = plugin.pre_score(state, pod, self._cluster, rows)
-            if status.code == Code.SKIP:
-                state.skip_score.add(plugin.name)
-            elif not status.ok:
-                raise PluginError(plugin.name, "PreScore", status.message or f"answered {status.code.label}")
-        return tuple(entry for entry in self._profile.score if entry.plugin.name not in state.skip_score)
-
-    def _normalize(self, pod: PodInfo, rows: Rows) -> None:
-        """From raw scores to points, totals and the best, for all feasible rows."""
-        nodes = self._cluster.nodes
-        self._points = []
-        self.totals = np.full(nodes.capacity, INFEASIBLE, dtype=np.int64)
-        self.totals[rows] = 0 if self._active else ALIKE
-        for raw, entry in zip(self._raw, self._active, strict=True):
-            scores = raw[rows]
-            if entry.normalizer is not None:
-                scores = entry.normalizer.normalize(self._judgement.state, pod, self._cluster, rows, scores)
-            if len(scores) and (scores.min() < 0 or scores.max() > MAX_SCORE):
-                raise _out_of_range(entry.plugin.name, int(scores[(scores < 0) | (scores > MAX_SCORE)][0]))
-            points = np.zeros(nodes.capacity, dtype=np.int64)
-            points[rows] = scores * entry.weight
-            self.totals += points
-            self._points.append(points)
-        self._find_best()
-
-    def _find_best(self) -> None:
-        self._order = self._cluster.nodes.order
-        self._top = int(self.totals.max())
-        rows = np.flatnonzero(self.totals == self._top) if self._top > INFEASIBLE else np.zeros(0, dtype=np.intp)
-        self._best = np.sort(self._order.rank[rows]).tolist()
-
-    # ---- some rows -----------------------------------------------------------------------------------------------------------
-
-    def _score_rows(self, pod: PodInfo, changed: Sequence[int]) -> None:
-        renormalize = False
-        for row in changed:
-            if self._judgement.rejector.item(row) == PASSES:
-                renormalize |= self._score_row(pod, row)
-            else:
-                renormalize |= self._drop_row(row)
-        if renormalize:
-            self._normalize(pod, self._judgement.feasible)
-        elif not self._best:
-            self._find_best()
-
-    def _score_row(self, pod: PodInfo, row: int) -> bool:
-        """One feasible row; True if normalisation must be done again, because what it depends on is another."""
-        joined = self.totals.item(row) == INFEASIBLE
-        renormalize = False
-        total = 0 if joined else self.totals.item(row)
-        for raw, points, entry in zip(self._raw, self._points, self._active, strict=True):
-            score = entry.plugin.score_one(self._judgement.state, pod, self._cluster, row)
-            if not joined and raw.item(row) == score:
-                continue
-            raw[row] = score
-            if entry.normalizer is not None:
-                renormalize = True
-            elif not 0 <= score <= MAX_SCORE:
-                raise _out_of_range(entry.plugin.name, score)
-            total += score * entry.weight - points.item(row)
-            points[row] = score * entry.weight
-        if not renormalize:
-            self._set_total(row, total if self._active else ALIKE)
-        return renormalize
-
-    def _drop_row(self, row: int) -> bool:
-        if self.totals.item(row) == INFEASIBLE:
-            return False
-        for points in self._points:
-            points[row] = 0
-        self._set_total(row, INFEASIBLE)
-        return any(entry.normalizer is not None for entry in self._active)
-
-    def _set_total(self, row: int, total: int) -> None:
-        before = self.totals.item(row)
-        if total == before:
+        :param pod: any pod of the signature, which at least one node takes
+        :raises PluginError: if a plugin fails, or a score is not 0 to 100 in the end
+        """
+        nodes, judgement = self._cluster.nodes, self._judgement
+        asking = Asking(judgement.state, pod, self._cluster)
+        if self._state is not judgement.state or self._order is not nodes.order or len(judgement.mask) != self._size():
+            self._begin(asking)
             return
-        self.totals[row] = total
-        if total > self._top:
-            self._top, self._best = total, [self._place(row)]
+        changed = nodes.changed_since(self._version)
+        moved = self._moves != judgement.moves
+        renewed = self._renew(asking, moved or any(self._flipped(row) for row in changed))
+        if not (changed or moved or renewed):
             return
-        if before == self._top:
-            place = self._place(row)
-            del self._best[bisect_left(self._best, place)]
-        if total == self._top and total != INFEASIBLE:
-            insort(self._best, self._place(row))
+        if renewed or moved or len(changed) > ROWS_ONE_BY_ONE or not self._score_rows(changed, asking):
+            for layer in self._layers:
+                for row in changed:
+                    layer.forget_row(row)
+            self._score_all(asking)
+        self._version, self._moves = nodes.version, judgement.moves
+
+    def _size(self) -> int:
+        return len(self._layers[0].points) if self._layers else len(self._judgement.mask)
+
+    def _flipped(self, row: int) -> bool:
+        place = self._place(row)
+        return place < 0 or (self._ranked.item(place) != INFEASIBLE) != self._judgement.mask.item(row)
 
     def _place(self, row: int) -> int:
         return self._cluster.nodes.order.rank.item(row)
 
-    def _runners_up(self, taken: Sequence[int], count: int) -> list[int]:
-        """The best `count` rows without those in `taken`, which are among the best."""
-        totals, rank = self.totals, self._cluster.nodes.order.rank
-        wanted = min(count, self._judgement.feasible_count)
-        bar = int(np.partition(totals, len(totals) - wanted)[len(totals) - wanted])
-        above, level = np.flatnonzero(totals > bar), np.flatnonzero(totals == bar)
-        if len(level) > count:
-            level = level[np.argpartition(rank[level], count)[: count + 1]]
-        rows = [row for row in (*above.tolist(), *level.tolist()) if row not in taken]
-        return sorted(rows, key=lambda row: (-totals.item(row), rank.item(row)))
+    def _begin(self, asking: Asking) -> None:
+        """PreScore and Score for all."""
+        nodes = self._cluster.nodes
+        self._state, self._order = asking.state, nodes.order
+        self._tokens = [one.token and one.token(asking.pod, self._cluster) for one in self._watched]
+        asking.state.skip_score.clear()
+        for plugin in self._profile.pre_score:
+            _pre_score(plugin, asking, self._judgement.feasible)
+        self._layers = []
+        self._choose_layers()
+        self._score_all(asking)
+        self._version, self._moves = nodes.version, self._judgement.moves
+
+    def _renew(self, asking: Asking, moved: bool) -> bool:
+        """Ask PreScore again where a token, or what is feasible, changed; returns whether there was such a plugin."""
+        renewed: set[str] = set()
+        skipped = set(asking.state.skip_score)
+        for at, one in enumerate(self._watched):
+            token = one.token and one.token(asking.pod, self._cluster)
+            if token == self._tokens[at] and not (moved and one.by_feasible):
+                continue
+            self._tokens[at] = token
+            renewed.add(one.name)
+            if one.pre_score is not None:
+                _pre_score(one.pre_score, asking, self._judgement.feasible)
+        if not renewed:
+            return False
+        for layer in self._layers:
+            if layer.name in renewed:
+                layer.forget()
+        if skipped != asking.state.skip_score:
+            self._choose_layers()
+        return True
+
+    def _choose_layers(self) -> None:
+        """Layers of the plugins that do not sit it out."""
+        there = {layer.name: layer for layer in self._layers}
+        skipped, capacity = self._judgement.state.skip_score, self._cluster.nodes.capacity
+        self._layers = [
+            there.get(entry.plugin.name) or ScoreLayer(entry, capacity)
+            for entry in self._profile.score
+            if entry.plugin.name not in skipped
+        ]
+
+    # ---- all rows ------------------------------------------------------------------------------------------------------------
+
+    def _score_all(self, asking: Asking) -> None:
+        mask, feasible, order = self._judgement.mask, self._judgement.feasible, self._cluster.nodes.order
+        totals: NDArray[np.int64] | None = None
+        for layer in self._layers:
+            layer.update(feasible, mask, asking)
+            totals = layer.points.copy() if totals is None else np.add(totals, layer.points, out=totals)
+        ranked = mask.take(order.rows)
+        if totals is None:
+            self._ranked = np.where(ranked, ALIKE, INFEASIBLE)
+        else:
+            self._ranked = np.where(ranked, totals.take(order.rows), INFEASIBLE)
+        self._find_best()
+
+    def _find_best(self) -> None:
+        self._top = int(self._ranked.max())
+        self._best = (self._ranked == self._top).nonzero()[0]
+
+    # ---- some rows -----------------------------------------------------------------------------------------------------------
+
+    def _score_rows(self, changed: Sequence[int], asking: Asking) -> bool:
+        """Rows one at a time; False if points of other rows are concerned: all have to be gone through."""
+        for row in changed:
+            place = self._place(row)
+            if place < 0:
+                continue
+            was = self._ranked.item(place) != INFEASIBLE
+            if self._judgement.mask.item(row):
+                if not self._score_row(row, not was, asking):
+                    return False
+                self._set_total(
+                    place, sum([layer.points.item(row) for layer in self._layers]) if self._layers else ALIKE
+                )
+            elif was:
+                for layer in self._layers:
+                    if not layer.leave(row):
+                        return False
+                    layer.forget_row(row)
+                self._set_total(place, INFEASIBLE)
+            else:
+                for layer in self._layers:
+                    layer.forget_row(row)
+        if not len(self._best):
+            self._find_best()
+        return True
+
+    def _score_row(self, row: int, joined: bool, asking: Asking) -> bool:
+        name = ""
+        try:
+            for layer in self._layers:
+                name = layer.name
+                if not layer.update_one(row, joined, asking):
+                    return False
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "Score", fault) from fault
+        return True
+
+    def _set_total(self, place: int, total: int) -> None:
+        before = self._ranked.item(place)
+        if total == before:
+            return
+        best = self._best
+        if not isinstance(best, list):
+            best = self._best = best.tolist()
+        self._ranked[place] = total
+        if total > self._top:
+            self._top, self._best = total, [place]
+            return
+        if before == self._top:
+            del best[bisect_left(best, place)]
+        if total == self._top:
+            insort(best, place)
 
 
-def _out_of_range(plugin: str, score: int) -> PluginError:
-    """Source: framework.go, RunScorePlugins."""
-    detail = f"returns an invalid score {score}, it should in the range of [0, {MAX_SCORE}] after normalizing"
-    return PluginError(plugin, "Score", detail)
+def _pre_score(plugin: PreScore, asking: Asking, feasible: Rows) -> None:
+    """
+    :raises PluginError: if it answers neither SUCCESS nor SKIP
+    """
+    try:
+        status = plugin.pre_score(asking.state, asking.pod, asking.cluster, feasible)
+    except Exception as fault:  # the boundary to plugins
+        raise PluginError.wrapping(plugin.name, "PreScore", fault) from fault
+    if status.code == Code.SKIP:
+        asking.state.skip_score.add(plugin.name)
+    elif status.ok:
+        asking.state.skip_score.discard(plugin.name)
+    else:
+        raise PluginError(plugin.name, "PreScore", status.message or f"answered {status.code.label}")
+
+
+def _watched(profile: Profile) -> list[_Watched]:
+    plugins: dict[str, Any] = {plugin.name: plugin for plugin in profile.pre_score}
+    plugins |= {entry.plugin.name: entry.plugin for entry in profile.score}
+    pre_scores = {plugin.name: plugin for plugin in profile.pre_score}
+    found: list[_Watched] = []
+    for name, plugin in plugins.items():
+        token = getattr(plugin, "score_token", None)
+        whole = getattr(plugin, "scope", "row") == "cluster"
+        if token is not None or whole:
+            found.append(_Watched(name, pre_scores.get(name), token or _table_version, whole))
+    return found
+
+
+def _table_version(pod: PodInfo, cluster: Snapshot) -> int:
+    return cluster.nodes.version

@@ -103,6 +103,17 @@ class PluginFault(Exception):
     """What a plugin may raise when it cannot answer; its text goes into the attempt's message as it is."""
 
 
+_SENTENCES: Final = {
+    "filter": 'running "{plugin}" filter plugin: {detail}',
+    "Score": 'running Score plugins: plugin "{plugin}" failed with: {detail}',
+    "NormalizeScore": 'running Normalize on Score plugins: plugin "{plugin}" failed with: {detail}',
+    "weights": 'applying score defaultWeights on Score plugins: plugin "{plugin}" {detail}',
+    "AddPod": 'running AddPod on PreFilter plugin "{plugin}": {detail}',
+    "RemovePod": 'running RemovePod on PreFilter plugin "{plugin}": {detail}',
+}
+"""How the reference words a failure, by extension point, where it is not as usual. Source: pkg/scheduler/framework/runtime/framework.go."""
+
+
 class PluginError(Exception):
     """A plugin raised, or answered with a code that its extension point does not know. Ends the attempt as an error.
 
@@ -111,14 +122,12 @@ class PluginError(Exception):
     :ivar detail: what happened, in words
     """
 
-    def __init__(self, plugin: str, point: str, detail: str, *, text: str = "") -> None:
-        """
-        :param text: the whole message, where it is not the usual sentence
-        """
+    def __init__(self, plugin: str, point: str, detail: str) -> None:
         self.plugin = plugin
         self.point = point
         self.detail = detail
-        super().__init__(text or f'running "{plugin}" {point} plugin: {detail}')
+        sentence = _SENTENCES.get(point, 'running {point} plugin "{plugin}": {detail}')
+        super().__init__(sentence.format(plugin=plugin, point=point, detail=detail))
 
     @classmethod
     def wrapping(cls, plugin: str, point: str, fault: Exception) -> "PluginError":

@@ -82,7 +82,7 @@ def check_filter(cluster: Cluster, pod: oracle.Manifest, judgement: Judgement) -
     feasible: list[oracle.Manifest] = []
     for name, node in cluster.nodes.items():
         row = table.row_of[name]
-        if judgement.rejector.item(row) == NOT_JUDGED:
+        if judgement.rejector(row)[0] == NOT_JUDGED:
             names = judgement.pre_filtered.node_names
             assert not judgement.pre_filtered.status.ok or (names is not None and name not in names)
             assert oracle.verdict(node, pod, cluster.on(name)) is not None
@@ -111,7 +111,7 @@ def test_filter_and_scores_are_those_of_the_plain_reading(history: list[Any], po
     scoreboard.refresh(view)
     expected = oracle.totals(feasible, pod, {node["name"]: cluster.on(node["name"]) for node in feasible})
     rows = cluster.snapshot.nodes.row_of
-    assert {name: scoreboard.totals.item(rows[name]) for name in expected} == expected
+    assert {name: scoreboard.total(rows[name]) for name in expected} == expected
     best = sorted(name for name, total in expected.items() if total == max(expected.values()))
     assert [cluster.snapshot.nodes.names[row] for row in scoreboard.best()] == best
 
@@ -142,7 +142,11 @@ def check_kept_results(cluster: Cluster, pod: oracle.Manifest, rounds: list[list
         kept.refresh(view)
         fresh = Judgement(PROFILE, view, cluster.snapshot)
         fresh.refresh(view)
-        assert kept.rejector.tolist() == fresh.rejector.tolist()
+        nodes = cluster.snapshot.nodes
+        assert {name: kept.status(row) for name, row in nodes.row_of.items()} == {
+            name: fresh.status(row) for name, row in nodes.row_of.items()
+        }
+        assert kept.mask.tolist() == fresh.mask.tolist()
         assert kept.feasible_count == fresh.feasible_count
         assert kept.diagnosis().message() == fresh.diagnosis().message()
         assert {(r.plugin, r.reason, r.unresolvable): r.nodes for r in kept.rejections()} == {
@@ -152,7 +156,8 @@ def check_kept_results(cluster: Cluster, pod: oracle.Manifest, rounds: list[list
             board.refresh(view)
             again = Scoreboard(PROFILE, fresh, cluster.snapshot)
             again.refresh(view)
-            assert board.totals.tolist() == again.totals.tolist()
+            assert all(board.total(row) == again.total(row) for row in nodes.row_of.values())
+            assert all(board.points(row) == again.points(row) for row in fresh.feasible.tolist())
             assert board.best() == again.best()
             row = board.best_at(0)
             assert board.leaders(row, 3) == again.leaders(row, 3)

@@ -69,6 +69,7 @@ class NodeAffinity:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    by_extremes: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:
         """

@@ -86,6 +86,7 @@ class TaintToleration:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    by_extremes: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         return pod.pod.spec.tolerations
