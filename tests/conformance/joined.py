@@ -58,7 +58,7 @@ def change_of(old: Manifest | None, new: Manifest | None) -> list[Change]:
     manifest = new if new is not None else old
     if manifest is None:
         raise ValueError("a change has an old or a new version")
-    if old is not None and new is not None and _told_again(old, new):
+    if old is not None and new is not None and told_again(old, new):
         return []
     was, now = node_of(old), node_of(new)
     before = None if old is None else view_of(old)
@@ -73,6 +73,6 @@ def change_of(old: Manifest | None, new: Manifest | None) -> list[Change]:
     return [Change(resource_of(manifest), uid_of(manifest), before, after, origin, bound=bound, release=release)]
 
 
-def _told_again(old: Manifest, new: Manifest) -> bool:
+def told_again(old: Manifest, new: Manifest) -> bool:
     """A delivery of a version that is known is none. Bound pods are told again by the reference's resync, as an update."""
     return not node_of(old) and 0 != version_of(old) == version_of(new)

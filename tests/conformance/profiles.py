@@ -6,10 +6,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from podyard import configuration
-from podyard.configuration import Configuration, building, decoding, defaulting
+from podyard.configuration import Configuration
 from podyard.framework.interfaces import Plugin
 from podyard.framework.profile import Profile
-from podyard.plugins import profiles, registry
 from podyard.plugins.defaults import default_profile
 from podyard.queue.settings import QueueSettings
 
@@ -45,7 +44,7 @@ def queue_of(config: dict[str, Any] | None, plugins: Sequence[Plugin]) -> QueueC
     """
     if config is None:
         return QueueConfigured([default_profile()], QueueSettings())
-    found = _with(config, plugins) if plugins else list(_load(config).profiles().values())
+    found = list(_load(config, plugins).profiles().values())
     given = {
         "pod_initial_backoff_s": config.get("podInitialBackoffSeconds"),
         "pod_max_backoff_s": config.get("podMaxBackoffSeconds"),
@@ -53,25 +52,5 @@ def queue_of(config: dict[str, Any] | None, plugins: Sequence[Plugin]) -> QueueC
     return QueueConfigured(found, QueueSettings(**{name: value for name, value in given.items() if value is not None}))
 
 
-def _load(config: dict[str, Any]) -> Configuration:
-    return configuration.load(_text(config))
-
-
-def _text(config: dict[str, Any]) -> str:
-    return msgspec.json.encode(config).decode()
-
-
-def _with(config: dict[str, Any], further: Sequence[Plugin]) -> list[Profile]:
-    """Profiles that name plugins which no module has: they exist for the case only."""
-    by_name = {plugin.name: plugin for plugin in further}
-    custom = {name: profiles.methods_of(plugin) for name, plugin in by_name.items()}
-    built = building.build(defaulting.with_defaults(decoding.decode(_text(config))), custom)
-    in_tree = {name: registry.create(entry) for name, entry in registry.by_name().items()}
-    return [
-        profiles.build(
-            profile.scheduler_name or "",
-            built.expanded[profile.scheduler_name or ""],
-            {name: plugin for name, plugin in (in_tree | by_name).items() if name in building.plugins_needed(profile)},
-        )
-        for profile in built.configuration.profiles
-    ]
+def _load(config: dict[str, Any], further: Sequence[Plugin] = ()) -> Configuration:
+    return configuration.load(msgspec.json.encode(config).decode(), extra=further)

@@ -16,7 +16,7 @@ from podyard.queue.core import restart
 from podyard.queue.core.effects import Incoming
 from tests.conformance import profiles
 from tests.conformance.deliveries import Delivery, Manifest, Stream, name_of, uid_of
-from tests.conformance.joined import node_of, view_of
+from tests.conformance.joined import node_of, told_again, view_of
 from tests.conformance.out_of_tree import OutOfTree, plugin_of
 from tests.conformance.queue_stage import SESSION, Call, QueueStage
 
@@ -49,6 +49,13 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     new: dict[str, Any] | None = None
 
 
+class NeverPoppedError(LookupError):
+    """A script goes on with a pod that it should have popped before."""
+
+    def __init__(self, pod: str) -> None:
+        super().__init__(f"{pod} was never popped")
+
+
 class Player:
     """One script's cluster and queue."""
 
@@ -60,8 +67,6 @@ class Player:
         self._stream = Stream()
         self._objects: dict[tuple[str, str], Manifest] = {}
         """Last version of every object, by kind and name."""
-        self._assumed: dict[str, str] = {}
-        """Node by uid."""
         self._popped: dict[str, str] = {}
         """Uid of the last pop, by name."""
         self._microseconds = 0
@@ -126,6 +131,8 @@ class Player:
         old, self._objects[key] = self._objects.get(key), manifest
         if manifest["kind"] != "Pod":
             return [self._stream.put(manifest)]
+        if old is not None and told_again(old, manifest):
+            return []
         if old is None or uid_of(old) != uid_of(manifest):
             put = [self._stream.put(manifest)]
             return [*put, self._stream.commit([manifest])] if node_of(manifest) else put
@@ -158,18 +165,22 @@ class Player:
         self._done_with(step, outcome, nominated_node=nominated)
 
     def _done(self, step: Step) -> None:
-        uid = self._uid(step)
-        self._done_with(step, "scheduled", node=self._assumed.pop(uid, "") or "somewhere")
+        self._done_with(step, "scheduled", node=self.stage.assumed.get(self._uid(step), "") or "somewhere")
 
     def _assume(self, step: Step) -> None:
         """The scheduler's own affair until it says what came of it."""
-        self._assumed[self._uid(step)] = step.node
+        self.stage.assumed[self._uid(step)] = step.node
 
     def _bind_error(self, step: Step) -> None:
-        self._done_with(step, "bind_error", assumed=self._assumed.pop(self._uid(step)))
+        self._done_with(step, "bind_error", assumed=self.stage.assumed.pop(self._uid(step)))
 
     def _done_with(self, step: Step, outcome: Any, **more: Any) -> None:
+        """
+        :raises NeverPoppedError: the queue has not given out the pod that this is a result of
+        """
         uid = self._uid(step)
+        if uid not in self.stage.attempts:
+            raise NeverPoppedError(step.pod)
         namespace, _, name = step.pod.partition("/")
         result = AttemptResult(
             namespace=namespace,
@@ -189,12 +200,15 @@ class Player:
             self.stage.leader.activate(ActivateRequest(session=SESSION, pods=pods), self.stage.now)
 
     def _preempting(self, step: Step) -> None:
-        """The end of a preemption activates its pod."""
+        """The plugin's state. Its end is without the activation that goes with it: scripts activate themselves."""
         uid = self._uid(step)
+        if not step.running:
+            self.stage.end_preemption(uid)
+            return
         request = PreemptingRequest(
             session=SESSION,
             pod=self._ref(step.pod),
-            running=step.running,
+            running=True,
             victim=self._ref(step.victim) if step.victim else None,
             attempt=self.stage.attempts.get(uid, ""),
         )

@@ -8,6 +8,7 @@ import msgspec
 
 from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
+from podyard.framework import events
 from podyard.framework.profile import Profile
 from podyard.proto.queue_api import PopRequest
 from podyard.queue import assembly
@@ -20,6 +21,8 @@ from podyard.queue.settings import QueueSettings
 SESSION: Final = "conformance"
 POOLS: Final = frozenset({"activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated"})
 """Where the reference's queue has pods; in flight and in binding they are nowhere in it."""
+
+HEARD: Final = frozenset({events.NODE, *events.INCOMING_PODS, events.POD, events.WILDCARD})
 
 
 class Moved(msgspec.Struct, frozen=True):
@@ -69,6 +72,8 @@ class QueueStage:
         """The change that is being applied."""
         self.attempts: dict[str, str] = {}
         """Last attempt by uid."""
+        self.assumed: dict[str, str] = {}
+        """Nodes, by uid, on which a scheduler has assumed pods whose attempt is not done."""
         self._changes = Changes(self.leader, [profile.name for profile in profiles])
         self._digests = {profile.name: profile.digest for profile in profiles}
         self._calls: list[Call] = []
@@ -101,6 +106,10 @@ class QueueStage:
         self.attempts[popped.uid] = popped.attempt
         return self.leader.attempts[popped.attempt].pod
 
+    def end_preemption(self, uid: str) -> None:
+        """A pod's asynchronous preemption has ended; its activation is another call."""
+        self.leader._preemptions.end(uid)
+
     # ---- noting --------------------------------------------------------------------------------------------------------------
 
     @contextmanager
@@ -120,9 +129,11 @@ class QueueStage:
         return {uid: (pod, pod.pool if pod.pool in POOLS else "none") for uid, pod in self.queue.pods.items()}
 
     def _watch(self) -> None:
-        """Handlers tell the queue also what nobody waits for, so that every call is noted; the queue itself still asks."""
+        """Handlers tell the queue also of nodes and pods that nobody waits for: the reference has handlers of these in any case, of
+        other kinds for registered actions only. The queue itself still asks.
+        """
         queue = self.queue
-        queue.wants = lambda event, missed=False: True
+        queue.wants = lambda event, missed=False: event.resource in HEARD or queue.judge.is_interested(event, missed)
         for name, noted in (
             ("add", self._noted_add),
             ("update", self._noted_update),
