@@ -26,7 +26,7 @@ from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.events import Registration
 from podyard.framework.pod_info import PodInfo
-from podyard.framework.snapshot import Snapshot
+from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import Status
 from podyard.objects.core import Pod
 from podyard.proto.decisions import Victim
@@ -102,6 +102,15 @@ class EnqueueExtensions(Plugin, Protocol):
 
     def events_to_register(self) -> Sequence[Registration]:
         """Asked once; an answer that changes is an error. Without this method every event counts."""
+        ...
+
+
+@runtime_checkable
+class UsesObjects(Plugin, Protocol):
+    """Reads other objects than the pod in PreEnqueue or in hints, where no snapshot is shown."""
+
+    def use_objects(self, objects: Objects) -> None:
+        """Called before the first pod comes: the live view, which an event has already changed when its hints are asked."""
         ...
 
 
@@ -287,7 +296,7 @@ class PreBindResult(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class PreBind(Plugin, Protocol):
-    """In the binder, after the judgement. Any answer but SUCCESS makes the decision a bind error."""
+    """In the binder, after the judgement. A rejection is a conflict, to be tried again; ERROR makes the decision a bind error."""
 
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult: ...
 

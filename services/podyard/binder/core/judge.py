@@ -102,9 +102,10 @@ def _node_takes(decision: Decision, pod: PodView, profile: Profile, world: World
     if not status.ok:
         result: BindResult = "error" if status.code == Code.ERROR else "conflict"
         return _answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
-    prepared = points.prepare(profile, pod, world.snapshot, node)
+    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes)
     if not prepared.status.ok:
-        return _answer(decision, "error", prepared.status.plugin, *prepared.status.reasons)
+        refused: BindResult = "conflict" if prepared.overtaken else "error"
+        return _answer(decision, refused, prepared.status.plugin, *prepared.status.reasons)
     bound = BoundPod(
         namespace=decision.namespace,
         name=decision.name,

@@ -12,6 +12,8 @@ from podyard.framework.interfaces import ObjectWrite
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
+from podyard.framework.volume_choices import CHOSEN
+from podyard.proto.placement import VolumeChoice
 
 
 class Prepared(NamedTuple):
@@ -19,19 +21,26 @@ class Prepared(NamedTuple):
 
     status: Status = statuses.SUCCESS
     writes: tuple[ObjectWrite, ...] = ()
+    overtaken: bool = False
+    """PreBind rejected the pod: what it was to get is gone, another try may do. Everything else is an error."""
 
 
 NOTHING_TO_DO: Final = Prepared()
 
 
-def prepare(profile: Profile, pod: PodView, cluster: Snapshot, node: str) -> Prepared:
+def prepare(
+    profile: Profile, pod: PodView, cluster: Snapshot, node: str, volumes: tuple[VolumeChoice, ...] = ()
+) -> Prepared:
     """Ask PreBind, then who binds. Without a Bind plugin the binder itself does.
 
+    :param volumes: what the decision says that the pod's claims get
     :return: the first status that is not SUCCESS, with its plugin; else all objects to be written in the same commit
     """
     if not profile.pre_bind and not profile.bind:
         return NOTHING_TO_DO
     state = CycleState()
+    if volumes:
+        state.write(CHOSEN, volumes)
     writes: tuple[ObjectWrite, ...] = ()
     for plugin in profile.pre_bind:
         try:
@@ -39,7 +48,7 @@ def prepare(profile: Profile, pod: PodView, cluster: Snapshot, node: str) -> Pre
         except Exception as fault:  # boundary: a plugin's bug fails this decision, never the service
             return Prepared(_failed(plugin.name, "PreBind", fault))
         if not answer.status.ok:
-            return Prepared(answer.status.by(plugin.name))
+            return Prepared(answer.status.by(plugin.name), overtaken=answer.status.rejected)
         writes += answer.writes
     return Prepared(_who_binds(profile, state, pod, cluster, node), writes)
 

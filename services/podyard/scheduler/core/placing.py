@@ -16,6 +16,7 @@ from podyard.framework.cycle import Cycle, CycleResult, PointTime
 from podyard.framework.permits import WaitingPods
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
+from podyard.framework.volume_choices import CHOSEN
 from podyard.proto.binder_api import Decision
 from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Release
@@ -121,6 +122,7 @@ class Placing:
             number=number,
             position=self._view.position,
             profile=popped.profile,
+            volumes=() if result.state is None else result.state.find(CHOSEN) or (),
             record=record,
             trace=span.trace,
         )
