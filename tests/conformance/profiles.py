@@ -53,4 +53,4 @@ def queue_of(config: dict[str, Any] | None, plugins: Sequence[Plugin]) -> QueueC
 
 
 def _load(config: dict[str, Any], further: Sequence[Plugin] = ()) -> Configuration:
-    return configuration.load(msgspec.json.encode(config).decode(), extra=further)
+    return configuration.load(msgspec.json.encode(config).decode(), further)
