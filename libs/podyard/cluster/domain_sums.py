@@ -3,7 +3,7 @@
 Asked for through `selector_counts.SelectorCounts.sums`.
 """
 
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from podyard.cluster.node_columns import ABSENT, LabelColumn
 if TYPE_CHECKING:
     from podyard.cluster.node_table import NodeTable
     from podyard.cluster.selector_counts import SelectorCount
+
+Cell = TypeVar("Cell", bound=np.generic)
 
 NO_DOMAIN: Final = 2**31 - 1
 """The lowest count if there is no domain at all. Source: podtopologyspread/filtering.go, newCriticalPaths (math.MaxInt32)."""
@@ -34,20 +36,27 @@ class Domains:
     A domain is known by the id that its value has in the label's column. The label is absent: no domain.
     """
 
-    __slots__ = ("column", "homes", "number", "present", "topology_version")
+    __slots__ = ("cells", "column", "homes", "number", "present", "topology_version")
 
     def __init__(self, nodes: "NodeTable", topology_key: str, among: Among | None) -> None:
         column = nodes.label_column(topology_key)
-        cells = column.cells.astype(np.intp)
         self.topology_version = nodes.topology_version
         self.column: LabelColumn = column
-        self.homes: NDArray[np.intp] = cells if among is None else np.where(among.mask(nodes), cells, ABSENT)
+        self.cells: NDArray[np.intp] = column.cells.astype(np.intp)
+        """By row: the domain that the node is in; ABSENT for none."""
+        self.homes: NDArray[np.intp] = self.cells if among is None else np.where(among.mask(nodes), self.cells, ABSENT)
         """By row: the domain that the node's pods count for; ABSENT for none."""
         self.present: NDArray[np.bool_] = np.bincount(self.homes, minlength=len(column.values)) > 0
         """By domain: whether a node counts for it."""
         self.present[ABSENT] = False
         self.number = int(np.count_nonzero(self.present))
         """Domains that a node counts for."""
+
+    def of(self, by_domain: NDArray[Cell], rows: NDArray[np.intp]) -> NDArray[Cell]:
+        """What a table by domain says of nodes; the table has an entry for ABSENT too."""
+        return by_domain.take(
+            self.cells.take(rows, mode="clip"), mode="clip"
+        )  # all are in range, so this only saves the check
 
 
 class DomainSums:

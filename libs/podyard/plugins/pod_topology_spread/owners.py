@@ -24,6 +24,9 @@ CONTROLLERS: Final = {
 }
 """Resource of a controlling owner, by apiVersion and kind; others say nothing about who its pods are."""
 
+READ: Final = (SERVICES, *CONTROLLERS.values())
+"""Resources that selectors are made of."""
+
 REMEMBERED: Final = 1024
 """Pods of different labels or owners whose selector is kept."""
 

@@ -44,6 +44,7 @@ class PodTopologySpread:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "cluster"
+    reads: ClassVar[tuple[str, ...]] = owners.READ
 
     def __init__(self, args: Args) -> None:
         """
@@ -131,7 +132,7 @@ class PodTopologySpread:
             return statuses.error(f"calculating preScoreState: {plan.soft_fault}")
         if not plan.soft:
             return statuses.SKIP
-        state.write(SPREADING, scoring.spreading(plan, cluster.nodes, feasible))
+        state.write(SPREADING, scoring.spreading(plan, cluster.nodes, feasible, state.find(SPREADING)))
         return statuses.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:

@@ -52,7 +52,7 @@ class Skew:
 
     def code(self, row: int) -> int:
         """What is wrong with the node of one row."""
-        domain = self.sums.domains.column.cells.item(row)
+        domain = self.sums.domains.cells.item(row)
         if domain == ABSENT:
             return NO_LABEL
         return SKEWED if self.sums.sums.item(domain) + self.more.get(domain, 0) > self.limit else 0
@@ -87,7 +87,7 @@ def codes(skews: Sequence[Skew], rows: NDArray[np.intp]) -> NDArray[np.int64]:
     """What is wrong with the nodes of `rows`, 0 for nothing."""
     found: NDArray[np.int64] | None = None
     for skew in skews:
-        theirs = skew.codes().take(skew.sums.domains.column.cells.take(rows))
+        theirs = skew.sums.domains.of(skew.codes(), rows)
         found = theirs if found is None else np.where(found, found, theirs)
     return np.zeros(len(rows), dtype=np.int64) if found is None else found
 

@@ -15,10 +15,11 @@ from podyard.proto.placement import BoundPod
 from tests.unit.plugins.pod_topology_spread.plain import HOST, ZONE, Owners, Place
 
 NODES = [f"n{number}" for number in range(6)]
+EFFECTS = ["NoSchedule", "PreferNoSchedule", "NoExecute"]
 KINDS = {"ReplicationController": "replicationcontrollers", "ReplicaSet": "replicasets", "StatefulSet": "statefulsets"}
 API = {"ReplicationController": "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
 
-POD_LABELS = st.fixed_dictionaries({}, optional={"app": st.sampled_from("ab"), "rev": st.sampled_from("12")})
+POD_LABELS = st.sampled_from([{"app": app} | rev for app in "aab" for rev in ({}, {"rev": "1"}, {"rev": "2"})] + [{}])
 SELECTORS = st.one_of(
     st.none(),
     st.just({}),
@@ -29,26 +30,12 @@ SELECTORS = st.one_of(
     st.just({"matchExpressions": [{"key": "rev", "operator": "Exists"}]}),
     st.just({"matchExpressions": [{"key": "rev", "operator": "DoesNotExist"}]}),
 )
-NODE_DOCUMENTS = st.fixed_dictionaries(
-    {
-        "labels": st.fixed_dictionaries(
-            {},
-            optional={
-                ZONE: st.sampled_from(["z1", "z2", "z3", ""]),
-                HOST: st.sampled_from([*NODES, "n0"]),
-                "disk": st.sampled_from(["ssd", "hdd"]),
-            },
-        ),
-        "taints": st.lists(
-            st.fixed_dictionaries(
-                {
-                    "key": st.sampled_from("tu"),
-                    "effect": st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"]),
-                }
-            ),
-            max_size=1,
-        ),
-    }
+NODE_DOCUMENTS = st.builds(
+    lambda zone, host, disk, taints: {"labels": zone | host | disk, "taints": taints},
+    st.sampled_from([{ZONE: "z1"}, {ZONE: "z2"}, {ZONE: "z1"}, {ZONE: "z3"}, {ZONE: ""}, {}]),
+    st.sampled_from([*({HOST: name} for name in NODES), {HOST: "n0"}, {}]),
+    st.sampled_from([{"disk": "ssd"}, {"disk": "ssd"}, {"disk": "hdd"}, {}]),
+    st.sampled_from([[], [], *([{"key": key, "effect": effect}] for key, effect in zip("ttu", EFFECTS, strict=True))]),
 )
 POLICIES = st.sampled_from(["Honor", "Ignore"])
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
@@ -86,14 +73,12 @@ def incoming(draw: st.DrawFn, *, own: bool = True) -> PodView:
         spec["nodeSelector"] = {"disk": "ssd"}
     spec["tolerations"] = draw(st.lists(st.just({"key": "t", "operator": "Exists"}), max_size=1))
     owner = draw(st.one_of(st.none(), st.tuples(st.sampled_from([*KINDS, "Job"]), st.sampled_from(["o1", "o2"]))))
-    return make_pod(
-        "new", labels=draw(POD_LABELS), namespace=draw(st.sampled_from(["one", "two"])), spec=spec, owner=owner
-    )
+    return make_pod("new", labels=draw(POD_LABELS), namespace=draw(NAMESPACES), spec=spec, owner=owner)
 
 
-PLACED = st.tuples(
-    st.integers(0, 9), st.sampled_from(NODES), st.sampled_from(["one", "two"]), POD_LABELS, st.booleans()
-)
+NAMESPACES = st.sampled_from(["one", "one", "one", "two"])
+ENDING = st.sampled_from([False, False, False, True])
+PLACED = st.tuples(st.integers(0, 9), st.sampled_from(NODES), NAMESPACES, POD_LABELS, ENDING)
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("place"), PLACED),
@@ -166,18 +151,18 @@ class Cluster:
 def clusters(draw: st.DrawFn) -> Cluster:
     """Up to six nodes, ten pods, and some Services and controllers."""
     cluster = Cluster()
-    for name in draw(st.lists(st.sampled_from(NODES), min_size=1, max_size=6, unique=True)):
-        cluster.table.set_node(make_node(name, **draw(NODE_DOCUMENTS)))
-    for step in draw(st.lists(PLACED, max_size=10)):
+    for name, document in zip(NODES, draw(st.lists(NODE_DOCUMENTS, min_size=2, max_size=len(NODES))), strict=False):
+        cluster.table.set_node(make_node(name, **document))
+    for step in draw(st.lists(PLACED, min_size=2, max_size=10)):
         cluster.do(("place", step))
     for number in range(draw(st.integers(0, 2))):
         selector = draw(st.sampled_from([{}, {"app": "a"}, {"app": "a", "rev": "1"}, {"rev": "2"}]))
-        metadata = {"name": f"s{number}", "namespace": draw(st.sampled_from(["one", "two"]))}
+        metadata = {"name": f"s{number}", "namespace": draw(NAMESPACES)}
         cluster.put("services", {"metadata": metadata, "spec": {"selector": selector}})
     for kind, resource in KINDS.items():
         if draw(st.booleans()):
             given = {"rev": "1"} if kind == "ReplicationController" else draw(SELECTORS)
-            metadata = {"name": draw(st.sampled_from(["o1", "o2"])), "namespace": draw(st.sampled_from(["one", "two"]))}
+            metadata = {"name": draw(st.sampled_from(["o1", "o2"])), "namespace": draw(NAMESPACES)}
             cluster.put(resource, {"metadata": metadata, "spec": {} if given is None else {"selector": given}})
     return cluster
 

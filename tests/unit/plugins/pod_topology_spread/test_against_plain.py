@@ -74,7 +74,7 @@ def pre_filtered(
     return state
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(cluster=clusters.clusters(), pod=clusters.incoming())
 def test_filter_is_the_plain_reading(cluster: Cluster, pod: PodView) -> None:
     plugin = make_plugin()
@@ -117,7 +117,7 @@ def check_scores(plugin: PodTopologySpread, pod: PodView, cluster: Cluster, feas
     assert {table.names[row]: (score, point) for row, score, point in found} == expected
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data(), cluster=clusters.clusters(), own=st.booleans(), defaults=DEFAULTS)
 def test_scores_are_the_plain_reading(
     data: st.DataObject, cluster: Cluster, own: bool, defaults: list[dict[str, Any]] | None
@@ -127,7 +127,7 @@ def test_scores_are_the_plain_reading(
     check_scores(make_plugin(defaults), pod, cluster, feasible)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data(), cluster=clusters.clusters(), pod=clusters.incoming())
 def test_trials_count_as_the_plain_reading(data: st.DataObject, cluster: Cluster, pod: PodView) -> None:
     """Pods more and less on one node, ending ones too: removing one that was never counted lowers the count (spread-terminating-victim)."""
