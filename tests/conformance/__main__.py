@@ -16,7 +16,7 @@ from rich.progress import MofNCompleteColumn, Progress
 
 from tests.conformance import running, showing
 from tests.conformance.cases import Case, FileError, one_of
-from tests.conformance.suites import SUITES
+from tests.conformance.suites import NAMES
 
 FAILED: Final = 1
 WRONG_CALL: Final = 2
@@ -64,7 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m tests.conformance", description="Compare Podyard's decisions with the reference's."
     )
-    parser.add_argument("suite", choices=SUITES, metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument("suite", choices=NAMES, metavar="SUITE", help=", ".join(NAMES))
     parser.add_argument("file", type=Path, metavar="FILE", help="JSON Lines or JSON, plain or gzip")
     parser.add_argument("--case", metavar="ID", help="run only this case")
     parser.add_argument(

@@ -132,6 +132,7 @@ class Player:
         if manifest["kind"] != "Pod":
             return [self._stream.put(manifest)]
         if old is not None and told_again(old, manifest):
+            self.stage.view.apply(self._stream.put(manifest))  # caches take it, handlers do not look
             return []
         if old is None or uid_of(old) != uid_of(manifest):
             put = [self._stream.put(manifest)]
@@ -139,8 +140,15 @@ class Player:
         if node_of(manifest) and not node_of(old):
             changed = {**manifest, "spec": {**manifest["spec"], "nodeName": ""}}
             put = [] if _alike(old, changed) else [self._stream.put(changed)]
+            self._publish_nomination(manifest)
             return [*put, self._stream.commit([manifest])]
         return [self._stream.put(manifest)]
+
+    def _publish_nomination(self, manifest: Manifest) -> None:
+        """By the time a pod is bound, the node that the queue keeps for it is a fact, though scripts do not say so."""
+        node = self.stage.queue.nominator.node_of(uid_of(manifest))
+        if node:
+            self.stage.view.apply(self._stream.nominate(manifest, node))
 
     def _deliver(self, delivery: Delivery) -> None:
         self.stage.apply(self.stage.view.apply(delivery))

@@ -11,9 +11,9 @@ from typing import Any, Final
 
 import msgspec
 
+from tests.conformance import suites
 from tests.conformance.cases import Case, FileError
 from tests.conformance.differences import ABSENT, Difference
-from tests.conformance.suites import SUITES
 
 WORTH_PROCESSES: Final = 100
 """Fewer cases run in this process: starting others takes about a second."""
@@ -38,10 +38,11 @@ def load(suite: str, path: Path) -> Sequence[Case]:
 
     :raises FileError: if it cannot be read, or a case has parts that would not be looked at
     """
-    cases = SUITES[suite].read(path)
+    functions = suites.suite(suite)
+    cases = functions.read(path)
     for case in cases:
         try:
-            SUITES[suite].check(case.input, case.expected)
+            functions.check(case.input, case.expected)
         except msgspec.ValidationError as error:
             raise FileError(path, f"case {case.id} is none of suite {suite}: {error}") from error
     return cases
@@ -50,8 +51,9 @@ def load(suite: str, path: Path) -> Sequence[Case]:
 def run(suite: str, case: Case) -> Outcome:
     """Run one case. Whatever it raises is told as a difference."""
     try:
-        got = SUITES[suite].run(case.input)
-        differences = list(SUITES[suite].compare(case.expected, got))
+        functions = suites.suite(suite)
+        got = functions.run(case.input)
+        differences = list(functions.compare(case.expected, got))
     except Exception as error:  # the boundary to all code under test
         return Outcome(case=case, got=ABSENT, differences=[_raised(error)])
     return Outcome(case=case, got=got, differences=differences)

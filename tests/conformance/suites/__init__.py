@@ -1,6 +1,7 @@
-"""The suites that can be run, by name."""
+"""The suites that can be run: a module each, imported when it is asked for."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,13 +9,15 @@ import msgspec
 
 from tests.conformance.cases import Case, read_lines
 from tests.conformance.differences import Difference
-from tests.conformance.suites import classify, config, preempt, registry, requeue, schedule
+
+NAMES: Final = ("schedule", "preempt", "config", "registry", "classify", "requeue")
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
-    """How the cases of a suite are read, run and compared."""
+    """How the cases of a suite are read, run and compared: the functions of its module."""
 
-    read: Callable[[Path], Sequence[Case]] = read_lines
+    read: Callable[[Path], Sequence[Case]]
+    """A file's cases; `read_lines` if the module has none."""
     check: Callable[[dict[str, Any], Any], None]
     """Raises msgspec.ValidationError for input or expected of another shape than `run` and `compare` know."""
     run: Callable[[dict[str, Any]], Any]
@@ -23,11 +26,8 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """What differs between expected and got."""
 
 
-SUITES: Final[Mapping[str, Suite]] = {
-    "schedule": Suite(check=schedule.check, run=schedule.run, compare=schedule.compare),
-    "preempt": Suite(check=preempt.check, run=preempt.run, compare=preempt.compare),
-    "config": Suite(check=config.check, run=config.run, compare=config.compare),
-    "classify": Suite(check=classify.check, run=classify.run, compare=classify.compare),
-    "requeue": Suite(check=requeue.check, run=requeue.run, compare=requeue.compare),
-    "registry": Suite(read=registry.read, check=registry.check, run=registry.run, compare=registry.compare),
-}
+def suite(name: str) -> Suite:
+    """One of NAMES."""
+    module = import_module(f"{__name__}.{name}")
+    read = getattr(module, "read", read_lines)
+    return Suite(read=read, check=module.check, run=module.run, compare=module.compare)
