@@ -18,8 +18,9 @@ SPACES = ("one", "two", "three")
 UNKNOWN_SPACE = "four"
 KEYS = ("zone", "host")
 
-node_labels = st.fixed_dictionaries(
-    {}, optional={"zone": st.sampled_from(("z1", "z2")), "host": st.sampled_from((*NODES, ""))}
+node_labels = st.one_of(
+    st.fixed_dictionaries({"zone": st.sampled_from(("z1", "z2"))}),
+    st.fixed_dictionaries({}, optional={"zone": st.sampled_from(("z1", "z2")), "host": st.sampled_from((*NODES, ""))}),
 )
 space_labels = st.fixed_dictionaries({}, optional={"env": st.sampled_from(("prod", "dev")), "team": st.just("t")})
 pod_labels = st.fixed_dictionaries(
@@ -53,42 +54,88 @@ space_selectors = st.one_of(
     st.fixed_dictionaries({"matchLabels": space_labels}),
     st.fixed_dictionaries({"matchExpressions": st.lists(_expressions(("env", "team"), ("prod", "t")), max_size=2)}),
 )
-terms = st.fixed_dictionaries(
-    {"topologyKey": st.sampled_from(KEYS)},
-    optional={
-        "labelSelector": pod_selectors,
-        "namespaces": st.lists(st.sampled_from(SPACES), max_size=2, unique=True),
-        "namespaceSelector": space_selectors,
-        "matchLabelKeys": st.just(["ver"]),
-        "mismatchLabelKeys": st.just(["tier"]),
-    },
+often: st.SearchStrategy[Manifest] = st.sampled_from(
+    ({}, {"matchLabels": {"app": "a"}}, {"matchExpressions": [{"key": "app", "operator": "In", "values": ["a", "b"]}]})
+)
+terms = st.one_of(
+    st.fixed_dictionaries({"topologyKey": st.sampled_from(KEYS), "labelSelector": often}),
+    st.fixed_dictionaries(
+        {"topologyKey": st.sampled_from(KEYS)},
+        optional={
+            "labelSelector": st.one_of(often, pod_selectors),
+            "namespaces": st.lists(st.sampled_from(SPACES), max_size=2, unique=True),
+            "namespaceSelector": space_selectors,
+            "matchLabelKeys": st.just(["ver"]),
+            "mismatchLabelKeys": st.just(["tier"]),
+        },
+    ),
 )
 weighted = st.fixed_dictionaries({"weight": st.integers(1, 100), "podAffinityTerm": terms})
-rules = st.fixed_dictionaries(
-    {},
-    optional={
-        "requiredDuringSchedulingIgnoredDuringExecution": st.lists(terms, max_size=2),
-        "preferredDuringSchedulingIgnoredDuringExecution": st.lists(weighted, max_size=2),
-    },
+rules = st.one_of(
+    st.fixed_dictionaries({"requiredDuringSchedulingIgnoredDuringExecution": st.lists(terms, min_size=1, max_size=2)}),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "requiredDuringSchedulingIgnoredDuringExecution": st.lists(terms, max_size=2),
+            "preferredDuringSchedulingIgnoredDuringExecution": st.lists(weighted, min_size=1, max_size=2),
+        },
+    ),
 )
-affinities = st.one_of(st.none(), st.fixed_dictionaries({}, optional={"podAffinity": rules, "podAntiAffinity": rules}))
+affinities = st.one_of(
+    st.none(),
+    st.fixed_dictionaries({"podAntiAffinity": rules}),
+    st.fixed_dictionaries({}, optional={"podAffinity": rules, "podAntiAffinity": rules}),
+)
 
 
-@st.composite
-def pods(draw: st.DrawFn, uid: str) -> Manifest:
+simple_terms = st.fixed_dictionaries({"topologyKey": st.sampled_from(KEYS), "labelSelector": often})
+REQUIRED, PREFERRED = (f"{need}DuringSchedulingIgnoredDuringExecution" for need in ("required", "preferred"))
+simple_affinities = st.one_of(
+    st.none(),
+    st.builds(
+        lambda kind, term: {kind: {REQUIRED: [term]}}, st.sampled_from(("podAffinity", "podAntiAffinity")), simple_terms
+    ),
+    st.builds(
+        lambda kind, weight, term: {kind: {PREFERRED: [{"weight": weight, "podAffinityTerm": term}]}},
+        st.sampled_from(("podAffinity", "podAntiAffinity")),
+        st.integers(1, 3),
+        simple_terms,
+    ),
+)
+
+
+def _kind(space: str, labels: Labels, affinity: Manifest | None) -> Manifest:
+    return {
+        "metadata": {"namespace": space, "labels": dict(labels)},
+        "spec": {} if affinity is None else {"affinity": affinity},
+    }
+
+
+kinds = st.one_of(
+    st.builds(_kind, st.just("one"), st.sampled_from(({"app": "a"}, {"app": "b"})), simple_affinities),
+    st.builds(_kind, st.sampled_from((*SPACES, UNKNOWN_SPACE)), pod_labels, affinities),
+)
+"""What pods of one workload have in common: often such that they mean each other."""
+
+
+def named(kind: Manifest, uid: str) -> Manifest:
+    """A pod of a kind, without a node."""
+    return kind | {"metadata": kind["metadata"] | {"name": uid, "uid": uid}}
+
+
+def pods(uid: str) -> st.SearchStrategy[Manifest]:
     """A pod without a node."""
-    affinity = draw(affinities)
-    space = draw(st.sampled_from((*SPACES, *SPACES, UNKNOWN_SPACE)))
-    metadata = {"name": uid, "namespace": space, "uid": uid, "labels": draw(pod_labels)}
-    return {"metadata": metadata, "spec": {} if affinity is None else {"affinity": affinity}}
+    return kinds.map(lambda kind: named(kind, uid))
 
 
 @st.composite
 def clusters(draw: st.DrawFn) -> Cluster:
-    """Up to five nodes and seven pods, some of these on nodes that are not there."""
-    nodes = {name: draw(node_labels) for name in draw(st.lists(st.sampled_from(NODES), unique=True, min_size=1))}
+    """Up to five nodes and seven pods of up to three kinds, some of these on nodes that are not there."""
+    names = draw(st.one_of(st.just(NODES), st.lists(st.sampled_from(NODES), unique=True, min_size=1)))
+    nodes = {name: draw(node_labels) for name in names}
+    some = st.sampled_from(draw(st.lists(kinds, min_size=1, max_size=3)))
     placed = {
-        uid: (draw(pods(uid)), draw(st.sampled_from(NODES)))
+        uid: (named(draw(some), uid), draw(st.sampled_from(NODES)))
         for uid in [f"p{number}" for number in range(draw(st.integers(0, 7)))]
     }
     return Cluster(nodes, {name: draw(space_labels) for name in SPACES}, placed)

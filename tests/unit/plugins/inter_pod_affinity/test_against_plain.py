@@ -151,13 +151,15 @@ class Kept:
         return None if self.unscored else self.points
 
 
-def changed(data: st.DataObject, cluster: Cluster, snapshot: Snapshot, spaces: cases.Spaces) -> None:
-    """One change of the cluster, to both sides."""
-    kind = data.draw(st.sampled_from(("place", "place", "remove", "relabel", "node", "node", "no node", "space")))
+def changed(
+    data: st.DataObject, some: st.SearchStrategy[Manifest], cluster: Cluster, snapshot: Snapshot, spaces: cases.Spaces
+) -> None:
+    """One change of the cluster, to both sides; `some`: kinds of new pods."""
+    kind = data.draw(st.sampled_from((*["place"] * 4, "remove", "remove", "relabel", "node", "no node", "space")))
     table, placed = snapshot.nodes, cluster.placed
     if kind == "place":
         uid, name = data.draw(st.sampled_from([f"p{n}" for n in range(9)])), data.draw(st.sampled_from(cases.NODES))
-        placed[uid] = data.draw(cases.pods(uid)), name
+        placed[uid] = cases.named(data.draw(some), uid), name
         table.place(cases.view(placed[uid][0], name))
     elif kind == "remove" and placed:
         uid = data.draw(st.sampled_from(sorted(placed)))
@@ -190,13 +192,14 @@ def test_kept_answers_after_any_changes_are_those_made_from_scratch(
     start, plugin = cases.snapshot(cluster), InterPodAffinity(args)
     spaces = cases.Spaces(cluster.namespaces)
     snapshot = Snapshot(start.nodes, spaces)
-    kept = [Kept(plugin, data.draw(cases.pods(f"new{number}")), snapshot) for number in range(2)]
-    for _ in range(data.draw(st.integers(1, 8))):
+    some = st.sampled_from(data.draw(st.lists(cases.kinds, min_size=1, max_size=3)))
+    kept = [Kept(plugin, cases.named(data.draw(some), f"new{number}"), snapshot) for number in range(2)]
+    for _ in range(data.draw(st.integers(4, 16))):
         for answers in kept if data.draw(st.booleans()) else kept[:1]:
             assert answers.filtered() == plain.verdicts(cluster, answers.pod)
             assert answers.scored() == plain.points(
                 cluster, answers.pod, args.hard_pod_affinity_weight, args.ignore_preferred_terms_of_existing_pods
             )
-        changed(data, cluster, snapshot, spaces)
+        changed(data, some, cluster, snapshot, spaces)
     for answers in kept:
         assert answers.filtered() == plain.verdicts(cluster, answers.pod)
