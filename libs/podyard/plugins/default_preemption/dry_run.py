@@ -83,6 +83,14 @@ class Found(msgspec.Struct):
         return list(dict.fromkeys(failed))
 
 
+class _TrialFailed(Exception):
+    """A plugin's state could not be brought up to the trial."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+        super().__init__(status.message)
+
+
 class _NodeTrial:
     """One node, with a state and a table row that may be changed."""
 
@@ -102,6 +110,8 @@ class _NodeTrial:
             return self._spare(name, importance.most_important_first(lower))
         except PluginError as fault:
             return statuses.error(str(fault)).by(fault.plugin)
+        except _TrialFailed as failed:
+            return failed.status
 
     def _spare(self, name: str, lower: list[PlacedPod]) -> Outcome:
         """Bring back whom the pod leaves room for: first those that would break a budget."""
@@ -117,10 +127,11 @@ class _NodeTrial:
         """Put the pod back on the node if the preemptor fits beside it; whether it was.
 
         :raises PluginError: if a plugin fails
+        :raises _TrialFailed: if a plugin cannot follow the trial
         """
         run = self._run
-        self._told(run.judge.add_pod(self._state, run.pod, pod, self._row))
         self._trial.add(pod)
+        self._told(run.judge.add_pod(self._state, run.pod, pod, self._row))
         if run.judge.first_rejector(self._state, run.pod, self._row)[0] == PASSES:
             return True
         self._remove(pod)
@@ -132,4 +143,4 @@ class _NodeTrial:
 
     def _told(self, status: Status) -> None:
         if not status.ok:
-            raise PluginError(status.plugin, "PreFilter", status.message, text=status.message)
+            raise _TrialFailed(status)

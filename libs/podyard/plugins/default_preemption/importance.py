@@ -25,9 +25,8 @@ def start_time(pod: PlacedPod) -> StartTime:
     """When the pod was started."""
     fact = pod.status
     text = (fact.start_time if fact is not None else "") or pod.stored.status.start_time
-    if text:
-        return _seconds(text), 0
-    return inf, 0 if pod.bound is None else pod.bound.decided_at
+    seconds = _seconds(text) if text else inf
+    return seconds, pod.bound.decided_at if seconds == inf and pod.bound is not None else 0
 
 
 @lru_cache(maxsize=4096)

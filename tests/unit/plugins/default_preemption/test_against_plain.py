@@ -1,0 +1,116 @@
+"""Preemption against the plain reading of its rules, on random small clusters."""
+
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from podyard.framework.status import Status
+from tests.unit.framework.builders import make_node, make_pod, profile_of
+from tests.unit.plugins.default_preemption import plain
+from tests.unit.plugins.default_preemption.plain import Case
+from tests.unit.plugins.default_preemption.scenes import Scene, budget, names, placed
+
+PLUGINS = ("PrioritySort", "NodePorts", "NodeResourcesFit", "DefaultPreemption")
+"""What the plain reading knows; the suite `preempt` holds the others."""
+PORTS = (80, 443)
+APPS = ("web", "db")
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str, nodes: int, *, most: int) -> Case:
+    return {
+        "name": name,
+        "node": f"n{draw(st.integers(0, nodes - 1))}",
+        "cpu": draw(st.sampled_from((0, 200, 500, 1000, 2000))),
+        "ports": draw(st.sets(st.sampled_from(PORTS), max_size=1)),
+        "priority": draw(st.sampled_from((-5, 0, 3, most))),
+        "start": draw(st.none() | st.integers(0, 3)),
+        "app": draw(st.sampled_from(APPS)),
+    }
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    count = draw(st.integers(1, 3))
+    nodes = [
+        {"name": f"n{number}", "cpu": draw(st.sampled_from((1000, 2000, 3000))), "pods": draw(st.sampled_from((2, 5, 9)))}
+        for number in range(count)
+    ]  # fmt: skip
+    found = [draw(pods(f"p{number}", count, most=10)) for number in range(draw(st.integers(1, 9)))]
+    nominated = [draw(pods(f"w{number}", count, most=20)) for number in range(draw(st.integers(0, 2)))]
+    budgets = [
+        {
+            "app": draw(st.sampled_from(APPS)),
+            "allowed": draw(st.integers(-1, 2)),
+            "disrupted": draw(st.sets(st.sampled_from([pod["name"] for pod in found]), max_size=2)),
+        }
+        for _ in range(draw(st.integers(0, 2)))
+    ]
+    me = draw(pods("me", count, most=10)) | {"priority": 10}
+    return {"nodes": nodes, "pods": found, "nominated": nominated, "budgets": budgets, "me": me}
+
+
+def arguments(pod: Case) -> dict[str, Any]:
+    ports = [{"containerPort": port, "hostPort": port} for port in sorted(pod["ports"])]
+    container = {
+        "name": "c",
+        "ports": ports,
+        "resources": {"requests": {"cpu": f"{pod['cpu']}m"} if pod["cpu"] else {}},
+    }
+    return {"priority": pod["priority"], "labels": {"app": pod["app"]}, "spec": {"containers": [container]}}
+
+
+def scene_of(case: Case) -> Scene:
+    return Scene(
+        [make_node(node["name"], cpu=f"{node['cpu']}m", pods=node["pods"]) for node in case["nodes"]],
+        [
+            placed(pod["name"], pod["node"], start="" if pod["start"] is None else f"00:0{pod['start']}", **arguments(pod))
+            for pod in case["pods"]
+        ],
+        budgets=[budget(one["allowed"], {"app": one["app"]}, disrupted=sorted(one["disrupted"])) for one in case["budgets"]],
+        nominated=[make_pod(pod["name"], nominated=pod["node"], **arguments(pod)) for pod in case["nominated"]],
+        use=profile_of(*PLUGINS),
+    )  # fmt: skip
+
+
+@settings(max_examples=250, deadline=None)
+@given(cases())
+def test_preemption_is_the_one_of_the_plain_reading(case: Case) -> None:
+    scene, me = scene_of(case), make_pod("me", **arguments(case["me"]))
+    result = scene.run(me)
+    found: dict[str, tuple[list[str], int]] = {}
+    for node in case["nodes"]:
+        standing = [pod for pod in case["pods"] if pod["node"] == node["name"]]
+        if plain.passes(node, standing, case["me"], case["nominated"]):
+            assert result.nominated_node is None
+            continue
+        expected = plain.on_node(node, case)
+        got = scene.tried(me, node["name"])
+        if isinstance(expected, str):
+            assert isinstance(got, Status), (node, got)
+        else:
+            assert got == expected
+            if case["me"]["cpu"] <= node["cpu"]:  # else no pods less would help, and the node is not tried
+                found[node["name"]] = expected
+    if result.node:
+        return
+    if not found:
+        assert (result.nominated_node, result.victims) == ("", ())
+        return
+    assert result.nominated_node is not None
+    costs = {name: plain.cost(case, *outcome) for name, outcome in found.items()}
+    assert costs[result.nominated_node] == min(costs.values())
+    assert names(result) == found[result.nominated_node][0]
+    assert sum(victim.pdb_violation for victim in result.victims) == found[result.nominated_node][1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(cases())
+def test_39_the_same_cluster_gives_the_same_choice(case: Case) -> None:
+    first, second = (scene_of(case).run(make_pod("me", **arguments(case["me"]))) for _ in range(2))
+    assert (first.nominated_node, first.victims, first.message) == (
+        second.nominated_node,
+        second.victims,
+        second.message,
+    )
