@@ -6,7 +6,7 @@ from typing import Any
 from podyard.cluster.view import ClusterView
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.hint_sharing import signers_of
-from podyard.framework.interfaces import PreEnqueue
+from podyard.framework.interfaces import PreEnqueue, UsesObjects
 from podyard.framework.profile import Profile
 from podyard.objects.core import Pod
 from podyard.proto.placement import BoundPod
@@ -33,6 +33,10 @@ def build_leader(
     timer: Callable[[], float],
 ) -> Leader:
     """An empty queue and its protocol, as leader of `epoch`; the profiles have one QueueSort plugin in common."""
+    for profile in profiles:
+        for plugin in profile.plugins:
+            if isinstance(plugin, UsesObjects):
+                plugin.use_objects(view)
     preemptions = PreemptionGate(lambda uid: _is_going(view, uid))
     gates = Gates({profile.name: _gates(profile, preemptions) for profile in profiles})
     queue = SchedulingQueue(

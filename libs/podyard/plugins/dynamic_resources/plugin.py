@@ -9,7 +9,7 @@ from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import PostFilterResult, PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import PostFilterResult, PreBindResult, PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import NO_OBJECTS, Objects, Snapshot
 from podyard.framework.status import PluginFault, Status
@@ -28,11 +28,15 @@ NOT_FOUND: Final = "not found"
 CLAIMS: Final = StateKey[tuple[ResourceClaim, ...]]("DynamicResources")
 NO_CLAIMS: Final = PreFilterResult(status=statuses.SKIP)
 NOTHING_TO_DEALLOCATE: Final = PostFilterResult(status=statuses.unschedulable(REASON_NOTHING_TO_DEALLOCATE))
+NOTHING_TO_WRITE: Final = PreBindResult()
 NEVER_BEGAN: Final = PostFilterResult(status=statuses.error(NOT_FOUND))
 
 
 class DynamicResources:
-    """PreEnqueue, PreFilter, Filter, PostFilter, Score."""
+    """PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind.
+
+    A pod that comes as far as Reserve has no claims.
+    """
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
@@ -53,6 +57,9 @@ class DynamicResources:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations(self._known)
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return pod.metadata.uid if pod.spec.resource_claims else None
 
     def pre_enqueue(self, pod: Pod) -> Status:
         if not pod.spec.resource_claims or self._objects is None:
@@ -96,6 +103,15 @@ class DynamicResources:
 
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         return 0
+
+    def reserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status:
+        return statuses.SUCCESS
+
+    def unreserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> None:
+        """Nothing was reserved."""
+
+    def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
+        return NOTHING_TO_WRITE
 
     def _known(self) -> Claims:
         """

@@ -17,6 +17,7 @@ from podyard.framework.status import Status
 from podyard.objects import selectors
 from podyard.objects.affinity import NodeAffinity as NodeAffinityRules
 from podyard.objects.affinity import NodeSelector, NodeSelectorTerm
+from podyard.objects.core import Pod
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import NodeTerms, PreferredTerm, RequiredNodeAffinity
 from podyard.plugins.node_affinity import hints
@@ -91,6 +92,10 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations(self._added)
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        affinity = pod.spec.affinity
+        return tuple(sorted(pod.spec.node_selector.items())), None if affinity is None else affinity.node_affinity
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         required = required_of(pod)

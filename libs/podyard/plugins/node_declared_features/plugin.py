@@ -12,6 +12,7 @@ from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
+from podyard.objects.core import Pod
 from podyard.plugins.node_declared_features import features, hints
 from podyard.plugins.node_declared_features.features import DeclaredFeatures, FeatureSet
 
@@ -35,6 +36,9 @@ class NodeDeclaredFeatures:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return features.needed(pod.spec)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         needed = features.needed(pod.pod.spec)

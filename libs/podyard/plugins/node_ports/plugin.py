@@ -12,6 +12,8 @@ from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
+from podyard.objects import pod_requests
+from podyard.objects.core import Pod
 from podyard.plugins.node_ports import hints, ports
 from podyard.plugins.node_ports.ports import PortsInUse
 from podyard.proto.placement import HostPort
@@ -36,6 +38,9 @@ class NodePorts:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return tuple((port.protocol, port.port, port.ip) for port in pod_requests.host_ports(pod))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         wanted = pod.usage.ports

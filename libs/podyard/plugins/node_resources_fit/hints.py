@@ -34,8 +34,8 @@ def _needs(requests: Mapping[str, int], named: Iterable[str]) -> str:
     return f"the pod needs {', '.join(listed)}" if listed else "the pod needs room for a pod"
 
 
-def _wanted(pod: Pod) -> dict[str, int]:
-    """What the pod requests, zeros left out."""
+def wanted(pod: Pod) -> dict[str, int]:
+    """What the pod requests, zeros left out: all that the hints read of a parked pod."""
     return {resource: amount for resource, amount in pod_requests.pod_requests(pod).items() if amount}
 
 
@@ -54,7 +54,7 @@ def _after_deletion(pod: Pod, gone: Pod | None) -> HintResult:
     node = gone.spec.node_name or gone.status.nominated_node_name
     if not node:
         return events.skip(f"{name} was on no node")
-    requests = _wanted(pod)
+    requests = wanted(pod)
     freed = pod_requests.pod_requests(gone)
     shared = [resource for resource in requests if freed.get(resource)]
     if not shared:
@@ -73,7 +73,7 @@ def _after_scale_down(pod: Pod, before: Pod | None, after: Pod) -> HintResult:
     name = "/".join(after.key)
     if not after.spec.node_name or before is None:
         return events.skip(f"{name} is on no node")
-    requests = _wanted(pod)
+    requests = wanted(pod)
     had, has = pod_requests.pod_requests(before), pod_requests.pod_requests(after)
     for resource in requests:
         freed = had.get(resource, 0) - has.get(resource, 0)
@@ -96,7 +96,7 @@ def after_node_change(
     name, allocatable = node.metadata.name, node.status.allocatable
     requests = {
         resource: amount
-        for resource, amount in _wanted(pod).items()
+        for resource, amount in wanted(pod).items()
         if not (ignored(resource) or (allocatable.get(resource, "0") == "0" and by_devices(resource)))
     }
     room = _amounts(allocatable, (PODS, *requests))
@@ -124,10 +124,15 @@ def _amounts(allocatable: Mapping[str, str], resources: Iterable[str]) -> dict[s
     }
 
 
+def stands_for(device_class: DeviceClass, resource: str) -> bool:
+    """Whether devices of the class can be asked for as that extended resource."""
+    return resource in (device_class.spec.extended_resource_name, DEVICE_CLASS_PREFIX + device_class.metadata.name)
+
+
 def after_device_class(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if the class now stands for an extended resource that the pod requests, and did not before."""
     before, device_class = hinted.present(DeviceClass, old, new)
-    name, requests = device_class.metadata.name, _wanted(pod)
+    name, requests = device_class.metadata.name, wanted(pod)
     resource = device_class.spec.extended_resource_name
     if resource and resource in requests and (before is None or before.spec.extended_resource_name != resource):
         return events.queue(f"device class {name} now stands for {resource}, {_needs(requests, (resource,))}")

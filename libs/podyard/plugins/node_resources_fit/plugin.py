@@ -1,6 +1,6 @@
 """Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources/fit.go."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar, Final
 
 from podyard.framework import status as statuses
@@ -8,8 +8,10 @@ from podyard.framework.cycle_state import CycleState, StateKey, StateMissingErro
 from podyard.framework.events import Registration
 from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
-from podyard.framework.snapshot import Snapshot
+from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import Code, Status
+from podyard.objects.core import Pod
+from podyard.objects.resource import DeviceClass
 from podyard.plugins.node_resources_fit import allocation, fit, hints, strategies
 from podyard.plugins.node_resources_fit.allocation import Counted
 from podyard.plugins.node_resources_fit.args import Args
@@ -20,6 +22,8 @@ NAME: Final = "NodeResourcesFit"
 WANTED: Final = StateKey[Wanted]("PreFilterNodeResourcesFit")
 COUNTED: Final = StateKey[tuple[Counted, ...]]("PreScoreNodeResourcesFit")
 PASSES: Final = PreFilterResult()
+
+CLASSES: Final = "deviceclasses"
 
 
 def _signed(usage: Usage) -> Hashable:
@@ -37,13 +41,21 @@ class NodeResourcesFit:
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._strategy = strategies.strategy(args.scoring_strategy)
+        self._objects: Objects | None = None
+
+    def use_objects(self, objects: Objects) -> None:
+        """Where the hints find device classes."""
+        self._objects = objects
 
     def signature(self, pod: PodInfo) -> Hashable:
         signed = _signed(pod.usage)
         return signed if pod.pod.spec.resources is None else (signed, _signed(allocation.containers_only(pod)))
 
     def events_to_register(self) -> Sequence[Registration]:
-        return hints.registrations(self._ignored, self._ignored_groups)
+        return hints.registrations(self._ignored, self._ignored_groups, self._by_devices)
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return tuple(sorted(hints.wanted(pod).items()))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         want = fit.wanted(pod.usage.requests, self._ignored, self._ignored_groups)
@@ -88,6 +100,11 @@ class NodeResourcesFit:
             found = self._count(pod)
             state.write(COUNTED, found)
         return found
+
+    def _by_devices(self, resource: str) -> bool:
+        """Whether a device class stands for this extended resource: devices of a node may then be what the pod asks for."""
+        classes: Iterable[DeviceClass] = () if self._objects is None else self._objects.others.get(CLASSES, {}).values()
+        return any(hints.stands_for(one, resource) for one in classes)
 
     def _wanted(self, state: CycleState) -> Wanted:
         """

@@ -14,6 +14,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
+from podyard.objects.core import Pod
 from podyard.plugins.node_unschedulable import hints
 
 NAME: Final = "NodeUnschedulable"
@@ -39,6 +40,9 @@ class NodeUnschedulable:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return None
 
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
         cordoned = cluster.nodes.unschedulable[rows].astype(np.int64)

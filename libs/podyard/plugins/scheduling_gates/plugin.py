@@ -3,7 +3,7 @@
 Source: kube-scheduler v1.36.2, plugins/schedulinggates/scheduling_gates.go (KEP-3521).
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final
 
 from podyard.framework import status
@@ -32,6 +32,9 @@ class SchedulingGates:
         if not gates:
             return status.SUCCESS
         return status.unresolvable(REASON_WAITING.format(gates=f"[{' '.join(gates)}]"))
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return None
 
     def events_to_register(self) -> Sequence[Registration]:
         """The removal of the pod's last gate."""

@@ -16,6 +16,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
 from podyard.objects import taints
 from podyard.objects.affinity import Taint, Toleration
+from podyard.objects.core import Pod
 from podyard.plugins.taint_toleration import hints
 
 NAME: Final = "TaintToleration"
@@ -93,6 +94,9 @@ class TaintToleration:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return pod.spec.tolerations
 
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
         nodes = cluster.nodes
