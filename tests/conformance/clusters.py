@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from podyard.cluster.changes import Change
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView
@@ -52,6 +53,8 @@ class Cluster:
         self.table = NodeTable()
         self.nominated = Nominations()
         self.snapshot = Snapshot(self.table, self.view, nominated=self.nominated)
+        self.changes: list[Change] = []
+        """All that the view told, in its order."""
         self._fold(given)
 
     def pod(self, name: str) -> PodView:
@@ -65,9 +68,10 @@ class Cluster:
         view.begin_listing()
         view.end_listing(0)
         for delivery in _deliveries(stream, given):
-            for change in view.apply(delivery):
-                self.table.apply(change)
-                self.nominated.apply(change)
+            self.changes += view.apply(delivery)
+        for change in self.changes:
+            self.table.apply(change)
+            self.nominated.apply(change)
         effects = view.take_effects()
         if effects:
             raise ValueError(f"the informer cannot use the case: {effects}")

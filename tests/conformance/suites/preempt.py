@@ -1,6 +1,6 @@
 """Suite `preempt`: PostFilter for pods that no node takes. As suite `schedule`, without scores, and with what preemption would do."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -15,6 +15,11 @@ from podyard.plugins.default_preemption import choice
 from podyard.plugins.default_preemption import plugin as preemption
 from podyard.plugins.default_preemption.plugin import DefaultPreemption
 from podyard.proto.decisions import Victim
+from podyard.proto.message import PodRef
+from podyard.proto.queue_api import PoppedPod, PopReply
+from podyard.scheduler.core.effects import Preempt
+from podyard.scheduler.core.messages import Changed, Popped, Work
+from podyard.scheduler.core.scheduler import Scheduler
 from tests.conformance import profiles
 from tests.conformance.clusters import Cluster, ClusterInput
 from tests.conformance.differences import ABSENT, Difference, between, same
@@ -66,7 +71,25 @@ def _attempt(profile: Profile, cluster: Cluster, pod: PodView) -> dict[str, Any]
         told["feasible"] = [name for name, node in found.told["nodes"].items() if "filter" not in node]
     elif noted:
         told["postfilter"] = _post_filter(noted, cluster, pod, found.result, found.judgement)
+        told["postfilter"] |= _carried_out(profile, cluster, pod)
     return told
+
+
+def _carried_out(profile: Profile, cluster: Cluster, pod: PodView) -> dict[str, Any]:
+    """What the scheduler's core wants done: whom to delete, and whose nominations end."""
+    core = Scheduler({profile.name: profile}, cluster.view, "conformance")
+    core.step(Changed(cluster.changes), 0.0)
+    popped = PoppedPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, attempt="1-1", profile=profile.name)
+    core.step(Popped(PopReply(epoch=1, pods=(popped,))), 0.0)
+    effects = core.step(Work(1), 0.0)
+    wanted = next((effect for effect in effects if isinstance(effect, Preempt)), None)
+    if wanted is None:
+        return {"deleted": [], "nominations_cleared": []}
+    return {"deleted": _names(wanted.victims), "nominations_cleared": _names(wanted.result.cleared)}
+
+
+def _names(pods: Iterable[Victim | PodRef]) -> list[str]:
+    return sorted(f"{pod.namespace}/{pod.name}" for pod in pods)
 
 
 def _post_filter(
@@ -92,8 +115,7 @@ def _code(said: list[Status]) -> Code:
 def _outcome(node: str | None, victims: tuple[Victim, ...]) -> dict[str, Any] | None:
     if not victims:
         return None
-    names = sorted(f"{victim.namespace}/{victim.name}" for victim in victims)
-    return {"node": node, "victims": names, "pdb_violations": sum(victim.pdb_violation for victim in victims)}
+    return {"node": node, "victims": _names(victims), "pdb_violations": sum(victim.pdb_violation for victim in victims)}
 
 
 def _dry_run(
@@ -113,8 +135,8 @@ def _dry_run(
         if isinstance(outcome, Status):
             told["dry_run"][names[row]] = {"code": outcome.code.label, "reasons": sorted(outcome.reasons)}
         else:
-            victims = sorted(f"{victim.namespace}/{victim.name}" for victim in outcome.victims)
-            told["dry_run"][names[row]] = {"victims": victims, "pdb_violations": len(outcome.violating)}
+            victims = preemption.victims_of(outcome)
+            told["dry_run"][names[row]] = {"victims": _names(victims), "pdb_violations": len(outcome.violating)}
     return told
 
 
@@ -140,6 +162,7 @@ def _compare_post_filter(where: tuple[str, ...], wanted: Any, found: Any) -> Ite
     mode = "nil" if wanted["nominating_mode"] == "noop" else wanted["nominating_mode"]  # both leave it as it is
     yield from _grouped(between(mode, found["nominating_mode"], (*where, "nominating_mode")))
     yield from _compare_outcome(where, wanted, found["outcome"])
+    yield from _grouped(_compare_deeds(where, wanted, found))
 
 
 def _compare_outcome(where: tuple[str, ...], wanted: Mapping[str, Any], outcome: Any) -> Iterator[Difference]:
@@ -148,6 +171,15 @@ def _compare_outcome(where: tuple[str, ...], wanted: Mapping[str, Any], outcome:
     if not any(same(one, outcome) for one in acceptable):
         one = acceptable[0] if len(acceptable) == 1 else acceptable
         yield Difference((*where, "outcome"), one, outcome, "postfilter outcome")
+
+
+def _compare_deeds(where: tuple[str, ...], wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[Difference]:
+    """Who is deleted is known if there is one outcome only, whose nominations end is known for each."""
+    if len(wanted["acceptable"]) <= 1:
+        yield from between(wanted["deleted"], found["deleted"], (*where, "deleted"))
+    node = "" if found["outcome"] is None else found["outcome"]["node"]
+    cleared = wanted["nominations_cleared"].get(node, [])
+    yield from between(cleared, found["nominations_cleared"], (*where, "nominations_cleared"))
 
 
 def _grouped(found: Iterator[Difference]) -> Iterator[Difference]:
