@@ -16,7 +16,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
 from podyard.objects import selectors
 from podyard.objects.affinity import NodeAffinity as NodeAffinityRules
-from podyard.objects.affinity import NodeSelector, NodeSelectorTerm
+from podyard.objects.affinity import NodeSelector, NodeSelectorTerm, PreferredSchedulingTerm
 from podyard.objects.core import Pod
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import NodeTerms, PreferredTerm, RequiredNodeAffinity
@@ -44,6 +44,12 @@ def required_of(pod: PodInfo) -> NodeSelector | None:
     """The pod's own required node affinity."""
     rules = affinity_of(pod)
     return None if rules is None else rules.required_during_scheduling_ignored_during_execution
+
+
+def preferred_of(pod: PodInfo) -> tuple[PreferredSchedulingTerm, ...]:
+    """The pod's own preferred node affinity."""
+    rules = affinity_of(pod)
+    return () if rules is None else rules.preferred_during_scheduling_ignored_during_execution
 
 
 def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
@@ -123,19 +129,17 @@ class NodeAffinity:
         return statuses.unresolvable(REASON_ENFORCED if code == NOT_ENFORCED else REASON_POD)
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
-        rules = affinity_of(pod)
-        preferred = () if rules is None else rules.preferred_during_scheduling_ignored_during_execution
-        if not preferred and not self._prefers:
+        if not preferred_of(pod) and not self._prefers:
             return statuses.SKIP
         try:
-            state.write(PREFERRED, (*self._added_preferred, *selectors.compile_preferred(preferred)))
+            state.write(PREFERRED, self._compiled(pod))
         except SelectorError as error:
             return statuses.error(str(error))
         return statuses.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
         scores = np.zeros(len(rows), dtype=np.int64)
-        for preferred in state.read(PREFERRED):
+        for preferred in self._preferred(state, pod):
             scores += preferred.weight * node_matching.term(preferred.term, cluster.nodes, rows)
         return scores
 
@@ -144,10 +148,21 @@ class NodeAffinity:
         if node is None:
             return 0
         labels, name = node.metadata.labels, node.metadata.name
-        return sum(one.weight for one in state.read(PREFERRED) if one.term.matches(labels, name))
+        return sum(one.weight for one in self._preferred(state, pod) if one.term.matches(labels, name))
 
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
         return default_normalize(scores)
+
+    def _compiled(self, pod: PodInfo) -> tuple[PreferredTerm, ...]:
+        return (*self._added_preferred, *selectors.compile_preferred(preferred_of(pod)))
+
+    def _preferred(self, state: CycleState, pod: PodInfo) -> tuple[PreferredTerm, ...]:
+        """What PreScore compiled; the same made here if PreScore is disabled, as the reference does."""
+        found = state.find(PREFERRED)
+        if found is None:
+            found = self._compiled(pod)
+            state.write(PREFERRED, found)
+        return found
 
     def _required(self, state: CycleState, pod: PodInfo) -> RequiredNodeAffinity:
         """What PreFilter compiled; the same made here if PreFilter is disabled, as the reference does."""
