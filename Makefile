@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
-SOURCES := proto libs services tests
+SOURCES := proto libs services tests examples
 PYTEST := $(BIN)/pytest
 ARGS ?=
 

@@ -1,6 +1,6 @@
 """BusyNodes: pods labelled `latency: low` go only to nodes that run fewer than 20 pods."""
 
-from podyard.framework.events import NODE, NODE_ADD, POD, ClusterEvent, Registration
+from podyard.framework.events import NODE_ADD, POD, ClusterEvent, Registration
 from podyard.framework.one_at_a_time import FilterAllNodes
 from podyard.framework.status import unschedulable
 from podyard.proto.actions import ActionType
