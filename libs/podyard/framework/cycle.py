@@ -1,6 +1,7 @@
 """One scheduling cycle, from PreFilter to Permit, over a live table. Pure: it decides, its caller assumes and binds.
 
     run:      PreFilter -> Filter -> (no node: PostFilter) -> PreScore -> Score -> NormalizeScore -> pick
+    steps:    the same, and HTTP extenders are asked between Filter and Score, after Score, and in PostFilter
     (the caller assumes the pod on the node)
     confirm:  Reserve -> Permit
 
@@ -12,30 +13,33 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (schedulingCycle, 
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Final, NamedTuple
 
 import msgspec
 
-from podyard.framework import diagnosis
-from podyard.framework import status as statuses
+from podyard.framework import confirming, consulting, diagnosis, extenders, post_filtering
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
-from podyard.framework.interfaces import Signed
+from podyard.framework.extenders import Answers, Calls, Extender, ExtenderError, Filtered
+from podyard.framework.interfaces import NodeVictims, Signed
 from podyard.framework.judgement import Judgement
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
 from podyard.framework.snapshot import Snapshot
-from podyard.framework.status import Code, PluginError, Status
+from podyard.framework.status import PluginError, Status
 from podyard.proto.decisions import NodeScore, Rejection, Victim
 
 LEADERS: Final = 3
 """Nodes with scores in a record."""
 
-SIGNATURES: Final = 64
-"""Signatures whose results are kept; at 5,000 nodes each takes about half a megabyte."""
+KEPT_ROWS: Final = 64 * 8192
+"""Rows of all signatures together whose results are kept; a row of a signature takes about 150 bytes."""
+FEWEST_SIGNATURES: Final = 8
+"""So many are kept however large the cluster is."""
 
 
 class PointTime(NamedTuple):
@@ -63,6 +67,8 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
     nodes_feasible: int = 0
     rejections: tuple[Rejection, ...] = ()
     scores: tuple[NodeScore, ...] = ()
+    post_filter: Status | None = None
+    """What PostFilter said of a pod that fits nowhere; `None` if nobody was asked. The pod counts as unschedulable whatever it says."""
     nominated_node: str | None = None
     victims: tuple[Victim, ...] = ()
     waits: dict[str, float] = {}
@@ -81,12 +87,20 @@ class Cycle:
     """Scheduling cycles of one profile over one snapshot.
 
     :param stopwatch: seconds of a monotonic clock, for `times` only: nothing is decided by it
+    :param extenders: HTTP extenders in calling order; with any, run `steps` instead of `run`
     """
 
-    def __init__(self, profile: Profile, cluster: Snapshot, stopwatch: Callable[[], float] = lambda: 0.0) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        cluster: Snapshot,
+        stopwatch: Callable[[], float] = lambda: 0.0,
+        extenders: Sequence[Extender] = (),
+    ) -> None:
         self._profile = profile
         self._cluster = cluster
         self._stopwatch = stopwatch
+        self._extenders = tuple(extenders)
         judging = {plugin.name: plugin for plugin in (*profile.pre_filter, *profile.filter, *profile.pre_score)}
         judging |= {entry.plugin.name: entry.plugin for entry in profile.score}
         self._signing = [plugin for plugin in judging.values() if isinstance(plugin, Signed)]
@@ -96,18 +110,35 @@ class Cycle:
         self._random = Random()
 
     def run(self, pod: PodInfo) -> CycleResult:
-        """Find a node for `pod`. Never raises: a plugin that does ends this attempt as an error."""
-        result = CycleResult(nodes_total=len(self._cluster.nodes), times=[])
-        if not result.nodes_total:
-            result.error = result.message = diagnosis.NO_NODES
+        """Find a node for `pod`, without asking extenders. Never raises: a plugin that does ends this attempt as an error."""
+        result = self._begun()
+        if result.error:
             return result
-        signature = self._key(pod)
+        key = self._key(pod)
         try:
-            self._decide(pod, signature, result)
+            self._decide(pod, key, result)
         except PluginError as fault:
-            self._fail(signature, result, str(fault))
+            self._fail(key, result, str(fault))
         except Exception as fault:  # the boundary to plugins: whatever they raise ends an attempt, not the service
-            self._fail(signature, result, f"{type(fault).__name__}: {fault}")
+            self._fail(key, result, f"{type(fault).__name__}: {fault}")
+        return result
+
+    def steps(self, pod: PodInfo) -> Generator[Calls, Answers, CycleResult]:
+        """The same with extenders: yields what they are to be asked, is sent the answers. Between a yield and its answer nothing may change
+        in the snapshot. Without extenders it yields nothing.
+        """
+        if not self._extenders:
+            return self.run(pod)
+        result = self._begun()
+        if result.error:
+            return result
+        key = self._key(pod)
+        try:
+            yield from self._decide_with_extenders(pod, key, result)
+        except (PluginError, ExtenderError) as fault:
+            self._fail(key, result, str(fault))
+        except Exception as fault:  # the boundary to plugins
+            self._fail(key, result, f"{type(fault).__name__}: {fault}")
         return result
 
     def judge(self, pod: PodInfo) -> Judgement:
@@ -128,11 +159,11 @@ class Cycle:
         if state is None:
             return True
         start = self._stopwatch()
-        rejection = self._reserve(pod, state, result.node)
+        rejection = confirming.reserve(self._profile, state, pod, self._cluster, result.node)
         reserved = self._stopwatch()
         result.times.append(PointTime("Reserve", start, reserved))
         if rejection is None:
-            rejection = self._permit(pod, state, result)
+            rejection, result.waits = confirming.permit(self._profile, state, pod, self._cluster, result.node)
             result.times.append(PointTime("Permit", reserved, self._stopwatch()))
         if rejection is None:
             return True
@@ -146,10 +177,9 @@ class Cycle:
 
     def unreserve(self, pod: PodInfo, state: CycleState | None, node_name: str) -> None:
         """Reserve is undone, in reverse order: the pod does not get the node after all."""
-        for plugin in reversed(self._profile.reserve):
-            plugin.unreserve(state or CycleState(), pod, self._cluster, node_name)
+        confirming.unreserve(self._profile, state, pod, self._cluster, node_name)
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- what is shared ------------------------------------------------------------------------------------------------------
 
     def _key(self, pod: PodInfo) -> Hashable:
         """Equal for pods that share results; while pods are nominated their priority counts, and who they are if they are nominated."""
@@ -160,30 +190,38 @@ class Cycle:
             return signature
         return signature, pod.priority, pod.uid if pod.nominated_node else ""
 
-    def _find(self, pod: PodInfo, signature: Hashable) -> _Shared:
+    def _find(self, pod: PodInfo, key: Hashable) -> _Shared:
         if self._shares:
-            shared = self._shared.get(signature)
+            shared = self._shared.get(key)
             if shared is not None:
-                self._shared.move_to_end(signature)
+                self._shared.move_to_end(key)
                 return shared
         judgement = Judgement(self._profile, pod, self._cluster)
         shared = _Shared(judgement, Scoreboard(self._profile, judgement, self._cluster))
         if self._shares:
-            self._shared[signature] = shared
-            if len(self._shared) > SIGNATURES:
+            self._shared[key] = shared
+            while len(self._shared) > max(FEWEST_SIGNATURES, KEPT_ROWS // self._cluster.nodes.capacity):
                 self._shared.popitem(last=False)
         return shared
 
-    def _fail(self, signature: Hashable, result: CycleResult, text: str) -> None:
+    def _begun(self) -> CycleResult:
+        result = CycleResult(nodes_total=len(self._cluster.nodes), times=[])
+        if not result.nodes_total:
+            result.error = result.message = diagnosis.NO_NODES
+        return result
+
+    def _fail(self, key: Hashable, result: CycleResult, text: str) -> None:
         """What was computed half-way is thrown away."""
-        self._shared.pop(signature, None)
+        self._shared.pop(key, None)
         result.node, result.diagnosis, result.scores = "", None, ()
         result.error = result.message = text
 
-    def _decide(self, pod: PodInfo, signature: Hashable, result: CycleResult) -> None:
+    # ---- deciding ------------------------------------------------------------------------------------------------------------
+
+    def _decide(self, pod: PodInfo, key: Hashable, result: CycleResult) -> None:
         watch, times = self._stopwatch, result.times
         start = watch()
-        judgement, scoreboard = self._find(pod, signature)
+        judgement, scoreboard = self._find(pod, key)
         pre_filtered = watch()
         times.append(PointTime("PreFilter", start, pre_filtered))
         if pod.nominated_node and judgement.takes_nominated(pod):
@@ -208,59 +246,105 @@ class Cycle:
             result.node = self._cluster.nodes.names[int(judgement.feasible[0])]
             return
         scoreboard.refresh(pod)
-        count = scoreboard.best_count()
-        at = 0
-        if count > 1:
-            self._random.seed(pod.uid)
-            at = self._random.randrange(count)
-        row = scoreboard.best_at(at)
+        row = scoreboard.best_at(self._one_of(scoreboard.best_count(), pod))
         result.node = self._cluster.nodes.names[row]
         result.scores = scoreboard.leaders(row, LEADERS)
 
+    def _one_of(self, count: int, pod: PodInfo) -> int:
+        """Which of so many equals, chosen by the pod's uid."""
+        if count == 1:
+            return 0
+        self._random.seed(pod.uid)
+        return self._random.randrange(count)
+
     def _post_filter(self, pod: PodInfo, judgement: Judgement, result: CycleResult) -> None:
-        """Source: framework.go, RunPostFilterPlugins."""
         found = judgement.diagnosis()
-        result.rejections = found.rejections()
         start = self._stopwatch()
-        texts: list[str] = []
-        for plugin in self._profile.post_filter:
-            answer = plugin.post_filter(judgement.state.clone(), pod, self._cluster, found)
-            if answer.nominated_node is not None:
-                result.nominated_node = answer.nominated_node
-            if answer.status.ok:
-                result.victims, texts = answer.victims, []
-                break
-            if not answer.status.rejected:
-                texts = [answer.status.message]  # and nothing else is said; the pod is parked all the same
-                break
-            texts += answer.status.reasons
-            if answer.status.code == Code.UNRESOLVABLE:
-                break
+        said = None
         if self._profile.post_filter:
-            result.times.append(PointTime("PostFilter", start, self._stopwatch()))
-        result.diagnosis = found
-        result.message = found.message(", ".join(texts))
+            state = judgement.state.clone()
+            said = post_filtering.run(self._profile.post_filter, state, pod, self._cluster, found)
+        self._diagnose(result, found, said, start)
 
-    def _reserve(self, pod: PodInfo, state: CycleState, node_name: str) -> Status | None:
-        for plugin in self._profile.reserve:
-            try:
-                status = plugin.reserve(state, pod, self._cluster, node_name)
-            except Exception as fault:  # the boundary to plugins
-                status = statuses.error(str(PluginError.wrapping(plugin.name, "Reserve", fault)))
-            if not status.ok:
-                return status.by(plugin.name)
-        return None
+    def _diagnose(
+        self, result: CycleResult, found: Diagnosis, said: post_filtering.PostFiltered | None, start: float
+    ) -> None:
+        result.diagnosis, result.rejections = found, found.rejections()
+        if said is None:
+            result.message = found.message()
+            return
+        result.post_filter, result.nominated_node, result.victims = said.status, said.nominated_node, said.victims
+        result.message = found.message(said.status.message)
+        result.times.append(PointTime("PostFilter", start, self._stopwatch()))
 
-    def _permit(self, pod: PodInfo, state: CycleState, result: CycleResult) -> Status | None:
-        waits: dict[str, float] = {}
-        for plugin in self._profile.permit:
-            try:
-                answer = plugin.permit(state, pod, self._cluster, result.node)
-            except Exception as fault:  # the boundary to plugins
-                return statuses.error(str(PluginError.wrapping(plugin.name, "Permit", fault))).by(plugin.name)
-            if answer.status.code == Code.WAIT:
-                waits[plugin.name] = answer.timeout_s
-            elif not answer.status.ok:
-                return answer.status.by(plugin.name)
-        result.waits = waits
-        return None
+    # ---- deciding with extenders ---------------------------------------------------------------------------------------------
+
+    def _decide_with_extenders(
+        self, pod: PodInfo, key: Hashable, result: CycleResult
+    ) -> Generator[Calls, Answers, None]:
+        nodes, watch, times = self._cluster.nodes, self._stopwatch, result.times
+        start = watch()
+        judgement, scoreboard = self._find(pod, key)
+        pre_filtered = watch()
+        times.append(PointTime("PreFilter", start, pre_filtered))
+        own = yield from self._ask_about_nominated(pod, judgement)
+        if own.nodes:
+            result.node, result.nodes_feasible = pod.nominated_node, 1
+        else:
+            judgement.refresh(pod)
+            rows: list[int] = judgement.feasible.tolist()
+            passed = [nodes.names[row] for row in rows]
+            left = yield from extenders.filter_steps(self._extenders, pod, passed)
+            result.nodes_feasible = len(left.nodes)
+            reasons = {**own.rejected, **left.rejected}
+            found = consulting.rejected_too(judgement.diagnosis(), nodes, judgement.feasible, left.nodes, reasons)
+            result.rejections = diagnosis.rejections(found.groups)
+            filtered = watch()
+            times.append(PointTime("Filter", pre_filtered, filtered))
+            if not left.nodes:
+                yield from self._post_filter_with_extenders(pod, judgement, found, result)
+                return
+            yield from self._pick_with_extenders(pod, judgement, scoreboard, left.nodes, result)
+            times.append(PointTime("Score", filtered, watch()))
+        if self._confirms:
+            result.state = judgement.state.clone()
+
+    def _ask_about_nominated(self, pod: PodInfo, judgement: Judgement) -> Generator[Calls, Answers, Filtered]:
+        """The pod's own nominated node before all others; an extender that fails is passed over here."""
+        if pod.nominated_node and judgement.takes_nominated(pod):
+            with suppress(ExtenderError):
+                return (yield from extenders.filter_steps(self._extenders, pod, (pod.nominated_node,)))
+        return Filtered(nodes=())
+
+    def _pick_with_extenders(
+        self, pod: PodInfo, judgement: Judgement, scoreboard: Scoreboard, names: Sequence[str], result: CycleResult
+    ) -> Generator[Calls, Answers, None]:
+        if len(names) == 1:
+            result.node = names[0]
+            return
+        nodes = self._cluster.nodes
+        if len(names) != judgement.feasible_count:
+            fewer = consulting.FewerNodes(judgement.state.clone(), nodes, names)
+            scoreboard = Scoreboard(self._profile, fewer, self._cluster)
+        scoreboard.refresh(pod)
+        points = yield from extenders.prioritize_steps(self._extenders, pod, names)
+        ranking = consulting.ranking(scoreboard, [nodes.row_of[name] for name in names], points, nodes)
+        best = sum(score.total == ranking[0].total for score in ranking)
+        chosen = ranking.pop(self._one_of(best, pod))
+        result.node = chosen.node
+        result.scores = (chosen, *ranking[: LEADERS - 1])
+
+    def _post_filter_with_extenders(
+        self, pod: PodInfo, judgement: Judgement, found: Diagnosis, result: CycleResult
+    ) -> Generator[Calls, Answers, None]:
+        start = self._stopwatch()
+        said = None
+        if self._profile.post_filter:
+
+            def consult(victims: Mapping[str, NodeVictims]) -> Generator[Calls, Answers, Mapping[str, NodeVictims]]:
+                return extenders.preempt_steps(self._extenders, pod, victims, self._cluster.nodes)
+
+            said = yield from post_filtering.steps(
+                self._profile.post_filter, judgement.state.clone(), pod, self._cluster, found, consult
+            )
+        self._diagnose(result, found, said, start)

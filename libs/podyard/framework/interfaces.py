@@ -13,7 +13,7 @@ Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/inte
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -199,6 +199,30 @@ class PostFilter(Plugin, Protocol):
     def post_filter(
         self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis
     ) -> PostFilterResult: ...
+
+
+class NodeVictims(msgspec.Struct, frozen=True, kw_only=True):
+    """What preemption would do on one node."""
+
+    pods: tuple[PlacedPod, ...]
+    """Who would have to go, most important first; at least one."""
+    pdb_violations: int = 0
+    """How many of them break a disruption budget."""
+
+
+@runtime_checkable
+class PostFilterSteps(PostFilter, Protocol):
+    """A PostFilter whose candidates HTTP extenders look through before it chooses; run instead of `post_filter` if there are some."""
+
+    def post_filter_steps(
+        self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis
+    ) -> Generator[Mapping[str, NodeVictims], Mapping[str, NodeVictims], PostFilterResult]:
+        """Yields its candidates by node, once at most and not if there are none; is sent what the extenders left of them.
+
+        They may have taken nodes away, chosen other victims of a node, or other nodes. An extender that fails is not this plugin's
+        business.
+        """
+        ...
 
 
 @runtime_checkable

@@ -69,6 +69,7 @@ class Scoreboard:
         self._judgement = judgement
         self._cluster = cluster
         self._watched = _watched(profile)
+        self._alike = 0 if profile.score else ALIKE
         self._layers: list[ScoreLayer] = []
         self._state: CycleState | None = None
         self._tokens: list[Hashable] = []
@@ -210,7 +211,7 @@ class Scoreboard:
             totals = layer.points.copy() if totals is None else np.add(totals, layer.points, out=totals)
         ranked = mask.take(order.rows)
         if totals is None:
-            self._ranked = np.where(ranked, ALIKE, INFEASIBLE)
+            self._ranked = np.where(ranked, self._alike, INFEASIBLE)
         else:
             self._ranked = np.where(ranked, totals.take(order.rows), INFEASIBLE)
         self._find_best()
@@ -232,7 +233,7 @@ class Scoreboard:
                 if not self._score_row(row, not was, asking):
                     return False
                 self._set_total(
-                    place, sum([layer.points.item(row) for layer in self._layers]) if self._layers else ALIKE
+                    place, sum([layer.points.item(row) for layer in self._layers]) if self._layers else self._alike
                 )
             elif was:
                 for layer in self._layers:
