@@ -1,0 +1,76 @@
+"""NodeVolumeLimits says of each node what a plain reading of its rules says."""
+
+from typing import Any
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.status import PluginFault
+from podyard.plugins.node_volume_limits.attachable_volumes import AttachableVolumes
+from podyard.plugins.node_volume_limits.plugin import NodeVolumeLimits
+from tests.unit.plugins.node_volume_limits import plain
+from tests.unit.plugins.volume_binding import storage_worlds
+from tests.unit.plugins.volume_binding.storage_worlds import Answer, Asked, Manifest, World
+
+PLUGIN = NodeVolumeLimits()
+incoming = storage_worlds.pods().map(lambda pod: storage_worlds.named(pod, "pod"))
+
+
+def wanted(world: World, pod: Manifest) -> tuple[Answer, dict[str, Answer]]:
+    first = plain.pre_filter(world, pod)
+    verdicts = {name: plain.verdict(world, pod, name, world.on(name)) for name in world.nodes}
+    return first, verdicts if first is None else {}
+
+
+def check(world: World, pod: Manifest) -> None:
+    asked = Asked(PLUGIN, storage_worlds.view(pod), world.snapshot)
+    assert (asked.pre_filter, asked.one_by_one) == wanted(world, pod)
+    if asked.failed:  # one such node fails the attempt
+        assert any(answer is not None and answer[0] == "Error" for answer in asked.at_once.values())
+    else:
+        assert asked.at_once == asked.one_by_one
+
+
+@given(storage_worlds.worlds(), incoming)
+def test_a_cluster(world: World, pod: Manifest) -> None:
+    check(world, pod)
+
+
+@given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=8))
+def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: list[tuple[Any, ...]]) -> None:
+    view = storage_worlds.view(pod)
+    Asked(PLUGIN, view, world.snapshot)  # the index is there before the changes
+    for change in changes:
+        token, before = PLUGIN.filter_token(view, world.snapshot), wanted(world, pod)
+        world.carry_out(change)
+        after = wanted(world, pod)
+        if PLUGIN.filter_token(view, world.snapshot) == token and change[0] == "object":
+            assert before == after
+    check(world, pod)
+    fresh = world.again()
+    kept, made = (one.snapshot.nodes.index(AttachableVolumes).most(one.snapshot) for one in (world, fresh))
+    for name, row in fresh.snapshot.nodes.row_of.items():
+        assert kept[world.snapshot.nodes.row_of[name]] == made[row]
+
+
+@given(storage_worlds.worlds(), incoming, st.data())
+def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.DataObject) -> None:
+    view, snapshot = storage_worlds.view(pod), world.snapshot
+    assume(PLUGIN.pre_filter(CycleState(), view, snapshot).status.ok)
+    name = data.draw(st.sampled_from(tuple(world.nodes)))
+    mates = {uid: mate for uid, (mate, where) in world.placed.items() if where == name}
+    row, state = snapshot.nodes.row_of[name], CycleState()
+    with snapshot.nodes.trial(row) as trial:
+        for uid in data.draw(st.sets(st.sampled_from(tuple(mates)))) if mates else ():
+            trial.remove(uid)
+            del mates[uid]
+        more = storage_worlds.named(data.draw(storage_worlds.pods(other_space=True)), "more")
+        trial.add(storage_worlds.view(more))
+        try:
+            code = PLUGIN.filter_one(state, view, snapshot, row)
+            got = storage_worlds.spelled(PLUGIN.verdict(state, code)) if code else None
+        except PluginFault as fault:
+            got = "Error", (str(fault),)
+        assert got == plain.verdict(world, pod, name, [*mates.values(), more])
+    check(world, pod)
