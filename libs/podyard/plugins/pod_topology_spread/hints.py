@@ -1,9 +1,6 @@
 """What may help a pod that hard spread constraints kept off all nodes.
 
 Source: kube-scheduler v1.36.2, podtopologyspread/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
-
-A hint knows no Services and controllers. So for a pod under hard default constraints, whose selector they would give, any pod that
-could count counts: it is retried too often rather than too late.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -15,8 +12,9 @@ import msgspec
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.framework.hint_sharing import KeyIndex
+from podyard.framework.status import PluginFault
 from podyard.objects.core import Node, Pod
-from podyard.plugins.pod_topology_spread import constraints
+from podyard.plugins.pod_topology_spread import constraints, owners
 from podyard.plugins.pod_topology_spread.constraints import Constraint
 from podyard.proto.actions import ActionType
 
@@ -30,13 +28,42 @@ class ReadOfPod(NamedTuple):
     constraints: bytes
     label_values: tuple[str | None, ...]
     """Its own values of the constraints' matchLabelKeys."""
+    owners: Hashable = None
+    """For a pod under default constraints: what their selector depends on."""
 
 
-def read_of(pod: Pod) -> ReadOfPod:
-    """What the hints read of `pod`."""
-    own = pod.spec.topology_spread_constraints
-    values = tuple([pod.metadata.labels.get(key) for one in own for key in one.match_label_keys])
-    return ReadOfPod(pod.metadata.namespace, _ENCODER.encode(own), values)
+class HardConstraints:
+    """The hard constraints of parked pods: their own or the default ones, whose selector Services and controllers give.
+
+    :param defaults: without selectors
+    """
+
+    def __init__(self, defaults: Sequence[Constraint]) -> None:
+        self._defaults = defaults
+        self._owners = owners.OwnerSelectors()
+        self.lookup: owners.Lookup | None = None
+
+    def of(self, pod: Pod) -> Sequence[Constraint]:
+        """Its constraints, in their order.
+
+        :raises SelectorError: if a selector of its own cannot be compiled; counts as Queue
+        :raises PluginFault: if it is not known where Services are found; counts as Queue
+        """
+        own = pod.spec.topology_spread_constraints
+        if own:
+            return constraints.compiled(own, constraints.DO_NOT_SCHEDULE, pod.metadata.labels)
+        if not self._defaults:
+            return ()
+        if self.lookup is None:
+            raise PluginFault("Services cannot be looked up here")
+        return constraints.with_selector(self._defaults, self._owners.selector(pod, self.lookup))
+
+    def read_of(self, pod: Pod) -> ReadOfPod:
+        """What the hints read of `pod`."""
+        own = pod.spec.topology_spread_constraints
+        values = tuple([pod.metadata.labels.get(key) for one in own for key in one.match_label_keys])
+        belongs = owners.identity(pod) if self._defaults and not own else None
+        return ReadOfPod(pod.metadata.namespace, _ENCODER.encode(own), values, belongs)
 
 
 def _namespaces(old: object | None, new: object | None) -> Iterable[str] | None:
@@ -50,65 +77,42 @@ def _namespaces(old: object | None, new: object | None) -> Iterable[str] | None:
     return found or None
 
 
-def hard_constraints(defaults: Sequence[Constraint], pod: Pod) -> Sequence[Constraint]:
-    """The pod's own hard constraints, or the default ones.
-
-    :raises SelectorError: if a selector of its own cannot be compiled; counts as Queue
-    """
-    own = pod.spec.topology_spread_constraints
-    return constraints.compiled(own, constraints.DO_NOT_SCHEDULE, pod.metadata.labels) if own else defaults
-
-
-def after_pod_change(defaults: Sequence[Constraint], pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if a pod that counts came, went, or counts differently now; or the pod itself tolerates more.
-
-    :param defaults: hard constraints of pods that have none of their own
-    """
+def after_pod_change(hard: HardConstraints, pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if a pod that counts came, went, or counts differently now; or the pod itself tolerates more."""
     before, after = hinted.changed(Pod, old, new)
     for other in (before, after):
         if other is not None and not _involved(other, pod):
             return events.skip(f"{_name(other)} is on no node, or in another namespace: it does not count")
-    listed = hard_constraints(defaults, pod)
-    unknown = listed is defaults and bool(defaults)
+    listed = hard.of(pod)
     if before is not None and after is not None:
-        return _after_update(listed, pod, before, after, unknown=unknown)
+        return _after_update(listed, pod, before, after)
     other, verb = (before, "is gone") if after is None else (after, "came")
     assert other is not None
-    if unknown:
-        return events.queue(f"{_name(other)} {verb}; it may count for a default spread constraint")
     matching = _matching(listed, other.metadata.labels)
     if matching:
         return events.queue(f"{_name(other)}, which counts for the spread over {matching[0]}, {verb}")
     return events.skip(f"{_name(other)} {verb}, but counts for none of the pod's hard spread constraints")
 
 
-def _after_update(listed: Sequence[Constraint], pod: Pod, before: Pod, after: Pod, *, unknown: bool) -> HintResult:
+def _after_update(listed: Sequence[Constraint], pod: Pod, before: Pod, after: Pod) -> HintResult:
     itself = pod.metadata.uid == after.metadata.uid
     tolerates_more = itself and before.spec.tolerations != after.spec.tolerations
     if tolerates_more and any(one.honors_taints for one in listed):
         return events.queue("the pod has other tolerations, and a spread constraint that leaves out nodes with taints")
     if before.metadata.labels == after.metadata.labels:
         return events.skip(f"the labels of {_name(after)} are the same")
-    if unknown:
-        return events.queue(
-            f"{_name(after)} has other labels; it may count differently for a default spread constraint"
-        )
-    then, now = _matching(listed, before.metadata.labels), _matching(listed, after.metadata.labels)
     for one in listed:
-        key = one.topology_key
-        if one.selector.matches(before.metadata.labels) != one.selector.matches(after.metadata.labels):
-            verb = "counts now" if key in now and key not in then else "counts no more"
-            return events.queue(f"{_name(after)} {verb} for the spread over {key}")
+        then, now = one.selector.matches(before.metadata.labels), one.selector.matches(after.metadata.labels)
+        if then != now:
+            verb = "counts now" if now else "counts no more"
+            return events.queue(f"{_name(after)} {verb} for the spread over {one.topology_key}")
     return events.skip(f"the labels of {_name(after)} changed, but it counts as before")
 
 
-def after_node_change(defaults: Sequence[Constraint], pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if a node joined, left or changed its domain, or has other taints. A domain that goes may help as well (PITFALLS 25).
-
-    :param defaults: hard constraints of pods that have none of their own
-    """
+def after_node_change(hard: HardConstraints, pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """Queue if a node joined, left or changed its domain, or has other taints. A domain that goes may help as well (PITFALLS 25)."""
     before, after = hinted.changed(Node, old, new)
-    listed = hard_constraints(defaults, pod)
+    listed = hard.of(pod)
     keys = [one.topology_key for one in listed]
     then, now = _in_domains(keys, before), _in_domains(keys, after)
     if before is not None and after is not None:
@@ -140,16 +144,13 @@ def _after_node_update(keys: Sequence[str], before: Node, after: Node, *, then: 
     return events.skip(f"{name} is in the spread domains where it was")
 
 
-def registrations(defaults: Sequence[Constraint] = ()) -> tuple[Registration, ...]:
-    """Pods that come, go or have other labels; the pod's own tolerations; nodes that come, go or have other labels or taints.
-
-    :param defaults: hard constraints of pods that have none of their own
-    """
+def registrations(hard: HardConstraints) -> tuple[Registration, ...]:
+    """Pods that come, go or have other labels; the pod's own tolerations; nodes that come, go or have other labels or taints."""
     pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
     nodes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
     return (
-        Registration(ClusterEvent(events.POD, pods), partial(after_pod_change, defaults), _index),
-        Registration(ClusterEvent(events.NODE, nodes), partial(after_node_change, defaults)),
+        Registration(ClusterEvent(events.POD, pods), partial(after_pod_change, hard), _index),
+        Registration(ClusterEvent(events.NODE, nodes), partial(after_node_change, hard)),
     )
 
 

@@ -5,13 +5,12 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/helper/spread.go
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from podyard.framework.pod_info import PodInfo
-from podyard.framework.snapshot import Snapshot
+from podyard.framework.snapshot import NO_OBJECTS, Objects, ObjectsByName
 from podyard.objects import selectors
 from podyard.objects.apps import ReplicaSet, StatefulSet
-from podyard.objects.core import ReplicationController, Service
+from podyard.objects.core import Pod, ReplicationController, Service
 from podyard.objects.errors import SelectorError
 from podyard.objects.meta import OwnerReference
 from podyard.objects.selectors import Selector
@@ -31,11 +30,35 @@ REMEMBERED: Final = 1024
 """Pods of different labels or owners whose selector is kept."""
 
 
-def identity(pod: PodInfo) -> Hashable:
+class Lookup(Protocol):
+    """Where Services and controllers are found (`Snapshot` is one)."""
+
+    def objects(self, resource: str) -> ObjectsByName: ...
+
+    def version(self, resource: str) -> int: ...
+
+
+class Followed:
+    """The same of a live view, for hints."""
+
+    def __init__(self, view: Objects) -> None:
+        self._view = view
+
+    def objects(self, resource: str) -> ObjectsByName:
+        """All objects of a resource; none if nobody follows it."""
+        return self._view.others.get(resource, NO_OBJECTS)
+
+    def version(self, resource: str) -> int:
+        """Another number whenever an object of this resource is another, came or went."""
+        return self._view.version(resource)
+
+
+def identity(pod: Pod) -> Hashable:
     """All of a pod that its selector depends on."""
-    owner = pod.pod.metadata.controller
+    metadata = pod.metadata
+    owner = metadata.controller
     named = None if owner is None else (owner.api_version, owner.kind, owner.name)
-    return pod.namespace, frozenset(pod.labels.items()), named
+    return metadata.namespace, frozenset(metadata.labels.items()), named
 
 
 def selected(services: Mapping[str, str], owner: object | None) -> Selector:
@@ -70,16 +93,16 @@ class OwnerSelectors:
     """Selectors of pods, kept as long as the Services and the pod's owner are the same."""
 
     def __init__(self) -> None:
-        self._cluster: Snapshot | None = None
+        self._lookup: Lookup | None = None
         self._version = -1
         self._services: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
         """Selectors by namespace and one label that they ask for."""
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
 
-    def selector(self, pod: PodInfo, cluster: Snapshot) -> Selector:
+    def selector(self, pod: Pod, lookup: Lookup) -> Selector:
         """The selector of `pod`; an empty one if it belongs to nothing."""
-        self._follow(cluster)
-        owner = self._owner(pod, cluster)
+        self._follow(lookup)
+        owner = self._owner(pod, lookup)
         key = identity(pod)
         known = self._known.get(key)
         if known is not None and known.services == self._version and known.owner is owner:
@@ -92,32 +115,32 @@ class OwnerSelectors:
             self._known.popitem(last=False)
         return found
 
-    def _follow(self, cluster: Snapshot) -> None:
-        version = cluster.version(SERVICES)
-        if cluster is self._cluster and version == self._version:
+    def _follow(self, lookup: Lookup) -> None:
+        version = lookup.version(SERVICES)
+        if lookup is self._lookup and version == self._version:
             return
-        if cluster is not self._cluster:
+        if lookup is not self._lookup:
             self._known.clear()
-        self._cluster, self._version = cluster, version
+        self._lookup, self._version = lookup, version
         self._services = {}
-        for (namespace, _), service in cluster.objects(SERVICES).items():
+        for (namespace, _), service in lookup.objects(SERVICES).items():
             if isinstance(service, Service) and service.spec.selector:
                 key, value = min(service.spec.selector.items())
                 self._services.setdefault((namespace, key, value), []).append(service.spec.selector)
 
-    def _matching(self, pod: PodInfo) -> dict[str, str]:
+    def _matching(self, pod: Pod) -> dict[str, str]:
         """The labels that the Services of the pod select by: they match it, so they do not contradict each other."""
-        labels = pod.labels
+        namespace, labels = pod.metadata.namespace, pod.metadata.labels
         merged: dict[str, str] = {}
         for key, value in labels.items():
-            for selector in self._services.get((pod.namespace, key, value), ()):
+            for selector in self._services.get((namespace, key, value), ()):
                 if selector.items() <= labels.items():
                     merged |= selector
         return merged
 
-    def _owner(self, pod: PodInfo, cluster: Snapshot) -> object | None:
-        reference: OwnerReference | None = pod.pod.metadata.controller
+    def _owner(self, pod: Pod, lookup: Lookup) -> object | None:
+        reference: OwnerReference | None = pod.metadata.controller
         if reference is None:
             return None
         resource = CONTROLLERS.get((reference.api_version, reference.kind))
-        return None if resource is None else cluster.objects(resource).get((pod.namespace, reference.name))
+        return None if resource is None else lookup.objects(resource).get((pod.metadata.namespace, reference.name))

@@ -13,13 +13,14 @@ from podyard.framework.cycle_state import CycleState, StateKey, StateMissingErro
 from podyard.framework.events import Registration
 from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
-from podyard.framework.snapshot import Snapshot
+from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import Status
 from podyard.objects.core import Pod
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import Selector
 from podyard.plugins.pod_topology_spread import constraints, hints, owners, plans, scoring, skew
 from podyard.plugins.pod_topology_spread.args import Args
+from podyard.plugins.pod_topology_spread.hints import HardConstraints
 from podyard.plugins.pod_topology_spread.plans import NO_PLAN, Plan
 from podyard.plugins.pod_topology_spread.scoring import Spreading
 from podyard.plugins.pod_topology_spread.skew import Skews
@@ -56,6 +57,7 @@ class PodTopologySpread:
         self._hard_defaults = constraints.compiled(listed, constraints.DO_NOT_SCHEDULE, {})
         self._soft_defaults = constraints.compiled(listed, constraints.SCHEDULE_ANYWAY, {})
         self._has_defaults = bool(listed)
+        self._hints = HardConstraints(self._hard_defaults)
         self._owners = owners.OwnerSelectors()
         self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
         self._last: tuple[Pod, Selector | None, Plan] | None = None
@@ -63,13 +65,17 @@ class PodTopologySpread:
     def signature(self, pod: PodInfo) -> Hashable:
         if pod.pod.spec.topology_spread_constraints:
             return _own_key(pod)
-        return (owners.identity(pod), plans.of_node(pod)) if self._has_defaults else None
+        return (owners.identity(pod.pod), plans.of_node(pod)) if self._has_defaults else None
 
     def events_to_register(self) -> Sequence[Registration]:
-        return hints.registrations(self._hard_defaults)
+        return hints.registrations(self._hints)
 
     def hint_signature(self, pod: Pod) -> Hashable:
-        return hints.read_of(pod)
+        return self._hints.read_of(pod)
+
+    def use_objects(self, objects: Objects) -> None:
+        """Where hints find Services and controllers. Without it they say Queue for pods under hard default constraints."""
+        self._hints.lookup = owners.Followed(objects)
 
     # ---- Filter --------------------------------------------------------------------------------------------------------------
 
@@ -149,10 +155,10 @@ class PodTopologySpread:
     def _plan(self, pod: PodInfo, cluster: Snapshot) -> Plan:
         """The pod's constraints, its own or the defaults. The last answer is kept: a cycle asks several times for its pod."""
         own = bool(pod.pod.spec.topology_spread_constraints)
-        selector = None if own else self._owners.selector(pod, cluster)
+        selector = None if own else self._owners.selector(pod.pod, cluster)
         if self._last is not None and self._last[0] is pod.pod and self._last[1] is selector:
             return self._last[2]
-        key = _own_key(pod) if own else (selector, owners.identity(pod), plans.of_node(pod))
+        key = _own_key(pod) if own else (selector, owners.identity(pod.pod), plans.of_node(pod))
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans[key] = _own_plan(pod) if selector is None else self._default_plan(pod, selector)

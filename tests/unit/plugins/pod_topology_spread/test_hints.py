@@ -9,11 +9,12 @@ import pytest
 from podyard.framework import events
 from podyard.framework.events import HintAnswer, HintResult
 from podyard.framework.hinted import UnexpectedObjectError
+from podyard.framework.status import PluginFault
 from podyard.objects.core import Node, Pod
 from podyard.objects.errors import SelectorError
 from podyard.plugins.pod_topology_spread.args import Args
 from podyard.plugins.pod_topology_spread.plugin import PodTopologySpread
-from tests.unit.plugins.pod_topology_spread.clusters import HARD, SOFT, make_node, make_pod
+from tests.unit.plugins.pod_topology_spread.clusters import HARD, SOFT, Cluster, make_node, make_pod
 from tests.unit.plugins.pod_topology_spread.plain import HOST, ZONE
 
 WEB = {"matchLabels": {"app": "web"}}
@@ -39,11 +40,13 @@ def other(app: str = "web", *, node: str = "n1", namespace: str = "one", tolerat
     return make_pod("other", labels={"app": app}, namespace=namespace, spec=spec).pod
 
 
-def hint(
-    kind: str, pod: Pod, old: object | None, new: object | None, args: Mapping[str, Any] | None = None
-) -> HintResult:
+def hint(kind: str, pod: Pod, old: object | None, new: object | None) -> HintResult:
+    """The answer of the plugin with default arguments."""
+    return ask(PodTopologySpread(Args()), kind, pod, old, new)
+
+
+def ask(plugin: PodTopologySpread, kind: str, pod: Pod, old: object | None, new: object | None) -> HintResult:
     """The plugin's answer."""
-    plugin = PodTopologySpread(msgspec.convert(args or {}, Args))
     (found,) = [one.hint for one in plugin.events_to_register() if one.event.resource == kind]
     assert found is not None
     return found(pod, old, new)
@@ -144,14 +147,37 @@ def test_without_hard_constraints_nodes_help_and_pods_do_not() -> None:
     assert hint(events.POD, pod, None, other()).answer == HintAnswer.SKIP
 
 
-def test_under_hard_default_constraints_every_pod_may_count() -> None:
-    pod = make_pod("parked").pod
-    assert hint(events.POD, pod, None, other("db"), LISTED).answer == HintAnswer.QUEUE
-    assert hint(events.POD, pod, other("db"), other("mail"), LISTED).answer == HintAnswer.QUEUE
-    assert hint(events.POD, pod, other("db"), other("db"), LISTED).answer == HintAnswer.SKIP
-    assert hint(events.POD, pod, None, other(namespace="two"), LISTED).answer == HintAnswer.SKIP
-    assert hint(events.NODE, pod, None, ZONED, LISTED).answer == HintAnswer.QUEUE
-    assert hint(events.NODE, pod, None, UNZONED, LISTED).answer == HintAnswer.SKIP
+def under_defaults(*services: str) -> PodTopologySpread:
+    """A plugin with a hard default constraint, in a cluster with Services for pods of these apps."""
+    plugin, cluster = PodTopologySpread(msgspec.convert(LISTED, Args)), Cluster()
+    for app in services:
+        cluster.put("services", {"metadata": {"name": app, "namespace": "one"}, "spec": {"selector": {"app": app}}})
+    plugin.use_objects(cluster)
+    return plugin
+
+
+def test_under_hard_default_constraints_the_pods_services_say_who_counts() -> None:
+    pod = make_pod("parked", labels={"app": "web"}).pod
+    plugin = under_defaults("web", "db")
+    assert ask(plugin, events.POD, pod, None, other()).answer == HintAnswer.QUEUE
+    assert ask(plugin, events.POD, pod, None, other("db")).answer == HintAnswer.SKIP
+    assert ask(plugin, events.POD, pod, other("db"), other()).answer == HintAnswer.QUEUE
+    assert ask(plugin, events.NODE, pod, None, ZONED).answer == HintAnswer.QUEUE
+    assert ask(plugin, events.NODE, pod, None, UNZONED).answer == HintAnswer.SKIP
+    assert plugin.hint_signature(pod) != plugin.hint_signature(make_pod("parked", labels={"app": "db"}).pod)
+
+
+def test_a_pod_that_belongs_to_nothing_has_no_default_constraints() -> None:
+    pod = make_pod("parked", labels={"app": "web"}).pod
+    plugin = under_defaults("db")
+    assert ask(plugin, events.POD, pod, None, other()).answer == HintAnswer.SKIP
+    assert ask(plugin, events.NODE, pod, None, UNZONED).answer == HintAnswer.QUEUE
+
+
+def test_without_a_view_of_services_a_hint_fails_which_counts_as_queue() -> None:
+    pod = make_pod("parked", labels={"app": "web"}).pod
+    with pytest.raises(PluginFault):
+        ask(PodTopologySpread(msgspec.convert(LISTED, Args)), events.POD, pod, None, other())
 
 
 def test_match_label_keys_narrow_whom_a_pod_counts() -> None:
