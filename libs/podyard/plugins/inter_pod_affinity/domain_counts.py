@@ -157,7 +157,7 @@ class SelectedCounts:
     """
 
     __slots__ = (
-        "_checked", "_clock", "_column", "_counts", "_occupied", "_seen", "_source", "_table", "counted", "edged", "key",
+        "_checked", "_clock", "_column", "_counts", "_held", "_seen", "_source", "_table", "counted", "edged", "key",
         "selection",
     )  # fmt: skip
 
@@ -171,7 +171,7 @@ class SelectedCounts:
         self._seen = (NEVER, NEVER)
         self._column: LabelColumn | None = None
         self._counts: ByDomain = np.zeros(1, dtype=np.int64)
-        self._occupied = 0
+        self._held: NDArray[np.bool_] = np.zeros(1, dtype=np.bool_)
         self.counted = self.edged = next(clock)
 
     def refresh(self) -> None:
@@ -182,8 +182,7 @@ class SelectedCounts:
         self._checked = version
         source = self._table.index(SelectorCounts).sums(self.selection, self.key)
         if source is not self._source or source.version != self._seen:
-            self._source, self._seen = source, source.version
-            self._compare(source.domains.column, source.sums)
+            self._compare(source)
 
     def by_domain(self) -> ByDomain:
         """Counts as of now."""
@@ -193,14 +192,17 @@ class SelectedCounts:
     @property
     def occupied(self) -> int:
         self.refresh()
-        return self._occupied
+        return int(np.count_nonzero(self._held))
 
-    def _compare(self, column: LabelColumn, sums: ByDomain) -> None:
-        before = self._counts
-        if column is self._column and np.array_equal(before, sums):
+    def _compare(self, source: DomainSums) -> None:
+        """Find out what is another since the last look. Sums change in place when pods come and go, else they are made again."""
+        column, sums, seen = source.domains.column, source.sums, source.version
+        same_domains, same_pods = column is self._column, source is self._source and seen[1] == self._seen[1]
+        self._source, self._seen = source, seen
+        if same_domains and same_pods and np.array_equal(self._counts, sums):
             return
+        held = sums > 0
         self.counted = next(self._clock)
-        if column is not self._column or not np.array_equal(before > 0, sums > 0):
+        if not same_domains or not np.array_equal(held, self._held):
             self.edged = self.counted
-        self._column, self._counts = column, sums.copy()
-        self._occupied = int(np.count_nonzero(sums))
+        self._column, self._counts, self._held = column, sums, held

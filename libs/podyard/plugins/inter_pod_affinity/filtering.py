@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import ABSENT
 from podyard.cluster.node_table import NodeTable, PlacedPod
@@ -20,12 +19,12 @@ from podyard.plugins.inter_pod_affinity.incoming import Incoming
 from podyard.plugins.inter_pod_affinity.placed_terms import Group
 from podyard.plugins.inter_pod_affinity.terms import PodTerms
 
-NOT_NEAR: Final = 1
+NOT_NEAR: Final = 3
 """The pod's required affinity."""
 NOT_APART: Final = 2
 """The pod's required anti-affinity."""
-KEPT_OUT: Final = 3
-"""The required anti-affinity of a placed pod."""
+KEPT_OUT: Final = 1
+"""The required anti-affinity of a placed pod. Of several reasons the one with the greatest number is told: it is asked about first."""
 
 NOBODY: Final[Mapping[int, int]] = {}
 
@@ -89,35 +88,41 @@ def made(pod: Incoming, groups: Iterable[Group]) -> FilterState | None:
 
 
 def verdicts(state: FilterState, nodes: NodeTable, rows: Rows) -> Verdicts:
-    """The first code in order NOT_NEAR, NOT_APART, KEPT_OUT that rejects a node, else 0."""
+    """The greatest code that rejects a node, else 0: judged by domain, then looked up by row."""
     codes = np.zeros(len(rows), dtype=np.int64)
-    for code, tallies in ((KEPT_OUT, state.kept_out), (NOT_APART, state.apart)):
-        for tally in tallies:
-            codes[_held(tally, nodes, rows)] = code
-    if state.near:
-        codes[~_near(state, nodes, rows)] = NOT_NEAR
+    for key, by_domain in _by_key(state, nodes).items():
+        found = by_domain.take(nodes.label_column(key).cells.take(rows))
+        codes = np.maximum(codes, found) if codes.any() else found
     return codes
 
 
-def _held(tally: Tally, nodes: NodeTable, rows: Rows) -> NDArray[np.bool_]:
-    """Which nodes are in a domain with at least one of the pods."""
-    return (tally.by_domain(nodes) > 0)[nodes.label_column(tally.key).cells[rows]]
-
-
-def _near(state: FilterState, nodes: NodeTable, rows: Rows) -> NDArray[np.bool_]:
-    """Nodes that have all topology keys, with a wanted pod in each of the domains, or the first pod of its group."""
-    first = _may_be_first(state, nodes)
-    accepted = np.ones(len(rows), dtype=np.bool_)
+def _by_key(state: FilterState, nodes: NodeTable) -> dict[str, Verdicts]:
+    """For each topology key: the code of each domain, and of nodes without one at ABSENT."""
+    found: dict[str, Verdicts] = {}
+    first = bool(state.near) and _may_be_first(state, nodes)
+    for code, tallies in ((KEPT_OUT, state.kept_out), (NOT_APART, state.apart)):
+        for tally in tallies:
+            codes = _codes(found, tally.key, nodes)
+            codes[tally.by_domain(nodes) > 0] = code
     for tally in state.near:
-        if first:
-            accepted &= nodes.label_column(tally.key).cells[rows] != ABSENT
-        else:
-            accepted &= _held(tally, nodes, rows)
-    return accepted
+        codes = _codes(found, tally.key, nodes)
+        if not first:
+            codes[tally.by_domain(nodes) <= 0] = NOT_NEAR
+        codes[ABSENT] = NOT_NEAR
+    return found
+
+
+def _codes(found: dict[str, Verdicts], key: str, nodes: NodeTable) -> Verdicts:
+    if key not in found:
+        found[key] = np.zeros(len(nodes.label_column(key).values), dtype=np.int64)
+    return found[key]
 
 
 def _may_be_first(state: FilterState, nodes: NodeTable) -> bool:
-    """Nobody is what the pod wants to be near, but the pod is so itself: else a group could never begin."""
+    """Nobody is what the pod wants to be near, but the pod is so itself: else a group could never begin.
+
+    It then may be on any node that has all the topology keys.
+    """
     if not state.pod.first:
         return False
     for tally in state.near:

@@ -39,6 +39,15 @@ class Incoming(NamedTuple):
     liked: tuple[tuple[SelectedCounts, int], ...]
     """Preferences with their weights, those of anti-affinity negative."""
 
+    def refresh(self) -> None:
+        """Look at the table as it is now."""
+        for counts in self.near:
+            counts.refresh()
+        for counts in self.apart:
+            counts.refresh()
+        for counts, _ in self.liked:
+            counts.refresh()
+
 
 def resolve(pod: PodInfo, own: PodTerms, cluster: Snapshot) -> Incoming:
     """The pod in the cluster as it is.

@@ -6,8 +6,9 @@ both are kept up to date pod by pod, and a cycle works on domains, not on pods.
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go.
 """
 
+from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from podyard.cluster.node_table import PlacedPod
 from podyard.framework import status as statuses
@@ -38,6 +39,29 @@ UNCONCERNED: Final = ()
 """Token of a pod that has no terms while no placed pod's term means it."""
 
 
+KEPT_PODS: Final = 256
+"""For so many signatures the terms stay resolved; semi-arbitrary."""
+
+
+class Signature(NamedTuple):
+    """All that the plugin reads of a pod."""
+
+    namespace: str
+    labels: frozenset[tuple[str, str]]
+    terms: PodTerms
+
+
+NO_SIGNATURE: Final = Signature("", frozenset(), NO_TERMS)
+
+
+class Asked(NamedTuple):
+    """A pod in a cluster as it was at a version of its namespaces."""
+
+    cluster: Snapshot
+    version: int
+    incoming: Incoming
+
+
 class InterPodAffinity:
     """PreFilter with AddPod and RemovePod, Filter, PreScore, Score."""
 
@@ -46,11 +70,12 @@ class InterPodAffinity:
 
     def __init__(self, args: Args) -> None:
         self.args = args
-        self._seen: tuple[Pod | None, PodTerms] = (None, NO_TERMS)
-        self._resolved: tuple[Pod | None, int, Snapshot | None, Incoming | None] = (None, 0, None, None)
+        self._last: tuple[Pod | None, Signature] = (None, NO_SIGNATURE)
+        self._last_asked: tuple[Pod | None, Asked | None] = (None, None)
+        self._asked: OrderedDict[Signature, Asked] = OrderedDict()
 
     def signature(self, pod: PodInfo) -> Hashable:
-        return pod.namespace, frozenset(pod.labels.items()), self._terms(pod)
+        return self._signature(pod)
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
@@ -58,7 +83,7 @@ class InterPodAffinity:
     # ---- filtering -----------------------------------------------------------------------------------------------------------
 
     def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
-        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
         if not own.affinity and not own.anti_affinity and not index.anti_affinity:
             return UNCONCERNED
         asked = self._incoming(pod, cluster)
@@ -66,7 +91,7 @@ class InterPodAffinity:
         return (*versions, *_token(index, self._keeping_out(asked, index)))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
-        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
         if own.fault:
             return PreFilterResult(status=statuses.unresolvable(f"parsing pod: {own.fault}"))
         if not own.affinity and not own.anti_affinity and not index.anti_affinity:
@@ -98,7 +123,7 @@ class InterPodAffinity:
     # ---- scoring -------------------------------------------------------------------------------------------------------------
 
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
-        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
         if not own.preferences and self._unpreferred(index):
             return UNCONCERNED
         asked = self._incoming(pod, cluster)
@@ -106,7 +131,7 @@ class InterPodAffinity:
         return (*versions, *_token(index, (*self._bound_to(asked, index), *self._preferring(asked, index))))
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
-        own, index = self._terms(pod), cluster.nodes.index(PlacedTerms)
+        own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
         if not own.preferences and self._unpreferred(index):
             return statuses.SKIP
         asked = self._incoming(pod, cluster)
@@ -133,27 +158,34 @@ class InterPodAffinity:
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
 
-    def _terms(self, pod: PodInfo) -> PodTerms:
-        """The pod's terms; those of the last pod that was asked about are remembered."""
-        known, found = self._seen
+    def _signature(self, pod: PodInfo) -> Signature:
+        """All that is read of the pod; that of the last pod is remembered."""
+        known, found = self._last
         joined = pod.pod
         if known is not joined:
-            found = terms.of_pod(joined)
-            self._seen = joined, found
+            found = Signature(pod.namespace, frozenset(pod.labels.items()), terms.of_pod(joined))
+            self._last = joined, found
         return found
 
     def _incoming(self, pod: PodInfo, cluster: Snapshot) -> Incoming:
-        """The pod with its terms resolved and their counts as of now; those of the last pod that was asked about are remembered."""
-        joined, version = pod.pod, cluster.version(incoming.NAMESPACES)
-        known, known_version, known_cluster, found = self._resolved
-        if found is None or known is not joined or known_version != version or known_cluster is not cluster:
-            found = incoming.resolve(pod, self._terms(pod), cluster)
-            self._resolved = joined, version, cluster, found
-        for counts in (*found.near, *found.apart):
-            counts.refresh()
-        for counts, _ in found.liked:
-            counts.refresh()
-        return found
+        """The pod with its terms resolved and their counts as of now; those of the latest signatures are remembered."""
+        known, asked = self._last_asked
+        version = cluster.version(incoming.NAMESPACES)
+        if asked is None or known is not pod.pod or asked.cluster is not cluster or asked.version != version:
+            asked = self._find(pod, cluster, version)
+            self._last_asked = pod.pod, asked
+        asked.incoming.refresh()
+        return asked.incoming
+
+    def _find(self, pod: PodInfo, cluster: Snapshot, version: int) -> Asked:
+        signature = self._signature(pod)
+        asked = self._asked.get(signature)
+        if asked is None or asked.cluster is not cluster or asked.version != version:
+            asked = self._asked[signature] = Asked(cluster, version, incoming.resolve(pod, signature.terms, cluster))
+        self._asked.move_to_end(signature)
+        if len(self._asked) > KEPT_PODS:
+            self._asked.popitem(last=False)
+        return asked
 
     def _unpreferred(self, index: PlacedTerms) -> bool:
         """Whether no placed pod's terms can count in the score of a pod without preferences of its own."""
