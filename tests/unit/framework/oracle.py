@@ -94,19 +94,20 @@ def _room(node: Manifest, pod: Manifest, placed: list[Manifest]) -> Verdict:
 
 def totals(nodes: list[Manifest], pod: Manifest, placed: dict[str, list[Manifest]]) -> dict[str, int]:
     """Weighted totals of feasible nodes, by name."""
-    soft = {node["name"]: _soft(node, pod) for node in nodes}
+    repelled = {node["name"]: soft(node, pod) for node in nodes}
     liked = {node["name"]: _liked(node, pod) for node in nodes}
-    worst, most = max(soft.values(), default=0), max(liked.values(), default=0)
+    worst, most = max(repelled.values(), default=0), max(liked.values(), default=0)
     found: dict[str, int] = {}
     for node in nodes:
         name = node["name"]
-        taints = 100 if worst == 0 else 100 - 100 * soft[name] // worst
+        taints = 100 if worst == 0 else 100 - 100 * repelled[name] // worst
         affinity = 0 if most == 0 else 100 * liked[name] // most
         found[name] = 3 * taints + 2 * affinity + _least_allocated(node, pod, placed[name])
     return found
 
 
-def _soft(node: Manifest, pod: Manifest) -> int:
+def soft(node: Manifest, pod: Manifest) -> int:
+    """How many soft taints the pod does not tolerate."""
     tolerations = [one for one in pod.get("tolerations", []) if one.get("effect", "") in ("", "PreferNoSchedule")]
     return sum(
         effect == "PreferNoSchedule" and not tolerates(tolerations, key, value, effect)
