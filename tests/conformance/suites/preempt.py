@@ -177,9 +177,12 @@ def _compare_deeds(where: tuple[str, ...], wanted: Mapping[str, Any], found: Map
     """Who is deleted is known if there is one outcome only, whose nominations end is known for each."""
     if len(wanted["acceptable"]) <= 1:
         yield from between(wanted["deleted"], found["deleted"], (*where, "deleted"))
-    node = "" if found["outcome"] is None else found["outcome"]["node"]
-    cleared = wanted["nominations_cleared"].get(node, [])
-    yield from between(cleared, found["nominations_cleared"], (*where, "nominations_cleared"))
+    cleared = wanted["nominations_cleared"]
+    if found["outcome"] is None:
+        yield from between(cleared, {}, (*where, "nominations_cleared"))
+        return
+    node = found["outcome"]["node"]
+    yield from between(cleared.get(node, []), found["nominations_cleared"], (*where, "nominations_cleared", node))
 
 
 def _grouped(found: Iterator[Difference]) -> Iterator[Difference]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 
 from podyard.framework.events import ClusterEvent
+from podyard.proto.actions import ActionType
 from podyard.queue.core.judge import Strategy
 from podyard.queue.core.queued_pod import QueuedPod
 from tests.conformance import queue_script
@@ -202,8 +203,16 @@ def _compare_calls(where: tuple[str, ...], wanted: Sequence[Any], found: Sequenc
 
 
 def _brief(call: Mapping[str, Any]) -> str:
-    event = call.get("event")
-    return " ".join(filter(None, (call["call"], call.get("pod", ""), event["label"] if event else "")))
+    return " ".join(filter(None, (call["call"], call.get("pod", ""), _label(call))))
+
+
+def _label(heard: Mapping[str, Any]) -> str:
+    """An event by its label; by all that it is if the label does not say it."""
+    event = heard.get("event")
+    if event is None:
+        return ""
+    alike = event["label"] == ClusterEvent(event["resource"], ActionType(event["value"])).label
+    return event["label"] if alike else f"{event['label']} ({event['resource']} {event['value']})"
 
 
 def _compare_call(where: tuple[str, ...], wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[Difference]:
@@ -215,12 +224,12 @@ def _compare_call(where: tuple[str, ...], wanted: Mapping[str, Any], found: Mapp
     for one in wanted.get("considered", []):
         yield from _compare_answers((*where, one["pod"]), one, found["considered"].get(one["pod"]))
     theirs, ours = wanted.get("events", []), found.get("events", [])
-    labels = [one["event"]["label"] for one in theirs], [one["event"]["label"] for one in ours]
+    labels = [_label(one) for one in theirs], [_label(one) for one in ours]
     if not same(*labels):
         yield Difference((*where, "events"), *labels, "events")
         return
     for one, other in zip(theirs, ours, strict=True):
-        yield from _compare_answers((*where, one["event"]["label"]), one, other)
+        yield from _compare_answers((*where, _label(one)), one, other)
 
 
 def _compare_answers(where: tuple[str, ...], wanted: Mapping[str, Any], found: Any) -> Iterator[Difference]:
