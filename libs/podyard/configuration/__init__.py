@@ -8,6 +8,7 @@ from podyard.configuration.errors import (
     BuildError,
     ConfigurationError,
     DecodeError,
+    Fault,
     FieldError,
     InvalidConfiguration,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "ConfigurationError",
     "DecodeError",
     "Extender",
+    "Fault",
     "FieldError",
     "InvalidConfiguration",
     "default",

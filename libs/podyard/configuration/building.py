@@ -4,6 +4,7 @@ Sources: pkg/scheduler/profile/profile.go (NewMap), pkg/scheduler/framework/runt
 pkg/scheduler/scheduler.go (New).
 """
 
+import difflib
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
@@ -60,15 +61,15 @@ def _finished(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Prof
     """The profile with the arguments of the plugins that it needs, sorted by name."""
     needed = {name for name in plugins_needed(profile) if name in entries}
     configs = [config for config in profile.plugin_config if config.name in needed and config.args is not None]
-    for config in configs:
-        _check_args(path, config)
+    for at, config in enumerate(profile.plugin_config):
+        if config.name in needed:
+            _check_args(f"{path}.pluginConfig[{at}].args", config)
     return replace(profile, plugin_config=tuple(sorted(configs, key=lambda config: config.name)))
 
 
 def _check_args(path: str, config: PluginConfig) -> None:
     if isinstance(config.args, NodeResourcesFitArgs) and (faults := args_validation.fit_errors(config.args)):
-        where = f"{path}.pluginConfig of {config.name}"
-        raise BuildError(*(f"{config.name}: {fault}" for fault in faults), field=where)
+        raise BuildError(*(fault.fault(path) for fault in faults))
 
 
 def _expanded(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Expanded:
@@ -80,9 +81,17 @@ def _expanded(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Expa
             lambda name: profiles.points_of(entries, name),
         )
     except ExpansionError as error:
-        raise BuildError(error.detail, field=f"{path}.plugins.{error.point}") from error
+        detail = f"{error.detail}{_advice(error.missing, entries)}"
+        raise BuildError(detail, field=f"{path}.plugins.{error.point}") from error
     _check_counts(path, found)
     return found
+
+
+def _advice(missing: str, entries: Mapping[str, Entry]) -> str:
+    if not missing:
+        return ""
+    close = difflib.get_close_matches(missing, entries, n=1)
+    return f"; did you mean {close[0]}?" if close else "; one of your own is written package.module:Class"
 
 
 def _choices(plugins: tuple[Plugin, ...]) -> tuple[Choice, ...]:

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from podyard.configuration import wire
-from podyard.configuration.errors import DecodeError
+from podyard.configuration.errors import DecodeError, Fault
 from podyard.configuration.reading import Pairs, Reader, TypeFault, plain
 from podyard.configuration.wire import API_VERSION, GROUP, KIND, KubeSchedulerConfiguration, PluginConfig
 from podyard.configuration.wire_args import ARGS, Args
@@ -30,7 +30,7 @@ class _Text(NamedTuple):
     """The first document of a text, and what a strict reader says of its keys."""
 
     content: Any
-    twice: tuple[str, ...]
+    twice: tuple[Fault, ...]
 
 
 def decode(text: str) -> KubeSchedulerConfiguration:
@@ -41,24 +41,28 @@ def decode(text: str) -> KubeSchedulerConfiguration:
     content, twice = _first_document(text)
     kind = _kind(content, "", "")
     strict = list(twice)
-    try:
-        found = _read(kind, content, strict)
-    except TypeFault as fault:
-        raise DecodeError(str(fault)) from fault
+    found = _read(kind, content, strict)
     if isinstance(found, KubeSchedulerConfiguration):
         found = _with_args(found, strict)
     if strict:
         raise DecodeError(*strict, strict=True)
     if not isinstance(found, KubeSchedulerConfiguration):
-        raise DecodeError(f"kind: must be {KIND}, is {kind}")
+        raise DecodeError(Fault("kind", f"must be {KIND}, is {kind}"))
     return found
 
 
-def _read(kind: str, content: Any, strict: list[str], prefix: str = "") -> msgspec.Struct:
+def _read(kind: str, content: Any, strict: list[Fault], path: str = "") -> msgspec.Struct:
     reader = Reader()
-    found = reader.read(content, KINDS[kind])
-    strict += [f"{prefix}{fault}" for fault in reader.strict]
+    try:
+        found = reader.read(content, KINDS[kind])
+    except TypeFault as error:
+        raise DecodeError(_below(path, error.fault)) from error
+    strict += [_below(path, fault) for fault in reader.strict]
     return found
+
+
+def _below(path: str, fault: Fault) -> Fault:
+    return Fault(f"{path}.{fault.field}".strip("."), fault.detail)
 
 
 def _first_document(text: str) -> _Text:
@@ -68,19 +72,21 @@ def _first_document(text: str) -> _Text:
     try:
         document = next(yaml_reader.read(text.removeprefix("\ufeff"), twice=twice), None)
     except YamlError as error:
-        raise DecodeError(f"line {error.line}: {error.detail}") from error
-    return _Text(
-        None if document is None else document.content, tuple(f"line {fault.line}: {fault.detail}" for fault in twice)
-    )
+        raise DecodeError(Fault(f"line {error.line}", error.detail)) from error
+    content = None if document is None else document.content
+    return _Text(content, tuple(Fault(f"line {fault.line}", fault.detail) for fault in twice))
 
 
 def _json(text: str) -> _Text:
     try:
         return _Text(json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant), ())
     except RecursionError as error:
-        raise DecodeError("not valid JSON: nested too deep") from error
+        raise DecodeError(Fault("", "not valid JSON: nested too deep")) from error
+    except json.JSONDecodeError as error:
+        detail = f"not valid JSON: {error.msg} (what begins with a brace is read as JSON)"
+        raise DecodeError(Fault(f"line {error.lineno}", detail)) from error
     except ValueError as error:
-        raise DecodeError(f"not valid JSON: {error} (what begins with a brace is read as JSON)") from error
+        raise DecodeError(Fault("", f"not valid JSON: {error}")) from error
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> Pairs:
@@ -98,28 +104,28 @@ def _no_constant(name: str) -> Any:
 def _kind(content: Any, default_kind: str, path: str) -> str:
     """The kind of a document; the version must be ours. Both keys are found in any case, as Go's decoder finds them."""
     if content is not None and not is_mapping(content):
-        raise DecodeError(f"{path or 'the document'}: must be a mapping with apiVersion and kind")
+        raise DecodeError(Fault(path, "must be a mapping" if path else "must be a mapping with apiVersion and kind"))
     kind = _type_key(content or {}, "kind", path) or default_kind
     version = _type_key(content or {}, "apiVersion", path) or (API_VERSION if default_kind else "")
     if default_kind and version == f"{GROUP}/":
         version = API_VERSION
     if not kind or not version:
-        missing = f"apiVersion: {API_VERSION}" if kind else f"kind: {KIND}"
-        raise DecodeError(f"{missing.split(':')[0]}: missing; write {missing}")
+        key, value = ("apiVersion", API_VERSION) if kind else ("kind", KIND)
+        raise DecodeError(Fault(f"{path}.{key}".strip("."), f"missing; write {key}: {value}"))
     if version != API_VERSION or kind not in KINDS:
-        where = f"{path}: " if path else ""
-        raise DecodeError(f"{where}no kind {kind} is known in version {version}; there are {KIND} of {API_VERSION}")
+        expected = f"{default_kind or KIND} of {API_VERSION}"
+        raise DecodeError(Fault(path, f"no kind {kind} is known in version {version}; it must be {expected}"))
     return kind
 
 
 def _type_key(content: dict[str, Any], key: str, path: str) -> str:
     found = next((content[name] for name in reversed(content) if name.lower() == key.lower()), None)
     if found is not None and not isinstance(found, str):
-        raise DecodeError(f"{path}{'.' if path else ''}{key}: must be text")
+        raise DecodeError(Fault(f"{path}.{key}".strip("."), "must be text"))
     return found or ""
 
 
-def _with_args(found: KubeSchedulerConfiguration, strict: list[str]) -> KubeSchedulerConfiguration:
+def _with_args(found: KubeSchedulerConfiguration, strict: list[Fault]) -> KubeSchedulerConfiguration:
     profiles: list[wire.Profile] = []
     for at, profile in enumerate(found.profiles):
         configs = tuple(
@@ -130,18 +136,15 @@ def _with_args(found: KubeSchedulerConfiguration, strict: list[str]) -> KubeSche
     return msgspec.structs.replace(found, profiles=tuple(profiles))
 
 
-def _nested(config: PluginConfig, path: str, strict: list[str]) -> PluginConfig:
+def _nested(config: PluginConfig, path: str, strict: list[Fault]) -> PluginConfig:
     """Arguments of a plugin that the reference knows become their type; those of others stay as they are."""
     if config.name not in ARGS:
         return PluginConfig(name=config.name, args=plain(config.args))
     expected = f"{config.name}Args"
     kind = _kind(config.args, expected, path)
-    try:
-        args = _read(kind, {} if config.args is None else config.args, strict, f"{path}: ")
-    except TypeFault as fault:
-        raise DecodeError(f"{path}: {fault}") from fault
+    args = _read(kind, {} if config.args is None else config.args, strict, path)
     if kind == expected and isinstance(args, Args):
         return PluginConfig(name=config.name, args=msgspec.structs.replace(args, api_version=API_VERSION, kind=kind))
-    if any(fault.startswith(path) for fault in strict):
+    if any(fault.field.startswith(path) for fault in strict):
         return config  # refused anyway, as strict: the reference looks at the kind only of what it could read
-    raise DecodeError(f"{path}: must be of kind {expected}, is {kind}")
+    raise DecodeError(Fault(path, f"must be of kind {expected}, is {kind}"))

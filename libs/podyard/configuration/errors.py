@@ -9,7 +9,7 @@
 The reference has the same three stages, one after the other: a later one is only reached if the earlier found nothing.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -29,9 +29,13 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     """What was there, as it is shown; empty for types that show no value."""
 
     def __str__(self) -> str:
+        return str(self.fault())
+
+    def fault(self, path: str = "") -> "Fault":
+        """Where, from `path` on, and what, in words."""
         value = f": {self.shown}" if self.shown else ""
         detail = f": {self.detail}" if self.detail else ""
-        return f"{self.field}: {_SENTENCES[self.type]}{value}{detail}"
+        return Fault(f"{path}.{self.field}".strip("."), f"{_SENTENCES[self.type]}{value}{detail}")
 
 
 _SENTENCES = {
@@ -43,19 +47,29 @@ _SENTENCES = {
 }
 
 
-class ConfigurationError(ValueError):
-    """A configuration file that cannot be used. `faults`: all that was found at the stage, in words, at least one."""
+class Fault(NamedTuple):
+    """One fault of any stage: where (a path, a line, or empty for the file as a whole), and what is wrong and would be right."""
 
-    def __init__(self, stage: str, faults: tuple[str, ...]) -> None:
+    field: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.detail}" if self.field else self.detail
+
+
+class ConfigurationError(ValueError):
+    """A configuration file that cannot be used. `faults`: all that was found at the stage, at least one."""
+
+    def __init__(self, stage: str, faults: tuple[Fault, ...]) -> None:
         self.stage = stage
         self.faults = faults
-        super().__init__("; ".join(faults))
+        super().__init__("; ".join(map(str, faults)))
 
 
 class DecodeError(ConfigurationError):
     """The text is not a configuration. `strict`: only because of unknown or duplicate fields."""
 
-    def __init__(self, *faults: str, strict: bool = False) -> None:
+    def __init__(self, *faults: Fault, strict: bool = False) -> None:
         self.strict = strict
         super().__init__("decode", faults)
 
@@ -65,12 +79,11 @@ class InvalidConfiguration(ConfigurationError):
 
     def __init__(self, errors: tuple[FieldError, ...]) -> None:
         self.errors = errors
-        super().__init__("validate", tuple(map(str, errors)))
+        super().__init__("validate", tuple(error.fault() for error in errors))
 
 
 class BuildError(ConfigurationError):
-    """A profile, plugin or extender that cannot be made. `field`: where in the file, as far as that is known."""
+    """A profile, plugin or extender that cannot be made. `field`: where in the file, for faults that are given as texts."""
 
-    def __init__(self, *faults: str, field: str = "") -> None:
-        self.field = field
-        super().__init__("build", faults)
+    def __init__(self, *faults: Fault | str, field: str = "") -> None:
+        super().__init__("build", tuple(Fault(field, fault) if isinstance(fault, str) else fault for fault in faults))

@@ -29,9 +29,13 @@ class Findings:
         """The field must be set."""
         self._add(field, "FieldValueRequired", detail, "", "")
 
-    def duplicate(self, field: str, value: Any) -> None:
-        """The value was there already; UNSET if there is none to show."""
-        self._add(field, "FieldValueDuplicate", "", value, "{}" if value is UNSET else shown(value))
+    def duplicate(self, field: str, value: str) -> None:
+        """The value was there already."""
+        self._add(field, "FieldValueDuplicate", "", value, shown(value))
+
+    def duplicate_name(self, field: str, name: str) -> None:
+        """The same where the reference gives the place of the other one, a structure: no bad value."""
+        self._add(field, "FieldValueDuplicate", "", UNSET, shown(name))
 
     def unsupported(self, field: str, value: str, supported: Iterable[str]) -> None:
         """The value is none of those there are."""

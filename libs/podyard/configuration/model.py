@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import msgspec
 
-from podyard.configuration import building, decoding, defaulting, extenders, validation
+from podyard.configuration import building, decoding, defaulting, extenders, unused, validation
 from podyard.configuration.errors import BuildError, InvalidConfiguration
+from podyard.configuration.unused import Unused
 from podyard.configuration.wire import API_VERSION, KIND, Extender, KubeSchedulerConfiguration
 from podyard.configuration.wire import Profile as ProfileConfiguration
 from podyard.configuration.wire_args import Args
@@ -38,6 +39,10 @@ class Configuration:
     def extenders(self) -> tuple[Extender, ...]:
         """HTTP extenders in calling order: those that may fail come last."""
         return extenders.in_calling_order(self.values.extenders)
+
+    def unused(self) -> tuple[Unused, ...]:
+        """What the file sets to another value than the default, and nothing here reads."""
+        return unused.found(self.values)
 
     def written(self) -> dict[str, Any]:
         """The complete configuration as a file says it."""

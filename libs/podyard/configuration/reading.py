@@ -6,12 +6,14 @@ serializer uses them: a wrong type ends the reading, unknown and duplicate field
 
 import base64
 import binascii
+import difflib
 from functools import cache
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
 from msgspec import inspect
 
+from podyard.configuration.errors import Fault
 from podyard.configuration.wire import DURATION
 from podyard.objects import go_syntax
 from podyard.objects.documents import is_list, is_mapping
@@ -32,14 +34,15 @@ class TypeFault(ValueError):
     """A value of a wrong type, or outside of what its type can hold."""
 
     def __init__(self, path: str, detail: str) -> None:
-        super().__init__(f"{path or 'the document'}: {detail}")
+        self.fault = Fault(path, detail)
+        super().__init__(str(self.fault))
 
 
 class Reader:
-    """Reads one document, or the arguments of one plugin. `strict`: sentences on unknown and duplicate fields."""
+    """Reads one document, or the arguments of one plugin. `strict`: unknown and duplicate fields."""
 
     def __init__(self) -> None:
-        self.strict: list[str] = []
+        self.strict: list[Fault] = []
 
     def read(self, raw: Any, type_: type[S]) -> S:
         """
@@ -74,8 +77,8 @@ class Reader:
     def _struct(self, info: inspect.StructType, raw: Any, path: str) -> Any:
         mapping: dict[str, Any] = _expect(is_mapping(raw), raw, "a mapping", path)
         self._note_twice(mapping, path)
-        names = {field.encode_name for field in info.fields}
-        self.strict += [f'unknown field "{_below(path, key)}"' for key in mapping if key not in names]
+        names = [field.encode_name for field in info.fields]
+        self.strict += [Fault(_below(path, key), _unknown(key, names)) for key in mapping if key not in names]
         found: dict[str, Any] = {}
         for field in info.fields:
             if field.encode_name in mapping and (mapping[field.encode_name] is not None or _refuses_null(field.type)):
@@ -87,7 +90,7 @@ class Reader:
 
     def _note_twice(self, mapping: dict[str, Any], path: str) -> None:
         if isinstance(mapping, Pairs):
-            self.strict += [f'duplicate field "{_below(path, key)}"' for key in mapping.twice]
+            self.strict += [Fault(_below(path, key), "duplicate field") for key in mapping.twice]
 
     def _zero(self, info: inspect.Type, path: str) -> Any:
         match info:
@@ -105,6 +108,12 @@ class Reader:
                 return "" if isinstance(info, inspect.StrType) else b""
             case _:
                 return False if isinstance(info, inspect.BoolType) else 0
+
+
+def _unknown(key: str, names: list[str]) -> str:
+    letters = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(key.lower(), letters, n=1)
+    return f"unknown field; did you mean {letters[close[0]]}?" if close else "unknown field"
 
 
 def plain(raw: Any) -> Any:

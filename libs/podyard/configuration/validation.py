@@ -5,8 +5,6 @@ Sources: pkg/scheduler/apis/config/validation/validation.go; component-base/conf
 
 from typing import Final
 
-from msgspec import UNSET
-
 from podyard.configuration import args_validation, label_keys
 from podyard.configuration.defaulting import sets
 from podyard.configuration.errors import FieldError
@@ -92,7 +90,7 @@ def _profiles(findings: Findings, found: KubeSchedulerConfiguration) -> None:
             _removed_plugins(findings, f"{path}.plugins", found.api_version, profile.plugins)
         _plugin_configs(findings, path, found.api_version, profile.plugin_config)
         if name in names:
-            findings.duplicate(f"{path}.schedulerName", UNSET)
+            findings.duplicate_name(f"{path}.schedulerName", name)
         names.add(name)
     _common_queue_sort(findings, found.profiles)
 

@@ -48,10 +48,11 @@ class Expanded(NamedTuple):
 
 
 class ExpansionError(ValueError):
-    """Plugins that cannot be asked as the profile says. `point`: where."""
+    """Plugins that cannot be asked as the profile says. `point`: where; `missing`: the plugin that does not exist, if that is it."""
 
-    def __init__(self, point: str, detail: str) -> None:
+    def __init__(self, point: str, detail: str, missing: str = "") -> None:
         self.point = point
+        self.missing = missing
         self.detail = detail
         super().__init__(detail)
 
@@ -85,7 +86,7 @@ def _own(point: str, selection: Selection, points_of: Callable[[str], frozenset[
     for name, _ in selection.enabled:
         extends = points_of(name)
         if extends is None:
-            raise ExpansionError(point, f"there is no plugin {name}")
+            raise ExpansionError(point, f"there is no plugin {name}", name)
         if point not in extends:
             raise ExpansionError(point, f"plugin {name} does not extend {point}, only {_listed(extends)}")
         if name in found:
@@ -109,7 +110,7 @@ def _expanded(
     for name, _ in multi_point:
         extends = points_of(name)
         if extends is None:
-            raise ExpansionError("multiPoint", f"there is no plugin {name}")
+            raise ExpansionError("multiPoint", f"there is no plugin {name}", name)
         if point not in extends or name in selection.disabled:
             continue
         if name in own:

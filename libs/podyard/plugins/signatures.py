@@ -6,23 +6,27 @@ Every fault says what to write instead. What is checked is what Python cannot: a
 import difflib
 import inspect
 from collections.abc import Iterator, Mapping
-from types import FunctionType
+from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from podyard.framework import event_registry, hint_sharing, interfaces, one_at_a_time
 from podyard.framework.profile import FIELDS, PROTOCOLS
 
-OPTIONAL: Final = (
-    interfaces.Signed,
-    interfaces.EnqueueExtensions,
-    interfaces.PreFilterExtensions,
-    interfaces.NormalizeScore,
-    interfaces.FilterToken,
-    interfaces.ScoreToken,
-    event_registry.ReadsObjects,
-    hint_sharing.SharesHints,
+
+def _protocols(module: ModuleType) -> Iterator[type[Any]]:
+    for found in vars(module).values():
+        if (
+            isinstance(found, type)
+            and getattr(found, "_is_runtime_protocol", False)
+            and found.__module__ == module.__name__
+        ):
+            yield found
+
+
+INTERFACES: Final = tuple(
+    protocol for module in (interfaces, event_registry, hint_sharing) for protocol in _protocols(module)
 )
-"""What a plugin may have beside its extension points."""
+"""All that a plugin may have: the extension points, and what goes with them."""
 
 _ALIKE: Final = 0.85
 """From which likeness on (0 to 1, difflib) a name counts as a misspelt one; `pre_filtr` and `pre_filter` have 0.95."""
@@ -40,6 +44,11 @@ class Hook(NamedTuple):
         """Their names, without `self`."""
         return tuple(inspect.signature(self.method).parameters)[1:]
 
+    @property
+    def steps(self) -> bool:
+        """Whether it is a generator."""
+        return str(inspect.signature(self.method).return_annotation).startswith("Generator[")
+
     def __str__(self) -> str:
         return f"def {self.method.__name__}{inspect.signature(self.method)}".replace("'", "")
 
@@ -54,7 +63,7 @@ def _is_public_function(name: str, found: object) -> bool:
 
 def _hooks() -> dict[str, Hook]:
     found: dict[str, Hook] = {}
-    for protocol in (*PROTOCOLS.values(), *OPTIONAL):
+    for protocol in INTERFACES:
         methods = _methods(protocol)
         found.update((name, Hook(protocol, method, tuple(methods))) for name, method in methods.items())
     return found
@@ -111,7 +120,7 @@ def _misspelt(name: str, method: Any) -> Iterator[str]:
 
 def _parameter_faults(hook: Hook, method: Any) -> Iterator[str]:
     name = hook.method.__name__
-    if inspect.iscoroutinefunction(method) or inspect.isgeneratorfunction(method):
+    if inspect.iscoroutinefunction(method) or (inspect.isgeneratorfunction(method) and not hook.steps):
         yield f"`{name}` must be an ordinary function, without async and yield; write `{hook}`"
         return
     given = list(inspect.signature(method).parameters.values())[1:]

@@ -33,6 +33,8 @@ class ServiceDefinition(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     main: Callable[["Service[S]"], Awaitable[None]]
     description: str
     """One sentence, shown by `podyard run --help` and by `nats micro info`."""
+    check: Callable[[ServiceSettings], None] | None = None
+    """Asked before anything is started, for what settings name (a file): raises `SettingsError` if it cannot be used."""
 
 
 class Service(Generic[S]):

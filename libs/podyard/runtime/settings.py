@@ -5,6 +5,7 @@ file has the topics of `ServiceSettings` at the top level and one section a serv
 
     nats: {servers: [nats://10.0.0.5:4222]}
     log: {level: debug}
+    scheduler_config: /etc/podyard/scheduler.yaml
     queue: {pod_initial_backoff_s: 2}
 
 A variable's name is the path in capitals, `PODYARD_NATS_SERVERS` (a list by commas), `PODYARD_QUEUE_POD_INITIAL_BACKOFF_S`.
@@ -72,6 +73,9 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     instance: str = ""
     """Name of this instance among those of its service; empty: made up, `<service>-<host>-<random>`. Two processes must not
     share one, since an instance may take its own lease over."""
+    scheduler_config: str = ""
+    """File with a KubeSchedulerConfiguration: profiles, plugins and their arguments, backoff; empty: the default one. Queue, scheduler and
+    binder must be given the same."""
     data_dir: str = ""
     """Directory for what a service may keep across restarts; empty: it keeps nothing."""
     shutdown_timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0

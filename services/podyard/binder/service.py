@@ -10,9 +10,9 @@ from podyard.binder.reign import LEADS_CHECK, Reign
 from podyard.binder.settings import BinderSettings
 from podyard.bus import Lease
 from podyard.cluster.informer import Followed, base_subjects
+from podyard.configuration import files
 from podyard.framework.event_registry import EventRegistry, watched_resources
 from podyard.framework.profile import Profile
-from podyard.plugins.defaults import default_profile
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
 
@@ -33,8 +33,7 @@ def followed(profiles: dict[str, Profile]) -> Followed:
 async def main(service: Service[BinderSettings]) -> None:
     """Lead whenever the lease is ours."""
     gc.set_threshold(*COLLECT_EVERY)
-    profile = default_profile()
-    profiles = {profile.name: profile}
+    profiles = files.profiles(files.of(service.process), service.process)
     instruments = Instruments(service.metrics, service.spans)
     lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
     numbers = itertools.count(1)
@@ -52,5 +51,6 @@ SERVICE = ServiceDefinition(
     name="binder",
     settings_type=BinderSettings,
     main=main,
+    check=files.check,
     description="Judges decisions once more, in one order, and commits bindings in atomic batches",
 )

@@ -10,7 +10,6 @@ from podyard.framework.interfaces import PreEnqueue, UsesObjects
 from podyard.framework.profile import Profile
 from podyard.objects.core import Pod
 from podyard.proto.placement import BoundPod
-from podyard.queue.core.backoff import Backoff
 from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gate, Gates, NamedGate, PreemptionGate
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.scheduling_queue import SchedulingQueue
@@ -42,7 +41,7 @@ def build_leader(
     queue = SchedulingQueue(
         registered,
         gates,
-        backoff=Backoff(initial_s=settings.pod_initial_backoff_s, max_s=settings.pod_max_backoff_s),
+        backoff=settings.backoff(),
         sort_key=_sort_key(profiles),
         signers={profile.name: signers_of(profile) for profile in profiles},
         timer=timer,

@@ -6,8 +6,8 @@ from podyard.bus import Lease
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer, base_subjects
 from podyard.cluster.view import ClusterView
+from podyard.configuration import files
 from podyard.framework.event_registry import watched_resources
-from podyard.plugins.defaults import default_profile
 from podyard.proto import subjects
 from podyard.queue import assembly
 from podyard.queue.instruments import Instruments
@@ -43,7 +43,9 @@ class _Stage:
 
 async def main(service: Service[QueueSettings]) -> None:
     """Follow the cluster, stand for election, lead when elected."""
-    profiles = (default_profile(),)
+    configuration = files.of(service.process)
+    settings = service.settings.completed(configuration)
+    profiles = tuple(files.profiles(configuration, service.process).values())
     registered = assembly.registries(profiles)
     watched = [subjects.objects(resource) for resource in watched_resources(registered.values())]
     instruments = Instruments(service.metrics)
@@ -59,7 +61,7 @@ async def main(service: Service[QueueSettings]) -> None:
     )
 
     async def lead(epoch: int) -> None:
-        stage.term = Term(service, informer, view, profiles, registered, instruments, epoch)
+        stage.term = Term(service, settings, informer, view, profiles, registered, instruments, epoch)
         try:
             await stage.term.run()
         finally:
@@ -76,5 +78,6 @@ SERVICE = ServiceDefinition(
     name="queue",
     settings_type=QueueSettings,
     main=main,
+    check=files.check,
     description="Keeps pending pods, hands them to schedulers, and retries them when an event may help",
 )

@@ -42,6 +42,7 @@ class Term:
     def __init__(
         self,
         service: Service[QueueSettings],
+        settings: QueueSettings,
         informer: Informer,
         view: ClusterView,
         profiles: Sequence[Profile],
@@ -57,7 +58,7 @@ class Term:
         self._leader = assembly.build_leader(
             profiles,
             registered,
-            service.settings,
+            settings,
             epoch=epoch,
             view=view,
             new_trace=lambda: service.spans.new_trace(attempt_spans.ROOT),
@@ -79,7 +80,7 @@ class Term:
             settled=self._settle,
             popped=instruments.pops.inc,
             instance=service.instance,
-            linger_s=service.settings.pop_linger_s,
+            linger_s=settings.pop_linger_s,
         )
         self._began = False
 

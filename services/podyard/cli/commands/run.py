@@ -20,6 +20,7 @@ def run(
     config: Annotated[str | None, Parameter(name=["--config", "-c"])] = None,
     instance: str | None = None,
     nats: Annotated[str | None, Parameter(env_var="PODYARD_NATS_SERVERS")] = None,
+    scheduler_config: str | None = None,
     http: Annotated[int | None, Parameter(name="--http-port")] = None,
     log_level: str | None = None,
     log_format: str | None = None,
@@ -41,6 +42,7 @@ def run(
     :param config: Options file (YAML): common topics at the top, one section a service.
     :param instance: Name of this instance; give each its own. A restarted instance takes its lease over at once.
     :param nats: NATS server, several with commas.
+    :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler and binder.
     :param http: Port of /healthz, /readyz, /metrics, /configz; 0 any free one, -1 none.
     :param log_level: debug, info, warning or error.
     :param log_format: console, json, or auto (console on a terminal).
@@ -49,6 +51,7 @@ def run(
     flags: dict[str, Any] = {
         "instance": instance,
         "nats.servers": nats,
+        "scheduler_config": scheduler_config,
         "http.port": http,
         "log.level": log_level,
         "log.format": log_format,
@@ -74,6 +77,8 @@ def run_service(name: str, config: str | None = None, flags: dict[str, Any] | No
             environment=os.environ,
             flags=flags,
         )
+        if definition.check is not None:
+            definition.check(common)
     except InputError as error:
         sys.stderr.write(f"error: {error.message}\nhint: {error.advice}\n")
         return error.exit_code

@@ -19,6 +19,7 @@ def up(
     data: Annotated[str, Parameter(show_default=False)] = "",
     port: int = -1,
     config: Annotated[str, Parameter(name=["--config", "-c"], show_default=False)] = "",
+    scheduler_config: Annotated[str, Parameter(show_default=False)] = "",
     log_level: str = "info",
 ) -> int:
     """Run an embedded NATS server and every service, each a process of its own, until Ctrl-C.
@@ -29,6 +30,7 @@ def up(
     ```
     podyard up --nodes 8
     podyard up --data ~/podyard-data --port 4222
+    podyard up --nodes 8 --scheduler-config scheduler.yaml
     podyard up --services api,queue=2,scheduler=2,binder=2,node_agent
     OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 podyard up
     ```
@@ -38,6 +40,7 @@ def up(
     :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at the end.
     :param port: Port of NATS; -1 is any free one.
     :param config: Options file for all services.
+    :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler and binder.
     :param log_level: debug, info, warning or error, of the services' logs.
     """
     import anyio
@@ -52,12 +55,27 @@ def up(
     if log_level not in ("debug", "info", "warning", "error"):
         raise InputError(f"--log-level {log_level}: there are debug, info, warning, error")
     options = LabOptions(
-        services=plan.parse(services), data_dir=data, port=port, config=config, log_level=log_level, announce=True
+        services=plan.parse(services),
+        data_dir=data,
+        port=port,
+        config=config,
+        scheduler_config=_checked(scheduler_config),
+        log_level=log_level,
+        announce=True,
     )
     try:
         return anyio.run(_up, options, nodes)
     except BaseExceptionGroup as group:
         raise session.first(group) from group
+
+
+def _checked(scheduler_config: str) -> str:
+    """The file, if the services can run by it: better told here once than by three services again and again."""
+    from podyard.cli import scheduler_configuration
+
+    if scheduler_config:
+        scheduler_configuration.check(scheduler_config)
+    return scheduler_config
 
 
 async def _up(options: "LabOptions", nodes: int) -> int:

@@ -33,6 +33,8 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Of NATS; -1 is any free one."""
     config: str = ""
     """Options file of the services."""
+    scheduler_config: str = ""
+    """KubeSchedulerConfiguration of queue, scheduler and binder."""
     log_level: str = "info"
     environment: dict[str, str] = {}
     """Further variables of the services."""
@@ -113,9 +115,14 @@ class Lab:
             "PODYARD_LOG_FORMAT": "json",
             "PODYARD_LOG_LEVEL": self.options.log_level,
             **({"PODYARD_CONFIG": str(Path(self.options.config).absolute())} if self.options.config else {}),
+            **self._scheduler_config(),
             **self.options.environment,
         }
         return {**os.environ, **given}
+
+    def _scheduler_config(self) -> dict[str, str]:
+        path = self.options.scheduler_config
+        return {"PODYARD_SCHEDULER_CONFIG": str(Path(path).absolute())} if path else {}
 
     def write_state(self) -> None:
         """Let other commands find this lab, if it is to be found."""
