@@ -10,6 +10,7 @@ from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects import selectors
 from podyard.objects.core import Node, Pod
 from podyard.objects.selectors import NodeTerms
+from podyard.plugins.node_affinity import label_index
 from podyard.proto.actions import ActionType
 
 
@@ -39,4 +40,4 @@ def registrations(added: NodeTerms | None = None) -> tuple[Registration, ...]:
     :param added: the compiled `addedAffinity.required...` of the plugin's arguments
     """
     event = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-    return (Registration(event, partial(after_node_change, added)),)
+    return (Registration(event, partial(after_node_change, added), partial(label_index.new_index, added)),)

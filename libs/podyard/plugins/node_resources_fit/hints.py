@@ -13,6 +13,7 @@ from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects import pod_requests, quantity
 from podyard.objects.core import Node, Pod
 from podyard.objects.resource import DeviceClass
+from podyard.plugins.node_resources_fit.room_index import RoomIndex
 from podyard.proto.actions import ActionType
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
@@ -171,11 +172,15 @@ def registrations(
     :param by_devices: whether a device class stands for this extended resource; by default none does
     """
     ignored = Ignored(ignored_resources, ignored_resource_groups)
+
+    def waived(resource: str) -> bool:
+        return ignored(resource) or by_devices(resource)
+
     pods = ClusterEvent(events.POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
     nodes = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
     classes = ClusterEvent(events.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
     return (
         Registration(pods, after_pod_event),
-        Registration(nodes, partial(after_node_change, ignored, by_devices)),
+        Registration(nodes, partial(after_node_change, ignored, by_devices), partial(RoomIndex, waived)),
         Registration(classes, after_device_class),
     )

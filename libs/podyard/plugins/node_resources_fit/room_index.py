@@ -1,0 +1,97 @@
+"""Which parked pods a node could hold at all: the sizes of all of them as columns, compared with a node's at once."""
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from podyard.objects import pod_requests, quantity
+from podyard.objects.core import Node
+
+FIRST_CAPACITY: Final = 64
+Amounts = tuple[tuple[str, int], ...]
+"""A pod's size, as `hint_signature` has it: resources and amounts above 0."""
+
+
+class RoomIndex:
+    """Sizes of parked pods. A pod that is larger than the whole node, or wants nothing of what grew, would be answered Skip.
+
+    :param waived: whether a resource does not have to be there (ignored, or maybe provided by devices)
+    """
+
+    def __init__(self, waived: Callable[[str], bool]) -> None:
+        self._waived = waived
+        self._slot_of: dict[Hashable, int] = {}
+        self._sizes: list[Hashable] = [None] * FIRST_CAPACITY
+        self._free = list(range(FIRST_CAPACITY - 1, -1, -1))
+        self._taken: NDArray[np.bool_] = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        self._columns: dict[str, NDArray[np.int64]] = {}
+
+    def add(self, signature: Hashable) -> None:
+        """The first pod of this size was parked."""
+        if not self._free:
+            self._grow()
+        slot = self._free.pop()
+        self._slot_of[signature] = slot
+        self._sizes[slot] = signature
+        self._taken[slot] = True
+        for resource, amount in _amounts(signature):
+            self._column(resource)[slot] = amount
+
+    def remove(self, signature: Hashable) -> None:
+        """The last one is not parked any more."""
+        slot = self._slot_of.pop(signature)
+        self._sizes[slot] = None
+        self._taken[slot] = False
+        for resource, _ in _amounts(signature):
+            self._columns[resource][slot] = 0
+        self._free.append(slot)
+
+    def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
+        """Sizes that the whole node could hold, and that want something of which it has more than before."""
+        if not isinstance(new, Node) or not isinstance(old, Node | None):
+            return None
+        room = _room(new)
+        mask = self._taken.copy()
+        for resource, column in self._columns.items():
+            if not self._waived(resource):
+                mask &= column <= room.get(resource, 0)
+        if old is not None:
+            had = _room(old)
+            grown = [resource for resource, amount in room.items() if amount > had.get(resource, 0)]
+            if pod_requests.PODS not in grown:
+                wants = np.zeros(len(mask), dtype=np.bool_)
+                for resource in grown:
+                    column = self._columns.get(resource)
+                    if column is not None:
+                        wants |= column > 0
+                mask &= wants
+        return [self._sizes[slot] for slot in np.flatnonzero(mask).tolist()]
+
+    def _column(self, resource: str) -> NDArray[np.int64]:
+        column = self._columns.get(resource)
+        if column is None:
+            column = self._columns[resource] = np.zeros(len(self._taken), dtype=np.int64)
+        return column
+
+    def _grow(self) -> None:
+        old = len(self._taken)
+        self._sizes += [None] * old
+        self._taken = np.concatenate((self._taken, np.zeros(old, dtype=np.bool_)))
+        for resource, column in self._columns.items():
+            self._columns[resource] = np.concatenate((column, np.zeros(old, dtype=np.int64)))
+        self._free.extend(range(2 * old - 1, old - 1, -1))
+
+
+def _amounts(signature: Any) -> Amounts:
+    """A size's resources; of a pod that could not be read nothing is known, so that any node may be large enough."""
+    return signature if isinstance(signature, tuple) else ()
+
+
+def _room(node: Node) -> dict[str, int]:
+    """All that the node has: cpu in milli-CPU, all else in whole units."""
+    return {
+        resource: quantity.milli(text) if resource == pod_requests.CPU else quantity.value(text)
+        for resource, text in node.status.allocatable.items()
+    }
