@@ -127,6 +127,17 @@ def test_a_file_that_cannot_be_used_is_refused(text, told, tmp_path, capsys) -> 
     assert captured.out == ""
 
 
+def test_a_case_with_parts_that_nobody_looks_at_fails(plain, lines, capsys) -> None:
+    odd = json.loads(lines[0]) | {"id": "odd"}
+    odd["expected"]["moreover"] = 1
+    plain.write_bytes(b"\n".join([*lines, json.dumps(odd).encode()]))
+    assert main(["config", str(plain)]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("odd ")
+    assert "unknown field `moreover`" in out
+    assert out.endswith("\n4 passed, 1 failed\n")
+
+
 def test_a_missing_file_and_a_broken_archive_are_refused(tmp_path, lines, capsys) -> None:
     assert main(["config", str(tmp_path / "none.jsonl")]) == 2
     assert "No such file" in capsys.readouterr().err
