@@ -300,6 +300,8 @@ class NodeTable:
                 self.remove(change.uid)
             elif change.new is not None and change.new.bound is not None:
                 self.place(change.new)
+            elif change.new is None and (there := self._placed.get(change.uid)) is not None:
+                self.place(there.without_object())
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
 

@@ -135,6 +135,14 @@ class PodView:
         view._usage = self._usage
         return view
 
+    def without_object(self) -> "PodView":
+        """The same pod when its object is gone: its binding holds its room until the release."""
+        view = PodView(
+            self.stored, self.key, self.uid, self.sequence, self.bound, self.release, self.status, self.nomination, True
+        )
+        view._usage = self._usage
+        return view
+
     def facts(self) -> tuple[Any, ...]:
         """All that makes two views of a pod equal, for comparing what two readers see."""
         return (

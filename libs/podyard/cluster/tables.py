@@ -94,10 +94,7 @@ class Tables:
         if old is None:
             return []
         if old.bound is not None:
-            ghost = PodView(
-                old.stored, key, old.uid, old.sequence, old.bound, None, old.status, old.nomination, gone=True
-            )
-            self._store(ghost)
+            self._store(old.without_object())
         else:
             del self.pods_by_uid[old.uid]
             self._forget_release(old.uid)

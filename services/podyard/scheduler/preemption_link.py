@@ -33,6 +33,8 @@ AT_ONCE: Final = 16
 """Preemptions carried out at once, and victims of one that are written at once; the reference's number of workers."""
 SETTLED_S: Final = 5.0
 """How long the binding of a victim is awaited that the binder was asked for; after that it is deleted, bound or not."""
+SEEN_S: Final = 2.0
+"""How long this scheduler's own view may take to show a victim's end before the preemptor is tried again all the same."""
 SAY_END_S: Final = 2.0
 """How long a scheduler that stops goes on telling the queue that a preemption is over; the end of its session says the same."""
 
@@ -165,10 +167,17 @@ class PreemptionLink:
         )
         if isinstance(result, Written):
             victim_traces.announce(self._bus, preempt, victim, trace)
+            await self._until_seen(result.sequence)
         return failure
 
     def _is_bound(self, uid: str) -> bool:
         return isinstance(self._view.placements.get(uid), BoundPod)
+
+    async def _until_seen(self, position: int) -> None:
+        """Or the preemptor, tried again on an older view, would preempt again."""
+        with anyio.move_on_after(SEEN_S):
+            while self._view.position < position:
+                await self._engine.progress()
 
     async def _until_settled(self, victim: Victim) -> None:
         """The binder was asked for this pod: what it says decides whether there is anything to delete (PITFALLS 36)."""

@@ -57,7 +57,7 @@ async def test_a_pod_that_fits_nowhere_is_told_recorded_and_traced(stage: Stage)
     (result,) = stage.queue.results
     assert result.outcome == "unschedulable"
     assert result.unschedulable_plugins == ("NodeResourcesFit", "NodeUnschedulable")
-    assert result.message == "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable."
+    assert result.message.startswith("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable.")
     assert record.message == result.message
     assert [(one.plugin, one.nodes, one.examples) for one in record.rejections] == [
         ("NodeResourcesFit", 1, ("a",)),
@@ -67,7 +67,7 @@ async def test_a_pod_that_fits_nowhere_is_told_recorded_and_traced(stage: Stage)
     assert cycle.error == result.message
     assert cycle.attributes["podyard.rejected_by.NodeResourcesFit"] is True
     children = [span.name for span in stage.spans.spans if span.parent == cycle.ids]
-    assert children == ["PreFilter", "Filter"]
+    assert children == ["PreFilter", "Filter", "PostFilter"]
     assert cycle.parent is not None
     assert str(cycle.parent) == TRACE + "00"
 
@@ -84,7 +84,8 @@ async def test_a_sampled_attempt_has_one_span_an_extension_point_and_its_id_in_t
     assert cycles == [decided["a"]]
     assert decided["b"].startswith(TRACE[:36])
     assert decided["b"][36:52] != TRACE[36:52]
-    assert [span.name for span in stage.spans.spans] == ["schedule cycle", "PreFilter", "Filter", "Score"]
+    points = [span.name for span in stage.spans.spans]
+    assert points == ["schedule cycle", "PreFilter", "Filter", "Score", "Reserve", "Permit"]
 
 
 async def test_a_conflict_is_decided_again_on_what_the_binder_saw(stage: Stage) -> None:

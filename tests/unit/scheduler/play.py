@@ -59,6 +59,10 @@ class Play:
         self.view.position += 1
         self.tell(Changed([change]))
 
+    def core_changed(self, change: Change) -> None:
+        """The view has changed in a way of the test's own."""
+        self._change(change)
+
     def set_node(self, node: Node) -> None:
         name = node.metadata.name
         self._change(Change("nodes", name, None, NodeView(node, name, name, 1), Origin()))
