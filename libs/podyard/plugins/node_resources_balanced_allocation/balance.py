@@ -22,24 +22,32 @@ Floats = NDArray[np.float64]
 
 
 def scores(resources: Sequence[Counted], nodes: NodeTable, rows: Rows) -> Scores:
-    """For each row: 50 if the pod makes nothing better nor worse is 75; 50 at the least, 100 at the most."""
+    """For each row 50 to 100: 75 if the pod leaves the node as even as it is, more if it makes it more even."""
+    lines = [(nodes.resource_of[one.resource], one.amount) for one in resources if one.resource in nodes.resource_of]
+    missing = np.zeros(len(rows), dtype=np.int64)
+    for bit, (line, _) in enumerate(lines):
+        missing |= (nodes.allocatable[line][rows] == 0).astype(np.int64) << bit
+    if not missing.any():
+        return _changes(lines, nodes, rows)
+    found = np.zeros(len(rows), dtype=np.int64)
+    for pattern in np.unique(missing).tolist():
+        alike = missing == pattern
+        there = [line for bit, line in enumerate(lines) if not pattern >> bit & 1]
+        found[alike] = _changes(there, nodes, rows[alike])
+    return found
+
+
+def _changes(lines: Sequence[tuple[int, int]], nodes: NodeTable, rows: Rows) -> Scores:
+    """The same for rows that have all of these resources: (line in the table, what the pod adds)."""
     with_pod: list[Floats] = []
     without: list[Floats] = []
-    present: list[NDArray[np.bool_]] = []
-    for resource, _, amount in resources:
-        line = nodes.resource_of.get(resource)
-        if line is not None:
-            allocatable, used = nodes.allocatable[line][rows], nodes.requested[line][rows]
-            there = allocatable != 0
-            whole = np.maximum(allocatable, 1).astype(np.float64)
-            present.append(there)
-            with_pod.append(np.where(there, np.minimum((used + amount).astype(np.float64) / whole, 1.0), 0.0))
-            without.append(np.where(there, np.minimum(used.astype(np.float64) / whole, 1.0), 0.0))
-    if not present:
+    for line, amount in lines:
+        used, whole = nodes.requested[line][rows], nodes.allocatable[line][rows].astype(np.float64)
+        with_pod.append(np.minimum((used + amount).astype(np.float64) / whole, 1.0))
+        without.append(np.minimum(used.astype(np.float64) / whole, 1.0))
+    if len(lines) < 2:
         return np.full(len(rows), HALF + HALF // 2, dtype=np.int64)
-    there = np.array(present)
-    change = _evenness(np.array(with_pod), there) - _evenness(np.array(without), there)
-    return HALF + (HALF + change) // 2
+    return HALF + (HALF + _evenness(with_pod) - _evenness(without)) // 2
 
 
 def score_one(resources: Sequence[Counted], nodes: NodeTable, row: int) -> int:
@@ -75,34 +83,19 @@ def _sum(values: Sequence[float]) -> float:
     return total
 
 
-def _evenness(shares: Floats, present: NDArray[np.bool_]) -> Scores:
-    """The same for each column. Shares of absent resources are 0 and do not count."""
-    counts = present.sum(axis=0)
-    deviations = np.zeros(shares.shape[1], dtype=np.float64)
-    if len(shares) > 1:
-        pairs = counts == 2
-        deviations[pairs] = _difference(shares[:, pairs], present[:, pairs])
-    if len(shares) > 2:
-        many = counts > 2
-        deviations[many] = _deviation(shares[:, many], present[:, many], counts[many])
+def _evenness(shares: Sequence[Floats]) -> Scores:
+    """The same for at least two arrays of shares, place by place."""
+    if len(shares) == 2:
+        deviations = np.abs((shares[0] - shares[1]) / 2)
+    else:
+        mean = _total(shares) / float(len(shares))
+        deviations = np.sqrt(_total([(share - mean) * (share - mean) for share in shares]) / float(len(shares)))
     return ((1 - deviations) * float(MAX_SCORE)).astype(np.int64)
 
 
-def _difference(shares: Floats, present: NDArray[np.bool_]) -> Floats:
-    """Of two shares a column; the absent ones are 0 and change neither sum."""
-    first = present & (present.cumsum(axis=0) == 1)
-    signed = np.where(first, shares, -shares)
-    return np.abs(_in_order(signed) / 2)
-
-
-def _deviation(shares: Floats, present: NDArray[np.bool_], counts: NDArray[np.int64]) -> Floats:
-    mean = _in_order(shares) / counts
-    return np.sqrt(_in_order(np.where(present, (shares - mean) * (shares - mean), 0.0)) / counts)
-
-
-def _in_order(lines: Floats) -> Floats:
-    """The sum of all lines, added one after the other as a loop does."""
-    total = np.zeros(lines.shape[1], dtype=np.float64)
-    for line in lines:
-        total = total + line
+def _total(arrays: Sequence[Floats]) -> Floats:
+    """Added one after the other, as a loop over places would."""
+    total = np.zeros(len(arrays[0]), dtype=np.float64)
+    for array in arrays:
+        total += array
     return total
