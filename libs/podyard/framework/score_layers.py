@@ -59,7 +59,8 @@ class ScoreLayer:
         self._weight = entry.weight
         self._normalizer: NormalizeScore | None = entry.normalizer
         self._by_extremes = bool(getattr(entry.normalizer, "by_extremes", False))
-        self._raw: Scores = np.zeros(capacity, dtype=np.int64)
+        self._raw: Scores = np.zeros(capacity if entry.normalizer is not None else 0, dtype=np.int64)
+        """Of a plugin that normalises."""
         self._known: Mask = np.zeros(capacity, dtype=np.bool_)
         self._bounds: tuple[int, int] | None = None
         """No known raw score is outside of these two."""
@@ -92,12 +93,15 @@ class ScoreLayer:
         if count:
             if count != len(feasible):
                 rows = fresh.nonzero()[0]
-            self._ask(rows, asking)
+            scores = self._ask(rows, asking)
             self._known |= fresh
+            if self._normalizer is None:
+                self._settle(rows, scores)
+            else:
+                self._keep(rows, scores)
         if self._normalizer is None:
-            if count:
-                self._settle(rows, self._raw.take(rows))
-        elif not self._by_extremes:
+            return
+        if not self._by_extremes:
             self._settle(feasible, self._normalized(self._normalizer, feasible, self._raw.take(feasible), asking))
         else:
             self._update_by_extremes(self._normalizer, feasible, mask, asking)
@@ -109,15 +113,15 @@ class ScoreLayer:
         :return: False if other rows are concerned: call `update`
         :raises PluginError: as `update`
         """
-        before = self._raw.item(row)
         score = self._plugin.score_one(asking.state, asking.pod, asking.cluster, row)
-        self._raw[row] = score
         self._known[row] = True
         if self._normalizer is None:
             if not 0 <= score <= MAX_SCORE:
                 raise _out_of_range(self.name, score)
             self.points[row] = score * self._weight
             return True
+        before = self._raw.item(row)
+        self._raw[row] = score
         if score == before and not joined:
             return True
         if not self._within(score) or not (joined or self._keeps_extremes(before)):
@@ -131,11 +135,13 @@ class ScoreLayer:
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
 
-    def _ask(self, rows: Rows, asking: Asking) -> None:
+    def _ask(self, rows: Rows, asking: Asking) -> Scores:
         try:
-            scores = self._plugin.score(asking.state, asking.pod, asking.cluster, rows)
+            return self._plugin.score(asking.state, asking.pod, asking.cluster, rows)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(self.name, "Score", fault) from fault
+
+    def _keep(self, rows: Rows, scores: Scores) -> None:
         self._raw[rows] = scores
         if self._by_extremes:
             lowest, highest = int(scores.min()), int(scores.max())
