@@ -43,6 +43,10 @@ def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:
     }
     if record.node:
         found["k8s.node.name"] = record.node
+    if record.nominated_node:
+        found["podyard.nominated_node"] = record.nominated_node
+    if record.victims:
+        found["podyard.victims"] = [f"{victim.namespace}/{victim.name}" for victim in record.victims]
     if record.scores:
         found["podyard.score"] = record.scores[0].total
     for rejection in record.rejections:
