@@ -220,8 +220,8 @@ def volumes(draw: st.DrawFn, name: str) -> Manifest:
         spec["claimRef"] = {"namespace": "default", "name": claim, "uid": draw(st.sampled_from(("", claim, "old")))}
     labels: dict[str, str] = {"disk": "fast"} if draw(maybe) else {}
     for key in (GA_ZONE, BETA_ZONE):
-        if draw(rarely(st.just(True))):
-            labels[key] = draw(st.sampled_from((ZONES[0], "__".join(ZONES), "us-a-1__", "odd__zones")))
+        if draw(maybe):
+            labels[key] = draw(st.sampled_from((*ZONES, "__".join(ZONES), "us-a-1__", "odd__zones")))
     metadata: Manifest = {"name": name, "uid": name, "labels": labels}
     if draw(rarely(rarely(st.just(True)))):
         metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
@@ -234,7 +234,9 @@ def claims(draw: st.DrawFn, name: str) -> Manifest:
     spec: Manifest = {"accessModes": draw(st.sampled_from((["ReadWriteOnce"], ["ReadWriteOncePod"])))}
     if draw(st.integers(0, 5)):
         spec["resources"] = {"requests": {"storage": draw(sizes)}}
-    storage_class = draw(st.sampled_from(("static", "static", "made", "roomy", "ebs", "now", "unknown", "")))
+    storage_class = draw(
+        st.sampled_from(("static", "static", "made", "roomy", "roomy", "roomy", "ebs", "now", "unknown", ""))
+    )
     if storage_class:
         spec["storageClassName"] = storage_class
     if draw(rarely(st.just(True))):
@@ -319,7 +321,9 @@ def capacities(draw: st.DrawFn, name: str) -> Manifest:
 
 
 def drivers(name: str) -> st.SearchStrategy[Manifest]:
-    return st.booleans().map(lambda told: {"metadata": {"name": name}, "spec": {"storageCapacity": told}})
+    return st.sampled_from((True, True, False)).map(
+        lambda told: {"metadata": {"name": name}, "spec": {"storageCapacity": told}}
+    )
 
 
 DISKS: tuple[Manifest, ...] = (

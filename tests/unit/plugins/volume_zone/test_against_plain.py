@@ -26,6 +26,24 @@ def check(world: World, pod: Manifest) -> None:
     assert asked.at_once == asked.one_by_one
 
 
+@st.composite
+def bound_worlds(draw: st.DrawFn) -> World:
+    """All claims are bound to volumes with zones."""
+    world = draw(storage_worlds.worlds())
+    for name in storage_worlds.VOLUMES:
+        world.carry_out(("object", "persistentvolumes", ("", name), draw(storage_worlds.volumes(name))))
+    for name in storage_worlds.CLAIMS:
+        claim = draw(storage_worlds.claims(name))
+        claim["spec"]["volumeName"] = draw(st.sampled_from(storage_worlds.VOLUMES))
+        world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim))
+    return world
+
+
+@given(bound_worlds(), incoming)
+def test_bound_claims(world: World, pod: Manifest) -> None:
+    check(world, pod)
+
+
 @given(storage_worlds.worlds(), incoming)
 def test_a_cluster(world: World, pod: Manifest) -> None:
     check(world, pod)
