@@ -1,6 +1,7 @@
 """Profiles and settings that a case's configuration asks for, read by the services' own reader."""
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -13,11 +14,31 @@ from podyard.plugins.defaults import default_profile
 from podyard.queue.settings import QueueSettings
 
 
-def first_of(config: dict[str, Any] | None) -> Profile:
-    """The first profile of a complete configuration; the default one if there is none."""
-    if config is None:
-        return default_profile()
-    return next(iter(_load(config).profiles().values()))
+class Configured(NamedTuple):
+    """What services are built from."""
+
+    configuration: Configuration
+    profiles: Sequence[Profile]
+    """In the order of the file, with plugins of their own."""
+
+    @property
+    def names(self) -> list[str]:
+        """schedulerNames of the profiles."""
+        return [profile.name for profile in self.profiles]
+
+    @property
+    def queue_settings(self) -> QueueSettings:
+        """Of the queue, where nothing but the configuration says anything."""
+        return QueueSettings().completed(self.configuration)
+
+
+def configured(config: dict[str, Any] | None, further: Sequence[Plugin] = ()) -> Configured:
+    """A complete configuration; the default one if there is none.
+
+    :param further: plugins that the configuration enables by their names
+    """
+    found = _default() if config is None else configuration.load(msgspec.json.encode(config).decode(), further)
+    return Configured(found, tuple(found.profiles().values()))
 
 
 def named(name: str) -> Profile:
@@ -25,32 +46,6 @@ def named(name: str) -> Profile:
     return default_profile(name)
 
 
-class QueueConfigured(NamedTuple):
-    """What a queue is built from."""
-
-    profiles: Sequence[Profile]
-    settings: QueueSettings
-
-    @property
-    def names(self) -> list[str]:
-        """schedulerNames of the profiles."""
-        return [profile.name for profile in self.profiles]
-
-
-def queue_of(config: dict[str, Any] | None, plugins: Sequence[Plugin]) -> QueueConfigured:
-    """Profiles and settings of a queue.
-
-    :param plugins: further ones, that the configuration enables by their names
-    """
-    if config is None:
-        return QueueConfigured([default_profile()], QueueSettings())
-    found = list(_load(config, plugins).profiles().values())
-    given = {
-        "pod_initial_backoff_s": config.get("podInitialBackoffSeconds"),
-        "pod_max_backoff_s": config.get("podMaxBackoffSeconds"),
-    }
-    return QueueConfigured(found, QueueSettings(**{name: value for name, value in given.items() if value is not None}))
-
-
-def _load(config: dict[str, Any], further: Sequence[Plugin] = ()) -> Configuration:
-    return configuration.load(msgspec.json.encode(config).decode(), further)
+@cache
+def _default() -> Configuration:
+    return configuration.default()

@@ -62,8 +62,8 @@ class Player:
     def __init__(
         self, config: dict[str, Any] | None, plugins: Sequence[OutOfTree], objects: Sequence[Manifest]
     ) -> None:
-        configured = profiles.queue_of(config, [plugin_of(described) for described in plugins])
-        self.stage = QueueStage(configured.profiles, configured.settings)
+        configured = profiles.configured(config, [plugin_of(described) for described in plugins])
+        self.stage = QueueStage(configured.profiles, configured.queue_settings)
         self._stream = Stream()
         self._objects: dict[tuple[str, str], Manifest] = {}
         """Last version of every object, by kind and name."""

@@ -199,5 +199,5 @@ def test_code_that_raises_fails_its_case_only(files, monkeypatch) -> None:
     case = files["schedule"]["schedule-100662"]
     monkeypatch.setattr(ImageLocality, "score", lambda self, *args: 1 / 0)
     assert told("schedule", case) == ["default/p1 error"]
-    monkeypatch.setattr(suites.suite("schedule").run.__globals__["profiles"], "first_of", lambda config: 1 / 0)
+    monkeypatch.setattr(suites.suite("schedule").run.__globals__["profiles"], "configured", lambda config: 1 / 0)
     assert running.run("schedule", case).differences[0].got.startswith("raised ZeroDivisionError")

@@ -111,7 +111,7 @@ def _registry() -> EventRegistry:
 
 
 def _profile() -> Profile:
-    return profiles.first_of(None)
+    return profiles.configured(None).profiles[0]
 
 
 def _event(event: ClusterEvent) -> dict[str, Any]:

@@ -55,12 +55,9 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
     """What Podyard makes of a case, in the form of `expected`."""
     wanted = msgspec.convert(given, ClusterInput)
     cluster = Cluster(wanted)
-    profile = profiles.first_of(wanted.config)
-    pods: dict[str, Any] = {}
-    for name in wanted.schedule:
-        cycle = Cycle(profile, cluster.snapshot)
-        pods[name] = attempt(cycle, profile, cluster, cluster.pod(name)).told
-    return {"pods": pods}
+    profile = profiles.configured(wanted.config).profiles[0]
+    cycle = Cycle(profile, cluster.snapshot)
+    return {"pods": {name: attempt(cycle, profile, cluster, cluster.pod(name)).told for name in wanted.schedule}}
 
 
 class Attempted(NamedTuple):
