@@ -157,15 +157,23 @@ def domain_of(nodes: NodeTable, key: str, row: int) -> int:
     return nodes.label_column(key).cells.item(row)
 
 
-def with_pod(
-    state: FilterState, other: PlacedPod, terms: PodTerms, row: int, more: int, nodes: NodeTable
-) -> FilterState:
-    """The same with a pod more (1) or less (-1) on a node. Source: preFilterState.updateWithPod.
+class Change(NamedTuple):
+    """A pod more (1) or less (-1) on the node of a row."""
 
-    :param terms: the terms of `other`
+    pod: PlacedPod
+    terms: PodTerms
+    row: int
+    more: int
+
+
+def after(state: FilterState, change: Change, namespace_labels: Mapping[str, str], nodes: NodeTable) -> FilterState:
+    """What PreFilter would remember after a change. Source: preFilterState.updateWithPod.
+
+    :param namespace_labels: of the incoming pod's namespace, as they are now
     """
-    pod, near, apart, kept_out = state.pod, state.near, state.apart, state.kept_out
-    namespace, labels = other.namespace, other.labels
+    pod, near, apart, kept_out = state
+    _, terms, row, more = change
+    namespace, labels = change.pod.namespace, change.pod.labels
     if near and pod.near[0].selection.takes(namespace, False, labels):
         near = tuple([tally.plus(domain_of(nodes, tally.key, row), more) for tally in near])
     if apart:
@@ -177,7 +185,7 @@ def with_pod(
             ]
         )
     for term in terms.anti_affinity:
-        if term.matches(pod.namespace, pod.labels, pod.namespace_labels):
+        if term.matches(pod.namespace, pod.labels, namespace_labels):
             kept_out = _plus(kept_out, term.topology_key, domain_of(nodes, term.topology_key, row), more)
     return FilterState(pod, near, apart, kept_out)
 

@@ -21,9 +21,9 @@ from podyard.framework.status import PluginFault, Status
 from podyard.objects.core import Pod
 from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scoring, terms
 from podyard.plugins.inter_pod_affinity.args import Args
-from podyard.plugins.inter_pod_affinity.filtering import FilterState
+from podyard.plugins.inter_pod_affinity.filtering import Change, FilterState
 from podyard.plugins.inter_pod_affinity.incoming import Incoming
-from podyard.plugins.inter_pod_affinity.placed_terms import Group, PlacedTerms
+from podyard.plugins.inter_pod_affinity.placed_terms import Group, PlacedTerms, TermGroups
 from podyard.plugins.inter_pod_affinity.scoring import PointsByKey
 from podyard.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms
 
@@ -88,7 +88,7 @@ class InterPodAffinity:
             return UNCONCERNED
         asked = self._incoming(pod, cluster)
         versions = [counts.edged for counts in (*asked.near, *asked.apart)]
-        return (*versions, *_token(index, self._keeping_out(asked, index)))
+        return (*versions, *_token(index, _meaning(index.anti_affinity, asked)))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
@@ -97,17 +97,19 @@ class InterPodAffinity:
         if not own.affinity and not own.anti_affinity and not index.anti_affinity:
             return PreFilterResult(status=statuses.SKIP)
         asked = self._incoming(pod, cluster)
-        made = filtering.made(asked, self._keeping_out(asked, index))
+        made = filtering.made(asked, _meaning(index.anti_affinity, asked))
         if made is None:
             return PreFilterResult(status=statuses.SKIP)
         state.write(FILTER_STATE, made)
         return PreFilterResult()
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PlacedPod, row: int, cluster: Snapshot) -> Status:
-        return self._with_pod(state, added, row, 1, cluster)
+        found = cluster.nodes.index(PlacedTerms).terms_of(added)
+        return self._change(state, pod, Change(added, found, row, 1), cluster)
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PlacedPod, row: int, cluster: Snapshot) -> Status:
-        return self._with_pod(state, removed, row, -1, cluster)
+        found = cluster.nodes.index(PlacedTerms).terms_of(removed)
+        return self._change(state, pod, Change(removed, found, row, -1), cluster)
 
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
         return filtering.verdicts(_filter_state(state), cluster.nodes, rows)
@@ -128,20 +130,17 @@ class InterPodAffinity:
             return UNCONCERNED
         asked = self._incoming(pod, cluster)
         versions = [counts.counted for counts, _ in asked.liked]
-        return (*versions, *_token(index, (*self._bound_to(asked, index), *self._preferring(asked, index))))
+        bound, preferring = self._counting(asked, index)
+        return (*versions, *_token(index, (*bound, *preferring)))
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
         own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
         if not own.preferences and self._unpreferred(index):
             return statuses.SKIP
         asked = self._incoming(pod, cluster)
-        found = scoring.points(
-            (
-                *asked.liked,
-                *scoring.of_groups(self._bound_to(asked, index), self.args.hard_pod_affinity_weight),
-                *scoring.of_groups(self._preferring(asked, index)),
-            )
-        )
+        bound, preferring = self._counting(asked, index)
+        worth = (*scoring.of_groups(bound, self.args.hard_pod_affinity_weight), *scoring.of_groups(preferring))
+        found = scoring.points((*asked.liked, *worth))
         if not found:
             return statuses.SKIP
         state.write(POINTS, found)
@@ -193,26 +192,19 @@ class InterPodAffinity:
             return True
         return not index.preferences and not (self.args.hard_pod_affinity_weight and index.affinity)
 
-    def _keeping_out(self, asked: Incoming, index: PlacedTerms) -> tuple[Group, ...]:
-        return index.anti_affinity.meaning(
-            asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version
-        )
+    def _counting(self, asked: Incoming, index: PlacedTerms) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+        """Groups whose required affinity, and whose preferences, count in the pod's score."""
+        bound = _meaning(index.affinity, asked) if self.args.hard_pod_affinity_weight else ()
+        return bound, _meaning(index.preferences, asked)
 
-    def _bound_to(self, asked: Incoming, index: PlacedTerms) -> tuple[Group, ...]:
-        if not self.args.hard_pod_affinity_weight:
-            return ()
-        return index.affinity.meaning(asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version)
-
-    def _preferring(self, asked: Incoming, index: PlacedTerms) -> tuple[Group, ...]:
-        return index.preferences.meaning(
-            asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version
-        )
-
-    def _with_pod(self, state: CycleState, other: PlacedPod, row: int, more: int, cluster: Snapshot) -> Status:
-        known = _filter_state(state)
-        found = cluster.nodes.index(PlacedTerms).terms_of(other)
-        state.write(FILTER_STATE, filtering.with_pod(known, other, found, row, more, cluster.nodes))
+    def _change(self, state: CycleState, pod: PodInfo, change: Change, cluster: Snapshot) -> Status:
+        labels = incoming.labels_of(pod.namespace, cluster.objects(incoming.NAMESPACES))
+        state.write(FILTER_STATE, filtering.after(_filter_state(state), change, labels, cluster.nodes))
         return statuses.SUCCESS
+
+
+def _meaning(groups: TermGroups, asked: Incoming) -> tuple[Group, ...]:
+    return groups.meaning(asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version)
 
 
 def _token(index: PlacedTerms, groups: Iterable[Group]) -> tuple[int, ...]:

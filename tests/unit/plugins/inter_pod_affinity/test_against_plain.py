@@ -135,6 +135,13 @@ class Kept:
         self.filter_version = nodes.version
         return reasons(plugin, self.state, self.codes)
 
+    def filtered_with(self, extra: Manifest, name: str) -> dict[str, str]:
+        """With one pod more, after `filtered`."""
+        state, asked = self.state.clone(), cases.view(self.pod)
+        row = self.cluster.nodes.row_of[name]
+        assert self.plugin.add_pod(state, asked, cases.view(extra), row, self.cluster).ok
+        return filtered(self.plugin, state, asked, self.cluster)
+
     def scored(self) -> dict[str, int] | None:
         plugin, nodes, asked = self.plugin, self.cluster.nodes, cases.view(self.pod)
         token = plugin.score_token(asked, self.cluster)
@@ -203,3 +210,7 @@ def test_kept_answers_after_any_changes_are_those_made_from_scratch(
         changed(data, some, cluster, snapshot, spaces)
     for answers in kept:
         assert answers.filtered() == plain.verdicts(cluster, answers.pod)
+        if not answers.skips and cluster.nodes:
+            extra, name = cases.named(data.draw(some), "extra"), data.draw(st.sampled_from(sorted(cluster.nodes)))
+            more = cluster._replace(placed=cluster.placed | {"extra": (extra, name)})
+            assert answers.filtered_with(extra, name) == plain.verdicts(more, answers.pod)
