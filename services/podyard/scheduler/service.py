@@ -7,8 +7,8 @@ import anyio
 
 from podyard.cluster.informer import Informer, base_subjects
 from podyard.cluster.view import ClusterView
+from podyard.configuration import files
 from podyard.framework.event_registry import EventRegistry, watched_resources
-from podyard.plugins.defaults import default_profile
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.scheduler.bind_link import BindLink
@@ -26,7 +26,10 @@ VIEW_CHECK = "view"
 async def main(service: Service[SchedulerSettings]) -> None:
     """Follow the cluster, then schedule for ever."""
     settings, bus, health, log = service.settings, service.bus, service.health, service.log
-    profiles = {profile.name: profile for profile in (default_profile(),)}
+    configuration = files.of(service.process)
+    for unused in configuration.unused():
+        log.warning("a setting of the scheduler configuration has no effect", field=unused.field, reason=unused.reason)
+    profiles = files.profiles(configuration, service.process)
     watched = watched_resources(EventRegistry.of_profile(profile) for profile in profiles.values())
     view = ClusterView()
     instruments = Instruments(service.metrics)
@@ -78,5 +81,6 @@ SERVICE = ServiceDefinition(
     name="scheduler",
     settings_type=SchedulerSettings,
     main=main,
+    check=files.check,
     description="Finds a node for every pod that the queue hands out, and has the binder bind it",
 )
