@@ -44,9 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(console: Console, asked: argparse.Namespace, cases: Sequence[Case]) -> int:
     """Run and tell; returns how many failed."""
     failed: list[running.Outcome] = []
-    terminal = Console(stderr=True)
-    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=terminal, transient=True, disable=not terminal.is_terminal) as progress:
+    with _progress(console) as progress:
         task = progress.add_task(asked.suite, total=len(cases))
         for outcome in running.run_all(asked.suite, cases):
             progress.advance(task)
@@ -58,6 +56,20 @@ def _run(console: Console, asked: argparse.Namespace, cases: Sequence[Case]) -> 
                 showing.differences(console, outcome)
     showing.groups(console, [outcome.differences for outcome in failed])
     return len(failed)
+
+
+def _progress(console: Console) -> Progress:
+    """On the terminal that cases are told on; on that of stderr if they go elsewhere; nowhere if there is none."""
+    shown = console if console.is_terminal else Console(stderr=True)
+    return Progress(
+        *Progress.get_default_columns(),
+        MofNCompleteColumn(),
+        console=shown,
+        transient=True,
+        disable=not shown.is_terminal,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
 
 def _parser() -> argparse.ArgumentParser:
