@@ -141,3 +141,37 @@ def test_an_empty_selector_counts_pods_of_trials() -> None:
     assert plugin.add_pod(trial, pod, placed(6, "n1", "two", {}, False), row, cluster.snapshot).ok
     assert plugin.remove_pod(trial, pod, placed(5, "n1", "one", {}, False), row, cluster.snapshot).ok
     assert plugin.filter_one(trial, pod, cluster.snapshot, row) == 0, "a pod of another namespace counts in no trial"
+
+
+def scores(cluster: Cluster, *constraints: dict[str, Any]) -> dict[str, tuple[int, int]]:
+    """Raw and normalised scores of all nodes for a pod of web; without constraints of its own the system's defaults apply."""
+    plugin, state, rows = PodTopologySpread(Args()), CycleState(), cluster.table.rows()
+    soft = [{"maxSkew": 1, "whenUnsatisfiable": SOFT, "labelSelector": WEB} | one for one in constraints]
+    pod = make_pod("new", labels={"app": "web"}, spec={"topologySpreadConstraints": soft})
+    assert plugin.pre_score(state, pod, cluster.snapshot, rows).ok
+    raw = plugin.score(state, pod, cluster.snapshot, rows)
+    points = plugin.normalize(state, pod, cluster.snapshot, rows, raw)
+    found = zip(rows.tolist(), raw.tolist(), points.tolist(), strict=True)
+    return {cluster.table.names[row]: (score, point) for row, score, point in found}
+
+
+def test_nodes_that_lack_a_label_get_no_points_and_count_for_no_weight() -> None:
+    cluster = cluster_of(n0={"rack": "a"}, n1={"rack": "b"})
+    for number in range(2, 9):
+        cluster.table.place(placed(number, "n0", "one", {"app": "web"}, False))
+    found = scores(cluster, {"topologyKey": HOST}, {"topologyKey": "rack"})
+    assert found == {"n0": (25, 0), "n1": (0, 100), "n2": (0, 0)}, "9 pods, weight log 4 twice: 24.95"
+
+
+def test_for_system_defaults_a_node_without_zone_is_in_a_zone_of_empty_name() -> None:
+    cluster = cluster_of(n1={ZONE: ""})
+    cluster.table.set_node(make_node("n3", labels={HOST: "n3"}))
+    for number in range(2, 5):
+        cluster.table.place(placed(number, "n3", "one", {"app": "web"}, False))
+    cluster.put("services", {"metadata": {"name": "web", "namespace": "one"}, "spec": {"selector": {"app": "web"}}})
+    found = scores(cluster)
+    # Weights: 4 hosts, log 6 = 1.79; 3 zones, log 5 = 1.61. Skews 3 and 5 add 2 and 4.
+    assert found["n0"][0] == 13, "2 pods on the host, 2 in the zone: 3.58 + 2 + 3.22 + 4 = 12.80"
+    assert found["n1"][0] == 11, "none on the host, 3 of n3 in the zone: 2 + 4.83 + 4 = 10.83"
+    assert found["n2"][0] == 6, "nothing: 2 + 4"
+    assert found["n3"][0] == 7, "3 pods on the host, and no zone to be crowded: 5.38 + 2"
