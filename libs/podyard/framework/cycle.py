@@ -6,8 +6,7 @@
     confirm:  Reserve -> Permit
 
 Results of PreFilter to NormalizeScore are shared by pods of equal signature (what every plugin says it reads of a pod) and brought up to
-date for changed rows only. Among nodes with the highest total one is picked by a generator seeded with the pod's uid, so equal
-input gives equal output.
+date for changed rows only. Among nodes with the highest total a hash of the pod's uid picks one, so equal input gives equal output.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod).
 """
@@ -15,8 +14,8 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (schedulingCycle, 
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import suppress
-from random import Random
 from typing import Final, NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -40,6 +39,10 @@ KEPT_ROWS: Final = 64 * 8192
 """Rows of all signatures together whose results are kept; a row of a signature takes about 150 bytes."""
 FEWEST_SIGNATURES: Final = 8
 """So many are kept however large the cluster is."""
+
+
+SCATTER: Final = 2_654_435_761
+"""Odd; times it, neighbouring numbers lie far apart in 32 bits (Knuth's multiplicative hashing)."""
 
 
 class PointTime(NamedTuple):
@@ -107,7 +110,6 @@ class Cycle:
         self._shares = len(self._signing) == len(judging)
         self._shared: OrderedDict[Hashable, _Shared] = OrderedDict()
         self._confirms = bool(profile.reserve or profile.permit)
-        self._random = Random()
 
     def run(self, pod: PodInfo) -> CycleResult:
         """Find a node for `pod`, without asking extenders. Never raises: a plugin that does ends this attempt as an error."""
@@ -252,10 +254,7 @@ class Cycle:
 
     def _one_of(self, count: int, pod: PodInfo) -> int:
         """Which of so many equals, chosen by the pod's uid."""
-        if count == 1:
-            return 0
-        self._random.seed(pod.uid)
-        return self._random.randrange(count)
+        return 0 if count == 1 else crc32(pod.uid.encode()) * SCATTER % 2**32 * count >> 32
 
     def _post_filter(self, pod: PodInfo, judgement: Judgement, result: CycleResult) -> None:
         found = judgement.diagnosis()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from podyard.cluster.node_table import NodeTable
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import EXAMPLES, RejectedGroup
-from podyard.framework.layers import Layer, Mask
+from podyard.framework.layers import MIXED, Layer, Mask
 from podyard.framework.row_judge import PASSES
 from podyard.framework.status import Code, PluginError, Status
 
@@ -44,9 +44,8 @@ def grouped(
         count = int(np.count_nonzero(rejected))
         if count:
             by_name = rejected.take(order)
-            if len(layer.seen) == 1:
-                (code,) = layer.seen
-                found[layer.number, code] = count, order[_first(by_name, EXAMPLES)].tolist()
+            if layer.only != MIXED:
+                found[layer.number, layer.only] = count, order[_first(by_name, EXAMPLES)].tolist()
                 continue
             for code, rows in layer.split(order[by_name.nonzero()[0]]):
                 found[layer.number, code] = len(rows), rows[:EXAMPLES].tolist()

@@ -88,7 +88,7 @@ class Judgement:
             return PASSES, 0
         for layer in self._layers:
             if layer.reached.item(row) and not layer.passes.item(row):
-                return layer.number, layer.codes.item(row)
+                return layer.number, layer.code(row)
         return NOT_JUDGED, 0
 
     def status(self, row: int) -> Status | None:

@@ -23,14 +23,17 @@ FEW_CODES: Final = 256
 """Codes below it are counted in an array, else they are sorted (measured: 20 µs against 115 µs for 2,500 rows)."""
 
 
+MIXED: Final = -1
+NO_CODES: Final[Verdicts] = np.zeros(0, dtype=np.int64)
+
+
 class Layer:
     """One plugin's codes.
 
-    Invariant: of a row that is not stale, `codes` and `passes` are what the plugin would say now; `seen` has all codes of rejected rows
-    that are not stale (and maybe some that no row has any more).
+    Invariant: of a row that is not stale, `passes` and `code` are what the plugin would say now.
     """
 
-    __slots__ = ("_statuses", "codes", "name", "number", "passes", "plugin", "reached", "seen", "stale")
+    __slots__ = ("_codes", "_statuses", "name", "number", "only", "passes", "plugin", "reached", "stale")
 
     def __init__(self, number: int, plugin: Filter, capacity: int) -> None:
         """
@@ -40,18 +43,20 @@ class Layer:
         self.number = number
         self.plugin = plugin
         self.name = plugin.name
-        self.codes: Verdicts = np.zeros(capacity, dtype=np.int64)
+        self.only = 0
+        """The code of all rows that the plugin rejects, as far as is known: most plugins have one. 0: it rejects none; MIXED: several."""
+        self._codes: Verdicts = NO_CODES
+        """By row, while MIXED."""
         self.passes: Mask = np.zeros(capacity, dtype=np.bool_)
         self.stale: Mask = np.ones(capacity, dtype=np.bool_)
         self.reached: Mask = np.zeros(capacity, dtype=np.bool_)
         """Rows that all layers before pass."""
-        self.seen: set[int] = set()
         self._statuses: dict[int, Status] = {}
 
     def forget(self) -> None:
         """All answers are stale, and codes may mean something else."""
         self.stale.fill(True)
-        self.seen = set()
+        self.only = 0
         self._statuses = {}
 
     def rejected(self) -> Mask:
@@ -78,14 +83,14 @@ class Layer:
             self.stale[row] = True
             return False
         code = self.plugin.filter_one(state, pod, cluster, row)
-        self.codes[row] = code
         self.stale[row] = False
-        if code:
-            self.passes[row] = False
-            self.seen.add(code)
-            return False
-        self.passes[row] = True
-        return True
+        self.passes[row] = not code
+        if code and code != self.only:
+            if self.only:
+                self._by_row()[row] = code
+            else:
+                self.only = code
+        return not code
 
     def status(self, code: int, state: CycleState) -> Status:
         """What a code means, under the plugin's name."""
@@ -96,29 +101,34 @@ class Layer:
 
     def split(self, rows: Rows) -> Iterable[tuple[int, Rows]]:
         """Rows that this layer rejects by code, in ascending order of codes; the order of rows stays."""
-        if len(self.seen) == 1:
-            return [(next(iter(self.seen)), rows)]
-        codes = self.codes.take(rows)
+        if self.only != MIXED:
+            return [(self.only, rows)]
+        codes = self._codes.take(rows)
         distinct = np.bincount(codes).nonzero()[0] if codes.max() < FEW_CODES else np.unique(codes)
         found: list[int] = distinct.tolist()
         return [(code, rows if len(found) == 1 else rows[codes == code]) for code in found]
+
+    def code(self, row: int) -> int:
+        """The code with which the plugin rejects a row."""
+        return self._codes.item(row) if self.only == MIXED else self.only
 
     def _ask(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> None:
         try:
             codes = self.plugin.filter(state, pod, cluster, rows)
         except Exception as fault:  # the boundary to plugins: a bug of theirs ends the attempt under their name
             raise PluginError.wrapping(self.name, "filter", fault) from fault
-        self.codes[rows] = codes
         passes = codes == 0
         self.passes[rows] = passes
         highest = int(codes.max())
         if highest:
-            self._see(codes, highest, len(rows) - int(np.count_nonzero(passes)))
+            rejected = len(rows) - int(np.count_nonzero(passes))
+            if self.only in (0, highest) and int(codes.sum()) == highest * rejected:
+                self.only = highest
+            else:
+                self._by_row()[rows] = codes
 
-    def _see(self, codes: Verdicts, highest: int, rejected: int) -> None:
-        if len(self.seen) > 1:
-            return  # two are as good as all: `split` looks for itself
-        if int(codes.sum()) == highest * rejected:
-            self.seen.add(highest)
-        else:
-            self.seen.update((highest, int(codes[codes > 0].min())))
+    def _by_row(self) -> Verdicts:
+        if self.only != MIXED:
+            self._codes = np.full(len(self.passes), self.only, dtype=np.int64)
+            self.only = MIXED
+        return self._codes

@@ -7,7 +7,8 @@ two stay.
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunScorePlugins).
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,9 @@ from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import WeightedScore
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginError
+
+FEW_ROWS: Final = 8
+"""Up to so many rows are scored one at a time, which is then cheaper than arrays (measured: 2 µs a row against 25 µs)."""
 
 
 class Asking(NamedTuple):
@@ -33,22 +37,13 @@ class ScoreLayer:
     """One plugin's points.
 
     Invariant: the raw score of a known row is what the plugin would say now; `points` of a settled row is what normalising and the weight
-    make of it.
+    make of it. After `update`, or as long as `update_one` and `leave` said yes, all feasible rows are settled.
     """
 
     __slots__ = (
-        "_bounds",
-        "_by_extremes",
-        "_extremes",
-        "_known",
-        "_normalizer",
-        "_plugin",
-        "_raw",
-        "_settled",
-        "_weight",
-        "name",
-        "points",
-    )
+        "_bounds", "_by_extremes", "_extremes", "_known", "_normalizer", "_plugin", "_points_of", "_raw", "_settled", "_weight", "empty",
+        "name", "points",
+    )  # fmt: skip
 
     def __init__(self, entry: WeightedScore, capacity: int) -> None:
         """
@@ -59,78 +54,93 @@ class ScoreLayer:
         self._weight = entry.weight
         self._normalizer: NormalizeScore | None = entry.normalizer
         self._by_extremes = bool(getattr(entry.normalizer, "by_extremes", False))
-        self._raw: Scores = np.zeros(capacity if entry.normalizer is not None else 0, dtype=np.int64)
-        """Of a plugin that normalises."""
+        self.empty = True
+        """Nothing is known."""
+        self.points: Scores = np.zeros(capacity, dtype=np.int64)
         self._known: Mask = np.zeros(capacity, dtype=np.bool_)
+        normalizes = capacity if entry.normalizer is not None else 0
+        self._raw: Scores = np.zeros(normalizes, dtype=np.int64)
+        self._settled: Mask = np.zeros(normalizes, dtype=np.bool_)
         self._bounds: tuple[int, int] | None = None
         """No known raw score is outside of these two."""
         self._extremes: tuple[int, int] | None = None
         """Lowest and highest raw score of the feasible rows, if settled points hold as long as they stay."""
-        self.points: Scores = np.zeros(capacity, dtype=np.int64)
-        self._settled: Mask = np.zeros(capacity, dtype=np.bool_)
+        self._points_of: dict[int, int] = {}
+        """Points by raw score, for these extremes."""
 
     def forget(self) -> None:
         """Nothing is known any more."""
+        self.empty = True
         self._known.fill(False)
-        self._settled.fill(False)
-        self._bounds = self._extremes = None
+        self._bounds = None
 
     def forget_row(self, row: int) -> None:
         """The row changed."""
         self._known[row] = False
-        self._settled[row] = False
 
-    def update(self, feasible: Rows, mask: Mask, asking: Asking) -> None:
-        """Makes the points of all feasible rows right.
+    def update(self, feasible: Rows, mask: Mask, asking: Asking) -> Sequence[int] | None:
+        """Settles all feasible rows.
 
         :param feasible: at least one row
         :param mask: the same as a mask
+        :return: rows whose points changed; `None`: many
         :raises PluginError: if the plugin fails, or points are not 0 to 100 before the weight
         """
         fresh = np.greater(mask, self._known)
         count = int(np.count_nonzero(fresh))
-        rows = feasible
-        if count:
-            if count != len(feasible):
-                rows = fresh.nonzero()[0]
-            scores = self._ask(rows, asking)
+        if count == len(feasible):
+            self.empty = False
             self._known |= fresh
-            if self._normalizer is None:
-                self._settle(rows, scores)
-            else:
-                self._keep(rows, scores)
-        if self._normalizer is None:
-            return
-        if not self._by_extremes:
-            self._settle(feasible, self._normalized(self._normalizer, feasible, self._raw.take(feasible), asking))
-        else:
-            self._update_by_extremes(self._normalizer, feasible, mask, asking)
+            return self._take_all(feasible, mask, self._ask(feasible, asking), asking)
+        few: list[int] = []
+        if count:
+            rows = fresh.nonzero()[0]
+            self._known |= fresh
+            if count > FEW_ROWS:
+                self._take(rows, self._ask(rows, asking))
+                return None if self._normalizer is None else self._normalize(self._normalizer, feasible, mask, asking)
+            few = rows.tolist()
+            self._ask_few(few, asking)
+        return few if self._normalizer is None else self._normalize(self._normalizer, feasible, mask, asking)
 
-    def update_one(self, row: int, joined: bool, asking: Asking) -> bool:
-        """Makes the points of one feasible row right, if that does not concern other rows.
-
-        :param joined: the row was not feasible before
-        :return: False if other rows are concerned: call `update`
-        :raises PluginError: as `update`
-        """
+    def ask_one(self, row: int, asking: Asking) -> None:
+        """One feasible row that changed; `update` has to follow. The plugin's exceptions are the caller's."""
         score = self._plugin.score_one(asking.state, asking.pod, asking.cluster, row)
         self._known[row] = True
         if self._normalizer is None:
-            if not 0 <= score <= MAX_SCORE:
-                raise _out_of_range(self.name, score)
-            self.points[row] = score * self._weight
+            self._set(row, score)
+        elif self._raw.item(row) != score or not self._settled.item(row):
+            self._raw[row] = score
+            self._settled[row] = False
+            if self._bounds is not None and not self._bounds[0] <= score <= self._bounds[1]:
+                self._bounds = min(score, self._bounds[0]), max(score, self._bounds[1])
+
+    def update_one(self, row: int, joined: bool, asking: Asking) -> bool:
+        """Settles one feasible row that changed, if that does not concern other rows. The plugin's exceptions are the caller's.
+
+        :param joined: the row was not feasible before
+        :return: False if other rows are concerned: call `update`
+        """
+        normalizer = self._normalizer
+        if normalizer is None:
+            self.ask_one(row, asking)
             return True
         before = self._raw.item(row)
-        self._raw[row] = score
+        self.ask_one(row, asking)
+        score = self._raw.item(row)
         if score == before and not joined:
             return True
-        if not self._within(score) or not (joined or self._keeps_extremes(before)):
+        extremes = self._extremes
+        if not self._by_extremes or extremes is None or not extremes[0] <= score <= extremes[1]:
             return False
-        self._settle_some(self._normalizer, np.array([row], dtype=np.intp), asking)
+        if not joined and not self._keeps_extremes(before):
+            return False
+        self._settle_one(normalizer, row, score, asking)
         return True
 
     def leave(self, row: int) -> bool:
-        """The row is not feasible any more. False if that concerns other rows: call `update`."""
+        """The row is not feasible any more, or changed without being feasible. False if that concerns other rows: call `update`."""
+        self._known[row] = False
         return self._normalizer is None or self._keeps_extremes(self._raw.item(row))
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
@@ -141,33 +151,82 @@ class ScoreLayer:
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(self.name, "Score", fault) from fault
 
-    def _keep(self, rows: Rows, scores: Scores) -> None:
-        self._raw[rows] = scores
-        if self._by_extremes:
-            lowest, highest = int(scores.min()), int(scores.max())
-            if self._bounds is not None:
-                lowest, highest = min(lowest, self._bounds[0]), max(highest, self._bounds[1])
-            self._bounds = lowest, highest
+    def _ask_few(self, rows: Sequence[int], asking: Asking) -> None:
+        try:
+            for row in rows:
+                self.ask_one(row, asking)
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(self.name, "Score", fault) from fault
 
-    def _update_by_extremes(self, normalizer: NormalizeScore, feasible: Rows, mask: Mask, asking: Asking) -> None:
-        bounds = self._bounds
-        if bounds is not None and bounds[0] == bounds[1]:
-            extremes = bounds
+    def _take(self, rows: Rows, scores: Scores) -> None:
+        """Some rows were asked."""
+        if self._normalizer is None:
+            self._settle(rows, scores)
         else:
-            scores = self._raw.take(feasible)
-            extremes = int(scores.min()), int(scores.max())
-        if extremes != self._extremes:
-            self._extremes = extremes
-            self._settled.fill(False)
-        needed = np.greater(mask, self._settled)
-        if needed.any():
-            self._settle_some(normalizer, needed.nonzero()[0], asking)
+            self._raw[rows] = scores
+            self._settled[rows] = False
+            self._widen(scores)
 
-    def _settle_some(self, normalizer: NormalizeScore, rows: Rows, asking: Asking) -> None:
-        """Points of some rows, the extremes being known."""
-        scores = self._raw.take(rows)
-        normalized = self._normalized(normalizer, rows, np.concatenate((np.array(self._extremes), scores)), asking)
-        self._settle(rows, normalized[2:])
+    def _widen(self, scores: Scores) -> tuple[int, int]:
+        """Takes scores into the bounds; returns their lowest and highest."""
+        lowest, highest = int(scores.min()), int(scores.max())
+        known = self._bounds
+        self._bounds = (lowest, highest) if known is None else (min(lowest, known[0]), max(highest, known[1]))
+        return lowest, highest
+
+    def _take_all(self, feasible: Rows, mask: Mask, scores: Scores, asking: Asking) -> None:
+        """All feasible rows were asked."""
+        normalizer = self._normalizer
+        if normalizer is not None:
+            self._raw[feasible] = scores
+            self._bounds = None
+            self._fix_extremes(self._widen(scores))
+            scores = self._normalized(normalizer, feasible, scores, asking)
+            self._settled = mask.copy()
+        self._settle(feasible, scores)
+
+    def _normalize(
+        self, normalizer: NormalizeScore, feasible: Rows, mask: Mask, asking: Asking
+    ) -> Sequence[int] | None:
+        if not self._by_extremes:
+            self._settle(feasible, self._normalized(normalizer, feasible, self._raw.take(feasible), asking))
+            return None
+        bounds = self._bounds
+        if bounds is None or bounds[0] != bounds[1]:
+            scores = self._raw.take(feasible)
+            bounds = int(scores.min()), int(scores.max())
+        if bounds != self._extremes:
+            self._fix_extremes(bounds)
+        needed = np.greater(mask, self._settled)
+        count = int(np.count_nonzero(needed))
+        if count == 0:
+            return ()
+        rows = needed.nonzero()[0]
+        if count > FEW_ROWS:
+            scores = np.concatenate((np.array(bounds), self._raw.take(rows)))
+            self._settle(rows, self._normalized(normalizer, rows, scores, asking)[2:])
+            self._settled[rows] = True
+            return None
+        few: list[int] = rows.tolist()
+        for row in few:
+            self._settle_one(normalizer, row, self._raw.item(row), asking)
+        return few
+
+    def _fix_extremes(self, extremes: tuple[int, int]) -> None:
+        if self._by_extremes:
+            self._extremes = extremes
+            self._points_of = {}
+            self._settled.fill(False)
+
+    def _settle_one(self, normalizer: NormalizeScore, row: int, score: int, asking: Asking) -> None:
+        """One row, the extremes being known."""
+        points = self._points_of.get(score)
+        if points is None:
+            scores = np.array([*(self._extremes or ()), score], dtype=np.int64)
+            points = self._normalized(normalizer, np.array([row]), scores, asking).item(-1)
+            self._points_of[score] = points
+        self._set(row, points)
+        self._settled[row] = True
 
     def _normalized(self, normalizer: NormalizeScore, rows: Rows, scores: Scores, asking: Asking) -> Scores:
         try:
@@ -179,11 +238,11 @@ class ScoreLayer:
         if scores.min() < 0 or scores.max() > MAX_SCORE:
             raise _out_of_range(self.name, int(scores[(scores < 0) | (scores > MAX_SCORE)][0]))
         self.points[rows] = scores if self._weight == 1 else scores * self._weight
-        self._settled[rows] = True
 
-    def _within(self, score: int) -> bool:
-        extremes = self._extremes
-        return self._by_extremes and extremes is not None and extremes[0] <= score <= extremes[1]
+    def _set(self, row: int, score: int) -> None:
+        if not 0 <= score <= MAX_SCORE:
+            raise _out_of_range(self.name, score)
+        self.points[row] = score * self._weight
 
     def _keeps_extremes(self, score: int) -> bool:
         """Whether the extremes surely stay when one feasible row with this score goes (and others stay)."""

@@ -21,7 +21,7 @@ from podyard.framework.interfaces import PreScore, Rows
 from podyard.framework.layers import Mask
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
-from podyard.framework.score_layers import Asking, ScoreLayer
+from podyard.framework.score_layers import FEW_ROWS, Asking, ScoreLayer
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError
 from podyard.proto.decisions import NodeScore
@@ -30,8 +30,6 @@ INFEASIBLE: Final = -1
 """Total of a row that does not take the pod."""
 ALIKE: Final = 1
 """Total of every feasible node if no plugin scores. Source: schedule_one.go, prioritizeNodes."""
-ROWS_ONE_BY_ONE: Final = 8
-"""Up to so many changed rows are scored one at a time."""
 
 
 class Feasible(Protocol):
@@ -75,6 +73,8 @@ class Scoreboard:
         self._tokens: list[Hashable] = []
         self._version = self._moves = -1
         self._order: NameOrder | None = None
+        self._totals: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        """By row; of rows that are not feasible anything."""
         self._ranked: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """Totals by place in the order of node names."""
         self._top = INFEASIBLE
@@ -137,15 +137,17 @@ class Scoreboard:
             return
         changed = nodes.changed_since(self._version)
         moved = self._moves != judgement.moves
-        renewed = self._renew(asking, moved or any(self._flipped(row) for row in changed))
-        if not (changed or moved or renewed):
-            return
-        if renewed or moved or len(changed) > ROWS_ONE_BY_ONE or not self._score_rows(changed, asking):
-            for layer in self._layers:
-                for row in changed:
-                    layer.forget_row(row)
-            self._score_all(asking)
-        self._version, self._moves = nodes.version, judgement.moves
+        renewed = self._renew(asking, moved or any(map(self._flipped, changed)))
+        if changed or moved or renewed:
+            self._version, self._moves = nodes.version, judgement.moves
+            if len(changed) > FEW_ROWS:
+                for layer in self._layers:
+                    for row in changed:
+                        layer.forget_row(row)
+                self._score_all(asking, None)
+            elif moved or renewed or not self._score_rows(changed, asking):
+                self._ask_rows(changed, asking)
+                self._score_all(asking, changed)
 
     def _size(self) -> int:
         return len(self._layers[0].points) if self._layers else len(self._judgement.mask)
@@ -167,7 +169,7 @@ class Scoreboard:
             _pre_score(plugin, asking, self._judgement.feasible)
         self._layers = []
         self._choose_layers()
-        self._score_all(asking)
+        self._score_all(asking, None)
         self._version, self._moves = nodes.version, self._judgement.moves
 
     def _renew(self, asking: Asking, moved: bool) -> bool:
@@ -203,17 +205,25 @@ class Scoreboard:
 
     # ---- all rows ------------------------------------------------------------------------------------------------------------
 
-    def _score_all(self, asking: Asking) -> None:
+    def _score_all(self, asking: Asking, changed: Sequence[int] | None) -> None:
+        """
+        :param changed: rows whose points may be others already, apart from what the layers tell; `None`: all
+        """
         mask, feasible, order = self._judgement.mask, self._judgement.feasible, self._cluster.nodes.order
-        totals: NDArray[np.int64] | None = None
+        different = None if changed is None else set(changed)
         for layer in self._layers:
-            layer.update(feasible, mask, asking)
-            totals = layer.points.copy() if totals is None else np.add(totals, layer.points, out=totals)
-        ranked = mask.take(order.rows)
-        if totals is None:
-            self._ranked = np.where(ranked, self._alike, INFEASIBLE)
+            rows = layer.update(feasible, mask, asking)
+            if rows is None:
+                different = None
+            elif different is not None:
+                different.update(rows)
+        if different is None:
+            self._totals = _sum(self._layers, len(mask))
         else:
-            self._ranked = np.where(ranked, totals.take(order.rows), INFEASIBLE)
+            for row in different:
+                self._totals[row] = sum([layer.points.item(row) for layer in self._layers])
+        totals = self._totals.take(order.rows) if self._layers else self._alike
+        self._ranked = np.where(mask.take(order.rows), totals, INFEASIBLE)
         self._find_best()
 
     def _find_best(self) -> None:
@@ -222,8 +232,23 @@ class Scoreboard:
 
     # ---- some rows -----------------------------------------------------------------------------------------------------------
 
+    def _ask_rows(self, changed: Sequence[int], asking: Asking) -> None:
+        """A few changed rows, so that layers that know all others need no arrays for them."""
+        mask = self._judgement.mask
+        name = ""
+        try:
+            for row in changed:
+                for layer in self._layers:
+                    name = layer.name
+                    if not mask.item(row):
+                        layer.forget_row(row)
+                    elif not layer.empty:
+                        layer.ask_one(row, asking)
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "Score", fault) from fault
+
     def _score_rows(self, changed: Sequence[int], asking: Asking) -> bool:
-        """Rows one at a time; False if points of other rows are concerned: all have to be gone through."""
+        """A few changed rows by themselves; False if points of other rows are concerned: all have to be gone through."""
         for row in changed:
             place = self._place(row)
             if place < 0:
@@ -232,18 +257,14 @@ class Scoreboard:
             if self._judgement.mask.item(row):
                 if not self._score_row(row, not was, asking):
                     return False
-                self._set_total(
-                    place, sum([layer.points.item(row) for layer in self._layers]) if self._layers else self._alike
-                )
-            elif was:
-                for layer in self._layers:
-                    if not layer.leave(row):
-                        return False
-                    layer.forget_row(row)
-                self._set_total(place, INFEASIBLE)
+                total = sum([layer.points.item(row) for layer in self._layers])
+                self._totals[row] = total
+                self._set_total(place, total if self._layers else self._alike)
             else:
-                for layer in self._layers:
-                    layer.forget_row(row)
+                settled = [layer.leave(row) for layer in self._layers]
+                if was and False in settled:
+                    return False
+                self._set_total(place, INFEASIBLE)
         if not len(self._best):
             self._find_best()
         return True
@@ -274,6 +295,15 @@ class Scoreboard:
             del best[bisect_left(best, place)]
         if total == self._top:
             insort(best, place)
+
+
+def _sum(layers: Sequence[ScoreLayer], capacity: int) -> NDArray[np.int64]:
+    if not layers:
+        return np.zeros(capacity, dtype=np.int64)
+    totals = layers[0].points.copy()
+    for layer in layers[1:]:
+        totals += layer.points
+    return totals
 
 
 def _pre_score(plugin: PreScore, asking: Asking, feasible: Rows) -> None:
