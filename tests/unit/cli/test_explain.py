@@ -248,6 +248,26 @@ def test_the_text_names_victims_nominations_and_errors():
     assert "plugin X failed: boom" in text
 
 
+def test_the_text_says_why_preemption_did_not_help_unless_it_could_not():
+    message = (
+        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to x."
+    )
+    waits = Rejection(plugin="NodeResourcesFit", reason="Insufficient cpu", nodes=1)
+    text = shown(report.build(evidence(attempts=(attempt(1, 1, rejections=(waits,), message=message),))))
+    assert "preemption: not eligible due to x." in text
+    assert "no new claims" not in text
+    never = msgspec.structs.replace(waits, unresolvable=True)
+    text = shown(report.build(evidence(attempts=(attempt(1, 1, rejections=(never,), message=message),))))
+    assert "not eligible" not in text
+
+
+def test_an_activation_says_why():
+    wake = WakeUp(event="ForceActivate", object="default/web", reason="the preemption for it is over", at=AT + 2)
+    text = shown(report.build(evidence(attempts=(attempt(2, 3, woken_by=wake),))))
+    assert "woken by ForceActivate of default/web" in text
+    assert "the preemption for it is over" in text
+
+
 def test_a_waiting_pod_says_where_since_when_and_for_what():
     queued = QueuedPodInfo(
         namespace="default",

@@ -71,6 +71,8 @@ def test_a_later_attempt_of_the_pod_may_preempt_again(stage: Stage) -> None:
     failed(stage, popped)
     preempting(stage, "a", running=False, attempt=popped.attempt)
     again = stage.take()
+    assert again.woken_by is not None
+    assert (again.woken_by.event, again.woken_by.reason) == ("ForceActivate", "the preemption for it is over")
     preempting(stage, "a", running=True, attempt=again.attempt)
     failed(stage, again)
     stage.now += 60

@@ -201,6 +201,7 @@ def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> lis
                     object=wake.object,
                     plugin=wake.plugin,
                     hints=hints,
+                    why="" if wake.plugin else wake.reason,
                 )
             )
             seen.add(wake.event_id)

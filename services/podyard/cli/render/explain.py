@@ -20,6 +20,8 @@ OUTCOME_STYLES: Final = {
     "bind_error": "bold red",
     "gated": "magenta",
 }
+PREEMPTION: Final = "preemption: "
+"""In an attempt's message: what follows says why no other pod makes room."""
 
 
 def view(pod: report.PodReport, now: float) -> RenderableType:
@@ -104,6 +106,9 @@ def _attempt_details(record: AttemptRecord) -> Iterator[Text]:
     for victim in record.victims:
         broken = ", against its disruption budget" if victim.pdb_violation else ""
         yield _below(f"preempts {victim.namespace}/{victim.name} (priority {victim.priority}{broken})")
+    _, found, preemption = record.message.partition(PREEMPTION)
+    if found and not all(rejection.unresolvable for rejection in record.rejections):
+        yield _below(f"{PREEMPTION}{preemption}")
     if record.message and (record.outcome != "unschedulable" or not record.rejections):
         yield _below(record.message)
 
@@ -146,8 +151,10 @@ def _hints(hints: Sequence[HintCall], decider: str) -> Iterator[Text]:
 
 
 def _origin(who: str, why: str) -> Iterator[Text]:
-    if who or why:
-        yield _below(f"done by {who or 'somebody'}" + (f": {why}" if why else ""), "dim")
+    if who:
+        yield _below(f"done by {who}" + (f": {why}" if why else ""), "dim")
+    elif why:
+        yield _below(why, "dim")
 
 
 def _bound(entry: report.Bound) -> Iterator[Text]:

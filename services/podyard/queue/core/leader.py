@@ -37,6 +37,8 @@ BINDING_TIMEOUT_S = 30.0
 TICK_S = 1.0
 """How often `tick` runs."""
 
+PREEMPTION_OVER = "the preemption for it is over"
+
 MISSING_LIMIT = 2
 """Heartbeats in a row without an attempt before it goes back: one may overtake the `done` that ended it."""
 
@@ -332,7 +334,7 @@ class Leader:
             self._end(attempt, "error", now, message=message, by_queue=True)
         for uid in self._preemptions.of_session(session.id):
             self._preemptions.end(uid)
-            self.queue.activate(uid, now)
+            self.queue.activate(uid, now, f"{PREEMPTION_OVER}: {message}")
         retry = Incoming(event=events.RETRY_ALL, id=f"session-{session.id}", why=message)
         self.queue.retry_all(retry, now)
 
@@ -355,7 +357,7 @@ class Leader:
             victim = request.victim.uid if request.victim is not None else ""
             self._preemptions.start(uid, request.session, victim, request.attempt)
         elif self._preemptions.end(uid, request.attempt):
-            self.queue.activate(uid, now)
+            self.queue.activate(uid, now, PREEMPTION_OVER)
         return QueueReply(epoch=self.epoch)
 
     # -- time --------------------------------------------------------------------------------------------------

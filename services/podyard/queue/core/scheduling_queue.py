@@ -440,7 +440,7 @@ class SchedulingQueue:
             event=incoming.event.label,
             object=incoming.object_name,
             plugin=verdict.plugin,
-            reason=verdict.reason,
+            reason=verdict.reason or (incoming.why if incoming.event == events.FORCE_ACTIVATE else ""),
             at=now,
             trace=incoming.trace,
         )
@@ -478,12 +478,15 @@ class SchedulingQueue:
 
     # -- on demand ---------------------------------------------------------------------------------------------
 
-    def activate(self, uid: str, now: float) -> None:
-        """Move a pod to activeQ without asking hints; in flight, leave a wildcard event for it alone (PITFALLS 5)."""
+    def activate(self, uid: str, now: float, why: str = "") -> None:
+        """Move a pod to activeQ without asking hints; in flight, leave a wildcard event for it alone (PITFALLS 5).
+
+        :param why: for people
+        """
         pod = self.pods.get(uid)
         if pod is None:
             return
-        incoming = Incoming(event=events.FORCE_ACTIVATE, new=pod.pod, object_name="/".join(pod.key))
+        incoming = Incoming(event=events.FORCE_ACTIVATE, new=pod.pod, object_name="/".join(pod.key), why=why)
         if pod.pool in ("unschedulable", "gated", "backoffQ", "errorBackoffQ"):
             from_heap = self.backing_off.remove(pod) or self.errors.remove(pod)
             if self._to_active(pod, now, run_gates=not from_heap) == "activeQ":
