@@ -6,25 +6,24 @@ when the object has a claim, or a node, of its own. So two pods never take one v
 Source: kube-scheduler v1.36.2, pkg/scheduler/util/assumecache, volumebinding/assume_cache.go.
 """
 
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.framework.snapshot import Snapshot
-from podyard.objects import claims, csi_migration, quantity
+from podyard.objects import claims, csi_migration
 from podyard.objects.core import PersistentVolume, PersistentVolumeClaim
 from podyard.objects.csi_migration import InTreePlugin, TranslationError
 from podyard.objects.meta import ObjectReference
 from podyard.objects.storage import CSINode
 from podyard.plugins.volume_binding import reach
 from podyard.plugins.volume_binding.reach import Reach
+from podyard.plugins.volume_binding.shelves import ClaimKey, Item, Shelves
 
-CSI_NODES = "csinodes"
-ClaimKey = tuple[str, str]
-"""Namespace and name."""
+CSI_NODES: Final = "csinodes"
 
 
 class Promises(NamedTuple):
@@ -36,14 +35,6 @@ class Promises(NamedTuple):
     """By claim: the node for which its volume is to be made."""
 
 
-class _Known(NamedTuple):
-    """What was worked out about one version of a volume."""
-
-    volume: PersistentVolume
-    reach: Reach
-    size_nano: int
-
-
 class VolumeBooks:
     """Index over placed pods. `version` grows with every promise made or ended."""
 
@@ -53,8 +44,7 @@ class VolumeBooks:
         self._promises: dict[str, Promises] = {}
         self._volumes: dict[str, tuple[str, ObjectReference]] = {}
         self._claims: dict[ClaimKey, tuple[str, str]] = {}
-        self._known: dict[str, _Known] = {}
-        self._by_class: tuple[int, dict[str, list[PersistentVolume]]] = -1, {}
+        self.shelves = Shelves()
         self._served: tuple[tuple[int, int], dict[str, NDArray[np.bool_]]] = (-1, -1), {}
 
     # ---- promises
@@ -112,42 +102,16 @@ class VolumeBooks:
         self.forget(uid)
         return False
 
-    # ---- volumes
+    @property
+    def promised(self) -> Mapping[str, object]:
+        """By name: volumes that some pod may have been promised, whether or not the promise still stands."""
+        return self._volumes
 
-    def volumes_of(self, storage_class: str, cluster: Snapshot) -> list[PersistentVolume]:
-        """Volumes of a class, the smallest first, then by name."""
-        version = cluster.version(claims.VOLUMES)
-        if self._by_class[0] != version:
-            objects: Mapping[Any, PersistentVolume] = cluster.objects(claims.VOLUMES)
-            found: dict[str, list[PersistentVolume]] = {}
-            for volume in objects.values():
-                found.setdefault(claims.class_of_volume(volume), []).append(volume)
-            self._known = {name: known for name, known in self._known.items() if ("", name) in objects}
-            for volumes in found.values():
-                volumes.sort(key=lambda volume: (self.size_nano(volume), volume.metadata.name))
-            self._by_class = version, found
-        return self._by_class[1].get(storage_class, [])
-
-    def reach_of(self, volume: PersistentVolume) -> Reach:
-        """From where the volume can be reached, as it says itself."""
-        return self._know(volume).reach
-
-    def size_nano(self, volume: PersistentVolume) -> int:
-        """The volume's size in nano-bytes; 0 if it does not say."""
-        return self._know(volume).size_nano
-
-    def _know(self, volume: PersistentVolume) -> _Known:
-        name = volume.metadata.name
-        known = self._known.get(name)
-        if known is None or known.volume is not volume:
-            affinity = volume.spec.node_affinity
-            size = volume.spec.capacity.get(claims.STORAGE)
-            known = self._known[name] = _Known(
-                volume,
-                reach.compiled(None if affinity is None else affinity.required),
-                0 if size is None else quantity.parse(size).nano,
-            )
-        return known
+    def promised_to(self, claim: ClaimKey) -> Iterator[Item]:
+        """Volumes that were promised to a claim, as far as the shelves know them."""
+        for name, (_, reference) in list(self._volumes.items()):
+            if (reference.namespace, reference.name) == claim and (item := self.shelves.named(name)) is not None:
+                yield item
 
     # ---- in-tree volumes
 

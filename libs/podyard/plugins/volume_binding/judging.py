@@ -17,9 +17,10 @@ from podyard.objects.csi_migration import TranslationError
 from podyard.plugins.volume_binding import books as volume_books
 from podyard.plugins.volume_binding import matching, provisioning
 from podyard.plugins.volume_binding.books import VolumeBooks
-from podyard.plugins.volume_binding.matching import NONE, Matcher
+from podyard.plugins.volume_binding.matching import Matcher
 from podyard.plugins.volume_binding.pod_claims import PodClaims
 from podyard.plugins.volume_binding.provisioning import Provision
+from podyard.plugins.volume_binding.stock import NONE
 
 OUT_OF_REACH: Final = 1
 NOTHING_TO_BIND: Final = 2
@@ -58,8 +59,8 @@ class Judge:
     def _matchers(self) -> list[Matcher]:
         """Of the other claims, the smallest first."""
         selected = {id(claim) for claim, _ in self._selected}
-        left = sorted((claim for claim in self.claims.delayed if id(claim) not in selected), key=matching.size_of)
-        return [Matcher(claim, len(left) - 1, self._books, self._cluster) for claim in left]
+        unbound = [claim for claim in self.claims.delayed if id(claim) not in selected]
+        return list(matching.matchers_of(unbound, self._books, self._cluster))
 
     @cached_property
     def _provisions(self) -> list[Provision]:
@@ -89,7 +90,7 @@ class Judge:
 
     def _reach_codes(self, volume: PersistentVolume, rows: NDArray[np.intp]) -> NDArray[np.int64]:
         nodes = self._cluster.nodes
-        codes = np.where(self._books.reach_of(volume).mask(nodes, rows), 0, OUT_OF_REACH)
+        codes = np.where(self._books.shelves.item(volume).reach.mask(nodes, rows), 0, OUT_OF_REACH)
         plugin = csi_migration.plugin_of_volume(volume)
         if plugin is None or not plugin.migrated:
             return codes
@@ -110,9 +111,13 @@ class Judge:
             elsewhere |= rows != nodes.row_of.get(node, -1)
             needs.append(np.ones(len(rows), dtype=np.bool_))
         taken: dict[str, list[NDArray[np.int64]]] = {}
+        first: dict[int, NDArray[np.int64]] = {}
         for matcher in self._matchers:
-            gone = taken.setdefault(claims.class_of_claim(matcher.claim), [])
-            best = matcher.best(nodes, rows, gone)
+            stock = matcher.stock
+            if id(stock) not in first:
+                first[id(stock)] = stock.first(nodes, rows)
+            gone = taken.setdefault(stock.demand.storage_class, [])
+            best = matcher.best(nodes, rows, first[id(stock)], gone)
             gone.append(best)
             needs.append(best == NONE)
         codes = np.where(elsewhere, NOTHING_TO_BIND, 0)
@@ -167,7 +172,7 @@ class Judge:
             and volume_books.served_one(plugin, node.metadata.name, self._cluster)
         ):
             return volume_books.translated(plugin, volume).holds(labels)
-        return self._books.reach_of(volume).holds(labels)
+        return self._books.shelves.item(volume).reach.holds(labels)
 
     def _unbound(self, node: Node, decided: Mapping[str, str] | None = None) -> tuple[int, Choice]:
         name, labels = node.metadata.name, node.metadata.labels
@@ -178,14 +183,14 @@ class Judge:
         lacking = list(range(len(made)))
         taken: dict[str, set[int]] = {}
         for at, matcher in enumerate(self._matchers, start=len(made)):
-            gone = taken.setdefault(claims.class_of_claim(matcher.claim), set())
+            gone = taken.setdefault(matcher.stock.demand.storage_class, set())
             best = self._best(matcher, labels, gone, decided)
             if best is None:
                 lacking.append(at)
                 made.append(matcher.claim)
             else:
                 gone.add(best)
-                volumes.append((matcher.claim, matcher.order[best]))
+                volumes.append((matcher.claim, matcher.volume(best)))
         return self._lack(lacking, labels), Choice(tuple(volumes), tuple(made))
 
     def _best(
@@ -194,7 +199,7 @@ class Judge:
         wanted = None if decided is None else decided.get(matcher.claim.metadata.name)
         if wanted is None:
             return matcher.best_one(labels, gone)
-        return matcher.named_one(wanted, labels, gone) if wanted else None
+        return matcher.named_one(wanted, labels, gone, self._books) if wanted else None
 
     def _lack(self, lacking: Sequence[int], labels: Mapping[str, str]) -> int:
         for at in lacking:

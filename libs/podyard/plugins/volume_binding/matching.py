@@ -6,7 +6,7 @@ claim has none. Claims of one pod take turns, the smallest first, each without t
 Source: kube-scheduler v1.36.2, component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume); binder.go (findMatchingVolumes).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,22 +14,14 @@ from numpy.typing import NDArray
 
 from podyard.cluster.node_table import NodeTable
 from podyard.framework.snapshot import Snapshot
-from podyard.objects import claims, quantity, selectors
 from podyard.objects.core import PersistentVolume, PersistentVolumeClaim
-from podyard.objects.errors import SelectorError
 from podyard.objects.meta import ObjectReference
-from podyard.objects.selectors import Selector
 from podyard.plugins.volume_binding.books import VolumeBooks
-from podyard.plugins.volume_binding.reach import Reach
+from podyard.plugins.volume_binding.shelves import Item
+from podyard.plugins.volume_binding.stock import NONE, Demand, Stock, demand_of
 
-NONE: Final = np.iinfo(np.int64).max
-"""Instead of a volume's place in the order: there is none."""
-
-
-def size_of(claim: PersistentVolumeClaim) -> int:
-    """How much a claim asks for, in nano-bytes."""
-    size = claim.spec.resources.requests.get(claims.STORAGE)
-    return 0 if size is None else quantity.parse(size).nano
+OWN: Final = NONE - 1
+"""Places of volumes that are a claim's own, since they are not in the stock: this and the numbers below."""
 
 
 def is_for(reference: ObjectReference | None, claim: PersistentVolumeClaim) -> bool:
@@ -43,121 +35,83 @@ def is_for(reference: ObjectReference | None, claim: PersistentVolumeClaim) -> b
 
 
 class Matcher:
-    """The volumes that one claim could take, as places in the order of its class (the smallest first)."""
+    """One claim, the stock that meets its demand, and a volume that is its own."""
 
-    def __init__(self, claim: PersistentVolumeClaim, rivals: int, books: VolumeBooks, cluster: Snapshot) -> None:
+    def __init__(self, claim: PersistentVolumeClaim, number: int, stock: Stock, own: Item | None) -> None:
         """
-        :param rivals: claims of the same pod that may take a volume before this one
+        :param number: of the claim among the pod's claims; the same if the pod names it twice
         """
         self.claim = claim
-        self._depth = rivals + 1
-        self._books = books
-        self.order: Sequence[PersistentVolume] = books.volumes_of(claims.class_of_claim(claim), cluster)
-        self._wanted = size_of(claim)
-        self._selector = _selector(claim)
-        self._beforehand: int | None = None
-        self._by_label: dict[str, dict[str, list[int]]] = {}
-        """Volumes that only ask for the value of one label: by label and value, the first few."""
-        self._others: dict[Reach, list[int]] = {}
-        self._sort_out()
+        self.stock = stock
+        self._own = own
+        self._own_place = OWN - number
 
-    def _sort_out(self) -> None:
-        for place, volume in enumerate(self.order):
-            if not self._could_take(volume):
-                continue
-            if self._books.claim_of(volume) is None:
-                self._file(place, self._books.reach_of(volume))
-            elif self._beforehand is None:
-                self._beforehand = place
+    def volume(self, place: int) -> PersistentVolume:
+        """The volume at a place that this matcher gave."""
+        if self._own is not None and place == self._own_place:
+            return self._own.volume
+        return self.stock.shelf.free[place].volume
 
-    def _could_take(self, volume: PersistentVolume) -> bool:
-        """Whether the volume will do for the claim, wherever it can be reached."""
-        claim, reference = self.claim, self._books.claim_of(volume)
-        if reference is not None and not is_for(reference, claim):
-            return False
-        if self._books.size_nano(volume) < self._wanted or not _alike(claim, volume):
-            return False
-        return reference is not None or _free(claim, volume, self._selector)
-
-    def _file(self, place: int, reach: Reach) -> None:
-        label = reach.one_label
-        if label is None:
-            self._append(self._others.setdefault(reach, []), place)
-            return
-        key, values = label
-        for value in values:
-            self._append(self._by_label.setdefault(key, {}).setdefault(value, []), place)
-
-    def _append(self, places: list[int], place: int) -> None:
-        if len(places) < self._depth:
-            places.append(place)
-
-    def best(self, nodes: NodeTable, rows: NDArray[np.intp], taken: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    def best(
+        self, nodes: NodeTable, rows: NDArray[np.intp], first: NDArray[np.int64], taken: Sequence[NDArray[np.int64]]
+    ) -> NDArray[np.int64]:
         """For each row the place of the volume to take, NONE if there is none.
 
-        :param taken: places in the same order that are gone, each aligned with rows
+        :param first: what the stock has for these rows
+        :param taken: places of the same class that are gone, each aligned with rows
         """
-        if self._beforehand is None:
-            return self._best_free(nodes, rows, taken)
-        mask = self._books.reach_of(self.order[self._beforehand]).mask(nodes, rows)
-        best = np.where(mask, self._beforehand, NONE)
+        if self._own is None:
+            return _first_left(first, taken)
+        best = np.where(self._own.reach.mask(nodes, rows), self._own_place, NONE)
         gone = np.zeros(len(rows), dtype=np.bool_)
         for one in taken:  # the pod names the claim twice, and takes one volume each time
-            gone |= one == self._beforehand
-        return np.where(gone, self._best_free(nodes, rows, taken), best) if gone.any() else best
-
-    def _best_free(
-        self, nodes: NodeTable, rows: NDArray[np.intp], taken: Sequence[NDArray[np.int64]]
-    ) -> NDArray[np.int64]:
-        first = np.full((self._depth, len(rows)), NONE, dtype=np.int64)
-        for key, by_value in self._by_label.items():
-            column = nodes.label_column(key)
-            places = np.full((self._depth, len(column.values)), NONE, dtype=np.int64)
-            for value, found in by_value.items():
-                known = column.ids.get(value)
-                if known is not None:
-                    places[: len(found), known] = found
-            for layer in places[:, column.cells[rows]]:
-                _merge(first, layer)
-        for reach, found in self._others.items():
-            mask = reach.mask(nodes, rows)
-            for place in found:
-                _merge(first, np.where(mask, place, NONE))
-        return _first_left(first, taken)
+            gone |= one == self._own_place
+        return np.where(gone, _first_left(first, taken), best) if gone.any() else best
 
     def best_one(self, labels: Mapping[str, str], taken: Collection[int]) -> int | None:
         """The same for a node of these labels; `None` if there is none."""
-        if self._beforehand is not None and self._beforehand not in taken:
-            return self._beforehand if self._books.reach_of(self.order[self._beforehand]).holds(labels) else None
-        places: list[int] = []
-        for key, by_value in self._by_label.items():
-            held = labels.get(key)
-            if held is not None:
-                places += by_value.get(held, ())
-        for reach, found in self._others.items():
-            if reach.holds(labels):
-                places += found
-        return min((place for place in places if place not in taken), default=None)
+        if self._own is not None and self._own_place not in taken:
+            return self._own_place if self._own.reach.holds(labels) else None
+        return min((place for place in self.stock.first_one(labels) if place not in taken), default=None)
 
-    def named_one(self, name: str, labels: Mapping[str, str], taken: Collection[int]) -> int | None:
+    def named_one(self, name: str, labels: Mapping[str, str], taken: Collection[int], books: VolumeBooks) -> int | None:
         """The place of the volume of this name if the claim may take it on a node of these labels."""
-        place = next((at for at, volume in enumerate(self.order) if volume.metadata.name == name), None)
+        if self._own is not None and self._own_place not in taken:
+            return self.best_one(labels, taken) if self._own.name == name else None
+        place = self.stock.shelf.place(name)
         if place is None or place in taken:
             return None
-        volume = self.order[place]
-        if not self._books.reach_of(volume).holds(labels):
-            return None
-        if self._beforehand is not None:
-            return place if place == self._beforehand else None
-        return place if self._could_take(volume) else None
+        item = self.stock.shelf.free[place]
+        free = self.stock.demand.suits(item) and books.claim_of(item.volume) is None
+        return place if free and item.reach.holds(labels) else None
 
 
-def _merge(first: NDArray[np.int64], layer: NDArray[np.int64]) -> None:
-    """Put one more place of each row among the smallest ones, which are in ascending order."""
-    for at in range(len(first)):
-        smaller = np.minimum(first[at], layer)
-        layer = np.maximum(first[at], layer)
-        first[at] = smaller
+def matchers_of(unbound: Sequence[PersistentVolumeClaim], books: VolumeBooks, cluster: Snapshot) -> Iterator[Matcher]:
+    """For each claim, the smallest first."""
+    numbers: dict[str, int] = {}
+    stocks: dict[Demand, Stock] = {}
+    for demand, claim in sorted(((demand_of(claim), claim) for claim in unbound), key=lambda pair: pair[0].size_nano):
+        stock = stocks.get(demand)
+        if stock is None:
+            shelf = books.shelves.shelf(demand.storage_class, cluster)
+            stock = stocks[demand] = Stock(demand, shelf, len(unbound), books)
+        number = numbers.setdefault(claim.metadata.name, len(numbers))
+        yield Matcher(claim, number, stock, _own(claim, stock, books))
+
+
+def _own(claim: PersistentVolumeClaim, stock: Stock, books: VolumeBooks) -> Item | None:
+    """The smallest volume that is for this claim, by what it says itself or by a promise."""
+    key = claim.metadata.namespace, claim.metadata.name
+    found = [
+        item
+        for item in (*stock.shelf.claimed.get(key, ()), *books.promised_to(key))
+        if is_for(books.claim_of(item.volume), claim)
+        and item.storage_class == stock.demand.storage_class
+        and item.key[0] >= stock.demand.size_nano
+        and item.volume.metadata.deletion_timestamp is None
+        and stock.demand.alike(item.traits)
+    ]
+    return min(found, key=lambda item: item.key) if found else None
 
 
 def _first_left(first: NDArray[np.int64], taken: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
@@ -168,31 +122,3 @@ def _first_left(first: NDArray[np.int64], taken: Sequence[NDArray[np.int64]]) ->
             left &= layer != gone
         best = np.where(left, layer, best)
     return best
-
-
-def _selector(claim: PersistentVolumeClaim) -> Selector:
-    """Which volumes the claim wants by their labels; one that is not valid matches none."""
-    if claim.spec.selector is None:
-        return selectors.EVERYTHING
-    try:
-        return selectors.compile_labels(claim.spec.selector)
-    except SelectorError:
-        return selectors.NOTHING
-
-
-def _alike(claim: PersistentVolumeClaim, volume: PersistentVolume) -> bool:
-    """What must agree even if the volume was bound to the claim beforehand."""
-    wanted, there = claim.spec, volume.spec
-    return (
-        (wanted.volume_mode or claims.FILESYSTEM) == (there.volume_mode or claims.FILESYSTEM)
-        and (wanted.volume_attributes_class_name or "") == (there.volume_attributes_class_name or "")
-        and volume.metadata.deletion_timestamp is None
-    )
-
-
-def _free(claim: PersistentVolumeClaim, volume: PersistentVolume, selector: Selector) -> bool:
-    return (
-        volume.status.phase == claims.AVAILABLE
-        and selector.matches(volume.metadata.labels)
-        and set(claim.spec.access_modes) <= set(volume.spec.access_modes)
-    )

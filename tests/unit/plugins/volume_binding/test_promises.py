@@ -210,3 +210,11 @@ def test_a_claim_that_changes_is_judged_anew_by_a_kept_judgement() -> None:
     assert not scheduler.attempt(pod("p0", "c0"))[1].node
     scheduler.put("persistentvolumes", volume("a"))
     assert scheduler.chosen(pod("p0", "c0")) == {"c0": "a"}
+
+
+def test_two_claims_with_volumes_of_their_own_do_not_take_turns() -> None:
+    own = {name: {"namespace": "default", "name": name} for name in ("c0", "c1")}
+    scheduler = Scheduler(volume("a", claim=own["c0"]), volume("b", claim=own["c1"]), volume("c"))
+    for name in own:
+        scheduler.put("persistentvolumeclaims", claim(name))
+    assert scheduler.chosen(pod("p0", "c0", "c1")) == {"c0": "a", "c1": "b"}
