@@ -89,11 +89,11 @@ def made(pod: Incoming, groups: Iterable[Group]) -> FilterState | None:
 
 def verdicts(state: FilterState, nodes: NodeTable, rows: Rows) -> Verdicts:
     """The greatest code that rejects a node, else 0: judged by domain, then looked up by row."""
-    codes = np.zeros(len(rows), dtype=np.int64)
+    codes: Verdicts | None = None
     for key, by_domain in _by_key(state, nodes).items():
         found = by_domain.take(nodes.label_column(key).cells.take(rows))
-        codes = np.maximum(codes, found) if codes.any() else found
-    return codes
+        codes = found if codes is None else np.maximum(codes, found)
+    return np.zeros(len(rows), dtype=np.int64) if codes is None else codes
 
 
 def _by_key(state: FilterState, nodes: NodeTable) -> dict[str, Verdicts]:
@@ -102,12 +102,11 @@ def _by_key(state: FilterState, nodes: NodeTable) -> dict[str, Verdicts]:
     first = bool(state.near) and _may_be_first(state, nodes)
     for code, tallies in ((KEPT_OUT, state.kept_out), (NOT_APART, state.apart)):
         for tally in tallies:
-            codes = _codes(found, tally.key, nodes)
-            codes[tally.by_domain(nodes) > 0] = code
+            np.copyto(_codes(found, tally.key, nodes), code, where=tally.by_domain(nodes) > 0)
     for tally in state.near:
         codes = _codes(found, tally.key, nodes)
         if not first:
-            codes[tally.by_domain(nodes) <= 0] = NOT_NEAR
+            np.copyto(codes, NOT_NEAR, where=tally.by_domain(nodes) <= 0)
         codes[ABSENT] = NOT_NEAR
     return found
 
@@ -185,7 +184,7 @@ def after(state: FilterState, change: Change, namespace_labels: Mapping[str, str
             ]
         )
     for term in terms.anti_affinity:
-        if term.matches(pod.namespace, pod.labels, namespace_labels):
+        if term.matches(pod.subject.namespace, pod.subject.labels, namespace_labels):
             kept_out = _plus(kept_out, term.topology_key, domain_of(nodes, term.topology_key, row), more)
     return FilterState(pod, near, apart, kept_out)
 

@@ -17,7 +17,7 @@ from podyard.framework.snapshot import ObjectsByName, Snapshot
 from podyard.objects.selectors import NOTHING, Selector
 from podyard.plugins.inter_pod_affinity.domain_counts import SelectedCounts
 from podyard.plugins.inter_pod_affinity.placed_terms import PlacedTerms
-from podyard.plugins.inter_pod_affinity.terms import NO_LABELS, PodTerms, Term
+from podyard.plugins.inter_pod_affinity.terms import NO_LABELS, PodTerms, Subject, Term
 
 NAMESPACES: Final = "namespaces"
 """The resource."""
@@ -26,10 +26,8 @@ NAMESPACES: Final = "namespaces"
 class Incoming(NamedTuple):
     """One pod, and what its own terms ask for."""
 
-    namespace: str
-    labels: Mapping[str, str]
-    namespace_labels: Mapping[str, str]
-    namespaces_version: int
+    subject: Subject
+    """The pod itself."""
     near: tuple[SelectedCounts, ...]
     """Required affinity: the placed pods that all terms mean, by each topology key once."""
     first: bool
@@ -59,10 +57,13 @@ def resolve(pod: PodInfo, own: PodTerms, cluster: Snapshot) -> Incoming:
     affinity = _all_of(own.affinity, namespaces)
     keys = dict.fromkeys(term.topology_key for term in own.affinity)
     return Incoming(
-        namespace=pod.namespace,
-        labels=pod.labels,
-        namespace_labels=labels_of(pod.namespace, namespaces),
-        namespaces_version=cluster.version(NAMESPACES),
+        subject=Subject(
+            pod.namespace,
+            pod.labels,
+            frozenset(pod.labels.items()),
+            labels_of(pod.namespace, namespaces),
+            cluster.version(NAMESPACES),
+        ),
         near=tuple([index.selected(affinity, key) for key in keys]),
         first=bool(keys) and affinity.takes(pod.namespace, False, pod.labels),
         apart=tuple([index.selected(_selection(term, namespaces), term.topology_key) for term in own.anti_affinity]),

@@ -5,7 +5,7 @@ under its namespaces if they are few), so a pod looks only into the files of its
 """
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final, TypeAlias
 
@@ -15,7 +15,7 @@ from podyard.objects.core import Pod
 from podyard.objects.selectors import IN, Requirement
 from podyard.plugins.inter_pod_affinity import terms
 from podyard.plugins.inter_pod_affinity.domain_counts import DomainStamps, GroupCounts, SelectedCounts
-from podyard.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, Term
+from podyard.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms, Subject, Term
 
 File: TypeAlias = tuple[str | None, str, str]
 """(namespace or None for any, label key, label value); an empty key: whatever the labels."""
@@ -65,11 +65,6 @@ class TermGroups:
     def __len__(self) -> int:
         return len(self._groups)
 
-    @property
-    def reads_namespaces(self) -> bool:
-        """Whether answers depend on the labels of namespaces."""
-        return self._selecting > 0
-
     def add(self, term: Term, weight: int, row: int) -> None:
         """A pod with this term is on the node of a row."""
         group = self._groups.get((term, weight)) or self._open(term, weight)
@@ -84,30 +79,23 @@ class TermGroups:
         if not group.pods:
             self._close(group)
 
-    def meaning(
-        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str], namespaces_version: int
-    ) -> tuple[Group, ...]:
-        """The groups whose term means a pod of this namespace and these labels.
-
-        :param namespaces_version: another number if any namespace has other labels
-        """
+    def meaning(self, pod: Subject) -> tuple[Group, ...]:
+        """The groups whose term means a pod."""
         if not self._groups:
             return ()
-        key = namespace, frozenset(labels.items()), namespaces_version if self._selecting else 0
+        key = pod.namespace, pod.label_set, pod.namespaces_version if self._selecting else 0
         found = self._answers.get(key)
         if found is None:
             if len(self._answers) >= KEPT_ANSWERS:
                 self._answers.clear()
-            found = self._answers[key] = tuple(self._search(namespace, labels, namespace_labels))
+            found = self._answers[key] = tuple(self._search(pod))
         return found
 
-    def _search(
-        self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]
-    ) -> Iterator[Group]:
-        for scope in (namespace, None):
-            for key, value in (("", ""), *labels.items()):
+    def _search(self, pod: Subject) -> Iterator[Group]:
+        for scope in (pod.namespace, None):
+            for key, value in (("", ""), *pod.labels.items()):
                 for group in self._files.get((scope, key, value), {}).values():
-                    if group.term.matches(namespace, labels, namespace_labels):
+                    if pod.meant_by(group.term):
                         yield group
 
     def _open(self, term: Term, weight: int) -> Group:

@@ -23,7 +23,7 @@ from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scori
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.filtering import Change, FilterState
 from podyard.plugins.inter_pod_affinity.incoming import Incoming
-from podyard.plugins.inter_pod_affinity.placed_terms import Group, PlacedTerms, TermGroups
+from podyard.plugins.inter_pod_affinity.placed_terms import Group, PlacedTerms
 from podyard.plugins.inter_pod_affinity.scoring import PointsByKey
 from podyard.plugins.inter_pod_affinity.terms import NO_TERMS, PodTerms
 
@@ -88,7 +88,7 @@ class InterPodAffinity:
             return UNCONCERNED
         asked = self._incoming(pod, cluster)
         versions = [counts.edged for counts in (*asked.near, *asked.apart)]
-        return (*versions, *_token(index, _meaning(index.anti_affinity, asked)))
+        return (*versions, *_token(index, index.anti_affinity.meaning(asked.subject)))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
@@ -97,7 +97,7 @@ class InterPodAffinity:
         if not own.affinity and not own.anti_affinity and not index.anti_affinity:
             return PreFilterResult(status=statuses.SKIP)
         asked = self._incoming(pod, cluster)
-        made = filtering.made(asked, _meaning(index.anti_affinity, asked))
+        made = filtering.made(asked, index.anti_affinity.meaning(asked.subject))
         if made is None:
             return PreFilterResult(status=statuses.SKIP)
         state.write(FILTER_STATE, made)
@@ -194,17 +194,13 @@ class InterPodAffinity:
 
     def _counting(self, asked: Incoming, index: PlacedTerms) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
         """Groups whose required affinity, and whose preferences, count in the pod's score."""
-        bound = _meaning(index.affinity, asked) if self.args.hard_pod_affinity_weight else ()
-        return bound, _meaning(index.preferences, asked)
+        bound = index.affinity.meaning(asked.subject) if self.args.hard_pod_affinity_weight else ()
+        return bound, index.preferences.meaning(asked.subject)
 
     def _change(self, state: CycleState, pod: PodInfo, change: Change, cluster: Snapshot) -> Status:
         labels = incoming.labels_of(pod.namespace, cluster.objects(incoming.NAMESPACES))
         state.write(FILTER_STATE, filtering.after(_filter_state(state), change, labels, cluster.nodes))
         return statuses.SUCCESS
-
-
-def _meaning(groups: TermGroups, asked: Incoming) -> tuple[Group, ...]:
-    return groups.meaning(asked.namespace, asked.labels, asked.namespace_labels, asked.namespaces_version)
 
 
 def _token(index: PlacedTerms, groups: Iterable[Group]) -> tuple[int, ...]:

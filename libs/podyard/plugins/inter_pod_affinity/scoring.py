@@ -45,10 +45,11 @@ def of_groups(groups: Iterable[Group], weight: int | None = None) -> list[tuple[
 
 def scores(found: PointsByKey, nodes: NodeTable, rows: Rows) -> Scores:
     """The points of each node: the sum over the domains it is in."""
-    total = np.zeros(len(rows), dtype=np.int64)
+    total: Scores | None = None
     for key, worth in found:
-        total += worth[nodes.label_column(key).cells[rows]]
-    return total
+        part = worth.take(nodes.label_column(key).cells.take(rows))
+        total = part if total is None else total + part
+    return np.zeros(len(rows), dtype=np.int64) if total is None else total
 
 
 def score_one(found: PointsByKey, nodes: NodeTable, row: int) -> int:

@@ -36,6 +36,22 @@ class Term(NamedTuple):
         return self.covers(namespace, namespace_labels) and self.selector.matches(labels)
 
 
+class Subject(NamedTuple):
+    """A pod as the terms of other pods see it."""
+
+    namespace: str
+    labels: Mapping[str, str]
+    label_set: frozenset[tuple[str, str]]
+    """The labels again, as part of a key."""
+    namespace_labels: Mapping[str, str]
+    namespaces_version: int
+    """Another number if any namespace has other labels."""
+
+    def meant_by(self, term: Term) -> bool:
+        """Whether a term of another pod means this one."""
+        return term.matches(self.namespace, self.labels, self.namespace_labels)
+
+
 class Preference(NamedTuple):
     """A term that counts in scores. `weight` is negative for anti-affinity."""
 

@@ -1,5 +1,6 @@
 """Which pods a term means, and when terms are the same."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ import pytest
 from podyard.cluster.node_table import NodeTable
 from podyard.plugins.inter_pod_affinity import terms
 from podyard.plugins.inter_pod_affinity.placed_terms import PlacedTerms
+from podyard.plugins.inter_pod_affinity.terms import Subject
 from tests.unit.plugins.inter_pod_affinity import cases
 from tests.unit.plugins.inter_pod_affinity.cases import PREFERRED, REQUIRED
 
@@ -106,6 +108,10 @@ def test_anti_affinity_repels() -> None:
     assert [preference.weight for preference in found.preferences] == [7, -7]
 
 
+def subject(space: str, labels: Mapping[str, str]) -> Subject:
+    return Subject(space, labels, frozenset(labels.items()), {}, 0)
+
+
 def index_with(*manifests: Any) -> PlacedTerms:
     table = NodeTable()
     table.set_node(cases.node("n0", {"zone": "z1"}))
@@ -116,9 +122,9 @@ def index_with(*manifests: Any) -> PlacedTerms:
 
 def test_equal_terms_of_placed_pods_are_one_group() -> None:
     index = index_with(*[pod({"labelSelector": APP}, kind="podAntiAffinity", uid=f"p{n}") for n in range(3)])
-    (group,) = index.anti_affinity.meaning("one", {"app": "a"}, {}, 0)
+    (group,) = index.anti_affinity.meaning(subject("one", {"app": "a"}))
     assert group.pods == 3
-    assert index.anti_affinity.meaning("two", {"app": "a"}, {}, 0) == ()
+    assert index.anti_affinity.meaning(subject("two", {"app": "a"})) == ()
 
 
 def test_a_group_ends_with_its_last_pod() -> None:
@@ -131,7 +137,7 @@ def test_a_group_ends_with_its_last_pod() -> None:
     assert len(index.anti_affinity) == 1
     table.remove("p1")
     assert len(index.anti_affinity) == 0
-    assert index.anti_affinity.meaning("one", {"app": "a"}, {}, 0) == ()
+    assert index.anti_affinity.meaning(subject("one", {"app": "a"})) == ()
 
 
 def test_a_pod_looks_only_into_the_files_of_its_own_labels() -> None:
@@ -148,6 +154,6 @@ def test_a_pod_looks_only_into_the_files_of_its_own_labels() -> None:
             looked.append(key)
             return super().get(key, default)
 
-    (group,) = index.anti_affinity.meaning("one", Watched(app="a7", tier="x"), {}, 0)
+    (group,) = index.anti_affinity.meaning(subject("one", Watched(app="a7", tier="x")))
     assert group.term.selector.matches({"app": "a7", "tier": "x"})
     assert len(looked) < 8, "labels were compared with many groups"
