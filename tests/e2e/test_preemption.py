@@ -8,6 +8,7 @@ import pytest
 from podyard.cluster.pods import PodView
 from podyard.proto.decisions import AttemptRecord
 from tests.e2e.stage import WITHIN_S, WITHOUT_LOOPS, Stand, node, pod, stand, state_of
+from tests.otlp_sink import Ids, OtlpSink, SinkSpan
 
 SERVICES: Final = f"{WITHOUT_LOOPS},workloads"
 SESSION_S: Final = 10.0
@@ -78,6 +79,54 @@ async def test_a_pod_of_high_priority_takes_the_place_of_a_lower_one(tmp_path: P
 def urgent_nomination(here: Stand) -> str:
     view = known(here, "urgent")
     return "" if view is None or view.nomination is None else view.nomination.node
+
+
+@pytest.mark.timeout(180)
+async def test_what_replaces_a_victim_links_to_its_preemption_and_that_to_the_preemptor(tmp_path: Path) -> None:
+    with OtlpSink() as sink:
+        exporting = {"OTEL_EXPORTER_OTLP_ENDPOINT": sink.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "100"}
+        async with stand(tmp_path, SERVICES, environment=exporting) as here:
+            await here.do.apply([*classes(), node("node-1", cpu="2"), replicated("worker", "2")], "the cluster")
+            [old] = await here.seen.until("the worker running", lambda: here.seen.running("worker"), WITHIN_S)
+            await here.do.apply([high("urgent", "1")], "what matters")
+            await here.running("urgent")
+
+            def another() -> PodView | None:
+                return next((one for one in here.seen.pods("worker") if one.uid != old.uid), None)
+
+            new = await here.seen.until("another worker", another, WITHIN_S)
+            await here.attempted(new.name)
+
+            def told(spans: list[SinkSpan]) -> bool:
+                return bool(of_pod(spans, "preempt pod", old.name) and of_pod(spans, "attempt", new.name))
+
+            spans = sink.wait_for(told)
+        [preempted], attempt = of_pod(spans, "preempt pod", old.name), of_pod(spans, "attempt", new.name)[0]
+        assert Ids(preempted.trace_id, preempted.span_id) in attempt.links
+        cycle = next(span for span in spans if span.span_id == preempted.parent_id)
+        assert (cycle.name, cycle.attributes["k8s.pod.name"]) == ("schedule cycle", "urgent")
+        assert cycle.attributes["podyard.nominated_node"] == "node-1"
+        [link] = preempted.links
+        assert of_pod(spans, "bind", old.name)[0].trace_id == link.trace_id
+
+
+def of_pod(spans: list[SinkSpan], name: str, pod_name: str) -> list[SinkSpan]:
+    """Spans of one name that are about one pod, in order of time."""
+    found = [span for span in spans if span.name == name and span.attributes.get("k8s.pod.name") == pod_name]
+    return sorted(found, key=lambda span: span.start_ns)
+
+
+def replicated(name: str, cpu: str) -> dict[str, Any]:
+    """A ReplicaSet of one pod of low priority."""
+    template = low(name, cpu)
+    template["metadata"] = {"labels": {"app": name}}
+    del template["apiVersion"], template["kind"]
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": name}}, "template": template},
+    }
 
 
 @pytest.mark.timeout(240)
