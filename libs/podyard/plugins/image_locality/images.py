@@ -3,7 +3,7 @@
 Source: kube-scheduler v1.36.2, pkg/scheduler/backend/cache/cache.go (addNodeImageStates, removeNodeImageStates).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +58,9 @@ class ImageStates:
 
     def set(self, row: int, node: Node) -> None:
         """Read the images of `node`."""
-        images, before = node.status.images, self._by_row.get(row, ())
-        if images is before or images == before:
+        images = node.status.images
+        if images == self._by_row.get(row, ()):
+            self._resize(images)
             return
         self.clear(row)
         for image in images:
@@ -70,6 +71,14 @@ class ImageStates:
                 state.add(row)
         if images:
             self._by_row[row] = images
+
+    def _resize(self, images: Sequence[ContainerImage]) -> None:
+        """The reference forgets a node's images and reads them again at every update: what only that node has gets its size."""
+        for image in reversed(images):
+            for name in image.names:
+                state = self.states[name]
+                if len(state.rows) == 1:
+                    state.size_bytes = image.size_bytes
 
     def clear(self, row: int) -> None:
         """There is no node in this row."""

@@ -7,7 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from podyard.framework import events
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.events import HintAnswer
+from podyard.framework.snapshot import ObjectsByName
+from podyard.objects import decoding
 from podyard.plugins.node_resources_fit.args import Args, UtilizationShapePoint
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.node_resources_fit.strategies import shape_score
@@ -83,3 +87,36 @@ def test_a_falling_shape_rounds_towards_the_point_before(percent: int, score: in
     """Go divides towards zero: 100 - 60*1/60 = 99, and 100 - 60*33/60 = 67."""
     shape = [UtilizationShapePoint(utilization=x, score=y) for x, y in ((10, 10), (70, 4), (80, 0))]
     assert shape_score(shape, percent) == score
+
+
+class Classes:
+    """Where device classes are found."""
+
+    def __init__(self, *classes: dict[str, Any]) -> None:
+        found = [decoding.decode("deviceclasses", msgspec.json.encode(one)) for one in classes]
+        self.others: dict[str, ObjectsByName] = {"deviceclasses": {("", one.metadata.name): one for one in found}}
+
+    def version(self, resource: str) -> int:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("classes", "answer"),
+    [
+        pytest.param([], HintAnswer.SKIP, id="no-class"),
+        pytest.param([{"metadata": {"name": "gpu"}}], HintAnswer.SKIP, id="stands-for-nothing"),
+        pytest.param(
+            [{"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": rooms.GPU}}], HintAnswer.QUEUE, id="named"
+        ),
+    ],
+)
+def test_a_node_without_a_resource_may_help_if_devices_stand_for_it(
+    classes: list[dict[str, Any]], answer: HintAnswer
+) -> None:
+    fit, world = plugin(), worlds.World()
+    fit.use_objects(Classes(*classes))
+    world.set_node(worlds.node("n0", allocatable={"cpu": "4", "memory": "8Gi", "pods": "10"}))
+    waiting = worlds.view_of(worlds.pod(containers=[{"name": "c", "resources": {"requests": {rooms.GPU: "1"}}}])).pod
+    hint = next(one.hint for one in fit.events_to_register() if one.event.resource == events.NODE)
+    assert hint is not None
+    assert hint(waiting, None, world.snapshot.nodes.nodes[0]).answer == answer
