@@ -96,10 +96,12 @@ def test_default_constraints_filter_as_the_plain_reading(
     assert reasons(plugin, state, pod, cluster) == plain.filtered(pod, rules, cluster.places(), {})
 
 
-def check_scores(plugin: PodTopologySpread, pod: PodView, cluster: Cluster, feasible: Sequence[str]) -> None:
+def check_scores(
+    plugin: PodTopologySpread, pod: PodView, cluster: Cluster, feasible: Sequence[str], state: CycleState
+) -> None:
     """Scores of all feasible nodes, at once and one by one, are the plain reading's."""
     rules = rules_of(plugin, pod, clusters.SOFT, cluster)
-    snapshot, table, state = cluster.snapshot, cluster.table, CycleState()
+    snapshot, table = cluster.snapshot, cluster.table
     rows = np.array(sorted(table.row_of[name] for name in feasible), dtype=np.intp)
     status = plugin.pre_score(state, pod, snapshot, rows)
     assert (status.code == Code.SKIP) == (not rules)
@@ -124,7 +126,7 @@ def test_scores_are_the_plain_reading(
 ) -> None:
     pod = data.draw(clusters.incoming(own=own))
     feasible = data.draw(st.lists(st.sampled_from(list(cluster.table.row_of)), min_size=1, unique=True))
-    check_scores(make_plugin(defaults), pod, cluster, feasible)
+    check_scores(make_plugin(defaults), pod, cluster, feasible, CycleState())
 
 
 @settings(max_examples=200, deadline=None)
@@ -168,8 +170,10 @@ def test_a_kept_state_after_any_changes_is_a_fresh_one(
         pre_filtered(plugin, pod, cluster, state)
         expected = plain.filtered(pod, rules_of(plugin, pod, clusters.HARD, cluster), cluster.places(), {})
         assert reasons(plugin, state, pod, cluster) == expected
-        if cluster.table.row_of:
-            check_scores(plugin, pod, cluster, list(cluster.table.row_of))
+        names = list(cluster.table.row_of)
+        if names:
+            feasible = data.draw(st.one_of(st.just(names), st.lists(st.sampled_from(names), min_size=1, unique=True)))
+            check_scores(plugin, pod, cluster, feasible, state)
 
 
 def _scores(

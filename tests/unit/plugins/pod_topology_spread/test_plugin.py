@@ -171,3 +171,19 @@ def test_listed_defaults_demand_all_labels_and_system_ones_do_not() -> None:
         points = plugin.normalize(state, pod, cluster.snapshot, rows, scores)
         found.append(int(points[rows.tolist().index(row)]))
     assert found == [100, 0]
+
+
+def test_a_controller_with_another_selector_is_followed() -> None:
+    plugin, cluster = PodTopologySpread(Args()), three_zones()
+    pod, rows = make_pod("new", labels={"app": "a"}, owner=("ReplicaSet", "rs")), cluster.table.rows()
+    found: list[object] = []
+    for app in ("b", "a", None):
+        if app is None:
+            cluster.drop("replicasets", ("one", "rs"))
+        else:
+            spec = {"selector": {"matchLabels": {"app": app}}}
+            cluster.put("replicasets", {"metadata": {"name": "rs", "namespace": "one"}, "spec": spec})
+        state = CycleState()
+        status = plugin.pre_score(state, pod, cluster.snapshot, rows)
+        found.append(len(set(plugin.score(state, pod, cluster.snapshot, rows).tolist())) if status.ok else status.code)
+    assert found == [1, 2, Code.SKIP], "all nodes alike; n0 has a pod of app a; no owner, no constraints"
