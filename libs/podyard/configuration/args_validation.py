@@ -126,7 +126,7 @@ def _node_affinity(findings: Findings, path: str, args: wire_args.NodeAffinityAr
         return
     required = args.added_affinity.required_during_scheduling_ignored_during_execution
     where = f"{path}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution"
-    for at, term in enumerate(() if required is None else required.node_selector_terms):
+    for at, term in enumerate((required and required.node_selector_terms) or ()):
         _term(findings, f"{where}.nodeSelectorTerms[{at}]", term)
     where = f"{path}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution"
     for at, preferred in enumerate(args.added_affinity.preferred_during_scheduling_ignored_during_execution):

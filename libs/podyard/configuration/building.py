@@ -26,6 +26,7 @@ from podyard.plugins import profiles
 from podyard.plugins.registry import Entry
 
 _EVERYWHERE: Final = "multiPoint"
+_PLACEMENT: Final = ("placementGenerate", "placementScore")
 
 
 class Built(NamedTuple):
@@ -74,6 +75,7 @@ def _check_args(path: str, config: PluginConfig) -> None:
 
 def _expanded(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Expanded:
     plugin_sets = {} if profile.plugins is None else sets(profile.plugins)
+    _refuse_placement(path, plugin_sets)
     try:
         found = expand(
             _choices(plugin_sets.get(_EVERYWHERE, PluginSet()).enabled),
@@ -85,6 +87,13 @@ def _expanded(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Expa
         raise BuildError(detail, field=f"{path}.plugins.{error.point}") from error
     _check_counts(path, found)
     return found
+
+
+def _refuse_placement(path: str, plugin_sets: Mapping[str, PluginSet]) -> None:
+    """Points for groups of pods, whose feature gates are off: no plugin extends them."""
+    for point in _PLACEMENT:
+        for plugin in plugin_sets.get(point, PluginSet()).enabled:
+            raise BuildError(f"plugin {plugin.name} does not extend {point}", field=f"{path}.plugins.{point}")
 
 
 def _advice(missing: str, entries: Mapping[str, Entry]) -> str:

@@ -14,6 +14,7 @@ from podyard.configuration.wire import Profile as ProfileConfiguration
 from podyard.configuration.wire_args import Args
 from podyard.framework.interfaces import Plugin
 from podyard.framework.profile import Profile, ProfileError
+from podyard.objects.documents import strip_nulls
 from podyard.plugins import loading, profiles, registry
 from podyard.plugins.in_tree import IN_TREE
 from podyard.plugins.loading import PluginLoadError
@@ -74,8 +75,8 @@ class Configuration:
 def _made(path: str, entry: Entry, args: Any) -> Made:
     where = f"{path}.pluginConfig of {entry.name}"
     if isinstance(args, Args):
-        written: dict[str, Any] = msgspec.to_builtins(args)
-        args = {key: value for key, value in written.items() if key not in _TYPE_KEYS}
+        written: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(args))
+        args = strip_nulls({key: value for key, value in written.items() if key not in _TYPE_KEYS})
     elif args is not None and entry.args is None and entry.name not in IN_TREE:
         raise BuildError("the plugin takes no arguments; write `def __init__(self, args)` in its class", field=where)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from podyard.configuration.wire import Duration, Int32, Int64, Wire
-from podyard.objects.affinity import NodeAffinity, TopologySpreadConstraint
+from podyard.objects.affinity import NodeSelectorTerm, PreferredSchedulingTerm, TopologySpreadConstraint
 
 
 class Args(Wire, frozen=True, kw_only=True):
@@ -36,6 +36,19 @@ class InterPodAffinityArgs(Args, frozen=True, kw_only=True):
 
     hard_pod_affinity_weight: Int32 | None = None
     ignore_preferred_terms_of_existing_pods: bool
+
+
+class NodeSelector(Wire, frozen=True, kw_only=True):
+    """Nodes by terms, of which one must hold. No list is written as null, an empty one as empty."""
+
+    node_selector_terms: tuple[NodeSelectorTerm, ...] | None
+
+
+class NodeAffinity(Wire, frozen=True, kw_only=True):
+    """Which nodes pods need, and prefer. Source: api/core/v1/types.go."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    preferred_during_scheduling_ignored_during_execution: tuple[PreferredSchedulingTerm, ...] = ()
 
 
 class NodeAffinityArgs(Args, frozen=True, kw_only=True):

@@ -79,6 +79,7 @@ def test_the_weight_of_the_point_counts_before_that_of_multi_point_and_0_is_1() 
             {"multiPoint": enabled("Mine")},
             "multiPoint: there is no plugin Mine; one of your own is written package.module:Class",
         ),
+        ({"placementScore": enabled("NodeName")}, "plugin NodeName does not extend placementScore"),
         ({"bind": enabled("NodeName")}, "plugin NodeName does not extend bind, only filter"),
         ({"filter": enabled("NodeName", "NodeName")}, "plugin NodeName is enabled twice"),
         (

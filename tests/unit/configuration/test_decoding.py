@@ -112,6 +112,12 @@ def test_only_the_first_document_counts() -> None:
     assert configuration.load(f"{HEAD}parallelism: 3\n---\nnonsense: [\n").values.parallelism == 3
 
 
+@pytest.mark.parametrize("version", ["", "kubescheduler.config.k8s.io/", "kubescheduler.config.k8s.io/v1"])
+def test_arguments_need_no_version_of_their_own(version: str) -> None:
+    found = configuration.load(with_args("VolumeBinding", {"apiVersion": version, "bindTimeoutSeconds": 5}))
+    assert "'bindTimeoutSeconds': 5" in str(found.written())
+
+
 def test_null_means_not_given() -> None:
     found = loaded(parallelism=None, profiles=[None], extenders=None, leaderElection=None)
     assert found.written() == loaded().written()

@@ -130,3 +130,15 @@ def test_what_is_written_reads_as_the_same(text: str) -> None:
     first = configuration.load(text)
     again = configuration.load(json.dumps(first.written()))
     assert (again.written(), again.effective()) == (first.written(), first.effective())
+
+
+@pytest.mark.parametrize(
+    ("required", "written"),
+    [({}, {"nodeSelectorTerms": None}), ({"nodeSelectorTerms": []}, {"nodeSelectorTerms": []})],
+)
+def test_no_list_of_terms_is_another_thing_than_an_empty_one(required: object, written: object) -> None:
+    text = with_args("NodeAffinity", {"addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}})
+    assert args_of(text, "NodeAffinity") == {
+        "addedAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": written}
+    }
+    assert configuration.load(text).profiles()
