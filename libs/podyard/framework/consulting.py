@@ -32,7 +32,10 @@ class FewerNodes:
         self.feasible: Rows = np.array(sorted(nodes.row_of[name] for name in names), dtype=np.intp)
         self.mask: Mask = np.zeros(nodes.capacity, dtype=np.bool_)
         self.mask[self.feasible] = True
-        self.moves = 0
+
+    def take_moved(self) -> set[int] | None:
+        """All of them: they are scored once."""
+        return None
 
 
 def rejected_too(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from podyard.cluster.node_table import NodeTable
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import EXAMPLES, RejectedGroup
-from podyard.framework.layers import MIXED, Layer, Mask
+from podyard.framework.layers import MIXED, Layer, Mask, Part
 from podyard.framework.row_judge import PASSES
 from podyard.framework.status import Code, PluginError, Status
 
@@ -37,18 +37,10 @@ def grouped(
     :param apart: rows that no layer counts
     :raises PluginError: an ERROR for one node is one of the attempt. Source: schedule_one.go, findNodesThatPassFilters
     """
-    order = nodes.order.rows
     found: dict[Rejector, tuple[int, list[int]]] = {}
     for layer in layers:
-        rejected = layer.rejected()
-        count = int(np.count_nonzero(rejected))
-        if count:
-            by_name = rejected.take(order)
-            if layer.only != MIXED:
-                found[layer.number, layer.only] = count, order[_first(by_name, EXAMPLES)].tolist()
-                continue
-            for code, rows in layer.split(order[by_name.nonzero()[0]]):
-                found[layer.number, code] = len(rows), rows[:EXAMPLES].tolist()
+        for code, count, rows in _parts(layer, nodes) if layer.parts is None else layer.parts:
+            found[layer.number, code] = count, rows
     for row, rejector in apart.items():
         if rejector[0] != PASSES:
             count, examples = found.get(rejector, (0, []))
@@ -76,6 +68,23 @@ def status_codes(
     for row, rejector in apart.items():
         codes[row] = Code.SUCCESS if rejector[0] == PASSES else status_of(layers, rejector, state).code
     return codes
+
+
+def _parts(layer: Layer, nodes: NodeTable) -> list[Part]:
+    """What one layer rejects, by code, with the first rows by name."""
+    rejected = layer.rejected()
+    count = int(np.count_nonzero(rejected))
+    parts: list[Part] = []
+    if count:
+        order = nodes.order.rows
+        by_name = rejected.take(order)
+        if layer.only != MIXED:
+            parts.append((layer.only, count, [order.item(place) for place in _first(by_name, EXAMPLES)]))
+        else:
+            for code, rows in layer.split(order[by_name.nonzero()[0]]):
+                parts.append((code, len(rows), rows[:EXAMPLES].tolist()))
+    layer.parts = parts
+    return parts
 
 
 def _group(status: Status, count: int, rows: Iterable[int], nodes: NodeTable) -> RejectedGroup:

@@ -29,6 +29,9 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 from podyard.proto.decisions import Rejection
 
+FEW_MOVES: Final = 8
+"""More rows that join or leave are not told one by one."""
+
 NOT_JUDGED: Final = -1
 """The row is free, or PreFilter left its node out."""
 
@@ -60,8 +63,7 @@ class Judgement:
         self.mask: Mask = NO_ROWS
         """By row: every plugin passes the node. Not to be changed."""
         self.feasible_count = 0
-        self.moves = 0
-        """Grows when rows joined or left `mask` that did not change in the table."""
+        self._moved: set[int] | None = None
         self._begin(pod)
 
     # ---- reading -------------------------------------------------------------------------------------------------------------
@@ -77,6 +79,11 @@ class Judgement:
         if self._feasible is None:
             self._feasible = self.mask.nonzero()[0]
         return self._feasible
+
+    def take_moved(self) -> set[int] | None:
+        """Rows that joined or left `mask` since last asked (and maybe some that did both); `None`: many, or this is the first time."""
+        moved, self._moved = self._moved, set()
+        return moved
 
     def rejector(self, row: int) -> Rejector:
         """First plugin that rejects the row, as (number from 1, its code); (PASSES, 0); (NOT_JUDGED, 0)."""
@@ -250,7 +257,6 @@ class Judgement:
             before, self._rivals = self._rivals, contested
             touched = {row for row in before.keys() | contested.keys() if before.get(row) != contested.get(row)}
             changed = sorted(touched.union(changed))
-            self.moves += 1
         for row in changed:
             self._contested.pop(row, None)
         if len(changed) <= ROWS_ONE_BY_ONE:
@@ -268,8 +274,7 @@ class Judgement:
             self._judge_contested(pod, contested.keys() - self._contested.keys() if self._first is None else None)
 
     def _judge_row(self, pod: PodInfo, row: int) -> None:
-        reached = self._is_candidate(row)
-        self._candidates[row] = reached
+        reached = candidate = self._is_candidate(row)
         name = ""
         try:
             for layer in self._layers:
@@ -277,6 +282,7 @@ class Judgement:
                 reached = layer.pass_one(row, reached, self.state, pod, self._cluster)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "filter", fault) from fault
+        self._candidates[row] = candidate  # last: the first layer has the same array
         self._set(row, reached)
 
     def _set(self, row: int, passes: bool) -> None:
@@ -286,6 +292,8 @@ class Judgement:
             return
         self._grouped = False
         if before != passes:
+            if self._moved is not None:
+                self._moved.add(row)
             self.mask[row] = passes
             self.feasible_count += 1 if passes else -1
             self._feasible = None
@@ -300,11 +308,23 @@ class Judgement:
         if left is self._candidates:
             left = left.copy()
         self._grouped = False
-        if len(left) != len(self.mask) or left.tobytes() != self.mask.tobytes():
-            self.mask = left
-            self.feasible_count = int(np.count_nonzero(left))
-            self._feasible = None
-            self.moves += 1
+        self._replace_mask(left)
+
+    def _replace_mask(self, mask: Mask) -> None:
+        before, self.mask = self.mask, mask
+        if len(before) != len(mask):
+            self._moved = None
+        else:
+            different = before != mask
+            count = int(np.count_nonzero(different))
+            if not count:
+                return
+            if count > FEW_MOVES:
+                self._moved = None
+            elif self._moved is not None:
+                self._moved.update(different.nonzero()[0].tolist())
+        self.feasible_count = int(np.count_nonzero(mask))
+        self._feasible = None
 
     # ---- contested rows ------------------------------------------------------------------------------------------------------
 
@@ -329,7 +349,6 @@ class Judgement:
         """
         for row in self._rivals if rows is None else rows:
             self._contested[row] = self._row_judge.first_rejector(self.state, pod, row)
-            self.moves += 1
         for row, (number, _) in self._contested.items():
             self._set(row, number == PASSES)
 

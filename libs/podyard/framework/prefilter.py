@@ -47,11 +47,12 @@ class PreFiltering:
     Invariant after `run` and `again`: `result` and the state are what a new run would give.
     """
 
-    __slots__ = ("_answers", "_plugins", "_state", "result")
+    __slots__ = ("_answers", "_by_name", "_plugins", "_state", "result")
 
     def __init__(self, plugins: tuple[PreFilter, ...], state: CycleState) -> None:
         self._plugins = plugins
         self._state = state
+        self._by_name = {plugin.name: plugin for plugin in plugins}
         self._answers: dict[str, PreFilterResult] = {}
         """Of the plugins that were asked: all, or those up to one that stops."""
         self.result = PreFiltered()
@@ -77,11 +78,11 @@ class PreFiltering:
         :raises PluginError: as `run`
         """
         same = True
-        for plugin in self._plugins:
-            if plugin.name in names and plugin.name in self._answers:
-                answer = self._ask(plugin, pod, cluster)
-                same = same and answer == self._answers[plugin.name]
-                self._answers[plugin.name] = answer
+        for name in names:
+            before = self._answers.get(name)
+            if before is not None:
+                answer = self._answers[name] = self._ask(self._by_name[name], pod, cluster)
+                same = same and (answer is before or answer == before)
         if same:
             return True
         if self._reach() != len(self._answers):

@@ -8,7 +8,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (Ru
 """
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,6 +31,26 @@ class Asking(NamedTuple):
     state: CycleState
     pod: PodInfo
     cluster: Snapshot
+
+
+class Feasible(Protocol):
+    """The nodes to score (`judgement.Judgement` is one)."""
+
+    @property
+    def state(self) -> CycleState: ...
+    @property
+    def mask(self) -> Mask:
+        """By row."""
+        ...
+
+    @property
+    def feasible(self) -> Rows:
+        """The same, ascending."""
+        ...
+
+    def take_moved(self) -> set[int] | None:
+        """Rows that joined or left since last asked; `None`: many, or it is the first time."""
+        ...
 
 
 class ScoreLayer:
@@ -115,7 +135,7 @@ class ScoreLayer:
             if self._bounds is not None and not self._bounds[0] <= score <= self._bounds[1]:
                 self._bounds = min(score, self._bounds[0]), max(score, self._bounds[1])
 
-    def update_one(self, row: int, joined: bool, asking: Asking) -> bool:
+    def update_one(self, row: int, joined: bool, asking: Asking, judged: Feasible) -> bool:
         """Settles one feasible row that changed, if that does not concern other rows. The plugin's exceptions are the caller's.
 
         :param joined: the row was not feasible before
@@ -133,15 +153,15 @@ class ScoreLayer:
         extremes = self._extremes
         if not self._by_extremes or extremes is None or not extremes[0] <= score <= extremes[1]:
             return False
-        if not joined and not self._keeps_extremes(before):
+        if not joined and not self._keeps_extremes(before, judged):
             return False
         self._settle_one(normalizer, row, score, asking)
         return True
 
-    def leave(self, row: int) -> bool:
-        """The row is not feasible any more, or changed without being feasible. False if that concerns other rows: call `update`."""
+    def leave(self, row: int, was_feasible: bool, judged: Feasible) -> bool:
+        """The row is not feasible now. False if that concerns other rows: call `update`."""
         self._known[row] = False
-        return self._normalizer is None or self._keeps_extremes(self._raw.item(row))
+        return not was_feasible or self._normalizer is None or self._keeps_extremes(self._raw.item(row), judged)
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
 
@@ -244,12 +264,15 @@ class ScoreLayer:
             raise _out_of_range(self.name, score)
         self.points[row] = score * self._weight
 
-    def _keeps_extremes(self, score: int) -> bool:
-        """Whether the extremes surely stay when one feasible row with this score goes (and others stay)."""
+    def _keeps_extremes(self, score: int, judged: Feasible) -> bool:
+        """Whether the extremes stay, now that one feasible row with this score is gone, or has another score."""
         extremes = self._extremes
         if not self._by_extremes or extremes is None:
             return False
-        return extremes[0] == extremes[1] or extremes[0] < score < extremes[1]
+        if extremes[0] == extremes[1] or extremes[0] < score < extremes[1]:
+            return True
+        scores = self._raw.take(judged.feasible)
+        return int(scores.min()) == extremes[0] and int(scores.max()) == extremes[1]
 
 
 def _out_of_range(plugin: str, score: int) -> PluginError:

@@ -9,8 +9,8 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (Ru
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Sequence
-from typing import Any, Final, NamedTuple, Protocol
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from podyard.cluster.node_columns import NameOrder
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreScore, Rows
-from podyard.framework.layers import Mask
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
-from podyard.framework.score_layers import FEW_ROWS, Asking, ScoreLayer
+from podyard.framework.score_layers import FEW_ROWS, Asking, Feasible, ScoreLayer
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError
 from podyard.proto.decisions import NodeScore
@@ -30,19 +29,6 @@ INFEASIBLE: Final = -1
 """Total of a row that does not take the pod."""
 ALIKE: Final = 1
 """Total of every feasible node if no plugin scores. Source: schedule_one.go, prioritizeNodes."""
-
-
-class Feasible(Protocol):
-    """The nodes to score (`judgement.Judgement` is one)."""
-
-    @property
-    def state(self) -> CycleState: ...
-    @property
-    def mask(self) -> Mask: ...
-    @property
-    def feasible(self) -> Rows: ...
-    @property
-    def moves(self) -> int: ...
 
 
 class _Watched(NamedTuple):
@@ -71,7 +57,7 @@ class Scoreboard:
         self._layers: list[ScoreLayer] = []
         self._state: CycleState | None = None
         self._tokens: list[Hashable] = []
-        self._version = self._moves = -1
+        self._version = -1
         self._order: NameOrder | None = None
         self._totals: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """By row; of rows that are not feasible anything."""
@@ -136,25 +122,23 @@ class Scoreboard:
             self._begin(asking)
             return
         changed = nodes.changed_since(self._version)
-        moved = self._moves != judgement.moves
-        renewed = self._renew(asking, moved or any(map(self._flipped, changed)))
-        if changed or moved or renewed:
-            self._version, self._moves = nodes.version, judgement.moves
-            if len(changed) > FEW_ROWS:
-                for layer in self._layers:
-                    for row in changed:
-                        layer.forget_row(row)
-                self._score_all(asking, None)
-            elif moved or renewed or not self._score_rows(changed, asking):
-                self._ask_rows(changed, asking)
-                self._score_all(asking, changed)
+        moved = judgement.take_moved()
+        renewed = self._renew(asking, moved is None or len(moved) > 0)
+        if not changed and not moved and moved is not None and not renewed:
+            return
+        self._version = nodes.version
+        rows = None if moved is None else moved.union(changed)
+        if rows is None or len(rows) > FEW_ROWS:
+            for layer in self._layers:
+                for row in changed:
+                    layer.forget_row(row)
+            self._score_all(asking, None if len(changed) > FEW_ROWS else changed)
+        elif renewed or not self._score_rows(rows, asking):
+            self._ask_rows(rows, asking)
+            self._score_all(asking, rows)
 
     def _size(self) -> int:
         return len(self._layers[0].points) if self._layers else len(self._judgement.mask)
-
-    def _flipped(self, row: int) -> bool:
-        place = self._place(row)
-        return place < 0 or (self._ranked.item(place) != INFEASIBLE) != self._judgement.mask.item(row)
 
     def _place(self, row: int) -> int:
         return self._cluster.nodes.order.rank.item(row)
@@ -170,7 +154,8 @@ class Scoreboard:
         self._layers = []
         self._choose_layers()
         self._score_all(asking, None)
-        self._version, self._moves = nodes.version, self._judgement.moves
+        self._version = nodes.version
+        self._judgement.take_moved()
 
     def _renew(self, asking: Asking, moved: bool) -> bool:
         """Ask PreScore again where a token, or what is feasible, changed; returns whether there was such a plugin."""
@@ -205,7 +190,7 @@ class Scoreboard:
 
     # ---- all rows ------------------------------------------------------------------------------------------------------------
 
-    def _score_all(self, asking: Asking, changed: Sequence[int] | None) -> None:
+    def _score_all(self, asking: Asking, changed: Iterable[int] | None) -> None:
         """
         :param changed: rows whose points may be others already, apart from what the layers tell; `None`: all
         """
@@ -232,7 +217,7 @@ class Scoreboard:
 
     # ---- some rows -----------------------------------------------------------------------------------------------------------
 
-    def _ask_rows(self, changed: Sequence[int], asking: Asking) -> None:
+    def _ask_rows(self, changed: Iterable[int], asking: Asking) -> None:
         """A few changed rows, so that layers that know all others need no arrays for them."""
         mask = self._judgement.mask
         name = ""
@@ -247,7 +232,7 @@ class Scoreboard:
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "Score", fault) from fault
 
-    def _score_rows(self, changed: Sequence[int], asking: Asking) -> bool:
+    def _score_rows(self, changed: Iterable[int], asking: Asking) -> bool:
         """A few changed rows by themselves; False if points of other rows are concerned: all have to be gone through."""
         for row in changed:
             place = self._place(row)
@@ -261,8 +246,8 @@ class Scoreboard:
                 self._totals[row] = total
                 self._set_total(place, total if self._layers else self._alike)
             else:
-                settled = [layer.leave(row) for layer in self._layers]
-                if was and False in settled:
+                settled = [layer.leave(row, was, self._judgement) for layer in self._layers]
+                if False in settled:
                     return False
                 self._set_total(place, INFEASIBLE)
         if not len(self._best):
@@ -274,7 +259,7 @@ class Scoreboard:
         try:
             for layer in self._layers:
                 name = layer.name
-                if not layer.update_one(row, joined, asking):
+                if not layer.update_one(row, joined, asking, self._judgement):
                     return False
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "Score", fault) from fault
