@@ -118,6 +118,25 @@ kinds = st.one_of(
 """What pods of one workload have in common: often such that they mean each other."""
 
 
+def _meeting() -> tuple[Manifest, ...]:
+    by_zone = {"topologyKey": "zone", "labelSelector": {"matchLabels": {"app": "a"}}}
+    chosen = by_zone | {"namespaceSelector": {"matchLabels": {"env": "prod"}}}
+    liked = {"weight": 2, "podAffinityTerm": by_zone}
+    rules: tuple[Manifest, ...] = (
+        {"podAntiAffinity": {REQUIRED: [by_zone]}},
+        {"podAntiAffinity": {REQUIRED: [chosen]}},
+        {"podAffinity": {REQUIRED: [by_zone]}},
+        {"podAffinity": {REQUIRED: [chosen]}},
+        {"podAffinity": {PREFERRED: [liked]}},
+        {"podAntiAffinity": {PREFERRED: [liked | {"weight": 3, "podAffinityTerm": chosen}]}},
+    )
+    return tuple(_kind(space, {"app": "a"}, affinity) for space in ("one", "two") for affinity in (None, *rules))
+
+
+MEETING_KINDS = _meeting()
+"""Pods of two namespaces that all mean each other, if only by the labels of a namespace."""
+
+
 def named(kind: Manifest, uid: str) -> Manifest:
     """A pod of a kind, without a node."""
     return kind | {"metadata": kind["metadata"] | {"name": uid, "uid": uid}}

@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podyard.cluster.pods import PodView
@@ -192,21 +192,23 @@ def changed(
         spaces.set(name, cluster.namespaces[name])
 
 
+def weights(args: Args) -> tuple[int, bool]:
+    return args.hard_pod_affinity_weight, args.ignore_preferred_terms_of_existing_pods
+
+
+@settings(max_examples=50)
 @given(data=st.data(), cluster=cases.clusters(), args=ARGS)
 def test_kept_answers_after_any_changes_are_those_made_from_scratch(
     data: st.DataObject, cluster: Cluster, args: Args
 ) -> None:
-    start, plugin = cases.snapshot(cluster), InterPodAffinity(args)
     spaces = cases.Spaces(cluster.namespaces)
-    snapshot = Snapshot(start.nodes, spaces)
+    snapshot, plugin = Snapshot(cases.snapshot(cluster).nodes, spaces), InterPodAffinity(args)
     some = st.sampled_from(data.draw(st.lists(cases.kinds, min_size=1, max_size=3)))
     kept = [Kept(plugin, cases.named(data.draw(some), f"new{number}"), snapshot) for number in range(2)]
-    for _ in range(data.draw(st.integers(4, 16))):
+    for _ in range(data.draw(st.integers(4, 12))):
         for answers in kept if data.draw(st.booleans()) else kept[:1]:
             assert answers.filtered() == plain.verdicts(cluster, answers.pod)
-            assert answers.scored() == plain.points(
-                cluster, answers.pod, args.hard_pod_affinity_weight, args.ignore_preferred_terms_of_existing_pods
-            )
+            assert answers.scored() == plain.points(cluster, answers.pod, *weights(args))
         changed(data, some, cluster, snapshot, spaces)
     for answers in kept:
         assert answers.filtered() == plain.verdicts(cluster, answers.pod)
@@ -214,3 +216,22 @@ def test_kept_answers_after_any_changes_are_those_made_from_scratch(
             extra, name = cases.named(data.draw(some), "extra"), data.draw(st.sampled_from(sorted(cluster.nodes)))
             more = cluster._replace(placed=cluster.placed | {"extra": (extra, name)})
             assert answers.filtered_with(extra, name) == plain.verdicts(more, answers.pod)
+
+
+@settings(max_examples=50)
+@given(data=st.data())
+def test_pods_that_all_mean_each_other(data: st.DataObject) -> None:
+    """Few kinds of pods that all meet, so that almost every change makes a difference to somebody."""
+    zones = {name: {"zone": zone} for name, zone in zip(cases.NODES, ("z1", "z1", "z2", "z2", "z3"), strict=True)}
+    cluster = Cluster(zones, {name: {"env": "prod"} for name in cases.SPACES}, {})
+    spaces = cases.Spaces(cluster.namespaces)
+    snapshot, plugin = Snapshot(cases.snapshot(cluster).nodes, spaces), InterPodAffinity(Args())
+    kept = [
+        Kept(plugin, cases.named(kind, f"new{number}"), snapshot) for number, kind in enumerate(cases.MEETING_KINDS)
+    ]
+    some = st.sampled_from(cases.MEETING_KINDS)
+    for _ in range(12):
+        changed(data, some, cluster, snapshot, spaces)
+        for answers in kept:
+            assert answers.filtered() == plain.verdicts(cluster, answers.pod)
+            assert answers.scored() == plain.points(cluster, answers.pod, *weights(plugin.args))
