@@ -92,8 +92,9 @@ def _content(path: str, data: bytes, file: str) -> bytes:
         return data
     try:
         return Path(file).read_bytes()
-    except OSError as error:
-        raise BuildError(f"cannot read {file}: {error.strerror}", field=path) from error
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        told = error.strerror if isinstance(error, OSError) else error
+        raise BuildError(f"cannot read {file}: {told}", field=path) from error
 
 
 def _check_authority(path: str, authority: bytes) -> None:

@@ -163,6 +163,7 @@ def test_files_of_certificates_must_be_there_only_if_they_are_used(tmp_path: Pat
     assert "exclude each other" in str(
         refused(document(extenders=[extender(tlsConfig={"caFile": missing, "insecure": True})]))
     )
+    assert "null byte" in str(refused(document(extenders=[extender(tlsConfig={"caFile": "\0"})])))
     broken = tmp_path / "b.crt"
     broken.write_text("nothing")
     for tls, told in (
