@@ -158,7 +158,7 @@ class Scoreboard:
         self._judgement.take_moved()
 
     def _renew(self, asking: Asking, moved: bool) -> bool:
-        """Ask PreScore again where a token, or what is feasible, changed; returns whether there was such a plugin."""
+        """Ask PreScore again where a token, or what is feasible, changed; returns whether that concerns points."""
         renewed: set[str] = set()
         skipped = set(asking.state.skip_score)
         for at, one in enumerate(self._watched):
@@ -169,14 +169,15 @@ class Scoreboard:
             renewed.add(one.name)
             if one.pre_score is not None:
                 _pre_score(one.pre_score, asking, self._judgement.feasible)
-        if not renewed:
-            return False
+        hit = False
         for layer in self._layers:
             if layer.name in renewed:
                 layer.forget()
+                hit = True
         if skipped != asking.state.skip_score:
             self._choose_layers()
-        return True
+            return True
+        return hit
 
     def _choose_layers(self) -> None:
         """Layers of the plugins that do not sit it out."""
