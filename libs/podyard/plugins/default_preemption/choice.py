@@ -22,8 +22,10 @@ class Candidate(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     node: str
     victims: tuple[PlacedPod, ...]
     """Most important first; at least one."""
+    violations: int = 0
+    """How many of them break a disruption budget."""
     violating: frozenset[str] = frozenset()
-    """Uids of those victims that break a disruption budget."""
+    """Their uids, as far as they are known: an extender tells the number only."""
 
 
 Cost: TypeAlias = tuple[int, int, int, int, float, int]
@@ -38,7 +40,7 @@ def cost(candidate: Candidate) -> Cost:
     victims = candidate.victims
     seconds, placed_at = importance.earliest_start(victims)
     return (
-        len(candidate.violating),
+        candidate.violations,
         victims[0].priority,
         sum(pod.priority + importance.PRIORITY_SHIFT for pod in victims),
         len(victims),

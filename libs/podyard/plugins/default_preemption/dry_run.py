@@ -61,7 +61,7 @@ class DryRun(msgspec.Struct):
             if isinstance(outcome, Status):
                 found.statuses[row] = outcome
                 continue
-            kept = broken if outcome.violating else clean
+            kept = broken if outcome.violations else clean
             if len(kept) < wanted:
                 kept.append(outcome)
             if clean and len(clean) + len(broken) >= wanted:
@@ -121,7 +121,8 @@ class _NodeTrial:
         victims.update(pod.uid for pod in split.others if not self._comes_back(pod))
         if not victims:
             return statuses.error(NOBODY_TO_GO.format(node=name))
-        return Candidate(node=name, victims=tuple(pod for pod in lower if pod.uid in victims), violating=violating)
+        doomed = tuple(pod for pod in lower if pod.uid in victims)
+        return Candidate(node=name, victims=doomed, violations=len(violating), violating=violating)
 
     def _comes_back(self, pod: PlacedPod) -> bool:
         """Put the pod back on the node if the preemptor fits beside it; whether it was.

@@ -3,7 +3,7 @@
 Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go, pkg/scheduler/framework/preemption/preemption.go (Preempt).
 """
 
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from random import Random
 from typing import ClassVar, Final
 
@@ -11,7 +11,7 @@ from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis, RejectedGroup
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import PostFilterResult
+from podyard.framework.interfaces import NodeVictims, PostFilterResult
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, Status
@@ -26,6 +26,7 @@ from podyard.proto.decisions import Victim
 NAME: Final = "DefaultPreemption"
 REASON_NEVER: Final = "not eligible due to preemptionPolicy=Never."
 REASON_TERMINATING: Final = "not eligible due to a terminating pod on the nominated node."
+REASON_NONE_LEFT: Final = "no candidate node for preemption"
 NOT_HELPFUL: Final = statuses.unresolvable("Preemption is not helpful for scheduling")
 
 
@@ -47,18 +48,34 @@ class DefaultPreemption:
 
     def post_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> PostFilterResult:
         """SUCCESS with a node and its victims. UNSCHEDULABLE leaves the nomination while victims end, and ends it if nothing helps."""
+        random = Random(pod.uid)
+        found = self._candidates(state, pod, cluster, diagnosis, random)
+        return found if isinstance(found, PostFilterResult) else _chosen(found, random)
+
+    def post_filter_steps(
+        self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis
+    ) -> Generator[Mapping[str, NodeVictims], Mapping[str, NodeVictims], PostFilterResult]:
+        random = Random(pod.uid)
+        found = self._candidates(state, pod, cluster, diagnosis, random)
+        if isinstance(found, PostFilterResult):
+            return found
+        by_node = {one.node: one for one in found}
+        left = yield {one.node: NodeVictims(pods=one.victims, pdb_violations=one.violations) for one in found}
+        return _chosen([_agreed(node, left[node], by_node.get(node)) for node in sorted(left)], random)
+
+    def _candidates(
+        self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis, random: Random
+    ) -> list[Candidate] | PostFilterResult:
+        """At least one candidate, or the answer if there is none."""
         reason = ineligible(pod, cluster, diagnosis)
         if reason:
             return PostFilterResult(status=_says(Code.UNSCHEDULABLE, reason))
-        random = Random(pod.uid)
         found = self._search(state, pod, cluster, diagnosis, random)
         if found.candidates:
-            best = choice.pick(found.candidates, random)
-            return PostFilterResult(status=statuses.SUCCESS, nominated_node=best.node, victims=victims_of(best))
+            return found.candidates
         if found.errors:
             return PostFilterResult(status=_says(Code.ERROR, _aggregate(found.errors)))
-        message = _no_help(diagnosis, found)
-        return PostFilterResult(status=_says(Code.UNSCHEDULABLE, message), nominated_node="")
+        return PostFilterResult(status=_says(Code.UNSCHEDULABLE, _no_help(diagnosis, found)), nominated_node="")
 
     def _search(
         self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis, random: Random
@@ -70,6 +87,20 @@ class DefaultPreemption:
         offset = random.randrange(len(rows))
         wanted = choice.candidates_wanted(self.args, len(rows))
         return dry_run(state, pod, cluster, diagnosis).search(rows[offset:] + rows[:offset], wanted)
+
+
+def _chosen(candidates: Sequence[Candidate], random: Random) -> PostFilterResult:
+    if not candidates:
+        return PostFilterResult(status=_says(Code.UNSCHEDULABLE, REASON_NONE_LEFT))
+    best = choice.pick(candidates, random)
+    return PostFilterResult(status=statuses.SUCCESS, nominated_node=best.node, victims=victims_of(best))
+
+
+def _agreed(node: str, victims: NodeVictims, before: Candidate | None) -> Candidate:
+    """What extenders left of a candidate, or made one."""
+    known = frozenset[str]() if before is None else before.violating
+    uids = {pod.uid for pod in victims.pods}
+    return Candidate(node=node, victims=victims.pods, violations=victims.pdb_violations, violating=known & uids)
 
 
 def ineligible(pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> str:

@@ -13,7 +13,6 @@ from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, Status
 from podyard.plugins import registry
-from podyard.plugins.default_preemption.choice import Candidate
 from podyard.plugins.default_preemption.dry_run import NO_VICTIMS
 from podyard.plugins.default_preemption.plugin import dry_run, potential_rows
 from tests.unit.framework.builders import make_node, make_pod
@@ -190,10 +189,15 @@ def test_the_search_goes_on_until_one_candidate_breaks_no_budget() -> None:
     assert searched(many(*"abcdef"), me(), 1) == ([("a", 1)], [])
 
 
+def test_each_node_is_tried_on_the_state_of_the_cycle() -> None:
+    pods = [placed(f"{node}{number}", node, priority=number) for node in "ab" for number in range(2)]
+    scene = Scene([make_node("a"), make_node("b")], pods, use=counting(4))
+    assert searched(scene, me(), 2) == ([("a", 0), ("b", 0)], [])
+
+
 def test_nodes_that_are_none_are_told() -> None:
     scene = Scene([make_node("a"), make_node("b"), make_node("c")], [
         placed("p", "a", cpu="3", priority=10), placed("q", "b", cpu="3"), placed("r", "c", cpu="3", priority=99)
     ])  # fmt: skip
     assert searched(scene, me(), 3) == ([("b", 0)], ["a", "c"])
     assert isinstance(scene.tried(me(), "b"), tuple)
-    assert Candidate.__struct_fields__ == ("node", "victims", "violating")

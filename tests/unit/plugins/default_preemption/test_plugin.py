@@ -1,11 +1,15 @@
 """The whole plugin in a cycle: who may preempt, what is nominated, what is said."""
 
+from collections.abc import Callable, Mapping
+
 import pytest
 
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry, watched_resources
 from podyard.framework.events import ClusterEvent, HintAnswer
+from podyard.framework.interfaces import NodeVictims, PostFilterResult
+from podyard.framework.status import Code
 from podyard.plugins.default_preemption.args import Args
 from podyard.plugins.default_preemption.plugin import DefaultPreemption
 from podyard.proto.actions import ActionType
@@ -137,6 +141,70 @@ def test_without_a_potential_node_preemption_is_not_helpful() -> None:
     result = scene(full("a"), full("b")).run(me("100"))
     assert result.nominated_node == ""
     assert result.message.endswith("preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.")
+
+
+# ---- with extenders
+
+
+def steps(
+    scene: Scene, pod: PodView, answer: Callable[[Mapping[str, NodeVictims]], Mapping[str, NodeVictims]]
+) -> PostFilterResult:
+    """Preemption with extenders that answer so."""
+    judgement = scene.cycle.judge(pod)
+    plugin = DefaultPreemption(Args())
+    run = plugin.post_filter_steps(judgement.state.clone(), pod, scene.snapshot, judgement.diagnosis())
+    try:
+        shown = next(run)
+        run.send(answer(shown))
+    except StopIteration as end:
+        return end.value
+    raise AssertionError("it asks twice")
+
+
+def guarded() -> Scene:
+    labels = {"app": "web"}
+    return scene(full("a", 1, labels=labels), full("b", 3), full("c", 9), nodes="abc", budgets=[budget(0, labels)])
+
+
+def test_extenders_see_all_candidates_and_without_a_change_nothing_changes() -> None:
+    seen: dict[str, tuple[list[str], int]] = {}
+
+    def look(victims: Mapping[str, NodeVictims]) -> Mapping[str, NodeVictims]:
+        seen.update({node: ([pod.name for pod in one.pods], one.pdb_violations) for node, one in victims.items()})
+        return victims
+
+    found = steps(guarded(), me(), look)
+    assert seen == {"a": (["on-a"], 1), "b": (["on-b"], 0), "c": (["on-c"], 0)}
+    alone = guarded().run(me())
+    assert (found.nominated_node, found.victims) == (alone.nominated_node, alone.victims) == ("b", alone.victims)
+
+
+def test_extenders_may_take_nodes_away_and_the_rest_is_compared_as_usual() -> None:
+    found = steps(guarded(), me(), lambda victims: {node: victims[node] for node in ("c", "a")})
+    assert found.nominated_node == "c"
+    last = steps(guarded(), me(), lambda victims: {"a": victims["a"]})
+    assert [(one.name, one.pdb_violation) for one in last.victims] == [("on-a", True)]
+
+
+def test_extenders_may_choose_other_victims_and_count_themselves() -> None:
+    def other(victims: Mapping[str, NodeVictims]) -> Mapping[str, NodeVictims]:
+        return {"b": NodeVictims(pods=victims["b"].pods, pdb_violations=2), "c": victims["c"]}
+
+    assert steps(guarded(), me(), other).nominated_node == "c"
+
+
+def test_extenders_that_leave_nothing_end_it_and_keep_the_nomination() -> None:
+    found = steps(guarded(), me(), lambda _: {})
+    assert (found.status.code, found.status.message) == (
+        Code.UNSCHEDULABLE,
+        "preemption: no candidate node for preemption",
+    )
+    assert (found.nominated_node, found.victims) == (None, ())
+
+
+def test_extenders_are_not_asked_without_a_candidate() -> None:
+    found = steps(scene(full("a"), full("b")), me(policy="Never"), lambda _: pytest.fail("asked"))
+    assert found.status.message == "preemption: not eligible due to preemptionPolicy=Never."
 
 
 # ---- what it needs of others

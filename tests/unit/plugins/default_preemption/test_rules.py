@@ -124,7 +124,7 @@ def test_a_pod_without_labels_is_in_no_budget() -> None:
 
 
 def candidate(node: str, *victims: importance.PlacedPod, violating: int = 0) -> Candidate:
-    return Candidate(node=node, victims=victims, violating=frozenset(pod.uid for pod in victims[:violating]))
+    return Candidate(node=node, victims=victims, violations=violating)
 
 
 def low(name: str, priority: int = 0, start: str = "10:00") -> importance.PlacedPod:
