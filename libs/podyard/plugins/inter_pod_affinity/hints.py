@@ -32,8 +32,13 @@ def _meant(by: Iterable[Term], pod: Pod) -> bool:
 
 
 def after_pod_change(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if a placed pod came that the pod wants to be near, or one ended that it, or that kept it, apart."""
+    """Queue if a placed pod came that the pod wants to be near, or one left from which it had to be apart, or the other way round.
+
+    Also if the pod itself has other labels: the terms of placed pods may mean it no more.
+    """
     before, after = hinted.changed(Pod, old, new)
+    if after is not None and after.metadata.uid == pod.metadata.uid:
+        return events.queue("the pod itself has other labels")
     name = "/".join((after or before or pod).key)
     if (after is not None and not after.spec.node_name) or (before is not None and not before.spec.node_name):
         return events.skip(f"{name} is on no node")

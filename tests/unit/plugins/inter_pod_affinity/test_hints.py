@@ -70,6 +70,9 @@ def pod(
             "one/p-web no longer has the labels that the pod must be apart from", id="has the labels no more",
         ),
         pytest.param(
+            pod("me", on=""), pod("me", on=""), pod("me", on=""), QUEUE, "the pod itself has other labels", id="itself"
+        ),
+        pytest.param(
             pod(near=[term("db")]), pod("db"), pod("db"), SKIP,
             "one/p-db has other labels, which make no difference to the pod's affinity", id="no difference",
         ),
