@@ -11,7 +11,7 @@ from podyard.framework.status import Code
 from podyard.plugins.pod_topology_spread import plugin as module
 from podyard.plugins.pod_topology_spread.args import Args
 from podyard.plugins.pod_topology_spread.plugin import PodTopologySpread
-from tests.unit.plugins.pod_topology_spread.clusters import HARD, SOFT, Cluster, make_node, make_pod, placed
+from tests.unit.plugins.pod_topology_spread.clusters import HARD, SOFT, Cluster, make_node, make_pod, placed, varied
 from tests.unit.plugins.pod_topology_spread.plain import HOST, ZONE
 
 SELECTOR = {"matchLabels": {"app": "a"}}
@@ -101,6 +101,44 @@ def test_tokens_change_with_pods_that_count_only() -> None:
     cluster.table.place(placed(4, "n1", "one", {"app": "a"}, False))
     assert tokens()[0] != before[0]
     assert tokens()[1] != before[1]
+
+
+def test_tokens_change_when_nodes_do() -> None:
+    plugin, cluster = PodTopologySpread(Args()), three_zones()
+    spec = {"topologySpreadConstraints": [constraint(), constraint(SOFT)]}
+    pod = make_pod("new", labels={"app": "a"}, spec=spec)
+    seen: list[tuple[object, object]] = []
+    for step in (
+        ("node", "n1", {"labels": {ZONE: "z0", HOST: "n1"}}),
+        ("node", "n1", {"labels": {ZONE: "z0", HOST: "n1"}, "taints": [{"key": "t", "effect": "NoSchedule"}]}),
+        ("no node", "n2"),
+    ):
+        seen.append((plugin.filter_token(pod, cluster.snapshot), plugin.score_token(pod, cluster.snapshot)))
+        cluster.do(step)
+    seen.append((plugin.filter_token(pod, cluster.snapshot), plugin.score_token(pod, cluster.snapshot)))
+    assert len({hard for hard, _ in seen}) == len({soft for _, soft in seen}) == 4
+
+
+@pytest.mark.parametrize("aspect", ["labels", "namespace", "nodes", "constraints", "owner", "uid"])
+@pytest.mark.parametrize("own", [True, False])
+def test_pods_that_differ_in_what_is_read_have_other_signatures(aspect: str, own: bool) -> None:
+    plugin = PodTopologySpread(Args())
+    first, other = [
+        make_pod(
+            name,
+            labels={"app": name},
+            namespace=name,
+            spec={
+                "nodeSelector": {"disk": name},
+                "topologySpreadConstraints": [constraint(maxSkew=skew)] if own else [],
+            },
+            owner=("ReplicaSet", name),
+        )
+        for name, skew in (("a", 1), ("b", 2))
+    ]
+    irrelevant = ("owner", "uid") if own else ("constraints", "uid")
+    alike = plugin.signature(first) == plugin.signature(varied(first, other, aspect))
+    assert alike == (aspect in irrelevant)
 
 
 def test_terminating_pods_do_not_count_and_a_pod_that_begins_to_end_counts_no_more() -> None:
