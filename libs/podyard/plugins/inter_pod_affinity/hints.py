@@ -37,7 +37,7 @@ def after_pod_change(pod: Pod, old: object | None, new: object | None) -> HintRe
     Also if the pod itself has other labels: the terms of placed pods may mean it no more.
     """
     before, after = hinted.changed(Pod, old, new)
-    if after is not None and after.metadata.uid == pod.metadata.uid:
+    if before is not None and after is not None and after.metadata.uid == pod.metadata.uid:
         return events.queue("the pod itself has other labels")
     name = "/".join((after or before or pod).key)
     if (after is not None and not after.spec.node_name) or (before is not None and not before.spec.node_name):

@@ -73,6 +73,10 @@ def pod(
             pod("me", on=""), pod("me", on=""), pod("me", on=""), QUEUE, "the pod itself has other labels", id="itself"
         ),
         pytest.param(
+            pod("me"), None, pod("me"), SKIP, "one/p-me came, which is no pod that the pod wants to be near",
+            id="itself, bound by somebody else",
+        ),
+        pytest.param(
             pod(near=[term("db")]), pod("db"), pod("db"), SKIP,
             "one/p-db has other labels, which make no difference to the pod's affinity", id="no difference",
         ),
