@@ -54,14 +54,6 @@ class Signature(NamedTuple):
 NO_SIGNATURE: Final = Signature("", frozenset(), NO_TERMS)
 
 
-class Asked(NamedTuple):
-    """A pod in a cluster as it was at a version of its namespaces."""
-
-    cluster: Snapshot
-    version: int
-    incoming: Incoming
-
-
 class InterPodAffinity:
     """PreFilter with AddPod and RemovePod, Filter, PreScore, Score."""
 
@@ -71,8 +63,10 @@ class InterPodAffinity:
     def __init__(self, args: Args) -> None:
         self.args = args
         self._last: tuple[Pod | None, Signature] = (None, NO_SIGNATURE)
-        self._last_asked: tuple[Pod | None, Asked | None] = (None, None)
-        self._asked: OrderedDict[Signature, Asked] = OrderedDict()
+        self._cluster: Snapshot | None = None
+        self._last_asked: tuple[Pod | None, Incoming | None] = (None, None)
+        self._asked: OrderedDict[Signature, Incoming] = OrderedDict()
+        """Pods as resolved in `_cluster`."""
 
     def signature(self, pod: PodInfo) -> Hashable:
         return self._signature(pod)
@@ -168,19 +162,22 @@ class InterPodAffinity:
 
     def _incoming(self, pod: PodInfo, cluster: Snapshot) -> Incoming:
         """The pod with its terms resolved and their counts as of now; those of the latest signatures are remembered."""
+        if cluster is not self._cluster:
+            self._cluster, self._last_asked = cluster, (None, None)
+            self._asked.clear()
         known, asked = self._last_asked
         version = cluster.version(incoming.NAMESPACES)
-        if asked is None or known is not pod.pod or asked.cluster is not cluster or asked.version != version:
+        if asked is None or known is not pod.pod or asked.subject.namespaces_version != version:
             asked = self._find(pod, cluster, version)
             self._last_asked = pod.pod, asked
-        asked.incoming.refresh()
-        return asked.incoming
+        asked.refresh()
+        return asked
 
-    def _find(self, pod: PodInfo, cluster: Snapshot, version: int) -> Asked:
+    def _find(self, pod: PodInfo, cluster: Snapshot, version: int) -> Incoming:
         signature = self._signature(pod)
         asked = self._asked.get(signature)
-        if asked is None or asked.cluster is not cluster or asked.version != version:
-            asked = self._asked[signature] = Asked(cluster, version, incoming.resolve(pod, signature.terms, cluster))
+        if asked is None or asked.subject.namespaces_version != version:
+            asked = self._asked[signature] = incoming.resolve(pod, signature.terms, cluster)
         self._asked.move_to_end(signature)
         if len(self._asked) > KEPT_PODS:
             self._asked.popitem(last=False)
