@@ -9,7 +9,7 @@ from podyard.framework.cycle_state import CycleState
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginFault
 from podyard.objects.meta import LabelSelectorRequirement
-from podyard.plugins.inter_pod_affinity import scoring
+from podyard.plugins.inter_pod_affinity import filtering, scoring
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from tests.unit.plugins.inter_pod_affinity import cases
@@ -122,3 +122,23 @@ def test_terms_that_cannot_be_read_reject_the_pod_everywhere(plugin: InterPodAff
 )
 def test_points_are_normalised_in_float64_and_cut_off(raw: list[int], points: list[int]) -> None:
     assert scoring.normalized(np.array(raw, dtype=np.int64)).tolist() == points
+
+
+def test_the_same_pod_sees_other_labels_of_a_namespace_at_once(plugin: InterPodAffinity) -> None:
+    table = cases.snapshot(cases.Cluster({"n0": {"zone": "z1"}}, {}, {})).nodes
+    spaces = cases.Spaces({"one": {}, "two": {}})
+    cluster = Snapshot(table, spaces)
+    other = pod("p0", "a")
+    other["metadata"]["namespace"] = "two"
+    table.place(cases.view(other, "n0"))
+    manifest = pod("x", "b", apart("a"))
+    (term,) = manifest["spec"]["affinity"]["podAntiAffinity"][REQUIRED]
+    term["namespaceSelector"] = {"matchLabels": {"env": "prod"}}
+    asked, state, codes, seen = cases.view(manifest), CycleState(), [], []
+    for labels in ({}, {"env": "prod"}, {}):
+        spaces.set("two", labels)
+        seen.append(plugin.filter_token(asked, cluster))
+        assert plugin.pre_filter(state, asked, cluster).status.ok
+        codes += plugin.filter(state, asked, cluster, table.rows()).tolist()
+    assert codes == [0, filtering.NOT_APART, 0]
+    assert seen[0] != seen[1] != seen[2]
