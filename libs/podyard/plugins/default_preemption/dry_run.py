@@ -75,6 +75,8 @@ class Found(msgspec.Struct):
 
     candidates: list[Candidate] = []
     statuses: dict[int, Status] = {}
+    without_victims: int = 0
+    """Nodes that were not even tried, since nobody there is of lower priority."""
 
     @property
     def errors(self) -> list[str]:

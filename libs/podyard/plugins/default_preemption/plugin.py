@@ -11,7 +11,7 @@ from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis, RejectedGroup
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import NodeVictims, PostFilterResult
+from podyard.framework.interfaces import NodeVictims, PostFilterResult, Rows
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, Status
@@ -20,7 +20,8 @@ from podyard.plugins.default_preemption import budgets, choice, hints, importanc
 from podyard.plugins.default_preemption.args import Args
 from podyard.plugins.default_preemption.budgets import Budgets
 from podyard.plugins.default_preemption.choice import Candidate
-from podyard.plugins.default_preemption.dry_run import DryRun, Found
+from podyard.plugins.default_preemption.dry_run import NO_VICTIMS, DryRun, Found
+from podyard.plugins.default_preemption.lowest_priority import LowestPriority
 from podyard.proto.decisions import Victim
 
 NAME: Final = "DefaultPreemption"
@@ -80,13 +81,17 @@ class DefaultPreemption:
     def _search(
         self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis, random: Random
     ) -> Found:
-        """Try nodes by name, from one that the pod's uid chooses."""
-        rows = potential_rows(cluster, diagnosis)
-        if not rows:
-            return Found()
-        offset = random.randrange(len(rows))
+        """Try nodes with pods of lower priority, by name, from one that the pod's uid chooses."""
+        rows = diagnosis.rows(Code.UNSCHEDULABLE)
+        hopeful = _by_name(cluster.nodes.index(LowestPriority).below(rows, pod.priority), cluster)
+        without = len(rows) - len(hopeful)
+        if not hopeful:
+            return Found(without_victims=without)
+        offset = random.randrange(len(hopeful))
         wanted = choice.candidates_wanted(self.args, len(rows))
-        return dry_run(state, pod, cluster, diagnosis).search(rows[offset:] + rows[:offset], wanted)
+        found = dry_run(state, pod, cluster, diagnosis).search(hopeful[offset:] + hopeful[:offset], wanted)
+        found.without_victims = without
+        return found
 
 
 def _chosen(candidates: Sequence[Candidate], random: Random) -> PostFilterResult:
@@ -125,7 +130,10 @@ def ineligible(pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> str:
 
 def potential_rows(cluster: Snapshot, diagnosis: Diagnosis) -> list[int]:
     """Rows of the nodes where pods less might help, in the order of their names (PITFALLS 39, 40)."""
-    rows = diagnosis.rows(Code.UNSCHEDULABLE)
+    return _by_name(diagnosis.rows(Code.UNSCHEDULABLE), cluster)
+
+
+def _by_name(rows: Rows, cluster: Snapshot) -> list[int]:
     return rows[cluster.nodes.order.rank[rows].argsort()].tolist()
 
 
@@ -154,7 +162,7 @@ def victims_of(candidate: Candidate) -> tuple[Victim, ...]:
 
 def _no_help(diagnosis: Diagnosis, found: Found) -> str:
     """The reference's text: of each node that was tried why not, the others are not helped."""
-    nodes: dict[Status, int] = {}
+    nodes: dict[Status, int] = {NO_VICTIMS: found.without_victims} if found.without_victims else {}
     for status in found.statuses.values():
         nodes[status] = nodes.get(status, 0) + 1
     tried = Diagnosis(
