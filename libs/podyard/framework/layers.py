@@ -76,12 +76,12 @@ class Layer:
         """
         self.reached = reached
         self.parts = None
-        asked = reached & self.stale
+        asked = np.logical_and(reached, self.stale)
         rows = asked.nonzero()[0]
         if len(rows):
             self._ask(rows, state, pod, cluster)
-            self.stale ^= asked
-        return reached & self.passes
+            np.logical_xor(self.stale, asked, out=self.stale)
+        return np.logical_and(reached, self.passes)
 
     def pass_one(self, row: int, reached: bool, state: CycleState, pod: PodInfo, cluster: Snapshot) -> bool:
         """The same for one row, whose answer is stale. The plugin's exceptions are the caller's."""

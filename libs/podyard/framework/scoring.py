@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from podyard.cluster.node_columns import NameOrder
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreScore, Rows
+from podyard.framework.layers import Mask
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.score_layers import FEW_ROWS, Asking, Feasible, ScoreLayer
@@ -59,6 +60,8 @@ class Scoreboard:
         self._tokens: list[Hashable] = []
         self._version = -1
         self._order: NameOrder | None = None
+        self._known: Mask = np.zeros(0, dtype=np.bool_)
+        """Rows that every layer knows which is not empty."""
         self._totals: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         """By row; of rows that are not feasible anything."""
         self._ranked: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
@@ -129,10 +132,8 @@ class Scoreboard:
         self._version = nodes.version
         rows = None if moved is None else moved.union(changed)
         if rows is None or len(rows) > FEW_ROWS:
-            for layer in self._layers:
-                for row in changed:
-                    layer.forget_row(row)
-            self._score_all(asking, None if len(changed) > FEW_ROWS else changed)
+            self._known[changed] = False
+            self._score_all(asking, () if len(changed) <= FEW_ROWS else None)
         elif renewed or not self._score_rows(rows, asking):
             self._ask_rows(rows, asking)
             self._score_all(asking, rows)
@@ -152,6 +153,7 @@ class Scoreboard:
         for plugin in self._profile.pre_score:
             _pre_score(plugin, asking, self._judgement.feasible)
         self._layers = []
+        self._known = np.zeros(nodes.capacity, dtype=np.bool_)
         self._choose_layers()
         self._score_all(asking, None)
         self._version = nodes.version
@@ -172,8 +174,7 @@ class Scoreboard:
         hit = False
         for layer in self._layers:
             if layer.name in renewed:
-                layer.forget()
-                hit = True
+                layer.empty = hit = True
         if skipped != asking.state.skip_score:
             self._choose_layers()
             return True
@@ -196,13 +197,20 @@ class Scoreboard:
         :param changed: rows whose points may be others already, apart from what the layers tell; `None`: all
         """
         mask, feasible, order = self._judgement.mask, self._judgement.feasible, self._cluster.nodes.order
-        different = None if changed is None else set(changed)
+        fresh = np.greater(mask, self._known).nonzero()[0]
+        different = None if changed is None or len(fresh) > FEW_ROWS else {*changed, *fresh.tolist()}
         for layer in self._layers:
-            rows = layer.update(feasible, mask, asking)
-            if rows is None:
+            if layer.empty:
+                layer.ask_all(feasible, mask, asking)
+                np.logical_and(self._known, mask, out=self._known)
                 different = None
-            elif different is not None:
-                different.update(rows)
+                continue
+            if len(fresh):
+                layer.ask(fresh, asking)
+            if layer.normalizes:
+                settled = layer.settle(feasible, mask, asking)
+                different = None if settled is None or different is None else different.union(settled)
+        self._known |= mask
         if different is None:
             self._totals = _sum(self._layers, len(mask))
         else:
@@ -224,12 +232,12 @@ class Scoreboard:
         name = ""
         try:
             for row in changed:
-                for layer in self._layers:
-                    name = layer.name
-                    if not mask.item(row):
-                        layer.forget_row(row)
-                    elif not layer.empty:
-                        layer.ask_one(row, asking)
+                self._known[row] = mask.item(row)
+                if mask.item(row):
+                    for layer in self._layers:
+                        name = layer.name
+                        if not layer.empty:
+                            layer.ask_one(row, asking)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "Score", fault) from fault
 
@@ -240,15 +248,15 @@ class Scoreboard:
             if place < 0:
                 continue
             was = self._ranked.item(place) != INFEASIBLE
-            if self._judgement.mask.item(row):
+            feasible = self._known[row] = self._judgement.mask.item(row)
+            if feasible:
                 if not self._score_row(row, not was, asking):
                     return False
                 total = sum([layer.points.item(row) for layer in self._layers])
                 self._totals[row] = total
                 self._set_total(place, total if self._layers else self._alike)
-            else:
-                settled = [layer.leave(row, was, self._judgement) for layer in self._layers]
-                if False in settled:
+            elif was:
+                if not all([layer.leave(row, self._judgement) for layer in self._layers]):  # noqa: C419 - all of them
                     return False
                 self._set_total(place, INFEASIBLE)
         if not len(self._best):
