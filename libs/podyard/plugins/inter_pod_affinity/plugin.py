@@ -59,6 +59,7 @@ class InterPodAffinity:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    by_extremes: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:
         self.args = args
