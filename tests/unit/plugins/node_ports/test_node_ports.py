@@ -91,6 +91,23 @@ def test_filter_without_prefilter_says_what_is_missing() -> None:
         )
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param([], id="none"),
+        pytest.param([{"containerPort": 80, "hostPort": 443}], id="number"),
+        pytest.param([{"containerPort": 80, "hostPort": 80, "protocol": "UDP"}], id="protocol"),
+        pytest.param([{"containerPort": 80, "hostPort": 80, "hostIP": "10.0.0.1"}], id="address"),
+    ],
+)
+def test_pods_that_want_other_ports_are_told_apart(other: list[Any]) -> None:
+    first, second = (
+        worlds.view_of(worlds.pod(containers=[{"name": "c", "ports": wanted}]))
+        for wanted in ([{"containerPort": 80, "hostPort": 80}], other)
+    )
+    assert PLUGIN.signature(first) != PLUGIN.signature(second)
+
+
 def with_port(number: int, **more: Any) -> Any:
     port = {"containerPort": 80, "hostPort": number, "hostIP": more.pop("ip", "")}
     return worlds.view_of(worlds.pod(containers=[{"name": "c", "ports": [port]}], **more), "other").pod
