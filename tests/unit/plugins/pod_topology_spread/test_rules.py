@@ -166,12 +166,12 @@ def test_nodes_that_lack_a_label_get_no_points_and_count_for_no_weight() -> None
 def test_for_system_defaults_a_node_without_zone_is_in_a_zone_of_empty_name() -> None:
     cluster = cluster_of(n1={ZONE: ""})
     cluster.table.set_node(make_node("n3", labels={HOST: "n3"}))
-    for number in range(2, 5):
+    for number in range(2, 8):
         cluster.table.place(placed(number, "n3", "one", {"app": "web"}, False))
     cluster.put("services", {"metadata": {"name": "web", "namespace": "one"}, "spec": {"selector": {"app": "web"}}})
     found = scores(cluster)
     # Weights: 4 hosts, log 6 = 1.79; 3 zones, log 5 = 1.61. Skews 3 and 5 add 2 and 4.
     assert found["n0"][0] == 13, "2 pods on the host, 2 in the zone: 3.58 + 2 + 3.22 + 4 = 12.80"
-    assert found["n1"][0] == 11, "none on the host, 3 of n3 in the zone: 2 + 4.83 + 4 = 10.83"
+    assert found["n1"][0] == 16, "none on the host, 6 of n3 in the zone: 2 + 9.66 + 4 = 15.66"
     assert found["n2"][0] == 6, "nothing: 2 + 4"
-    assert found["n3"][0] == 7, "3 pods on the host, and no zone to be crowded: 5.38 + 2"
+    assert found["n3"][0] == 13, "6 pods on the host, and no zone to be crowded: 10.75 + 2"
