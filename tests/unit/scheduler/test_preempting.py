@@ -115,6 +115,17 @@ def test_a_conflict_whose_retry_would_preempt_preempts_nobody() -> None:
     assert (record.outcome, record.victims, record.nominated_node) == ("bind_error", (), "")
 
 
+def test_two_pods_that_preempt_one_after_the_other_take_different_victims() -> None:
+    play = stand("a", "b")
+    bound(play, low("one"), low("two"))
+    first, second = high("first"), high("second")
+    play.add(first, second)
+    assert play.schedule(first, second) == []
+    found = play.of(Preempt)
+    assert {one.node for one in found} == {"a", "b"}
+    assert {victim.name for one in found for victim in one.victims} == {"one", "two"}
+
+
 # ---- nominations
 
 
