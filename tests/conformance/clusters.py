@@ -46,49 +46,66 @@ OTHERS: Final = tuple(
 
 
 class Cluster:
-    """View, table and nominations of one case. Pods to schedule are pending, whatever their manifest says."""
+    """View, table and nominations, as a scheduler keeps them. Nothing is in it at first."""
 
-    def __init__(self, given: ClusterInput) -> None:
+    def __init__(self) -> None:
         self.view = ClusterView()
+        self.view.begin_listing()
+        self.view.end_listing(0)
         self.table = NodeTable()
         self.nominated = Nominations()
         self.snapshot = Snapshot(self.table, self.view, nominated=self.nominated)
         self.changes: list[Change] = []
         """All that the view told, in its order."""
-        self._fold(given)
+
+    @classmethod
+    def of(cls, given: ClusterInput) -> "Cluster":
+        """The cluster of a case."""
+        cluster = cls()
+        for delivery in deliveries_of(Stream(), given):
+            cluster.take(delivery)
+        return cluster
+
+    def take(self, delivery: Delivery) -> None:
+        """A message of the stream.
+
+        :raises ValueError: if the view cannot use it
+        """
+        changes = self.view.apply(delivery)
+        effects = self.view.take_effects()
+        if effects:
+            raise ValueError(f"the informer cannot use the case: {effects}")
+        self.changes += changes
+        for change in changes:
+            self.table.apply(change)
+            self.nominated.apply(change)
 
     def pod(self, name: str) -> PodView:
         """A pod by `namespace/name`."""
         namespace, _, name = name.partition("/")
         return self.view.pods[namespace, name]
 
-    def _fold(self, given: ClusterInput) -> None:
-        """In stream order: objects, then what the binder committed, in the order of arrival on the nodes, then nominations."""
-        stream, view = Stream(), self.view
-        view.begin_listing()
-        view.end_listing(0)
-        for delivery in _deliveries(stream, given):
-            self.changes += view.apply(delivery)
-        for change in self.changes:
-            self.table.apply(change)
-            self.nominated.apply(change)
-        effects = view.take_effects()
-        if effects:
-            raise ValueError(f"the informer cannot use the case: {effects}")
 
+def deliveries_of(stream: Stream, given: ClusterInput) -> Iterable[Delivery]:
+    """Objects, then what the binder committed, in the order of arrival on the nodes, then nominations.
 
-def _deliveries(stream: Stream, given: ClusterInput) -> Iterable[Delivery]:
+    Pods to schedule are pending, whatever their manifest says.
+    """
     for field in OTHERS:
         yield from map(stream.put, getattr(given, field))
     yield from map(stream.put, given.nodes)
     yield from map(stream.put, given.pods)
-    placed = [pod for pod in given.pods if _placed(pod) and name_of(pod) not in given.schedule]
-    for batch in batches(placed, MAX_BATCH):
+    for batch in batches(placed_pods(given), MAX_BATCH):
         yield stream.commit(batch)
     for pod in given.pods:
         node = nominated_node_of(pod)
         if node:
             yield stream.nominate(pod, node)
+
+
+def placed_pods(given: ClusterInput) -> Manifests:
+    """Pods that take room, in the order in which they came."""
+    return [pod for pod in given.pods if _placed(pod) and name_of(pod) not in given.schedule]
 
 
 def _placed(pod: Manifest) -> bool:
@@ -98,8 +115,3 @@ def _placed(pod: Manifest) -> bool:
 def nominated_node_of(pod: Manifest) -> str:
     """The node in a pod's status that it preempted for, or empty."""
     return (pod.get("status") or {}).get("nominatedNodeName") or ""
-
-
-def full_name(pod: PodView) -> str:
-    """`namespace/name`."""
-    return f"{pod.namespace}/{pod.name}"
