@@ -225,3 +225,23 @@ def test_a_controller_with_another_selector_is_followed() -> None:
         status = plugin.pre_score(state, pod, cluster.snapshot, rows)
         found.append(len(set(plugin.score(state, pod, cluster.snapshot, rows).tolist())) if status.ok else status.code)
     assert found == [1, 2, Code.SKIP], "all nodes alike; n0 has a pod of app a; no owner, no constraints"
+
+
+def test_what_is_kept_for_scoring_is_made_again_for_other_nodes_and_other_labels() -> None:
+    plugin, cluster, kept = PodTopologySpread(Args()), three_zones(), CycleState()
+    cluster.table.place(placed(1, "n0", "one", {"app": "a"}, False))
+    cluster.table.place(placed(2, "n0", "one", {"app": "a"}, False))
+    pod = make_pod("new", labels={"app": "a"}, spec={"topologySpreadConstraints": [constraint(SOFT)]})
+    row, found = cluster.table.row_of["n0"], list[int]()
+
+    def ask(*names: str) -> None:
+        rows = np.array(sorted(cluster.table.row_of[name] for name in names), dtype=np.intp)
+        assert plugin.pre_score(kept, pod, cluster.snapshot, rows).ok
+        found.append(plugin.score_one(kept, pod, cluster.snapshot, row))
+
+    ask("n0", "n1", "n2")
+    ask("n0")
+    ask("n0", "n1", "n2")
+    cluster.table.set_node(make_node("n1", labels={ZONE: "z2", HOST: "n1"}))
+    ask("n0", "n1", "n2")
+    assert found == [5, 3, 5, 4], "3 pods, times log 5 with three domains, log 3 with one, log 4 with two"
