@@ -32,6 +32,43 @@ def check(world: World, pod: Manifest) -> None:
         assert asked.at_once == asked.one_by_one
 
 
+@st.composite
+def crowded_worlds(draw: st.DrawFn) -> World:
+    """Few nodes with low limits, and many volumes on them: pods, attachments and the limit meet at one volume more or less."""
+    world = World()
+    for name in storage_worlds.NODES[:2]:
+        world.carry_out(("node", name, draw(storage_worlds.nodes(name))))
+        drivers = [
+            {"name": driver, "nodeID": name, "allocatable": {"count": draw(st.integers(0, 5))}}
+            for driver in ("csi.example.com", "ebs.csi.aws.com", "pd.csi.storage.gke.io")
+        ]
+        world.carry_out(("object", "csinodes", ("", name), {"metadata": {"name": name}, "spec": {"drivers": drivers}}))
+    for at, name in enumerate(storage_worlds.CLAIMS):
+        volume = draw(storage_worlds.volumes(storage_worlds.VOLUMES[at]))
+        if draw(st.booleans()):
+            volume["spec"] = volume["spec"] | {"csi": {"driver": "csi.example.com", "volumeHandle": f"handle{at}"}}
+        world.carry_out(("object", "persistentvolumes", ("", storage_worlds.VOLUMES[at]), volume))
+        claim = draw(storage_worlds.claims(name))
+        claim["spec"]["volumeName"] = storage_worlds.VOLUMES[at]
+        world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim))
+    for name in ("a0", "a1", "a2"):
+        attachment = draw(storage_worlds.attachments(name))
+        attachment["spec"]["nodeName"] = draw(st.sampled_from(storage_worlds.NODES[:2]))
+        world.carry_out(("object", "volumeattachments", ("", name), attachment))
+    own = storage_worlds.claims(storage_worlds.OWNED)
+    if draw(storage_worlds.maybe):
+        world.carry_out(("object", "persistentvolumeclaims", ("default", storage_worlds.OWNED), draw(own)))
+    for number in range(draw(st.integers(0, 4))):
+        kind = draw(storage_worlds.pods(ephemeral=False))
+        world.carry_out(("pod", f"p{number}", kind, draw(st.sampled_from(storage_worlds.NODES[:2]))))
+    return world
+
+
+@given(crowded_worlds(), incoming)
+def test_nodes_that_are_nearly_full(world: World, pod: Manifest) -> None:
+    check(world, pod)
+
+
 @given(storage_worlds.worlds(), incoming)
 def test_a_cluster(world: World, pod: Manifest) -> None:
     check(world, pod)
@@ -74,3 +111,22 @@ def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.D
             got = "Error", (str(fault),)
         assert got == plain.verdict(world, pod, name, [*mates.values(), more])
     check(world, pod)
+
+
+def test_a_placed_pod_with_a_claim_that_is_not_its_own_fails_the_attempt_however_much_room_there_is() -> None:
+    world = World()
+    world.carry_out(("node", "n0", {"metadata": {"name": "n0"}, "spec": {}, "status": {}}))
+    driver = {"name": "csi.example.com", "nodeID": "n0", "allocatable": {"count": 99}}
+    world.carry_out(("object", "csinodes", ("", "n0"), {"metadata": {"name": "n0"}, "spec": {"drivers": [driver]}}))
+    made = {"metadata": {"name": "made"}, "provisioner": "csi.example.com"}
+    world.carry_out(("object", "storageclasses", ("", "made"), made))
+    for name in ("c0", "p0-scratch"):
+        claim = {"metadata": {"name": name, "namespace": "default"}, "spec": {"storageClassName": "made"}}
+        world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim))
+    scratch = {"name": "scratch", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}
+    world.carry_out(("pod", "p0", {"metadata": {"namespace": "default"}, "spec": {"volumes": [scratch]}}, "n0"))
+    volume = {"name": "v", "persistentVolumeClaim": {"claimName": "c0"}}
+    pod = {"metadata": {"namespace": "default", "name": "pod", "uid": "pod"}, "spec": {"volumes": [volume]}}
+    asked = Asked(PLUGIN, storage_worlds.view(pod), world.snapshot)
+    why = "PVC default/p0-scratch was not created for pod default/p0 (pod is not owner)"
+    assert asked.one_by_one == asked.at_once == {"n0": ("Error", (why,))}

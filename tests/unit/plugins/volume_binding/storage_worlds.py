@@ -176,9 +176,9 @@ def rarely(of: st.SearchStrategy[Any], otherwise: Any = None) -> st.SearchStrate
 @st.composite
 def nodes(draw: st.DrawFn, name: str) -> Manifest:
     labels: dict[str, str] = {HOST: name} if draw(maybe) else {}
-    zone = draw(st.sampled_from((*ZONES, "")))
     for key in (GA_ZONE, BETA_ZONE, EBS_ZONE, GCE_ZONE):
-        if zone and draw(maybe):
+        zone = draw(st.sampled_from((*ZONES, "")))
+        if zone:
             labels[key] = zone
     return {"metadata": {"name": name, "labels": labels}, "spec": {}, "status": {}}
 
