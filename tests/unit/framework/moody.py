@@ -129,6 +129,33 @@ class Liking:
         return default_normalize(scores)
 
 
+class Sized:
+    """Scores by the size of the node, on a scale of its own, which is its token. Looks at one node only, and normalises by extremes."""
+
+    name: ClassVar[str] = "Sized"
+    scope: ClassVar[Scope] = "row"
+    by_extremes: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self.scale = 1
+
+    def signature(self, pod: PodInfo) -> Hashable:
+        return None
+
+    def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
+        return self.scale
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
+        return np.array([self.score_one(state, pod, cluster, row) for row in rows.tolist()], dtype=np.int64)
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return cluster.nodes.allocatable.item(0, row) * self.scale // 500 % 7
+
+    def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
+        lowest, highest = scores.min(), scores.max()
+        return np.zeros_like(scores) if lowest == highest else (scores - lowest) * 100 // (highest - lowest)
+
+
 class Ranked:
     """Scores by pods on the node; its normalisation depends on all scores, so it has no `by_extremes`."""
 

@@ -22,7 +22,7 @@ from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.plugins.taint_toleration.plugin import TaintToleration
 from tests.unit.framework.builders import make_node, make_pod, on, table_of
-from tests.unit.framework.moody import Crowd, Liking, Mood, Ranked
+from tests.unit.framework.moody import Crowd, Liking, Mood, Ranked, Sized
 
 NAMES = tuple(f"n{number}" for number in range(12))
 """More than are judged row by row."""
@@ -32,7 +32,7 @@ class World:
     """A table, nominations, and plugins whose minds can be changed."""
 
     def __init__(self) -> None:
-        self.mood, self.liking = Mood(), Liking()
+        self.mood, self.liking, self.sized = Mood(), Liking(), Sized()
         self.table = table_of()
         self.nominated = Nominations()
         self.snapshot = Snapshot(self.table, nominated=self.nominated)
@@ -40,7 +40,7 @@ class World:
 
     def profile(self) -> Profile:
         plugins: tuple[Any, ...] = (
-            PrioritySort(), TaintToleration(), self.mood, NodeResourcesFit(FitArgs()), Crowd(), self.liking, Ranked(),
+            PrioritySort(), TaintToleration(), self.mood, NodeResourcesFit(FitArgs()), Crowd(), self.liking, self.sized, Ranked(),
         )  # fmt: skip
         return resolve("moody", [Enabled(plugin=plugin, weight=2) for plugin in plugins])
 
@@ -63,6 +63,11 @@ class World:
                 self.mood.mood = number
             case ("taste", number):
                 self.liking.taste = number
+            case ("scale", number):
+                self.sized.scale = number
+            case ("wave", cpu):
+                for name in NAMES:
+                    self.carry_out(("pod", name, cpu))
             case ("nominate", number, name, priority):
                 pod = make_pod(f"rival-{number}", cpu="1", priority=priority, nominated=name)
                 self.nominated.follow(pod.uid, pod)
@@ -83,6 +88,8 @@ steps = st.one_of(
     st.tuples(st.just("ends"), st.integers(1, 12)),
     st.tuples(st.just("mood"), st.integers(0, 15)),
     st.tuples(st.just("taste"), st.integers(0, 9)),
+    st.tuples(st.just("scale"), st.integers(1, 4)),
+    st.tuples(st.just("wave"), st.integers(0, 1)),
     st.tuples(st.just("nominate"), st.integers(0, 3), names, st.integers(0, 3)),
     st.tuples(st.just("forget"), st.integers(0, 3)),
     st.tuples(st.just("assume"), st.integers(0, 3), names),
@@ -96,7 +103,7 @@ pods = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(sizes=nodes, rounds=st.lists(st.lists(steps, max_size=4), min_size=1, max_size=8), pod=pods)
 def test_kept_results_are_those_computed_from_scratch(
     sizes: list[tuple[int, int]], rounds: list[list[tuple[Any, ...]]], pod: PodView
