@@ -101,7 +101,9 @@ def test_all_faults_of_fits_arguments_are_told_with_their_full_path() -> None:
     strategy = {
         "type": "RequestedToCapacityRatio",
         "resources": [{"name": "cpu", "weight": 101}],
-        "requestedToCapacityRatio": {"shape": [{"utilization": 5, "score": 11}, {"utilization": 5, "score": 0}]},
+        "requestedToCapacityRatio": {
+            "shape": [{"utilization": 5, "score": 11}, {"utilization": 5, "score": 0}, {"utilization": 4, "score": 0}]
+        },
     }
     text = with_args("NodeResourcesFit", {"scoringStrategy": strategy, "ignoredResourceGroups": ["a/b"]})
     path = "profiles[0].pluginConfig[0].args"

@@ -168,6 +168,11 @@ def test_all_plugins_that_cannot_be_used_are_told_at_once() -> None:
         ),
         pytest.param("name = 'Mine'\ndef pre_filter(self, pod, state, cluster): ...", "in another order", id="order"),
         pytest.param(
+            "name = 'Mine'\ndef pre_enqueue(self, pod, cluster): ...",
+            "`pre_enqueue` has cluster, which nobody passes; write `def pre_enqueue(self, pod: Pod) -> Status`",
+            id="parameter too many",
+        ),
+        pytest.param(
             "name = 'Mine'\nasync def pre_enqueue(self, pod): ...",
             "must be an ordinary function, without async",
             id="async",

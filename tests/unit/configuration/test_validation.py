@@ -159,6 +159,12 @@ def test_a_key_can_be_wrong_in_two_ways_at_once() -> None:
     assert details[2].startswith("name part must consist of alphanumeric characters")
 
 
+def test_a_key_has_one_slash_at_most() -> None:
+    (error,) = errors(document(extenders=[{"urlPrefix": "http://a", "managedResources": [{"name": "a/b/c"}]}]))
+    assert error.detail.startswith("a valid label key must consist of alphanumeric characters")
+    assert error.detail.endswith("with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')")
+
+
 @pytest.mark.parametrize(
     "name", ["cpu", "kubernetes.io/x", "sub.kubernetes.io/x", "requests.example.com/x", f"{'a.' * 123}example/x"]
 )
