@@ -142,3 +142,16 @@ def test_the_same_pod_sees_other_labels_of_a_namespace_at_once(plugin: InterPodA
         codes += plugin.filter(state, asked, cluster, table.rows()).tolist()
     assert codes == [0, filtering.NOT_APART, 0]
     assert seen[0] != seen[1] != seen[2]
+
+
+def test_a_domain_that_came_and_went_between_two_looks(plugin: InterPodAffinity, cluster: Snapshot) -> None:
+    """Counts that were made before and after know different numbers of domains, though every node is where it was."""
+    asked, state, rows = cases.view(pod("x", "a")), CycleState(), cluster.nodes.rows()
+    anybody: dict[str, Any] = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": {}}]}}
+    cluster.nodes.place(cases.view(pod("p0", "a", apart("a")), "n0"))
+    assert plugin.pre_filter(state, asked, cluster).status.ok
+    for zone in ("z9", "z2"):
+        cluster.nodes.set_node(cases.node("n2", {"zone": zone}))
+    cluster.nodes.place(cases.view(pod("p1", "b", anybody), "n2"))
+    assert plugin.pre_filter(state, asked, cluster).status.ok
+    assert plugin.filter(state, asked, cluster, rows).tolist() == [filtering.KEPT_OUT] * 3

@@ -157,3 +157,10 @@ def test_a_pod_looks_only_into_the_files_of_its_own_labels() -> None:
     (group,) = index.anti_affinity.meaning(subject("one", Watched(app="a7", tier="x")))
     assert group.term.selector.matches({"app": "a7", "tier": "x"})
     assert len(looked) < 8, "labels were compared with many groups"
+
+
+def test_another_version_of_a_placed_pod_has_its_own_terms() -> None:
+    term = {"labelSelector": APP, "matchLabelKeys": ["ver"]}
+    index = index_with(pod(term, labels={"ver": "1"}))
+    newer = cases.view(pod(term, labels={"ver": "2"}))
+    assert index.terms_of(newer) == terms.of_pod(newer.pod)
