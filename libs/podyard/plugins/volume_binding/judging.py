@@ -150,7 +150,7 @@ class Judge:
         if node is None or self._bound_code(node):
             return None
         code, choice = self._unbound(node, decided)
-        return None if code else choice
+        return None if code else _each_once(choice)
 
     def _bound_code(self, node: Node) -> int:
         for claim in self.claims.bound:
@@ -219,3 +219,10 @@ class Judge:
         if text not in self.failures:
             self.failures.append(text)
         return FAILED + self.failures.index(text)
+
+
+def _each_once(choice: Choice) -> Choice:
+    """A claim that the pod names twice needs two volumes to pass, as in the reference; it gets the first."""
+    volumes = {id(claim): (claim, volume) for claim, volume in reversed(choice.volumes)}
+    made = {id(claim): claim for claim in choice.made if id(claim) not in volumes}
+    return Choice(tuple(reversed(volumes.values())), tuple(made.values()))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podyard.plugins.volume_binding.args import Args
@@ -58,6 +58,7 @@ def test_claims_that_compete_for_volumes(case: tuple[World, Manifest]) -> None:
     check(*case)
 
 
+@settings(max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=8))
 def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: list[tuple[Any, ...]]) -> None:
     view = storage_worlds.view(pod)

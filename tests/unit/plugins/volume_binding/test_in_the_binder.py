@@ -3,6 +3,7 @@
 from typing import Any
 
 import msgspec
+import pytest
 
 from podyard.binder.core import effects
 from podyard.plugins.defaults import default_profile
@@ -121,6 +122,17 @@ def test_a_volume_that_changed_meanwhile_fails_only_that_decision() -> None:
     results = {answer.uid: answer.result for answer in binder.answers(ticket)}
     assert sorted(results.values()) == ["bound", "conflict"]
     assert stored(stage, "persistentvolumes", "", "a")["spec"]["claimRef"]["name"] == "y"
+
+
+@pytest.mark.parametrize(("volumes", "storage_class"), [(("a", "b"), "static"), ((), "made")])
+def test_a_claim_that_is_named_twice_is_written_once(volumes: tuple[str, ...], storage_class: str) -> None:
+    stage, binder = staged("p", volumes=volumes, storage_class=storage_class)
+    twice = [{"name": name, "persistentVolumeClaim": {"claimName": "p"}} for name in ("v", "w")]
+    stage.pod("p", volumes=twice)
+    assert binder.bind(decide(stage, "p")) == ["bound"]
+    written = [write.subject.split(".")[1] for write in binder.sends[-1].writes]
+    assert written.count("persistentvolumeclaims") == 1
+    assert written.count("persistentvolumes") == bool(volumes)
 
 
 def test_bound_claims_are_left_as_they_are() -> None:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from podyard.framework.cycle_state import CycleState
@@ -30,6 +30,7 @@ def test_a_cluster(world: World, pod: Manifest) -> None:
     check(world, pod)
 
 
+@settings(max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=8))
 def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: list[tuple[Any, ...]]) -> None:
     Asked(PLUGIN, storage_worlds.view(pod), world.snapshot)  # the indexes are there before the changes
@@ -41,6 +42,7 @@ def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: lis
     check(world, pod)
 
 
+@settings(max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.data())
 def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.DataObject) -> None:
     view, snapshot = storage_worlds.view(pod), world.snapshot

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from podyard.framework.cycle_state import CycleState
@@ -61,6 +61,7 @@ def test_without_its_pre_filter_the_filter_finds_out_itself(world: World, pod: M
         assert got == (verdicts[name] if first is None else None if first[0] == "Skip" else first)
 
 
+@settings(max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=6))
 def test_the_token_tells_when_the_answer_may_be_another(
     world: World, pod: Manifest, changes: list[tuple[Any, ...]]
