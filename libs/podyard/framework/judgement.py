@@ -303,12 +303,15 @@ class Judgement:
         if self._rivals:
             self._candidates[list(self._rivals)] = False
         left = layers[first].reached if first else self._candidates
+        rows = layers[first].rows() if first else None
         for layer in layers[first:]:
-            left = layer.pass_on(left, self.state, pod, self._cluster)
+            left, rows = layer.pass_on(left, rows, self.state, pod, self._cluster)
         if left is self._candidates:
             left = left.copy()
         self._grouped = False
         self._replace_mask(left)
+        if self._feasible is None:
+            self._feasible = rows
 
     def _replace_mask(self, mask: Mask) -> None:
         before, self.mask = self.mask, mask

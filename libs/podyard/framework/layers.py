@@ -36,7 +36,9 @@ class Layer:
     Invariant: of a row that is not stale, `passes` and `code` are what the plugin would say now.
     """
 
-    __slots__ = ("_codes", "_statuses", "name", "number", "only", "parts", "passes", "plugin", "reached", "stale")
+    __slots__ = (
+        "_codes", "_fresh", "_rows", "_statuses", "name", "number", "only", "parts", "passes", "plugin", "reached", "stale",
+    )  # fmt: skip
 
     def __init__(self, number: int, plugin: Filter, capacity: int) -> None:
         """
@@ -51,16 +53,20 @@ class Layer:
         self._codes: Verdicts = NO_CODES
         """By row, while MIXED."""
         self.passes: Mask = np.zeros(capacity, dtype=np.bool_)
+        self._fresh = True
+        """All is stale, whatever `stale` says."""
         self.stale: Mask = np.ones(capacity, dtype=np.bool_)
         self.reached: Mask = np.zeros(capacity, dtype=np.bool_)
         """Rows that all layers before pass."""
+        self._rows: Rows | None = None
+        """The same, ascending; `None`: not known."""
         self.parts: list[Part] | None = None
         """What `grouping` made of the rejected rows, until they change."""
         self._statuses: dict[int, Status] = {}
 
     def forget(self) -> None:
         """All answers are stale, and codes may mean something else."""
-        self.stale.fill(True)
+        self._fresh = True
         self.only = 0
         self.parts = None
         self._statuses = {}
@@ -69,25 +75,44 @@ class Layer:
         """Rows that this layer is the first to reject."""
         return np.greater(self.reached, self.passes)
 
-    def pass_on(self, reached: Mask, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Mask:
+    def pass_on(
+        self, reached: Mask, rows: Rows | None, state: CycleState, pod: PodInfo, cluster: Snapshot
+    ) -> tuple[Mask, Rows | None]:
         """Judge those of `reached` that are stale; returns which of `reached` pass.
 
+        :param rows: the same as `reached`, ascending, if that is known; so is what is returned
         :raises PluginError: if the plugin fails
         """
         self.reached = reached
         self.parts = None
+        if self._fresh:
+            self._fresh = False
+            self._rows = reached.nonzero()[0] if rows is None else rows
+            np.logical_not(reached, out=self.stale)
+            if not len(self._rows) or self._ask_all(self._rows, state, pod, cluster):
+                return reached.copy(), self._rows
+            return np.logical_and(reached, self.passes), None
+        self._rows = rows
         asked = np.logical_and(reached, self.stale)
-        rows = asked.nonzero()[0]
-        if len(rows):
-            self._ask(rows, state, pod, cluster)
+        if asked.any():
+            self._ask_some(asked.nonzero()[0], state, pod, cluster)
             np.logical_xor(self.stale, asked, out=self.stale)
-        return np.logical_and(reached, self.passes)
+        return np.logical_and(reached, self.passes), None
+
+    def rows(self) -> Rows:
+        """Rows that all layers before pass, ascending."""
+        if self._rows is None:
+            self._rows = self.reached.nonzero()[0]
+        return self._rows
 
     def pass_one(self, row: int, reached: bool, state: CycleState, pod: PodInfo, cluster: Snapshot) -> bool:
         """The same for one row, whose answer is stale. The plugin's exceptions are the caller's."""
-        if self.reached.item(row) and not self.passes.item(row):
+        before = self.reached.item(row)
+        if before and not self.passes.item(row):
             self.parts = None
-        self.reached[row] = reached
+        if before != reached:
+            self.reached[row] = reached
+            self._rows = None
         if not reached:
             self.stale[row] = True
             return False
@@ -123,20 +148,37 @@ class Layer:
         """The code with which the plugin rejects a row."""
         return self._codes.item(row) if self.only == MIXED else self.only
 
-    def _ask(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> None:
+    def _ask(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Verdicts:
         try:
-            codes = self.plugin.filter(state, pod, cluster, rows)
+            return self.plugin.filter(state, pod, cluster, rows)
         except Exception as fault:  # the boundary to plugins: a bug of theirs ends the attempt under their name
             raise PluginError.wrapping(self.name, "filter", fault) from fault
+
+    def _ask_all(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> bool:
+        """All rows that are reached, at least one; returns whether all pass."""
+        codes = self._ask(rows, state, pod, cluster)
+        self.passes.fill(True)
+        highest = int(codes.max())
+        if not highest:
+            return True
+        places = codes.nonzero()[0]
+        self.passes[rows.take(places)] = False
+        self._note(rows, codes, highest, len(places))
+        return False
+
+    def _ask_some(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> None:
+        codes = self._ask(rows, state, pod, cluster)
         passes = codes == 0
         self.passes[rows] = passes
         highest = int(codes.max())
         if highest:
-            rejected = len(rows) - int(np.count_nonzero(passes))
-            if self.only in (0, highest) and int(codes.sum()) == highest * rejected:
-                self.only = highest
-            else:
-                self._by_row()[rows] = codes
+            self._note(rows, codes, highest, len(rows) - int(np.count_nonzero(passes)))
+
+    def _note(self, rows: Rows, codes: Verdicts, highest: int, rejected: int) -> None:
+        if self.only in (0, highest) and int(codes.sum()) == highest * rejected:
+            self.only = highest
+        else:
+            self._by_row()[rows] = codes
 
     def _by_row(self) -> Verdicts:
         if self.only != MIXED:

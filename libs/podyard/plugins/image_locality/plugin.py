@@ -64,10 +64,12 @@ class ImageLocality:
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
         images = self._images(state, pod)
         states = cluster.nodes.column(ImageStates).states
+        worth = [one for one in zip(images, self._points(images, cluster), strict=True) if one[1]]
+        if not worth:
+            return np.zeros(len(rows), dtype=np.int64)
         total = np.zeros(cluster.nodes.capacity, dtype=np.int64)
-        for image, points in zip(images, self._points(images, cluster), strict=True):
-            if points:
-                total[states[image].listed] += points
+        for image, points in worth:
+            total[states[image].listed] += points
         most = MOST_BYTES * containers_of(pod)
         return MAX_SCORE * (np.clip(total[rows], LEAST_BYTES, most) - LEAST_BYTES) // (most - LEAST_BYTES)
 

@@ -24,11 +24,12 @@ Floats = NDArray[np.float64]
 def scores(resources: Sequence[Counted], nodes: NodeTable, rows: Rows) -> Scores:
     """For each row 50 to 100: 75 if the pod leaves the node as even as it is, more if it makes it more even."""
     lines = [(nodes.resource_of[one.resource], one.amount) for one in resources if one.resource in nodes.resource_of]
-    missing = np.zeros(len(rows), dtype=np.int64)
-    for bit, (line, _) in enumerate(lines):
-        missing |= (nodes.allocatable[line][rows] == 0).astype(np.int64) << bit
-    if not missing.any():
+    wholes = [nodes.allocatable[line].take(rows) for line, _ in lines]
+    if all(whole.all() for whole in wholes):
         return _changes(lines, nodes, rows)
+    missing = np.zeros(len(rows), dtype=np.int64)
+    for bit, whole in enumerate(wholes):
+        missing |= (whole == 0).astype(np.int64) << bit
     found = np.zeros(len(rows), dtype=np.int64)
     for pattern in np.unique(missing).tolist():
         alike = missing == pattern
@@ -39,15 +40,27 @@ def scores(resources: Sequence[Counted], nodes: NodeTable, rows: Rows) -> Scores
 
 def _changes(lines: Sequence[tuple[int, int]], nodes: NodeTable, rows: Rows) -> Scores:
     """The same for rows that have all of these resources: (line in the table, what the pod adds)."""
+    if len(lines) < 2:
+        return np.full(len(rows), HALF + HALF // 2, dtype=np.int64)
     with_pod: list[Floats] = []
     without: list[Floats] = []
     for line, amount in lines:
-        used, whole = nodes.requested[line][rows], nodes.allocatable[line][rows].astype(np.float64)
-        with_pod.append(np.minimum((used + amount).astype(np.float64) / whole, 1.0))
-        without.append(np.minimum(used.astype(np.float64) / whole, 1.0))
-    if len(lines) < 2:
-        return np.full(len(rows), HALF + HALF // 2, dtype=np.int64)
-    return HALF + (HALF + _evenness(with_pod) - _evenness(without)) // 2
+        used = nodes.requested[line].take(rows).astype(np.float64)
+        whole = nodes.allocatable[line].take(rows).astype(np.float64)
+        with_pod.append(_share(used + float(amount), whole))  # amounts are below 2^53: the sum is exact
+        without.append(_share(used, whole))
+    change = _evenness(with_pod)
+    change -= _evenness(without)
+    change += HALF
+    change >>= 1
+    change += HALF
+    return change
+
+
+def _share(used: Floats, whole: Floats) -> Floats:
+    """The used share, at most 1; takes the place of `used`."""
+    used /= whole
+    return np.minimum(used, 1.0, out=used)
 
 
 def score_one(resources: Sequence[Counted], nodes: NodeTable, row: int) -> int:
@@ -86,11 +99,15 @@ def _sum(values: Sequence[float]) -> float:
 def _evenness(shares: Sequence[Floats]) -> Scores:
     """The same for at least two arrays of shares, place by place."""
     if len(shares) == 2:
-        deviations = np.abs((shares[0] - shares[1]) / 2)
+        deviations = shares[0] - shares[1]
+        deviations /= 2
+        np.abs(deviations, out=deviations)
     else:
         mean = _total(shares) / float(len(shares))
         deviations = np.sqrt(_total([(share - mean) * (share - mean) for share in shares]) / float(len(shares)))
-    return ((1 - deviations) * float(MAX_SCORE)).astype(np.int64)
+    np.subtract(1, deviations, out=deviations)
+    deviations *= float(MAX_SCORE)
+    return deviations.astype(np.int64)
 
 
 def _total(arrays: Sequence[Floats]) -> Floats:

@@ -52,8 +52,11 @@ def _ignored(name: str, ignored: Collection[str], groups: Collection[str]) -> bo
 
 
 def shortages(want: Wanted, nodes: NodeTable, rows: Rows) -> Verdicts:
-    """For each row the bits of what it lacks; 0 if the pod fits."""
-    codes = (nodes.pod_count[rows] >= nodes.pod_limit[rows]).astype(np.int64)
+    """For each row the bits of what it lacks; 0 if the pod fits. Most nodes lack nothing, so what nobody lacks costs no bits."""
+    codes = np.zeros(len(rows), dtype=np.int64)
+    full = (nodes.pod_count >= nodes.pod_limit).take(rows)
+    if full.any():
+        codes[full] = TOO_MANY_PODS
     bit = TOO_MANY_PODS
     for resource, amount in want.resources:
         bit <<= 1
@@ -61,9 +64,10 @@ def shortages(want: Wanted, nodes: NodeTable, rows: Rows) -> Verdicts:
         if line is None:
             codes |= bit | UNRESOLVABLE
             continue
-        allocatable = nodes.allocatable[line][rows]
-        codes[amount > allocatable - nodes.requested[line][rows]] |= bit
-        codes[amount > allocatable] |= bit | UNRESOLVABLE
+        lacking = (nodes.allocatable[line] - nodes.requested[line] < amount).take(rows)
+        if lacking.any():
+            codes[lacking] |= bit
+            codes[(nodes.allocatable[line] < amount).take(rows)] |= bit | UNRESOLVABLE
     return codes
 
 

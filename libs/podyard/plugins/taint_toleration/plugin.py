@@ -100,7 +100,7 @@ class TaintToleration:
 
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
         nodes = cluster.nodes
-        return judge(state, pod).hard(nodes.taints.sets)[nodes.taint_set[rows]]
+        return judge(state, pod).hard(nodes.taints.sets).take(nodes.taint_set.take(rows))
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         nodes = cluster.nodes
@@ -116,7 +116,7 @@ class TaintToleration:
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
         nodes = cluster.nodes
-        return _scored(state).soft(nodes.taints.sets)[nodes.taint_set[rows]]
+        return _scored(state).soft(nodes.taints.sets).take(nodes.taint_set.take(rows))
 
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         nodes = cluster.nodes
