@@ -20,6 +20,8 @@ from podyard.binder.writer import Writer
 from podyard.bus import Request, Subscription
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Followed, Informer
+from podyard.extenders import NO_CLIENTS, ExtenderClients
+from podyard.framework.extenders import Extender
 from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.runtime.service import Service
@@ -57,8 +59,15 @@ class Reign:
         followed: Followed,
         instruments: Instruments,
         number: int,
+        *,
+        clients: ExtenderClients = NO_CLIENTS,
+        binding_extender: Extender | None = None,
     ) -> None:
-        """:param number: of the reign in this process: makes its batch ids its own"""
+        """
+        :param number: of the reign in this process: makes its batch ids its own
+        :param clients: for the extender that binds
+        :param binding_extender: binds the pods that it is interested in; `None`: there is none
+        """
         self._service = service
         self._log = service.log
         self._instruments = instruments
@@ -69,7 +78,9 @@ class Reign:
             holder=service.instance,
             session=f"{service.session}.{number}",
             child_trace=self._child_trace,
+            binding_extender=binding_extender,
         )
+        self._clients = clients
         self._writer = Writer(service.bus, service.settings.commit_timeout_s, self._on_writes)
         self.informer = Informer(
             service.bus,
@@ -144,6 +155,8 @@ class Reign:
                 self._step_down(effect)
             case effects.FenceMoving():
                 self._instruments.fence_moving(effect)
+            case effects.AskToBind():
+                self._tasks.start_soon(self._ask_to_bind, effect)
             case effects.PluginFailed():
                 self._log.error("a PostBind plugin failed", plugin=effect.plugin, detail=effect.detail)
             case effects.UsageDrift():
@@ -161,6 +174,10 @@ class Reign:
                 await self._earlier.wait()
                 continue
             self._step(effects.Tick())
+
+    async def _ask_to_bind(self, ask: effects.AskToBind) -> None:
+        error = await self._clients.bind(ask.extender, ask.pod, ask.node)
+        self._step(effects.ExtenderAnswered(ask.key, error))
 
     async def _send(self, send: effects.Send) -> None:
         self._step(await self._writer.send(send))

@@ -11,6 +11,7 @@ from podyard.binder.settings import BinderSettings
 from podyard.bus import Lease
 from podyard.cluster.informer import Followed, base_subjects
 from podyard.configuration import files
+from podyard.extenders import clients_of, described
 from podyard.framework.event_registry import EventRegistry, watched_resources
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
@@ -33,18 +34,31 @@ def followed(profiles: dict[str, Profile]) -> Followed:
 async def main(service: Service[BinderSettings]) -> None:
     """Lead whenever the lease is ours."""
     gc.set_threshold(*COLLECT_EVERY)
-    profiles = files.profiles(files.of(service.process), service.process)
+    configuration = files.of(service.process)
+    profiles = files.profiles(configuration, service.process)
+    binding = [one for one in configuration.extenders if one.bind_verb]
+    binding_extender = next(iter(described(binding)), None)
     instruments = Instruments(service.metrics, service.spans)
     lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
     numbers = itertools.count(1)
 
     async def lead(epoch: int) -> None:
-        await Reign(service, profiles, followed(profiles), instruments, next(numbers)).run(epoch)
+        reign = Reign(
+            service,
+            profiles,
+            followed(profiles),
+            instruments,
+            next(numbers),
+            clients=clients,
+            binding_extender=binding_extender,
+        )
+        await reign.run(epoch)
 
-    while True:
-        service.health.set_ready(LEADS_CHECK, True, "stands by: another binder leads")
-        await lease.lead(lead)
-        await anyio.sleep(PAUSE_S)
+    async with clients_of(binding) as clients:
+        while True:
+            service.health.set_ready(LEADS_CHECK, True, "stands by: another binder leads")
+            await lease.lead(lead)
+            await anyio.sleep(PAUSE_S)
 
 
 SERVICE = ServiceDefinition(

@@ -15,7 +15,17 @@ from podyard.proto.binder_api import BindRequest
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.queue_api import AttemptResult
 from podyard.scheduler import cycle_spans, victim_traces
-from podyard.scheduler.core.effects import AwaitPosition, Bind, Conflicted, CycleSpan, Done, Effect, Preempt, Record
+from podyard.scheduler.core.effects import (
+    AskExtenders,
+    AwaitPosition,
+    Bind,
+    Conflicted,
+    CycleSpan,
+    Done,
+    Effect,
+    Preempt,
+    Record,
+)
 from podyard.scheduler.core.messages import Changed, Listed, Message, Work
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.instruments import Instruments
@@ -72,6 +82,7 @@ class Engine:
         self.results: Outbox[AttemptResult] = Outbox()
         self.records: Outbox[AttemptRecord] = Outbox()
         self.preemptions: Outbox[Preempt] = Outbox()
+        self.questions: Outbox[AskExtenders] = Outbox()
         self.untold: dict[str, Preempt] = {}
         """By attempt: preemptions of which the queue does not know yet, so that their attempts' results wait."""
         self._spans = spans
@@ -121,6 +132,8 @@ class Engine:
                     cycle_spans.emit(self._spans, effect)
                 case Record():
                     self.records.put(effect.record)
+                case AskExtenders():
+                    self.questions.put(effect)
                 case AwaitPosition():
                     self._positions.append(effect.position)
                     self._wake.set()

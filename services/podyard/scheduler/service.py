@@ -8,12 +8,14 @@ import anyio
 from podyard.cluster.informer import Informer, base_subjects
 from podyard.cluster.view import ClusterView
 from podyard.configuration import files
+from podyard.extenders import clients_of, described
 from podyard.framework.event_registry import EventRegistry, watched_resources
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.scheduler.bind_link import BindLink
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.engine import Engine
+from podyard.scheduler.extender_link import ExtenderLink
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.preemption_link import PreemptionLink
 from podyard.scheduler.queue_link import QueueLink
@@ -33,7 +35,8 @@ async def main(service: Service[SchedulerSettings]) -> None:
     watched = watched_resources(EventRegistry.of_profile(profile) for profile in profiles.values())
     view = ClusterView()
     instruments = Instruments(service.metrics)
-    core = Scheduler(profiles, view, service.session, stopwatch=time.perf_counter)
+    extenders = described(configuration.extenders)
+    core = Scheduler(profiles, view, service.session, stopwatch=time.perf_counter, extenders=extenders)
     engine = Engine(core, spans=service.spans, instruments=instruments, slice_s=settings.slice_s)
     health.set_ready(VIEW_CHECK, False, "listing the cluster")
 
@@ -63,7 +66,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
     binder = BindLink(bus, engine, health=health, instruments=instruments, log=log)
     records = RecordLink(bus, engine, instruments=instruments, log=log)
     preemptions = PreemptionLink(bus, engine, queue, view, spans=service.spans, instruments=instruments, log=log)
-    async with anyio.create_task_group() as tasks:
+    async with clients_of(configuration.extenders) as clients, anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()
         gc.collect()
@@ -74,6 +77,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
         tasks.start_soon(binder.run, settings.bind_requests)
         tasks.start_soon(records.run)
         tasks.start_soon(preemptions.run)
+        tasks.start_soon(ExtenderLink(engine, clients, core.nodes).run)
         tasks.start_soon(queue.pop)
 
 

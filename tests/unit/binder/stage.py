@@ -12,6 +12,7 @@ from podyard.binder.core import effects
 from podyard.binder.core.binder import Binder, Phase
 from podyard.bus.delivery import Delivery
 from podyard.cluster.view import ClusterView
+from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, headers, subjects
@@ -91,11 +92,16 @@ class Stream:
 class Reign:
     """One binder core with its view; effects are carried out at once, except where a fault says otherwise."""
 
-    def __init__(self, stage: "Stage", name: str, profile: Profile) -> None:
+    def __init__(self, stage: "Stage", name: str, profile: Profile, extender: Extender | None = None) -> None:
         self.stage = stage
         self.view = ClusterView()
         self.core = Binder(
-            self.view, {profile.name: profile}, holder=name, session=name, child_trace=lambda trace: trace + "/bind"
+            self.view,
+            {profile.name: profile},
+            holder=name,
+            session=name,
+            child_trace=lambda trace: trace + "/bind",
+            binding_extender=extender,
         )
         self.position = 0
         self.replies: dict[int, BindReply] = {}
@@ -256,8 +262,8 @@ class Stage:
         self.reigns: list[Reign] = []
         self._numbers = itertools.count(1)
 
-    def reign(self, name: str = "binder-a", profile: Profile = PROFILE) -> Reign:
-        reign = Reign(self, name, profile)
+    def reign(self, name: str = "binder-a", profile: Profile = PROFILE, extender: Extender | None = None) -> Reign:
+        reign = Reign(self, name, profile, extender)
         self.reigns.append(reign)
         return reign
 

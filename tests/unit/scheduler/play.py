@@ -1,11 +1,12 @@
 """Plays queue, cluster and binder for the scheduler's core, without a bus or a clock."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
+from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.objects.core import Node
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, BindResult, Decision
@@ -37,10 +38,10 @@ class FakeView:
 class Play:
     """One core with its surroundings; keeps every effect."""
 
-    def __init__(self, *nodes: Node, use: Profile | None = None) -> None:
+    def __init__(self, *nodes: Node, use: Profile | None = None, extenders: Sequence[Extender] = ()) -> None:
         self.view = FakeView()
         used = use or profile()
-        self.core = Scheduler({"default-scheduler": used}, self.view, "s1")
+        self.core = Scheduler({"default-scheduler": used}, self.view, "s1", extenders=extenders)
         self.effects: list[Effect] = []
         self.now = 1000.0
         self._attempts = 0

@@ -6,12 +6,16 @@ one of the values, or labels, or the name that the term asks for.
 
 from collections.abc import Hashable, Iterable
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias, cast
 
 from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import selectors
+from podyard.objects.affinity import NodeAffinity
 from podyard.objects.core import Node
 from podyard.objects.selectors import NodeTerm, NodeTerms
+
+Signature: TypeAlias = tuple[tuple[tuple[str, str], ...], NodeAffinity | None]
+"""As `NodeAffinity.hint_signature` makes it: the node selector's labels, and the node affinity."""
 
 CHANGED: Final = "changed"
 VALUE: Final = "value"
@@ -27,7 +31,7 @@ def keys_of(signature: Any) -> Iterable[Hashable] | None:
     """
     if not isinstance(signature, tuple):
         return None
-    pairs, affinity = signature
+    pairs, affinity = cast("Signature", signature)
     required = None if affinity is None else affinity.required_during_scheduling_ignored_during_execution
     terms = None if required is None else selectors.compile_nodes(required).terms
     if terms is not None and any(term.fault is not None for term in terms):

@@ -1,7 +1,7 @@
 """Which parked pods a node could hold at all: the sizes of all of them as columns, compared with a node's at once."""
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,7 +86,7 @@ class RoomIndex:
 
 def _amounts(signature: Any) -> Amounts:
     """A size's resources; of a pod that could not be read nothing is known, so that any node may be large enough."""
-    return signature if isinstance(signature, tuple) else ()
+    return cast("Amounts", signature) if isinstance(signature, tuple) else ()
 
 
 def _room(node: Node) -> dict[str, int]:

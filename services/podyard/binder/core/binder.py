@@ -27,6 +27,7 @@ from podyard.binder.core.judge import Accepted
 from podyard.binder.core.releases import Releases
 from podyard.binder.core.usage_check import UsageCheck
 from podyard.binder.core.world import View, World
+from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.proto.binder_api import BindAnswer, BindReply
 from podyard.proto.placement import Fence
@@ -68,6 +69,7 @@ class Binder:
         holder: str,
         session: str,
         child_trace: Callable[[str], str],
+        binding_extender: Extender | None = None,
     ) -> None:
         """
         :param view: what the informer keeps up to date
@@ -75,6 +77,7 @@ class Binder:
         :param holder: instance name
         :param session: unique to this process start and reign: batch ids are made of it
         :param child_trace: from the traceparent of a cycle to that of its bind span
+        :param binding_extender: the one that binds the pods that it is interested in
         """
         self.phase = Phase.ELECTED
         self.world = World(view)
@@ -85,7 +88,9 @@ class Binder:
         self._intake = Intake()
         self._releases = Releases(self.world)
         self._forced = Forced(self.world)
-        self._gatherer = Gatherer(self.world, self._intake, self._releases, self._forced, profiles, child_trace)
+        self._gatherer = Gatherer(
+            self.world, self._intake, self._releases, self._forced, profiles, child_trace, binding_extender
+        )
         self._check = UsageCheck(self.world)
         self._lease_epoch = 0
         self._batch: Batch | None = None
@@ -106,6 +111,7 @@ class Binder:
             effects.Unclear: self._on_unclear,
             effects.Inspected: self._on_inspected,
             effects.BindingsRead: self._on_bindings_read,
+            effects.ExtenderAnswered: self._on_extender_answered,
             effects.Requested: self._on_requested,
             effects.Changed: self._on_changed,
             effects.Listed: self._on_listed,
@@ -139,7 +145,8 @@ class Binder:
     @property
     def idle(self) -> bool:
         """Whether nothing is under way and nobody waits."""
-        return not self._sending and self._batch is None and not len(self._intake) and not self._settled
+        waiting = len(self._intake) + len(self._settled) + self._gatherer.asked
+        return not self._sending and self._batch is None and not waiting
 
     # ---- taking over ---------------------------------------------------------------------------------------------------------
 
@@ -257,6 +264,8 @@ class Binder:
             return
         self._gather_from = None
         batch = self._gatherer.gather(self._now)
+        self._out += self._gatherer.asks
+        self._gatherer.asks.clear()
         if batch.empty and not self._settled:
             self._gather_from = self._now - GATHER_S + POSITION_POLL_S if len(self._intake) else None
             self._note_work()
@@ -352,6 +361,12 @@ class Binder:
         complete = self._intake.take(message.ticket, request, self._now)
         if complete is not None:
             self._reply([complete])
+        self._note_work()
+
+    def _on_extender_answered(self, message: effects.ExtenderAnswered) -> None:
+        failed = self._gatherer.answered(message.key, message.error)
+        if failed is not None:
+            self._settled.append(failed)
         self._note_work()
 
     def _why_refused(self, digests: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
+from podyard.cluster.pods import PodView
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Fence, Placement, Release
@@ -69,6 +70,13 @@ class BindingsRead(NamedTuple):
     found: Mapping[str, Stored | None]
 
 
+class ExtenderAnswered(NamedTuple):
+    """Answer to `AskToBind`: what went wrong, "" if nothing."""
+
+    key: tuple[str, int]
+    error: str
+
+
 class Requested(NamedTuple):
     """A scheduler asks; `ticket` names the request until its `Reply`."""
 
@@ -101,6 +109,7 @@ Message: TypeAlias = (
     | Unclear
     | Inspected
     | BindingsRead
+    | ExtenderAnswered
     | Requested
     | Changed
     | Listed
@@ -207,6 +216,16 @@ class PluginFailed(NamedTuple):
     detail: str
 
 
+class AskToBind(NamedTuple):
+    """Let the extender bind. The node takes the pod, and keeps its room for it meanwhile; the commit follows the answer."""
+
+    key: tuple[str, int]
+    """Session and number of the decision."""
+    extender: str
+    pod: PodView
+    node: str
+
+
 class UsageDrift(NamedTuple):
     """The table was not the sum of the live bindings: a bug, put right by building the table anew."""
 
@@ -227,5 +246,6 @@ Effect: TypeAlias = (
     | Committed
     | FenceMoving
     | PluginFailed
+    | AskToBind
     | UsageDrift
 )

@@ -5,14 +5,19 @@ from typing import Final
 
 from podyard.binder.core import judge
 from podyard.binder.core.batch import MAX_BATCH, Batch, subjects_of
+from podyard.binder.core.effects import AskToBind
 from podyard.binder.core.forced import Forced
 from podyard.binder.core.inspection import Findings
 from podyard.binder.core.intake import Intake, Open
+from podyard.binder.core.judge import Accepted
 from podyard.binder.core.releases import Releases
 from podyard.binder.core.world import World
+from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.proto.binder_api import BindAnswer
+from podyard.proto.placement import BoundPod
 
+CAUSE_EXTENDER: Final = "Extender"
 POSITION_WAIT_S: Final = 5.0
 """How long a decision waits for the view to reach its position; a request's own time-out is no longer."""
 
@@ -28,13 +33,20 @@ class Gatherer:
         forced: Forced,
         profiles: Mapping[str, Profile],
         child_trace: Callable[[str], str],
+        binding_extender: Extender | None = None,
     ) -> None:
+        """:param binding_extender: the one that binds the pods that it is interested in"""
         self._world = world
         self._intake = intake
         self._releases = releases
         self._forced = forced
         self._profiles = profiles
         self._child_trace = child_trace
+        self._extender = binding_extender
+        self._asked: dict[tuple[str, int], tuple[Open, BoundPod]] = {}
+        """Decisions whose extender is asked; their pods count in the world."""
+        self.asks: list[AskToBind] = []
+        """Extenders to be asked, for the core to take."""
 
     @property
     def urgent(self) -> bool:
@@ -90,11 +102,47 @@ class Gatherer:
         verdict = judge.judge(held.decision, self._world, self._profiles, self._child_trace)
         if isinstance(verdict, BindAnswer):
             batch.refused.append((held, verdict))
+        elif self._binds_elsewhere(held, verdict):
+            self._ask(held, verdict)
         elif verdict.writes and subjects_of(verdict.writes) & batch.touched:
             later.append(held)  # a mate writes the same object: judged again when that is durable
         else:
             batch.accept(held, verdict, now)
             self._world.hold(verdict.bound)
+
+    @property
+    def asked(self) -> int:
+        """Decisions that wait for what an extender says."""
+        return len(self._asked)
+
+    def answered(self, key: tuple[str, int], error: str) -> tuple[Open, BindAnswer] | None:
+        """What the extender said. Without an error the decision is judged once more, before all others, and committed.
+
+        :return: the decision and its answer if it has failed
+        """
+        found = self._asked.pop(key, None)
+        if found is None:
+            return None
+        held, bound = found
+        self._world.drop(bound.uid)
+        if not error:
+            held.extender_bound = True
+            self._intake.put_back([held])
+            return None
+        decision = held.decision
+        return held, BindAnswer(
+            attempt=decision.attempt, uid=decision.uid, result="error", cause=CAUSE_EXTENDER, reasons=(error,)
+        )
+
+    def _binds_elsewhere(self, held: Open, verdict: Accepted) -> bool:
+        return self._extender is not None and not held.extender_bound and self._extender.is_interested(verdict.pod)
+
+    def _ask(self, held: Open, verdict: Accepted) -> None:
+        """Source: schedule_one.go, extendersBinding."""
+        assert self._extender is not None
+        self._asked[held.key] = held, verdict.bound
+        self._world.hold(verdict.bound)
+        self.asks.append(AskToBind(held.key, self._extender.name, verdict.pod, verdict.bound.node))
 
     def _wait_or_give_up(self, held: Open, batch: Batch, later: list[Open], now: float) -> None:
         decision = held.decision

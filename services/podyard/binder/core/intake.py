@@ -38,12 +38,14 @@ class Ticket:
 class Open:
     """One decision without an answer, and who waits for it."""
 
-    __slots__ = ("decision", "key", "received_at", "waiting")
+    __slots__ = ("decision", "extender_bound", "key", "received_at", "waiting")
 
     def __init__(self, decision: Decision, key: tuple[str, int], received_at: float) -> None:
         self.decision = decision
         self.key = key
         self.received_at = received_at
+        self.extender_bound = False
+        """The extender that binds has been asked, and has nothing against it."""
         self.waiting: list[tuple[Ticket, int]] = []
 
 

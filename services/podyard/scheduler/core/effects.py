@@ -5,6 +5,7 @@ from typing import TypeAlias
 import msgspec
 
 from podyard.framework.cycle import PointTime
+from podyard.framework.extenders import Calls
 from podyard.proto.binder_api import BindRequest
 from podyard.proto.decisions import AttemptRecord, Victim
 from podyard.proto.queue_api import AttemptResult
@@ -63,6 +64,13 @@ class Preempt(msgspec.Struct, frozen=True, kw_only=True):
     """Of the preemptor's cycle."""
 
 
+class AskExtenders(msgspec.Struct, frozen=True):
+    """Make these calls at the same time, and tell the core what was answered. No other pod is scheduled meanwhile."""
+
+    number: int
+    calls: Calls
+
+
 class AwaitPosition(msgspec.Struct, frozen=True):
     """Call `Work` again when the view has reached this position."""
 
@@ -75,4 +83,4 @@ class Conflicted(msgspec.Struct, frozen=True):
     cause: str
 
 
-Effect: TypeAlias = Bind | Done | Preempt | Record | CycleSpan | AwaitPosition | Conflicted
+Effect: TypeAlias = Bind | Done | Preempt | Record | CycleSpan | AskExtenders | AwaitPosition | Conflicted

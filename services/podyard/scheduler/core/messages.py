@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
+from podyard.framework.extenders import Answers
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.queue_api import PopReply
 
@@ -36,6 +37,13 @@ class Work(NamedTuple):
     limit: int
 
 
+class ExtendersAnswered(NamedTuple):
+    """What the extenders said to `AskExtenders` of this number; one that is not awaited is ignored."""
+
+    number: int
+    answers: Answers
+
+
 class BindAnswered(NamedTuple):
     """The binder answered a request."""
 
@@ -43,4 +51,4 @@ class BindAnswered(NamedTuple):
     reply: BindReply
 
 
-Message: TypeAlias = SessionStarted | Popped | Changed | Listed | Work | BindAnswered
+Message: TypeAlias = SessionStarted | Popped | Changed | Listed | Work | ExtendersAnswered | BindAnswered

@@ -4,7 +4,7 @@ Assuming means counting the pod on its node in the table at once, so that the ne
 fact, which takes its place, or by `forget`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult, PointTime
+from podyard.framework.extenders import Answers, Calls, Extender
 from podyard.framework.permits import WaitingPods
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
@@ -58,9 +59,16 @@ class Placing:
     """Table, cycles and assumptions of one scheduler."""
 
     def __init__(
-        self, profiles: Mapping[str, Profile], view: View, *, stopwatch: Callable[[], float], random: Random
+        self,
+        profiles: Mapping[str, Profile],
+        view: View,
+        *,
+        stopwatch: Callable[[], float],
+        random: Random,
+        extenders: Sequence[Extender] = (),
     ) -> None:
         """
+        :param extenders: in calling order
         :param stopwatch: seconds of a monotonic clock, for durations in records and spans
         :param random: for span ids
         """
@@ -72,25 +80,29 @@ class Placing:
         self._random = random
         self.nominations = OwnNominations(Nominations())
         cluster = Snapshot(self.table, view, self.waiting, self.nominations.nominated)
-        self._cycles = {name: Cycle(profile, cluster, stopwatch) for name, profile in profiles.items()}
+        self._cycles = {name: Cycle(profile, cluster, stopwatch, extenders) for name, profile in profiles.items()}
 
     def knows(self, profile: str) -> bool:
         """Whether there is a profile of this name."""
         return profile in self._cycles
 
-    def attempt(self, popped: PoppedPod, pod: PodView, *, tries: int, session: str, now: float) -> Attempted:
-        """Find a node for `pod` and assume it there.
+    def attempt(
+        self, popped: PoppedPod, pod: PodView, *, tries: int, session: str, now: float
+    ) -> Generator[Calls, Answers, Attempted]:
+        """Find a node for `pod` and assume it there. Yields what extenders are to be asked, is sent their answers.
+
+        Between a yield and its answer neither the table nor nominations may change.
 
         :param tries: decisions of this attempt that were refused before
         """
         cycle, watch = self._cycles[popped.profile], self._stopwatch
-        start = watch()
-        result = cycle.run(pod)
+        start, position = watch(), self._view.position
+        result = yield from cycle.steps(pod)
         node = result.node
         number = self.assumptions.next_number() if node else 0
         given_up = ""
         if node:
-            self.table.place(_placed(pod, popped, node, self._view.position))
+            self.table.place(_placed(pod, popped, node, position))
             if not cycle.confirm(pod, result):
                 self.table.remove(pod.uid)
                 given_up = node
@@ -101,7 +113,7 @@ class Placing:
             session=session,
             at=now + end - start,
             duration_s=end - start,
-            position=self._view.position,
+            position=position,
         )
         span = CycleSpan(
             trace=spans.child(popped.trace, self._random),
@@ -120,7 +132,7 @@ class Placing:
             attempt=popped.attempt,
             node=node,
             number=number,
-            position=self._view.position,
+            position=position,
             profile=popped.profile,
             volumes=() if result.state is None else result.state.find(CHOSEN) or (),
             record=record,

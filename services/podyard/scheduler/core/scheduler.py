@@ -1,19 +1,31 @@
 """The scheduler's core: pops, the cluster's changes and the binder's answers come in, effects go out."""
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from random import Random
+from typing import NamedTuple
 
 import msgspec
 
 from podyard.cluster.changes import Change
+from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
+from podyard.framework.extenders import Answers, Calls, Extender
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
 from podyard.proto.queue_api import PoppedPod, PopReply
 from podyard.scheduler.core.clearing import Clearing
-from podyard.scheduler.core.effects import AwaitPosition, Effect
-from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Message, Popped, SessionStarted, Work
+from podyard.scheduler.core.effects import AskExtenders, AwaitPosition, Effect
+from podyard.scheduler.core.messages import (
+    BindAnswered,
+    Changed,
+    ExtendersAnswered,
+    Listed,
+    Message,
+    Popped,
+    SessionStarted,
+    Work,
+)
 from podyard.scheduler.core.outcomes import Outcomes
 from podyard.scheduler.core.placing import Attempted, Placing, View
 from podyard.scheduler.core.requests import Requests
@@ -27,6 +39,15 @@ class Batch(msgspec.Struct, gc=False):
     pods: deque[PoppedPod]
 
 
+class Asking(NamedTuple):
+    """A cycle that waits for what extenders say."""
+
+    steps: Generator[Calls, Answers, Attempted]
+    popped: PoppedPod
+    pod: PodView
+    retry: Retry | None
+
+
 class Scheduler:
     """`step` takes a message and returns effects. All state may be lost at any time: the queue hands the pods out again."""
 
@@ -37,15 +58,17 @@ class Scheduler:
         session: str,
         *,
         stopwatch: Callable[[], float] = lambda: 0.0,
+        extenders: Sequence[Extender] = (),
     ) -> None:
         """
         :param view: read live; every change of it must come as `Changed` before the next `Work`
         :param session: unique to this start of the process
         :param stopwatch: seconds of a monotonic clock, for durations in records and spans
+        :param extenders: HTTP extenders in calling order
         """
         self._view = view
         self._outcomes = Outcomes()
-        self._placing = Placing(profiles, view, stopwatch=stopwatch, random=Random(session))
+        self._placing = Placing(profiles, view, stopwatch=stopwatch, random=Random(session), extenders=extenders)
         self._settling = Settling(self._placing, view, self._outcomes)
         digests = {name: profile.digest for name, profile in profiles.items()}
         self._requests = Requests(self._placing.assumptions, self._outcomes, digests, session)
@@ -55,8 +78,18 @@ class Scheduler:
         self._batches: deque[Batch] = deque()
         self.backlog = 0
         """Popped pods that were not looked at yet."""
+        self._asking: Asking | None = None
+        self._asked = 0
+        """Number of the last question to extenders."""
+        self._held: list[Changed | BindAnswered | Listed] = []
+        """What came while extenders are asked: nothing may change within a cycle."""
 
     # ---- what the shell may ask ----------------------------------------------------------------------------------------------
+
+    @property
+    def nodes(self) -> NodeTable:
+        """What extenders are told of nodes; only to be read, and only while they are asked."""
+        return self._placing.table
 
     @property
     def unanswered(self) -> int:
@@ -66,6 +99,8 @@ class Scheduler:
     @property
     def ready(self) -> bool:
         """Whether `Work` has something to do now; waits at Permit apart."""
+        if self._asking is not None:
+            return False
         position = self._view.position
         return bool(
             (self._batches and self._batches[0].position <= position)
@@ -88,6 +123,8 @@ class Scheduler:
         waiting = self._placing.waiting
         found = [pod.attempt for batch in self._batches for pod in batch.pods]
         found += [pod.attempt for pod in self._settling.successors]
+        if self._asking is not None:
+            found.append(self._asking.popped.attempt)
         for assumption in self._placing.assumptions:
             if assumption.popped.uid in waiting:
                 found.append(assumption.popped.attempt)
@@ -100,6 +137,13 @@ class Scheduler:
         :param now: seconds since 1970, UTC
         :return: what is to be done, in this order
         """
+        if self._asking is not None and isinstance(message, Changed | BindAnswered | Listed):
+            self._held.append(message)
+        else:
+            self._take(message, now)
+        return self._outcomes.take()
+
+    def _take(self, message: Message, now: float) -> None:
         match message:
             case Changed():
                 self._follow(message.changes)
@@ -108,38 +152,43 @@ class Scheduler:
             case BindAnswered():
                 for answer in message.reply.answers:
                     self._settling.answered(answer, message.reply.position, self._session)
+            case ExtendersAnswered():
+                self._answered(message, now)
             case Popped():
-                self._popped(message.reply)
+                self._popped(message.reply, now)
             case Listed():
                 self._settling.listed()
             case SessionStarted():
-                self._restart(message.session)
-        return self._outcomes.take()
+                self._restart(message.session, now)
 
     # ---- the queue -----------------------------------------------------------------------------------------------------------
 
-    def _popped(self, reply: PopReply) -> None:
+    def _popped(self, reply: PopReply, now: float) -> None:
         if reply.epoch < self._epoch or not reply.pods:
             return
         if reply.epoch > self._epoch:
             # a new leader hands out again what the old one had handed out: only the new attempts count
             self._epoch = reply.epoch
-            self._forget_pops()
+            self._forget_pops(now)
         self._batches.append(Batch(reply.position, deque(reply.pods)))
         self.backlog += len(reply.pods)
         if reply.position > self._view.position:
             self._outcomes.add(AwaitPosition(reply.position))
 
-    def _restart(self, session: str) -> None:
+    def _restart(self, session: str, now: float) -> None:
         """The queue took the old session for dead, and back all that had no result. What the binder was asked is still awaited."""
         self._session = self._requests.session = session
-        self._forget_pops()
+        self._forget_pops(now)
         for uid in list(self._placing.waiting):
             self._placing.forget(uid)
         self._placing.assumptions.restart_numbers()
         self._placing.nominations.forget(self._view.pods)
 
-    def _forget_pops(self) -> None:
+    def _forget_pops(self, now: float) -> None:
+        if self._asking is not None:
+            self._asking.steps.close()
+            self._asking = None
+            self._catch_up(now)
         self._batches.clear()
         self.backlog = 0
         self._settling.retries.clear()
@@ -159,19 +208,26 @@ class Scheduler:
             elif change.new is None and change.uid in placing.waiting:
                 self._settling.give_up(change.uid, "error", "the pod is gone")
 
+    def _catch_up(self, now: float) -> None:
+        held, self._held = self._held, []
+        for message in held:
+            self._take(message, now)
+
     # ---- work ----------------------------------------------------------------------------------------------------------------
 
     def _work(self, limit: int, now: float) -> None:
+        if self._asking is not None:
+            return
         self._settle_permits(now)
         position, settling = self._view.position, self._settling
-        successors, settling.successors = settling.successors, []
-        for popped in successors:
-            self._attempt(popped, now)
+        while settling.successors and self._asking is None:
+            self._attempt(settling.successors.pop(0), now)
         due = [retry for retry in settling.retries if retry.position <= position]
-        settling.retries = [retry for retry in settling.retries if retry.position > position]
-        for retry in due:
+        while due and self._asking is None:
+            retry = due.pop(0)
+            settling.retries.remove(retry)
             self._attempt(retry.popped, now, retry)
-        while limit > 0 and self._batches and self._batches[0].position <= position:
+        while limit > 0 and self._asking is None and self._batches and self._batches[0].position <= position:
             pods = self._batches[0].pods
             self._attempt(pods.popleft(), now)
             limit -= 1
@@ -196,7 +252,33 @@ class Scheduler:
         self._requests.begin()
         pod = self._placing.nominations.joined(self._view.pods[popped.namespace, popped.name])
         tries = 0 if retry is None else retry.tries
-        made = self._placing.attempt(popped, pod, tries=tries, session=self._session, now=now)
+        steps = self._placing.attempt(popped, pod, tries=tries, session=self._session, now=now)
+        self._advance(Asking(steps, popped, pod, retry), None, now)
+
+    def _answered(self, message: ExtendersAnswered, now: float) -> None:
+        asking = self._asking
+        if asking is None or message.number != self._asked:
+            return
+        self._asking = None
+        self._requests.begin()
+        self._advance(asking, message.answers, now)
+        self._requests.flush()
+        if self._asking is None:
+            self._catch_up(now)
+
+    def _advance(self, asking: Asking, answers: Answers | None, now: float) -> None:
+        """Go on with a cycle until its end, or until extenders are to be asked."""
+        try:
+            calls = next(asking.steps) if answers is None else asking.steps.send(answers)
+        except StopIteration as end:
+            self._made(asking.popped, asking.pod, asking.retry, end.value, now)
+            return
+        self._asking = asking
+        self._asked += 1
+        self._outcomes.add(AskExtenders(self._asked, calls))
+
+    def _made(self, popped: PoppedPod, pod: PodView, retry: Retry | None, made: Attempted, now: float) -> None:
+        """A cycle has ended."""
         if made.assumption is not None:
             if made.result.waits:
                 self._placing.waiting.wait(popped.uid, made.result.waits, now)

@@ -1,0 +1,107 @@
+"""The core with HTTP extenders: it asks, waits, goes on with the answer, and nothing changes meanwhile."""
+
+from typing import Any
+
+import pytest
+
+from podyard.cluster.pods import PodView
+from podyard.framework.extenders import Extender, FilterAnswer, FilterCall, PrioritizeAnswer, PrioritizeCall
+from podyard.scheduler.core.effects import AskExtenders, Bind, Done
+from podyard.scheduler.core.messages import ExtendersAnswered, SessionStarted
+from tests.unit.framework.builders import make_node, make_pod
+from tests.unit.scheduler.play import Play
+
+FILTERS = Extender(name="http://x", filters=True)
+PRIORITIZES = Extender(name="http://x", prioritizes=True)
+
+
+def schedule(play: Play, *pods: PodView) -> None:
+    play.add(*pods)
+    play.schedule(*pods)
+
+
+def asked(play: Play) -> AskExtenders:
+    found = [effect for effect in play.effects if isinstance(effect, AskExtenders)]
+    return found[-1]
+
+
+def answer(play: Play, *answers: Any) -> None:
+    play.tell(ExtendersAnswered(asked(play).number, answers))
+
+
+def decided(play: Play) -> dict[str, str]:
+    requests = [effect.request for effect in play.effects if isinstance(effect, Bind)]
+    return {decision.name: decision.node for request in requests for decision in request.decisions}
+
+
+@pytest.fixture
+def play() -> Play:
+    return Play(make_node("a"), make_node("b"), extenders=(FILTERS,))
+
+
+def test_a_cycle_waits_for_the_answer_and_goes_on_with_it(play: Play) -> None:
+    schedule(play, make_pod("p"))
+    assert not decided(play)
+    assert not play.core.ready
+    (call,) = asked(play).calls
+    assert isinstance(call, FilterCall)
+    assert (call.pod.name, call.nodes) == ("p", ("a", "b"))
+    answer(play, FilterAnswer(nodes=("b",), failed={"a": "too loud"}))
+    assert decided(play) == {"p": "b"}
+
+
+def test_the_next_pod_is_not_looked_at_meanwhile(play: Play) -> None:
+    schedule(play, make_pod("p"), make_pod("q"))
+    assert len([one for one in play.effects if isinstance(one, AskExtenders)]) == 1
+    assert set(play.core.open_attempts()) == {"1-1", "1-2"}
+    answer(play, FilterAnswer(nodes=("b",)))
+    assert play.core.ready
+    play.work()
+    assert asked(play).number == 2
+    answer(play, FilterAnswer(nodes=("a",)))
+    assert decided(play) == {"p": "b", "q": "a"}
+
+
+def test_what_changes_meanwhile_counts_afterwards(play: Play) -> None:
+    schedule(play, make_pod("p"))
+    play.set_node(make_node("c"))
+    assert "c" not in play.core.nodes.row_of
+    answer(play, FilterAnswer(nodes=("a",)))
+    assert "c" in play.core.nodes.row_of
+    schedule(play, make_pod("q"))
+    (call,) = asked(play).calls
+    assert isinstance(call, FilterCall)
+    assert call.nodes == ("a", "b", "c")
+
+
+def test_an_extender_that_fails_ends_the_attempt_and_one_that_may_fail_does_not(play: Play) -> None:
+    schedule(play, make_pod("p"))
+    answer(play, FilterAnswer(error="out of order"))
+    results = [effect.result for effect in play.effects if isinstance(effect, Done)]
+    assert [(one.name, one.outcome, one.message) for one in results] == [("p", "error", "out of order")]
+    easy = Play(make_node("a"), extenders=(Extender(name="http://x", filters=True, ignorable=True),))
+    schedule(easy, make_pod("p"))
+    answer(easy, FilterAnswer(error="out of order"))
+    assert decided(easy) == {"p": "a"}
+
+
+def test_points_of_an_extender_decide(play: Play) -> None:
+    play = Play(make_node("a"), make_node("b"), extenders=(PRIORITIZES,))
+    for name, best in (("p", "a"), ("q", "b")):
+        schedule(play, make_pod(name))
+        (call,) = asked(play).calls
+        assert isinstance(call, PrioritizeCall)
+        answer(play, PrioritizeAnswer(scores={best: 10}))
+    assert decided(play) == {"p": "a", "q": "b"}
+
+
+def test_a_new_session_forgets_the_question(play: Play) -> None:
+    """PITFALLS 2: the queue has taken the pod back; the late answer is nobody's."""
+    schedule(play, make_pod("p"))
+    play.set_node(make_node("c"))
+    play.tell(SessionStarted("s2"))
+    assert "c" in play.core.nodes.row_of
+    assert play.core.open_attempts() == ()
+    answer(play, FilterAnswer(nodes=("a",)))
+    assert not decided(play)
+    assert not any(isinstance(effect, Done) for effect in play.effects)
