@@ -6,6 +6,7 @@ in this package.
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ def _run(console: Console, asked: argparse.Namespace, cases: Sequence[Case]) -> 
             if not outcome.passed:
                 failed.append(outcome)
             if asked.show and (asked.case is not None or not outcome.passed):
-                showing.case(console, outcome)
+                showing.case(console, asked.suite, outcome)
             elif not outcome.passed:
                 showing.differences(console, outcome)
     showing.groups(console, [outcome.differences for outcome in failed])
@@ -86,4 +87,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except BrokenPipeError:  # whoever reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)

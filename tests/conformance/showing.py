@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tests.conformance.cases import Case
+from tests.conformance import suites
 from tests.conformance.differences import ABSENT, Difference, same
 from tests.conformance.running import Outcome
 
@@ -45,15 +45,18 @@ def differences(console: Console, outcome: Outcome, limit: int = FIRST) -> None:
         console.print(f"  and {len(outcome.differences) - limit} more")
 
 
-def case(console: Console, outcome: Outcome) -> None:
-    """A case in full: what went in, and every expected and got value side by side."""
+def case(console: Console, suite: str, outcome: Outcome) -> None:
+    """A case in full: what went in, and the expected and got values side by side."""
     console.rule(f"{escape(outcome.case.id)} {'passed' if outcome.passed else 'FAILED'}")
     console.print(escape(f"{outcome.case.category} {outcome.case.about}".strip()))
     for quirk in outcome.case.quirks:
         console.print(f"quirk: {escape(quirk)}")
     for title, value in outcome.case.input.items():
         _input(console, title, value)
-    console.print(_both(outcome.case, outcome.got))
+    expected, got = outcome.case.expected, outcome.got
+    if got is not ABSENT:
+        expected, got = suites.suite(suite).excerpt(expected, got)
+    console.print(_both(expected, got))
     if not outcome.passed:
         differences(console, outcome, limit=len(outcome.differences))
 
@@ -76,34 +79,37 @@ def _input(console: Console, title: str, value: Any) -> None:
         console.print(f"[bold]{escape(title)}[/] {_text(value)}", soft_wrap=True)
         return
     console.print(f"[bold]{escape(title)}[/] ({len(value)})")
-    for one in value:
-        console.print(f"  {escape(_summary(one))}", soft_wrap=True)
+    for number, one in enumerate(value):
+        numbered = f"{number} " if isinstance(one, Mapping) and "op" in one else ""
+        console.print(f"  {numbered}{escape(_summary(one))}", soft_wrap=True)
 
 
 def _summary(item: Any) -> str:
-    """A manifest as its name and all else that it says; other things as they are."""
+    """A manifest as its name and all else that it says, an operation with what it is about; other things as they are."""
+    if isinstance(item, Mapping) and "op" in item:
+        return " ".join((item["op"], *(f"{key}={_summary(value)}" for key, value in item.items() if key != "op")))
     if not isinstance(item, Mapping) or "metadata" not in item:
         return _json(item)
     metadata = dict(item["metadata"])
-    name = "/".join(filter(None, (metadata.pop("namespace", ""), metadata.pop("name", ""))))
+    name = "/".join(filter(None, (item.get("kind"), metadata.pop("namespace", ""), metadata.pop("name", ""))))
     metadata.pop("uid", None)
     rest = {key: value for key, value in item.items() if key not in ("apiVersion", "kind", "metadata")}
     parts = [f"{key}={_json(value)}" for key, value in (*metadata.items(), *rest.items()) if value]
     return " ".join((name, *parts))
 
 
-def _both(shown: Case, got: Any) -> Table:
+def _both(expected: Any, got: Any) -> Table:
     """Every value of both sides, under a line with the path that it shares with its neighbours."""
     table = Table("what", "expected", "got")
-    theirs, ours = dict(_leaves(shown.expected)), dict(_leaves(got))
+    theirs, ours = dict(_leaves(expected)), dict(_leaves(got))
     above: tuple[str, ...] = ()
     for where in dict.fromkeys((*theirs, *ours)):
         if where[:-1] != above:
             above = where[:-1]
             table.add_row(f"[bold]{escape(' '.join(above))}[/]")
-        expected, found = theirs.get(where, ABSENT), ours.get(where, ABSENT)
-        style = "" if same(expected, found) else "red"
-        table.add_row(f"  {escape(where[-1])}" if where else "", _text(expected), _text(found), style=style)
+        wanted, found = theirs.get(where, ABSENT), ours.get(where, ABSENT)
+        style = "" if same(wanted, found) else "red"
+        table.add_row(f"  {escape(where[-1])}" if where else "", _text(wanted), _text(found), style=style)
     return table
 
 

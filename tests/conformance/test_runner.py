@@ -88,9 +88,19 @@ def test_manifests_are_shown_a_line_each(capsys) -> None:
     assert main(["schedule", file, "--case", "schedule-100662", "--show"]) == 0
     out = capsys.readouterr().out
     assert "nodes (4)" in out
-    assert "\n  node-0 labels=" in out
-    assert "\n  default/p1 labels=" in out
+    assert "\n  Node/node-0 labels=" in out
+    assert "\n  Pod/default/p1 labels=" in out
     assert "pods default/p1 nodes node-0 scores" in out
+
+
+def test_a_script_is_shown_step_by_step(capsys) -> None:
+    file = str(DATA / "requeue" / "public.jsonl.gz")
+    assert main(["requeue", file, "--case", "requeue-5000003", "--show"]) == 0
+    out = capsys.readouterr().out
+    assert "\n  1 create object=Pod/default/p0 " in out
+    assert "\n  6 fail pod=default/p0 unschedulablePlugins=" in out
+    assert "step 6" in out
+    assert "addUnschedulable default/p0" in out
 
 
 @pytest.mark.parametrize(

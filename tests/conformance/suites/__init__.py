@@ -24,10 +24,17 @@ class Suite(msgspec.Struct, frozen=True, kw_only=True):
     """What Podyard makes of the input, in the form of expected."""
     compare: Callable[[Any, Any], Iterator[Difference]]
     """What differs between expected and got."""
+    excerpt: Callable[[Any, Any], tuple[Any, Any]]
+    """Of expected and got what is shown to people; everything if the module does not say."""
 
 
 def suite(name: str) -> Suite:
     """One of NAMES."""
     module = import_module(f"{__name__}.{name}")
-    read = getattr(module, "read", read_lines)
-    return Suite(read=read, check=module.check, run=module.run, compare=module.compare)
+    return Suite(
+        read=getattr(module, "read", read_lines),
+        check=module.check,
+        run=module.run,
+        compare=module.compare,
+        excerpt=getattr(module, "excerpt", lambda expected, got: (expected, got)),
+    )

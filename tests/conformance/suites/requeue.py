@@ -183,6 +183,28 @@ def compare(expected: Any, got: Any) -> Iterator[Difference]:
         yield Difference((f"step {len(got['steps'])}",), "goes on", got["ended"], "ended")
 
 
+def excerpt(expected: Any, got: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """For people: of each step what was called and where the pods are, up to the first that differs, which is told in full."""
+    theirs, ours = dict[str, Any](), dict[str, Any]()
+    for number, (wanted, found) in enumerate(zip(expected["steps"], got["steps"], strict=False)):
+        differs = bool(list(_compare_step((), wanted, found)))
+        asked = {key: found[key] for key in wanted if key in found}
+        step, brief = f"step {number}", (_gist(wanted), _gist(asked))
+        if differs:
+            theirs[step], ours[step] = dict(wanted), asked
+            break
+        if any(brief):
+            theirs[step], ours[step] = brief
+    return theirs, ours
+
+
+def _gist(step: Mapping[str, Any]) -> dict[str, Any]:
+    pools = ("activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlightList", "nominated")
+    state = step.get("state", {})
+    told = {"popped": step.get("popped"), "calls": [_brief(call) for call in step.get("calls", [])]}
+    return {key: value for key, value in (told | {pool: state.get(pool) for pool in pools}).items() if value}
+
+
 def _compare_step(where: tuple[str, ...], wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[Difference]:
     for key in ("now", "popped", "state"):
         if key in wanted:
