@@ -64,17 +64,19 @@ def crowded_worlds(draw: st.DrawFn) -> World:
     return world
 
 
+@storage_worlds.LARGE
 @given(crowded_worlds(), incoming)
 def test_nodes_that_are_nearly_full(world: World, pod: Manifest) -> None:
     check(world, pod)
 
 
+@storage_worlds.LARGE
 @given(storage_worlds.worlds(), incoming)
 def test_a_cluster(world: World, pod: Manifest) -> None:
     check(world, pod)
 
 
-@settings(max_examples=50)
+@settings(storage_worlds.LARGE, max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=8))
 def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: list[tuple[Any, ...]]) -> None:
     view = storage_worlds.view(pod)
@@ -92,7 +94,7 @@ def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: lis
         assert kept[world.snapshot.nodes.row_of[name]] == made[row]
 
 
-@settings(max_examples=50)
+@settings(storage_worlds.LARGE, max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.data())
 def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.DataObject) -> None:
     view, snapshot = storage_worlds.view(pod), world.snapshot

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from podyard.cluster.node_table import NodeTable
@@ -17,12 +18,12 @@ from podyard.proto.placement import BoundPod, Usage
 Manifest = dict[str, Any]
 Key = tuple[str, str]
 
-NODES = ("n0", "n1", "n2", "n3")
+NODES = ("n0", "n1", "n2")
 ZONES = ("us-a-1", "us-a-2")
 GA_ZONE, BETA_ZONE = "topology.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/zone"
 EBS_ZONE, GCE_ZONE = "topology.ebs.csi.aws.com/zone", "topology.gke.io/zone"
 HOST = "kubernetes.io/hostname"
-CLAIMS, VOLUMES = ("c0", "c1", "c2", "c3"), ("v0", "v1", "v2", "v3", "v4")
+CLAIMS, VOLUMES = ("c0", "c1", "c2"), ("v0", "v1", "v2", "v3")
 CLASSES = ("made", "roomy", "static", "now", "ebs")
 SIZES = ("1Gi", "2Gi", "3Gi")
 OWNED = "pod-scratch"
@@ -164,6 +165,9 @@ class Asked:
 
 
 # ---- strategies
+
+LARGE = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+"""For clusters with many objects: on a busy machine they take longer to draw than Hypothesis likes."""
 
 sizes = st.sampled_from(SIZES)
 maybe = st.booleans()
@@ -365,8 +369,8 @@ MAKERS: Mapping[str, tuple[Any, tuple[str, ...], str]] = {
     "storageclasses": (classes, CLASSES, ""),
     "csinodes": (csi_nodes, NODES, ""),
     "csidrivers": (drivers, ("roomy.example.com", "csi.example.com"), ""),
-    "csistoragecapacities": (capacities, ("k0", "k1", "k2"), "default"),
-    "volumeattachments": (attachments, ("a0", "a1", "a2"), ""),
+    "csistoragecapacities": (capacities, ("k0", "k1"), "default"),
+    "volumeattachments": (attachments, ("a0", "a1"), ""),
 }
 
 
@@ -390,7 +394,7 @@ def steps(draw: st.DrawFn) -> tuple[Any, ...]:
 def worlds(draw: st.DrawFn) -> World:
     """Nearly all objects are there."""
     world = World()
-    for name in NODES[: draw(st.integers(1, 4))]:
+    for name in NODES[: draw(st.integers(1, 3))]:
         world.carry_out(("node", name, draw(nodes(name))))
     for resource, (make, names, space) in MAKERS.items():
         for name in names:
@@ -399,4 +403,23 @@ def worlds(draw: st.DrawFn) -> World:
     for number in range(draw(st.integers(0, 5))):
         where = draw(st.sampled_from(tuple(world.nodes)))
         world.carry_out(("pod", f"p{number}", draw(pods(other_space=True, ephemeral=False)), where))
+    return world
+
+
+@st.composite
+def bound_worlds(draw: st.DrawFn) -> World:
+    """All claims are bound, to volumes that are there; most nodes have a CSINode."""
+    world = World()
+    for name in NODES:
+        world.carry_out(("node", name, draw(nodes(name))))
+        if draw(st.integers(0, 3)):
+            world.carry_out(("object", "csinodes", ("", name), draw(csi_nodes(name))))
+    for name in VOLUMES:
+        world.carry_out(("object", "persistentvolumes", ("", name), draw(volumes(name))))
+    for name in CLAIMS:
+        claim = draw(claims(name))
+        claim["spec"]["volumeName"] = draw(st.sampled_from(VOLUMES))
+        claim["metadata"] = claim["metadata"] | {"annotations": {"pv.kubernetes.io/bind-completed": "yes"}}
+        claim["metadata"].pop("deletionTimestamp", None)
+        world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim | {"status": {"phase": "Bound"}}))
     return world

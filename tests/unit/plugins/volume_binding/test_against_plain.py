@@ -25,8 +25,15 @@ def check(world: World, pod: Manifest) -> None:
     assert asked.at_once == asked.one_by_one
 
 
+@storage_worlds.LARGE
 @given(storage_worlds.worlds(), incoming)
 def test_a_cluster(world: World, pod: Manifest) -> None:
+    check(world, pod)
+
+
+@storage_worlds.LARGE
+@given(storage_worlds.bound_worlds(), incoming)
+def test_bound_claims(world: World, pod: Manifest) -> None:
     check(world, pod)
 
 
@@ -53,12 +60,13 @@ def disk_worlds(draw: st.DrawFn) -> tuple[World, Manifest]:
     return world, {"metadata": {"namespace": "default", "name": "pod", "uid": "pod"}, "spec": {"volumes": volumes}}
 
 
+@storage_worlds.LARGE
 @given(disk_worlds())
 def test_claims_that_compete_for_volumes(case: tuple[World, Manifest]) -> None:
     check(*case)
 
 
-@settings(max_examples=50)
+@settings(storage_worlds.LARGE, max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=8))
 def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: list[tuple[Any, ...]]) -> None:
     view = storage_worlds.view(pod)

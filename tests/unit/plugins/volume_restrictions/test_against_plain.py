@@ -25,12 +25,13 @@ def check(world: World, pod: Manifest) -> None:
         assert asked.at_once == wanted
 
 
+@storage_worlds.LARGE
 @given(storage_worlds.worlds(), incoming)
 def test_a_cluster(world: World, pod: Manifest) -> None:
     check(world, pod)
 
 
-@settings(max_examples=50)
+@settings(storage_worlds.LARGE, max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=8))
 def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: list[tuple[Any, ...]]) -> None:
     Asked(PLUGIN, storage_worlds.view(pod), world.snapshot)  # the indexes are there before the changes
@@ -42,7 +43,7 @@ def test_after_any_sequence_of_changes(world: World, pod: Manifest, changes: lis
     check(world, pod)
 
 
-@settings(max_examples=50)
+@settings(storage_worlds.LARGE, max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.data())
 def test_a_trial_with_pods_more_and_less(world: World, pod: Manifest, data: st.DataObject) -> None:
     view, snapshot = storage_worlds.view(pod), world.snapshot

@@ -26,29 +26,19 @@ def check(world: World, pod: Manifest) -> None:
     assert asked.at_once == asked.one_by_one
 
 
-@st.composite
-def bound_worlds(draw: st.DrawFn) -> World:
-    """All claims are bound to volumes with zones."""
-    world = draw(storage_worlds.worlds())
-    for name in storage_worlds.VOLUMES:
-        world.carry_out(("object", "persistentvolumes", ("", name), draw(storage_worlds.volumes(name))))
-    for name in storage_worlds.CLAIMS:
-        claim = draw(storage_worlds.claims(name))
-        claim["spec"]["volumeName"] = draw(st.sampled_from(storage_worlds.VOLUMES))
-        world.carry_out(("object", "persistentvolumeclaims", ("default", name), claim))
-    return world
-
-
-@given(bound_worlds(), incoming)
+@storage_worlds.LARGE
+@given(storage_worlds.bound_worlds(), incoming)
 def test_bound_claims(world: World, pod: Manifest) -> None:
     check(world, pod)
 
 
+@storage_worlds.LARGE
 @given(storage_worlds.worlds(), incoming)
 def test_a_cluster(world: World, pod: Manifest) -> None:
     check(world, pod)
 
 
+@storage_worlds.LARGE
 @given(storage_worlds.worlds(), incoming)
 def test_without_its_pre_filter_the_filter_finds_out_itself(world: World, pod: Manifest) -> None:
     state, view, snapshot = CycleState(), storage_worlds.view(pod), world.snapshot
@@ -61,7 +51,7 @@ def test_without_its_pre_filter_the_filter_finds_out_itself(world: World, pod: M
         assert got == (verdicts[name] if first is None else None if first[0] == "Skip" else first)
 
 
-@settings(max_examples=50)
+@settings(storage_worlds.LARGE, max_examples=50)
 @given(storage_worlds.worlds(), incoming, st.lists(storage_worlds.steps(), min_size=1, max_size=6))
 def test_the_token_tells_when_the_answer_may_be_another(
     world: World, pod: Manifest, changes: list[tuple[Any, ...]]
