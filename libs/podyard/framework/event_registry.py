@@ -4,13 +4,17 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/scheduler.go (buildQueueingHintMap
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, Final, NamedTuple, Protocol, runtime_checkable
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, Hint, Registration
 from podyard.framework.profile import Profile
 from podyard.objects import kinds
 from podyard.proto.actions import ActionType
+
+
+EXTENDER: Final = "Extender"
+"""Stands for all HTTP extenders among the rejectors. Source: framework.ExtenderName."""
 
 
 @runtime_checkable
@@ -101,15 +105,18 @@ class EventRegistry:
         return cls(found)
 
     @classmethod
-    def of_profile(cls, profile: Profile) -> "EventRegistry":
+    def of_profile(cls, profile: Profile, *, extenders: bool = False) -> "EventRegistry":
         """The registrations of the plugins that can reject a pod; the others are not asked.
 
+        :param extenders: HTTP extenders take part: pods that they rejected are retried on every event that is handled (PITFALLS 29)
         :raises RegistrationChangedError: if a plugin answers differently when asked again
         """
         points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.reserve, profile.permit)
         rejecting = {plugin.name for point in points for plugin in point}
         found = cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
         readers = (plugin for plugin in profile.plugins if isinstance(plugin, ReadsObjects))
+        if extenders:
+            found.plugins[EXTENDER] = (Registration(ClusterEvent(events.WILDCARD, ActionType.ALL)),)
         return cls(found.plugins, (resource for plugin in readers for resource in plugin.reads))
 
     def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:

@@ -34,7 +34,10 @@ class HintIndex(Protocol):
         ...
 
     def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
-        """Signatures that must be asked, the others would say Skip; `None`: all."""
+        """Signatures that must be asked, the others would say Skip; `None`: all.
+
+        The parked pod that the event is about, if it is one, is asked in any case.
+        """
         ...
 
 
@@ -57,27 +60,30 @@ class KeyIndex(Generic[S]):
         self._keys_of_event = keys_of_event
         self._by_key: dict[Hashable, dict[S, None]] = {}
         self._any: dict[S, None] = {}
+        self._keys: dict[S, tuple[Hashable, ...]] = {}
 
     def add(self, signature: S) -> None:
         """The first pod of this signature was parked."""
-        keys = self._keys_of(signature)
-        if keys is None:
+        found = self._keys_of(signature)
+        if found is None:
             self._any[signature] = None
             return
+        keys = self._keys[signature] = tuple(found)
         for key in keys:
-            self._by_key.setdefault(key, {})[signature] = None
+            mates = self._by_key.get(key)
+            if mates is None:
+                self._by_key[key] = {signature: None}
+            else:
+                mates[signature] = None
 
     def remove(self, signature: S) -> None:
         """The last one is not parked any more."""
-        keys = self._keys_of(signature)
-        if keys is None:
-            self._any.pop(signature, None)
-            return
-        for key in keys:
-            found = self._by_key.get(key)
-            if found is not None:
-                found.pop(signature, None)
-                if not found:
+        self._any.pop(signature, None)
+        for key in self._keys.pop(signature, ()):
+            mates = self._by_key.get(key)
+            if mates is not None:
+                mates.pop(signature, None)
+                if not mates:
                     del self._by_key[key]
 
     def candidates(self, old: object | None, new: object | None) -> Iterable[S] | None:
@@ -87,8 +93,35 @@ class KeyIndex(Generic[S]):
             return None
         found = dict(self._any)
         for key in keys:
-            found.update(self._by_key.get(key, {}))
+            mates = self._by_key.get(key)
+            if mates is not None:
+                found.update(mates)
         return found
+
+
+class EventFilter:
+    """For hints that say Skip to everybody unless the event itself is of a certain sort: nothing of the parked pods has to be kept.
+
+    :param matters: whether the event (the object before and after) may concern anybody
+    """
+
+    def __init__(self, matters: Callable[[object | None, object | None], bool]) -> None:
+        self._matters = matters
+
+    def add(self, signature: Hashable) -> None:
+        """Nothing to keep."""
+
+    def remove(self, signature: Hashable) -> None:
+        """Nothing was kept."""
+
+    def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
+        """All or none."""
+        return None if self._matters(old, new) else ()
+
+
+def only_itself() -> EventFilter:
+    """For hints about the changed pod itself, which is asked in any case."""
+    return EventFilter(lambda old, new: not isinstance(new, Pod))
 
 
 def signers_of(profile: Profile) -> Mapping[str, HintSigner]:

@@ -19,9 +19,10 @@ from podyard.cluster.node_columns import NameOrder
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreScore, Rows
 from podyard.framework.layers import Mask
+from podyard.framework.normalizing import MAX_SCORE
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
-from podyard.framework.score_layers import FEW_ROWS, Asking, Feasible, ScoreLayer
+from podyard.framework.score_layers import FEW_ROWS, Asking, Feasible, Points, ScoreLayer
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError
 from podyard.proto.decisions import NodeScore
@@ -55,16 +56,22 @@ class Scoreboard:
         self._cluster = cluster
         self._watched = _watched(profile)
         self._alike = 0 if profile.score else ALIKE
+        highest = MAX_SCORE * sum(entry.weight for entry in profile.score)
+        self._dtype: type[np.signedinteger[Any]] = np.int32 if highest < 2**31 else np.int64
+        """Of totals: half as many bytes to go through if weights are usual."""
+        self._infeasible = self._dtype(INFEASIBLE)
         self._layers: list[ScoreLayer] = []
         self._state: CycleState | None = None
         self._tokens: list[Hashable] = []
         self._version = -1
         self._order: NameOrder | None = None
+        self._straight = False
+        """The order of names is that of the rows."""
         self._known: Mask = np.zeros(0, dtype=np.bool_)
         """Rows that every layer knows which is not empty."""
-        self._totals: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._totals: Points = np.zeros(0, dtype=self._dtype)
         """By row; of rows that are not feasible anything."""
-        self._ranked: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._ranked: Points = np.zeros(0, dtype=self._dtype)
         """Totals by place in the order of node names."""
         self._top = INFEASIBLE
         self._best: NDArray[np.intp] | list[int] = []
@@ -152,6 +159,7 @@ class Scoreboard:
         asking.state.skip_score.clear()
         for plugin in self._profile.pre_score:
             _pre_score(plugin, asking, self._judgement.feasible)
+        self._straight = np.array_equal(self._order.rows, np.arange(len(self._order.rows)))
         self._layers = []
         self._known = np.zeros(nodes.capacity, dtype=np.bool_)
         self._choose_layers()
@@ -185,7 +193,7 @@ class Scoreboard:
         there = {layer.name: layer for layer in self._layers}
         skipped, capacity = self._judgement.state.skip_score, self._cluster.nodes.capacity
         self._layers = [
-            there.get(entry.plugin.name) or ScoreLayer(entry, capacity)
+            there.get(entry.plugin.name) or ScoreLayer(entry, capacity, self._dtype)
             for entry in self._profile.score
             if entry.plugin.name not in skipped
         ]
@@ -212,12 +220,15 @@ class Scoreboard:
                 different = None if settled is None or different is None else different.union(settled)
         self._known |= mask
         if different is None:
-            self._totals = _sum(self._layers, len(mask))
+            self._totals = _sum(self._layers, len(mask), self._dtype)
         else:
             for row in different:
                 self._totals[row] = sum([layer.points.item(row) for layer in self._layers])
-        totals = self._totals.take(order.rows) if self._layers else self._alike
-        self._ranked = np.where(mask.take(order.rows), totals, INFEASIBLE)
+        totals = self._totals if self._layers else np.full(len(mask), self._alike, dtype=self._totals.dtype)
+        if self._straight:
+            self._ranked = np.where(mask[: len(order.rows)], totals[: len(order.rows)], self._infeasible)
+        else:
+            self._ranked = np.where(mask.take(order.rows), totals.take(order.rows), self._infeasible)
         self._find_best()
 
     def _find_best(self) -> None:
@@ -291,9 +302,9 @@ class Scoreboard:
             insort(best, place)
 
 
-def _sum(layers: Sequence[ScoreLayer], capacity: int) -> NDArray[np.int64]:
+def _sum(layers: Sequence[ScoreLayer], capacity: int, dtype: type[np.signedinteger[Any]]) -> Points:
     if not layers:
-        return np.zeros(capacity, dtype=np.int64)
+        return np.zeros(capacity, dtype=dtype)
     totals = layers[0].points.copy()
     for layer in layers[1:]:
         totals += layer.points
