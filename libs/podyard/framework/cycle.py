@@ -23,11 +23,12 @@ from podyard.framework import confirming, consulting, diagnosis, extenders, post
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.extenders import Answers, Calls, Extender, ExtenderError, Filtered
-from podyard.framework.interfaces import NodeVictims, Signed
+from podyard.framework.interfaces import NodeVictims
 from podyard.framework.judgement import Judgement
-from podyard.framework.pod_info import PodInfo
+from podyard.framework.pod_info import PodFacts, PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
+from podyard.framework.sharing import Signatures
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginError, Status
 from podyard.proto.decisions import NodeScore, Rejection, Victim
@@ -106,8 +107,8 @@ class Cycle:
         self._extenders = tuple(extenders)
         judging = {plugin.name: plugin for plugin in (*profile.pre_filter, *profile.filter, *profile.pre_score)}
         judging |= {entry.plugin.name: entry.plugin for entry in profile.score}
-        self._signing = [plugin for plugin in judging.values() if isinstance(plugin, Signed)]
-        self._shares = len(self._signing) == len(judging)
+        self._signatures = Signatures(judging.values())
+        self._shares = self._signatures.complete
         self._shared: OrderedDict[Hashable, _Shared] = OrderedDict()
         self._confirms = bool(profile.reserve or profile.permit)
 
@@ -116,9 +117,10 @@ class Cycle:
         result = self._begun()
         if result.error:
             return result
-        key = self._key(pod)
+        facts = PodFacts(pod)
+        key = self._key(facts)
         try:
-            self._decide(pod, key, result)
+            self._decide(facts, key, result)
         except PluginError as fault:
             self._fail(key, result, str(fault))
         except Exception as fault:  # the boundary to plugins: whatever they raise ends an attempt, not the service
@@ -187,7 +189,7 @@ class Cycle:
         """Equal for pods that share results; while pods are nominated their priority counts, and who they are if they are nominated."""
         if not self._shares:
             return None
-        signature = tuple([plugin.signature(pod) for plugin in self._signing])
+        signature = self._signatures.of(pod)
         if not pod.nominated_node and not self._cluster.nominated:
             return signature
         return signature, pod.priority, pod.uid if pod.nominated_node else ""

@@ -55,7 +55,11 @@ class Plugin(Protocol):
 
 @runtime_checkable
 class Signed(Plugin, Protocol):
-    """Says which pods are alike to it. A plugin without it is taken to read everything: its pods share nothing."""
+    """Says which pods are alike to it. A plugin without it is taken to read everything: its pods share nothing.
+
+    A plugin may have `reads_template = True` in its class: of the pod it reads only namespace, labels, owner references, spec and status.
+    Then it is not asked again for pods in which all of these are equal.
+    """
 
     def signature(self, pod: PodInfo) -> Hashable:
         """All that the plugin reads of a pod in PreFilter, Filter, PreScore and Score, as one hashable value.

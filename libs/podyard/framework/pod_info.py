@@ -38,3 +38,19 @@ class PodInfo(Protocol):
     def nominated_node(self) -> str:
         """The node it preempted for, or empty."""
         ...
+
+
+class PodFacts:
+    """A pod's facts read once: plugins look at them some fifty times a cycle."""
+
+    __slots__ = ("labels", "name", "namespace", "nominated_node", "pod", "priority", "uid", "usage")
+
+    def __init__(self, pod: PodInfo) -> None:
+        self.pod = pod.pod
+        self.uid = pod.uid
+        self.namespace = pod.namespace
+        self.name = pod.name
+        self.labels = pod.labels
+        self.priority = pod.priority
+        self.usage = pod.usage
+        self.nominated_node = pod.nominated_node

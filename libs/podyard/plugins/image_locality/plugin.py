@@ -53,6 +53,7 @@ class ImageLocality:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         return containers_of(pod), images_of(pod)

@@ -76,6 +76,7 @@ class NodeAffinity:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
     by_extremes: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:

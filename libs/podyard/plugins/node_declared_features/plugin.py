@@ -30,6 +30,7 @@ class NodeDeclaredFeatures:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         return features.needed(pod.pod.spec)

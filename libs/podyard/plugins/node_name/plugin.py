@@ -24,6 +24,7 @@ class NodeName:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         return pod.pod.spec.node_name

@@ -32,6 +32,7 @@ class NodePorts:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         return tuple((port.protocol, port.port, port.ip) for port in pod.usage.ports)

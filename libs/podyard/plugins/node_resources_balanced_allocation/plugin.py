@@ -25,6 +25,7 @@ class NodeResourcesBalancedAllocation:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:
         self.args = args

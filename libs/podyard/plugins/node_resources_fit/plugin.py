@@ -35,6 +35,7 @@ class NodeResourcesFit:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
 
     def __init__(self, args: Args) -> None:
         self.args = args

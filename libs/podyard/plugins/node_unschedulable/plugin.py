@@ -34,6 +34,7 @@ class NodeUnschedulable:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
         return pod.pod.spec.tolerations

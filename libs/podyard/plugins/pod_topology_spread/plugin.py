@@ -45,6 +45,7 @@ class PodTopologySpread:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "cluster"
+    reads_template: ClassVar[bool] = True
     reads: ClassVar[tuple[str, ...]] = owners.READ
 
     def __init__(self, args: Args) -> None:

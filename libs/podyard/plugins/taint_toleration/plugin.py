@@ -87,6 +87,7 @@ class TaintToleration:
 
     name: ClassVar[str] = NAME
     scope: ClassVar[Scope] = "row"
+    reads_template: ClassVar[bool] = True
     by_extremes: ClassVar[bool] = True
 
     def signature(self, pod: PodInfo) -> Hashable:
