@@ -1,19 +1,23 @@
-"""`podyard bench`: measure throughput on this machine."""
+"""`podyard bench`: measure throughput and costs on this machine."""
 
 import os
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
-from cyclopts import App
+from cyclopts import App, Parameter
 
 from podyard.cli.options import JsonOutputOption
 
 if TYPE_CHECKING:
     from podyard.cli.bench.basic import BasicResult
+    from podyard.cli.bench.cycles import CycleResult
 
+CURVE: Final = (500, 5000, 50_000)
+"""Nodes of the clusters for which `bench cycle` shows its costs."""
+FEWEST_NODES: Final = 300
 SERVICES: Final = "api,queue,scheduler,binder"
 READY_WITHIN_S: Final = 30.0
 
-bench = App(name="bench", help="Measure throughput on this machine: services as processes, an embedded NATS server.")
+bench = App(name="bench", help="Measure on this machine: throughput of the services, costs of a scheduling cycle.")
 
 
 @bench.command
@@ -49,6 +53,72 @@ def basic(
     else:
         console.console().print(report(median, [result.pods_per_second_average for result in results]))
     return 0
+
+
+@bench.command
+def cycle(
+    *,
+    nodes: int = 5000,
+    curve: Annotated[bool, Parameter(negative="--no-curve")] = True,
+    output: JsonOutputOption = "text",
+) -> int:
+    """One scheduling cycle, by kind of pod: when nothing is shared with an earlier pod, and when its signature was seen.
+
+    Runs in this process, with the default profile, on a cluster in memory: three zones, two placed pods a node.
+
+    ```
+    podyard bench cycle
+    podyard bench cycle --nodes 1000 --no-curve
+    podyard bench cycle -o json
+    ```
+
+    :param nodes: Nodes of the cluster whose costs come first.
+    :param curve: Measure clusters of 500, 5,000 and 50,000 nodes too.
+    """
+    from podyard.cli.errors import InputError
+    from podyard.cli.render import bench_cycle, console, plain
+
+    if nodes < FEWEST_NODES:
+        raise InputError(f"--nodes must be at least {FEWEST_NODES}: pods that keep apart need a node each")
+    result = _cycles(nodes, curve=curve)
+    if output == "json":
+        print(plain.dump(result, "json"), end="")
+    else:
+        console.console().print(bench_cycle.report(result))
+    return 0
+
+
+@bench.command(name="all")
+def everything(*, output: JsonOutputOption = "text") -> int:
+    """All benchmarks, one after the other, as `make bench` runs them."""
+    from podyard.cli.render import bench_cycle, console, plain
+    from podyard.cli.render.bench import report
+
+    throughput = _measure(5000, 10_000, "")
+    cycles = _cycles(5000, curve=True)
+    if output == "json":
+        print(plain.dump({"basic": throughput, "cycle": cycles}, "json"), end="")
+    else:
+        out = console.console()
+        out.print(report(throughput, [throughput.pods_per_second_average]))
+        out.print()
+        out.print(bench_cycle.report(cycles))
+    return 0
+
+
+def _cycles(nodes: int, *, curve: bool) -> "CycleResult":
+    from rich.console import Console
+
+    from podyard.cli.bench import cycles
+    from podyard.cli.errors import CliError
+    from podyard.plugins.defaults import default_profile
+
+    sizes = {nodes, *CURVE} if curve else {nodes}
+    with Console(stderr=True).status("building a cluster") as status:
+        try:
+            return cycles.measure(default_profile(), tuple(sizes), nodes, status.update)
+        except cycles.UnplacedError as error:
+            raise CliError(str(error), "ask for more --nodes") from error
 
 
 def _measure(nodes: int, pods: int, data: str) -> "BasicResult":
