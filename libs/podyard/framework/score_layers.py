@@ -65,8 +65,8 @@ class ScoreLayer:
     """
 
     __slots__ = (
-        "_by_extremes", "_extremes", "_normalizer", "_plugin", "_points_of", "_raw", "_settled", "_weight", "_witnesses", "empty", "name",
-        "points",
+        "_by_extremes", "_extremes", "_late", "_normalizer", "_plugin", "_points_of", "_settled", "_weight", "_witnesses", "_written",
+        "empty", "name", "points",
     )  # fmt: skip
 
     def __init__(self, entry: WeightedScore, capacity: int, dtype: type[np.signedinteger[Any]]) -> None:
@@ -83,7 +83,9 @@ class ScoreLayer:
         """It knows no row."""
         self.points: Points = np.zeros(capacity, dtype=dtype)
         normalizes = capacity if entry.normalizer is not None else 0
-        self._raw: Scores = np.zeros(normalizes, dtype=np.int64)
+        self._written: Scores = np.zeros(normalizes, dtype=np.int64)
+        self._late: tuple[Rows, Scores] | None = None
+        """Raw scores that are not written yet."""
         self._settled: Mask = np.zeros(normalizes, dtype=np.bool_)
         self._extremes: tuple[int, int] | None = None
         """Lowest and highest raw score of the feasible rows, if settled points hold as long as they stay."""
@@ -109,7 +111,7 @@ class ScoreLayer:
         if self._normalizer is None:
             self._settle(feasible, scores)
             return
-        self._raw[feasible] = scores
+        self._late = feasible, scores
         if self._by_extremes:
             self._look_for_extremes(feasible, scores)
         self._settle(feasible, self._normalized(self._normalizer, feasible, scores, asking))
@@ -128,7 +130,7 @@ class ScoreLayer:
         if self._normalizer is None:
             self._settle(rows, scores)
         else:
-            self._raw[rows] = scores
+            self._raw()[rows] = scores
             self._settled[rows] = False
 
     def ask_one(self, row: int, asking: Asking) -> None:
@@ -136,8 +138,8 @@ class ScoreLayer:
         score = self._plugin.score_one(asking.state, asking.pod, asking.cluster, row)
         if self._normalizer is None:
             self._set(row, score)
-        elif self._raw.item(row) != score or not self._settled.item(row):
-            self._raw[row] = score
+        elif self._raw().item(row) != score or not self._settled.item(row):
+            self._raw()[row] = score
             self._settled[row] = False
 
     def settle(self, feasible: Rows, mask: Mask, asking: Asking) -> Sequence[int] | None:
@@ -149,25 +151,25 @@ class ScoreLayer:
         if normalizer is None:
             return ()
         if not self._by_extremes:
-            self._settle(feasible, self._normalized(normalizer, feasible, self._raw.take(feasible), asking))
+            self._settle(feasible, self._normalized(normalizer, feasible, self._raw().take(feasible), asking))
             return None
         needed = np.greater(mask, self._settled)
         count = int(np.count_nonzero(needed))
         if count or not self._witnessed(mask):
-            self._look_for_extremes(feasible, self._raw.take(feasible))
+            self._look_for_extremes(feasible, self._raw().take(feasible))
             needed = np.greater(mask, self._settled)
             count = int(np.count_nonzero(needed))
         if not count:
             return ()
         rows = needed.nonzero()[0]
         if count > FEW_ROWS:
-            scores = np.concatenate((np.array(self._extremes), self._raw.take(rows)))
+            scores = np.concatenate((np.array(self._extremes), self._raw().take(rows)))
             self._settle(rows, self._normalized(normalizer, rows, scores, asking)[2:])
             self._settled[rows] = True
             return None
         few: list[int] = rows.tolist()
         for row in few:
-            self._settle_one(normalizer, row, self._raw.item(row), asking)
+            self._settle_one(normalizer, row, self._raw().item(row), asking)
         return few
 
     def update_one(self, row: int, joined: bool, asking: Asking, judged: Feasible) -> bool:
@@ -180,9 +182,9 @@ class ScoreLayer:
         if normalizer is None:
             self.ask_one(row, asking)
             return True
-        before = self._raw.item(row)
+        before = self._raw().item(row)
         self.ask_one(row, asking)
-        score = self._raw.item(row)
+        score = self._raw().item(row)
         if score == before and not joined:
             return True
         extremes = self._extremes
@@ -195,9 +197,17 @@ class ScoreLayer:
 
     def leave(self, row: int, judged: Feasible) -> bool:
         """A feasible row is not so any more. False if that concerns other rows: call `settle`."""
-        return self._normalizer is None or self._keeps_extremes(self._raw.item(row), judged)
+        return self._normalizer is None or self._keeps_extremes(self._raw().item(row), judged)
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
+
+    def _raw(self) -> Scores:
+        """Raw scores by row. Written when somebody looks: a plugin that is asked for all rows in every cycle never does."""
+        if self._late is not None:
+            rows, scores = self._late
+            self._written[rows] = scores
+            self._late = None
+        return self._written
 
     def _ask(self, rows: Rows, asking: Asking) -> Scores:
         try:
@@ -248,7 +258,7 @@ class ScoreLayer:
         if self._extremes is None:
             return False
         low, high = self._witnesses
-        return mask.item(low) and mask.item(high) and (self._raw.item(low), self._raw.item(high)) == self._extremes
+        return mask.item(low) and mask.item(high) and (self._raw().item(low), self._raw().item(high)) == self._extremes
 
     def _keeps_extremes(self, score: int, judged: Feasible) -> bool:
         """Whether the extremes stay, now that one feasible row with this score is gone, or has another score between them."""
@@ -257,7 +267,7 @@ class ScoreLayer:
             return False
         if extremes[0] == extremes[1] or extremes[0] < score < extremes[1] or self._witnessed(judged.mask):
             return True
-        self._look_for_extremes(judged.feasible, self._raw.take(judged.feasible))
+        self._look_for_extremes(judged.feasible, self._raw().take(judged.feasible))
         return extremes == self._extremes
 
 

@@ -24,8 +24,8 @@ from podyard.plugins.taint_toleration.plugin import TaintToleration
 from tests.unit.framework.builders import make_node, make_pod, on, table_of
 from tests.unit.framework.moody import Crowd, Liking, Mood, Ranked, Sized
 
-NAMES = tuple(f"n{number}" for number in range(12))
-"""More than are judged row by row."""
+NAMES = tuple(f"n{number}" for number in range(20))
+"""More than are judged, or told to have moved, row by row."""
 
 
 class World:
@@ -195,6 +195,18 @@ def test_pods_that_share_results_get_the_node_that_they_would_get_alone(
         assert (result.node, result.scores, result.message) == (alone.node, alone.scores, alone.message)
         if result.node:
             world.table.place(on(pod, result.node))
+
+
+def test_points_that_were_forgotten_while_a_node_was_not_feasible_are_asked_for_again() -> None:
+    world = World()
+    for number, name in enumerate(NAMES):
+        world.carry_out(("node", name, number % 5 + 1, 0))
+    profile, pod = world.profile(), make_pod("p")
+    kept = Judgement(profile, pod, world.snapshot)
+    board = Scoreboard(profile, kept, world.snapshot)
+    for change in (("mood", 0), ("mood", 6), ("scale", 3), ("mood", 0), ("scale", 2), ("mood", 6), ("mood", 7)):
+        world.carry_out(change)
+        check(world, profile, pod, kept, board)
 
 
 @pytest.mark.parametrize("many", [False, True], ids=["few rows", "many rows"])

@@ -193,6 +193,34 @@ def test_a_nominated_node_that_prefilter_left_out_keeps_its_own_reason_and_its_p
     )
 
 
+def test_what_was_found_of_one_pods_nominated_node_is_not_told_of_another_pod() -> None:
+    spec = required(term("metadata.name", "In", "b", field=True))
+    snapshot = Snapshot(table_of(make_node("a"), make_node("b", cpu="1")))
+    cycle = Cycle(profile(NodeAffinity(AffinityArgs())), snapshot)
+    first = cycle.run(make_pod("p", cpu="2", nominated="a", spec=spec))
+    assert "didn't match Pod's node affinity" in first.message
+    assert cycle.run(make_pod("q", cpu="2", spec=spec)).message == (
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) didn't satisfy plugin(s) [NodeAffinity]."
+    )
+
+
+class Befriended(Alone):
+    """Takes only nodes with a pod called friend."""
+
+    name = "Befriended"
+
+    def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return int(all(one.name != "friend" for one in cluster.nodes.pods_on(cluster.nodes.names[row]).values()))
+
+
+def test_a_nominated_pod_that_may_never_come_does_not_make_a_node_fit() -> None:
+    snapshot = cluster(rival("friend", cpu="1"))
+    assert not filter_one(profile(Befriended()), "a", make_pod("p"), snapshot).ok
+    assert Cycle(profile(Befriended()), snapshot).run(make_pod("p")).node == ""
+    snapshot.nodes.place(on(make_pod("friend"), "a"))
+    assert Cycle(profile(Befriended()), snapshot).run(make_pod("p")).node == "a"
+
+
 class Pinning:
     """PreFilter that names node b."""
 
