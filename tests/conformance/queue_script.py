@@ -63,7 +63,9 @@ class Player:
         self, config: dict[str, Any] | None, plugins: Sequence[OutOfTree], objects: Sequence[Manifest]
     ) -> None:
         configured = profiles.configured(config, [plugin_of(described) for described in plugins])
-        self.stage = QueueStage(configured.profiles, configured.queue_settings)
+        self.stage = QueueStage(
+            configured.profiles, configured.queue_settings, extenders=bool(configured.configuration.extenders)
+        )
         self._stream = Stream()
         self._objects: dict[tuple[str, str], Manifest] = {}
         """Last version of every object, by kind and name."""
@@ -176,8 +178,12 @@ class Player:
         self._done_with(step, "scheduled", node=self.stage.assumed.get(self._uid(step), "") or "somewhere")
 
     def _assume(self, step: Step) -> None:
-        """The scheduler's own affair until it says what came of it."""
-        self.stage.assumed[self._uid(step)] = step.node
+        """In the service a scheduler tells of it with `done`; there the pod leaves its place among those in flight at once."""
+        uid = self._uid(step)
+        self.stage.assumed[uid] = step.node
+        attempt = self.stage.leader.attempts.get(self.stage.attempts.get(uid, ""))
+        if attempt is not None:
+            self.stage.leader.assume(attempt, step.node)
 
     def _bind_error(self, step: Step) -> None:
         self._done_with(step, "bind_error", assumed=self.stage.assumed.pop(self._uid(step)))

@@ -55,12 +55,15 @@ class Call(msgspec.Struct, kw_only=True):
 class QueueStage:
     """Leader, queue and handler of one case; nothing happens but what the case says."""
 
-    def __init__(self, profiles: Sequence[Profile], settings: QueueSettings | None = None) -> None:
+    def __init__(
+        self, profiles: Sequence[Profile], settings: QueueSettings | None = None, *, extenders: bool = False
+    ) -> None:
+        """:param extenders: whether HTTP extenders take part"""
         self.view = ClusterView()
         self.now = 0.0
         self.leader = assembly.build_leader(
             profiles,
-            assembly.registries(profiles),
+            assembly.registries(profiles, extenders=extenders),
             settings or QueueSettings(),
             epoch=1,
             view=self.view,

@@ -12,7 +12,6 @@ from podyard.framework.profile import Profile
 from podyard.objects import kinds
 from podyard.proto.actions import ActionType
 
-
 EXTENDER: Final = "Extender"
 """Stands for all HTTP extenders among the rejectors. Source: framework.ExtenderName."""
 
@@ -108,7 +107,7 @@ class EventRegistry:
     def of_profile(cls, profile: Profile, *, extenders: bool = False) -> "EventRegistry":
         """The registrations of the plugins that can reject a pod; the others are not asked.
 
-        :param extenders: HTTP extenders take part: pods that they rejected are retried on every event that is handled (PITFALLS 29)
+        :param extenders: HTTP extenders take part: they count as a plugin that declares nothing (PITFALLS 29)
         :raises RegistrationChangedError: if a plugin answers differently when asked again
         """
         points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.reserve, profile.permit)
@@ -116,7 +115,7 @@ class EventRegistry:
         found = cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
         readers = (plugin for plugin in profile.plugins if isinstance(plugin, ReadsObjects))
         if extenders:
-            found.plugins[EXTENDER] = (Registration(ClusterEvent(events.WILDCARD, ActionType.ALL)),)
+            found.plugins[EXTENDER] = registrations_of(None)
         return cls(found.plugins, (resource for plugin in readers for resource in plugin.reads))
 
     def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:

@@ -74,6 +74,9 @@ class AttemptResult(Message, frozen=True, kw_only=True):
         str, Meta(description="node on which the pod was assumed and is no more: AssignedPodDelete for the others")
     ] = ""
     message: str = ""
+    gone: Annotated[
+        bool, Meta(description="the pod was not tried: it is being deleted, or is no more; it is not tried again")
+    ] = False
     trace: Annotated[str, Meta(description="traceparent of the attempt's root span, its flags as sampled")] = ""
     cleared: Annotated[
         tuple[PodRef, ...],

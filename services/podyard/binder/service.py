@@ -25,9 +25,9 @@ PAUSE_S = 0.2
 """After being deposed: whoever did it gets its chance at the lease first."""
 
 
-def followed(profiles: dict[str, Profile]) -> Followed:
+def followed(profiles: dict[str, Profile], *, extenders: bool = False) -> Followed:
     """What queue and scheduler follow, and what agents say about pods: it ends bindings."""
-    resources = watched_resources(EventRegistry.of_profile(profile) for profile in profiles.values())
+    resources = watched_resources(EventRegistry.of_profile(one, extenders=extenders) for one in profiles.values())
     return base_subjects(*(subjects.objects(resource) for resource in resources), subjects.ALL_POD_STATUS)
 
 
@@ -46,7 +46,7 @@ async def main(service: Service[BinderSettings]) -> None:
         reign = Reign(
             service,
             profiles,
-            followed(profiles),
+            followed(profiles, extenders=bool(configuration.extenders)),
             instruments,
             next(numbers),
             clients=clients,

@@ -16,9 +16,12 @@ from podyard.queue.core.scheduling_queue import SchedulingQueue
 from podyard.queue.settings import QueueSettings
 
 
-def registries(profiles: Sequence[Profile]) -> dict[str, EventRegistry]:
-    """Profile name -> its plugins' registrations."""
-    return {profile.name: EventRegistry.of_profile(profile) for profile in profiles}
+def registries(profiles: Sequence[Profile], *, extenders: bool = False) -> dict[str, EventRegistry]:
+    """Profile name -> its plugins' registrations.
+
+    :param extenders: whether HTTP extenders take part
+    """
+    return {profile.name: EventRegistry.of_profile(profile, extenders=extenders) for profile in profiles}
 
 
 def build_leader(

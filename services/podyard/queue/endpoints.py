@@ -12,7 +12,6 @@ from podyard.proto import codec
 from podyard.proto.queue_api import (
     ActivateRequest,
     DoneRequest,
-    PopReply,
     PopRequest,
     PreemptingRequest,
     QueueListRequest,
@@ -82,7 +81,7 @@ class QueueEndpoints:
                 return codec.encode(reply)
             if not await self._until_ready(deadline):
                 self._check(request)
-                return codec.encode(PopReply(epoch=self._leader.epoch, position=self._position()))
+                return codec.encode(self._leader.pop_nothing(message, self._position()))
 
     async def _until_ready(self, deadline: float) -> bool:
         """Wait for pods; whether there may be some."""

@@ -46,7 +46,7 @@ async def main(service: Service[QueueSettings]) -> None:
     configuration = files.of(service.process)
     settings = service.settings.completed(configuration)
     profiles = tuple(files.profiles(configuration, service.process).values())
-    registered = assembly.registries(profiles)
+    registered = assembly.registries(profiles, extenders=bool(configuration.extenders))
     watched = [subjects.objects(resource) for resource in watched_resources(registered.values())]
     instruments = Instruments(service.metrics)
     stage, view = _Stage(service), ClusterView()

@@ -131,9 +131,9 @@ class Term:
             "list": endpoints.list,
             "would": endpoints.would,
         }
-        found = [await serve(verb, subjects.queue_verb(verb), handler) for verb, handler in handlers.items()]
+        found = [await serve("pop", subjects.queue_verb("pop"), endpoints.pop, max_inflight=MAX_POPS)]
+        found += [await serve(verb, subjects.queue_verb(verb), handler) for verb, handler in handlers.items()]
         found.append(await self._service.bus.subscribe(subjects.ALL_BARE_EVENTS, self._on_bare_event))
-        found.append(await serve("pop", subjects.queue_verb("pop"), endpoints.pop, max_inflight=MAX_POPS))
         return found
 
     # -- what comes in -----------------------------------------------------------------------------------------

@@ -32,7 +32,8 @@ async def main(service: Service[SchedulerSettings]) -> None:
     for unused in configuration.unused():
         log.warning("a setting of the scheduler configuration has no effect", field=unused.field, reason=unused.reason)
     profiles = files.profiles(configuration, service.process)
-    watched = watched_resources(EventRegistry.of_profile(profile) for profile in profiles.values())
+    consults = bool(configuration.extenders)
+    watched = watched_resources(EventRegistry.of_profile(one, extenders=consults) for one in profiles.values())
     view = ClusterView()
     instruments = Instruments(service.metrics)
     extenders = described(configuration.extenders)

@@ -155,10 +155,15 @@ def test_a_release_of_an_unknown_pod_counts_as_queue_for_all(play: Play) -> None
 def test_a_pod_that_is_being_deleted_is_never_tried(play: Play) -> None:
     play.apply(None, view("a"))
     play.apply(view("a"), view("a", deleting=True))
-    play.apply(None, view("b"))
-    assert play.take().name == "b"
-    assert {pod.key[1] for pod in play.queue.pods.values()} == {"b"}
-    assert play.queue.in_flight.uids() == ("uid-b",)
+    play.done(play.take(), "error", message="the pod is gone", gone=True)
+    assert play.queue.pods == {}
+    assert play.queue.in_flight.uids() == ()
+
+
+def test_a_pod_that_only_looked_gone_to_its_scheduler_is_tried_again(play: Play) -> None:
+    play.apply(None, view("a"))
+    play.done(play.take(), "error", message="the pod is gone", gone=True)
+    assert play.queue.pods["uid-a"].pool == "errorBackoffQ"
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["is being deleted", "is gone"])

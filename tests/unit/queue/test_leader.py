@@ -149,9 +149,22 @@ def test_a_binding_that_comes_before_done_ends_the_attempt(stage: Stage) -> None
     assert stage.queue.in_flight.uids() == ()
 
 
-def test_a_binding_by_an_earlier_attempt_ends_the_later_one_as_an_error(stage: Stage) -> None:
+def test_a_binding_by_somebody_else_leaves_the_open_attempt_to_its_scheduler(stage: Stage) -> None:
+    """PITFALLS 2: it ends once, when its scheduler says what came of it; until then its events are kept."""
     (pod,) = stage.add("a")
-    stage.take()
+    popped = stage.take()
+    stage.queue.delete(pod.uid)
+    stage.leader.bound(pod, "n1", "6-99", stage.now)
+    assert stage.ended() == []
+    assert stage.queue.in_flight.uids() == (pod.uid,)
+    stage.done(popped, "scheduled", node="n1")
+    assert stage.ended() == [("a", "error")]
+    assert stage.queue.in_flight.uids() == ()
+
+
+def test_a_binding_by_an_earlier_attempt_ends_one_that_waits_for_its_binding_as_an_error(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.done(stage.take(), "scheduled", node="n1")
     stage.queue.delete(pod.uid)
     stage.leader.bound(pod, "n1", "6-99", stage.now)
     assert stage.ended() == [("a", "error")]

@@ -64,9 +64,16 @@ class Changes:
             self._pod(change, now)
         else:
             for event in _named(change.events):
-                if self._queue.wants(event, change.gap):
+                if self._is_handled(change.resource, event) and self._queue.wants(event, change.gap):
                     incoming = self._incoming(change, event, _object(change.old), _object(change.new), change.gap)
                     self._queue.move_all(incoming, now)
+
+    def _is_handled(self, resource: str, event: ClusterEvent) -> bool:
+        """Whether such an event reaches the queue: those of nodes always, of others if a plugin registered that very resource and action.
+
+        Source: eventhandlers.go, addAllEventHandlers.
+        """
+        return resource == subjects.NODES or self._queue.judge.is_registered(event)
 
     def _pod(self, change: Change, now: float) -> None:
         old, new = cast("PodView | None", change.old), cast("PodView | None", change.new)
@@ -122,13 +129,15 @@ class Changes:
             elif old is not None and old.nominated_node:
                 self._nomination_ended(change, old, now)
             return
+        if assumed:
+            before, pod.pod = pod.pod, new.pod
+            if new.deleting and before.metadata.deletion_timestamp is None:
+                self._assumed_ends(change, pod, assumed, now)
+            return
         before = pod.pod
         incoming = [self._incoming(change, event, before, new.pod, change.gap) for event in _named(change.events)]
         self._queue.update(pod.uid, before, new.pod, incoming, now, priority=new.priority)
-        if assumed:
-            if new.deleting and before.metadata.deletion_timestamp is None:
-                self._assumed_ends(change, pod, assumed, now)
-        elif old is not None and old.nominated_node and old.nominated_node != new.nominated_node:
+        if old is not None and old.nominated_node and old.nominated_node != new.nominated_node:
             self._nomination_ended(change, old, now)
 
     def _nomination_is_over(self, view: PodView | None) -> None:

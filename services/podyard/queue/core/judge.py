@@ -61,6 +61,10 @@ class Judge:
         self._registries = dict(registries)
         self._timer = timer
         self._listeners: dict[tuple[str, int, bool], dict[str, Mapping[str, Listener]]] = {}
+        self._registered: dict[str, int] = {}
+        for registry in self._registries.values():
+            for resource, registered in registry.actions_by_resource().items():
+                self._registered[resource] = self._registered.get(resource, 0) | int(registered)
         self._matching: dict[tuple[str, str, str, int], tuple[Registration, ...]] = {}
 
     def listeners(self, event: ClusterEvent, missed: bool = False) -> Mapping[str, Mapping[str, Listener]]:
@@ -95,6 +99,10 @@ class Judge:
             known = tuple(entry for entry in registered if events.match(entry.event, event))
             self._matching[key] = known
         return known
+
+    def is_registered(self, event: ClusterEvent) -> bool:
+        """Whether any plugin named the event's resource with one of its actions; a registration for everything names none."""
+        return bool(self._registered.get(event.resource, 0) & int(event.action))
 
     def is_interested(self, event: ClusterEvent, missed: bool = False) -> bool:
         """Whether any plugin of any profile listens; wildcard events interest always."""

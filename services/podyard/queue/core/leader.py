@@ -107,20 +107,23 @@ class Leader:
         session.answered(request.pop_id, reply)
         return reply
 
+    def pop_nothing(self, request: PopRequest, position: int) -> PopReply:
+        """The answer if there were no pods for as long as the request waits.
+
+        Kept as any other: a repetition of the request would take pods for which its scheduler no longer waits.
+        """
+        reply = PopReply(epoch=self.epoch, position=position)
+        session = self.sessions.get(request.session)
+        if session is not None:
+            session.answered(request.pop_id, reply)
+        return reply
+
     def _take(self, session: Session, limit: int, now: float) -> tuple[PoppedPod, ...]:
         session.last_pop += 1
         popped = list[PoppedPod]()
         while len(popped) < limit and (pod := self.queue.pop()) is not None:
-            if pod.pod.metadata.deletion_timestamp is not None:
-                self._drop(pod)
-            else:
-                popped.append(self._hand_out(pod, session, now))
+            popped.append(self._hand_out(pod, session, now))
         return tuple(popped)
-
-    def _drop(self, pod: QueuedPod) -> None:
-        """A pod that is being deleted is not tried again. Source: schedule_one.go, skipPodSchedule."""
-        self.queue.delete(pod.uid)
-        self.queue.done(pod.uid)
 
     def _hand_out(self, pod: QueuedPod, session: Session, now: float) -> PoppedPod:
         self._attempt_count += 1
@@ -189,8 +192,8 @@ class Leader:
         if pod.uid not in self.queue.pods:
             self._end(attempt, "error", now, node=result.node, message="the pod was gone before it could be bound")
             return
+        self.assume(attempt, result.node)
         attempt.state = "binding"
-        attempt.node = result.node
         pod.pool = "binding"
         pod.deadline = now + self._binding_timeout_s
         self.queue.nominator.set(pod.uid, "")
@@ -204,6 +207,8 @@ class Leader:
         if not rejected:
             self._dropped(result, pod, now)
         self._leave_binding(pod)
+        if result.gone and pod.pod.metadata.deletion_timestamp is not None:
+            self.queue.delete(pod.uid)  # never tried again. Source: schedule_one.go, skipPodSchedule
         self.queue.fail(
             pod.uid,
             now,
@@ -261,10 +266,14 @@ class Leader:
         if self.binding.pop(pod.uid, None) is not None:
             pod.deadline = None
 
+    def assume(self, attempt: Attempt, node: str) -> None:
+        """The attempt's scheduler counts the pod on a node."""
+        attempt.node = node
+
     def assumed_node(self, pod: QueuedPod) -> str:
-        """Where a scheduler has assumed the pod whose binding is awaited; empty for any other pod."""
+        """Where a scheduler has assumed the pod; empty if none has, as far as is known here."""
         attempt = self.attempts.get(pod.attempt)
-        return attempt.node if attempt is not None and attempt.state == "binding" else ""
+        return "" if attempt is None else attempt.node
 
     # -- what the cluster says ---------------------------------------------------------------------------------
 
@@ -275,8 +284,8 @@ class Leader:
         """
         self._leave_binding(pod)
         attempt = self.attempts.get(pod.attempt)
-        if attempt is None:
-            return
+        if attempt is None or (attempt.state == "open" and by != attempt.id):
+            return  # its scheduler will say what became of the attempt: each ends once
         self.queue.done(pod.uid)
         if by in ("", attempt.id):
             self._end(attempt, "scheduled", now, node=node)

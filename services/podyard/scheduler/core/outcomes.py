@@ -54,6 +54,7 @@ class Outcomes:
         assumed: str = "",
         message: str = "",
         attempt: str = "",
+        gone: bool = False,
     ) -> None:
         """Tell the queue; see `AttemptResult`. `attempt`: another id than the popped one, if this is not about the attempt itself."""
         result = records.result_of(
@@ -65,6 +66,7 @@ class Outcomes:
             assumed=assumed,
             message=message,
             attempt=attempt,
+            gone=gone,
         )
         self._effects.append(Done(result))
 

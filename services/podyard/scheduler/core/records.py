@@ -67,9 +67,11 @@ def result_of(
     assumed: str = "",
     message: str = "",
     attempt: str = "",
+    gone: bool = False,
 ) -> AttemptResult:
     """What the queue is told about an attempt.
 
+    :param gone: the pod was not tried, since it is no more, or is being deleted
     :param attempt: another id than the popped one, if this is not about the attempt itself
     """
     return AttemptResult(
@@ -84,5 +86,6 @@ def result_of(
         nominated_node=nominated_node,
         assumed=assumed,
         message=message,
+        gone=gone,
         trace=popped.trace,
     )

@@ -316,7 +316,7 @@ class Scheduler:
             return True
         pod = self._view.pods.get((popped.namespace, popped.name))
         if pod is None or pod.uid != popped.uid or pod.deleting or pod.released:
-            self._outcomes.done(popped, "error", message="the pod is gone")
+            self._outcomes.done(popped, "error", message="the pod is gone", gone=True)
         elif pod.bound is not None:
             self._outcomes.done(popped, "scheduled", node=pod.bound.node)
         elif not self._placing.knows(popped.profile):
