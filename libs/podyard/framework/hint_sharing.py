@@ -5,10 +5,13 @@ Both only save work: what they leave out would have been answered Skip.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
 
+from podyard.framework.events import Hint, HintAnswer
 from podyard.framework.profile import Profile
 from podyard.objects.core import Pod
+
+_NO_POD: Final = Pod()
 
 HintSigner: TypeAlias = Callable[[Pod], Hashable]
 
@@ -117,6 +120,11 @@ class EventFilter:
     def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
         """All or none."""
         return None if self._matters(old, new) else ()
+
+
+def same_for_all(hint: Hint) -> EventFilter:
+    """For a hint whose answer (not its reason) depends on the event alone: what it says of any pod, it says of all."""
+    return EventFilter(lambda old, new: hint(_NO_POD, old, new).answer is not HintAnswer.SKIP)
 
 
 def only_itself() -> EventFilter:

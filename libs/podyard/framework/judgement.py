@@ -205,11 +205,13 @@ class Judgement:
                 renewed.append(name)
         if not renewed:
             return
-        before, skipped = self.pre_filtered, set(self.state.skip_filter)
-        if not self._pre_filtering.again(renewed, pod, cluster):
-            self._begin(pod)
-        elif self.pre_filtered != before or self.state.skip_filter != skipped:
-            self._version = -1
+        match self._pre_filtering.again(renewed, pod, cluster):
+            case "begin anew":
+                self._begin(pod)
+            case "other":
+                self._version = -1
+            case "same":
+                pass
         for at, layer in enumerate(self._layers):
             if layer.name in renewed:
                 layer.forget()

@@ -4,6 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (Ru
 """
 
 from collections.abc import Iterable
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -15,6 +16,9 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 
 _EXPECTED = frozenset({Code.SUCCESS, Code.SKIP, Code.UNSCHEDULABLE, Code.UNRESOLVABLE})
+
+Outcome: TypeAlias = Literal["same", "other", "begin anew"]
+"""All answers are what they were; some is another; now more, or fewer, plugins have to be asked, with an empty state."""
 
 
 class PreFiltered(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,10 +75,9 @@ class PreFiltering:
         self.result = self._combined()
         return self.result
 
-    def again(self, names: Iterable[str], pod: PodInfo, cluster: Snapshot) -> bool:
+    def again(self, names: Iterable[str], pod: PodInfo, cluster: Snapshot) -> Outcome:
         """Ask these plugins again, if they were asked before.
 
-        :return: False if now more, or fewer, plugins have to be asked: begin anew, with an empty state
         :raises PluginError: as `run`
         """
         same = True
@@ -84,11 +87,11 @@ class PreFiltering:
                 answer = self._answers[name] = self._ask(self._by_name[name], pod, cluster)
                 same = same and (answer is before or answer == before)
         if same:
-            return True
+            return "same"
         if self._reach() != len(self._answers):
-            return False
+            return "begin anew"
         self.result = self._combined()
-        return True
+        return "other"
 
     def _ask(self, plugin: PreFilter, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         try:

@@ -61,6 +61,7 @@ class Scoreboard:
         """Of totals: half as many bytes to go through if weights are usual."""
         self._infeasible = self._dtype(INFEASIBLE)
         self._layers: list[ScoreLayer] = []
+        self._named: list[tuple[str, Points]] = []
         self._state: CycleState | None = None
         self._tokens: list[Hashable] = []
         self._version = -1
@@ -84,7 +85,7 @@ class Scoreboard:
 
     def points(self, row: int) -> dict[str, int]:
         """Points of a feasible node by plugin, times its weight; plugins that sat it out are missing."""
-        return {layer.name: layer.points.item(row) for layer in self._layers}
+        return {name: points.item(row) for name, points in self._named}
 
     def node_score(self, row: int) -> NodeScore:
         """Total and points by plugin of one feasible row."""
@@ -116,7 +117,12 @@ class Scoreboard:
                 places.append(place)
                 left[place] = INFEASIBLE
         rows = self._cluster.nodes.order.rows
-        return tuple([self.node_score(rows.item(place)) for place in places])
+        names = self._cluster.nodes.names
+        found: list[NodeScore] = []
+        for place in places:
+            row = rows.item(place)
+            found.append(NodeScore(node=names[row], total=self._ranked.item(place), plugins=self.points(row)))
+        return tuple(found)
 
     # ---- bringing up to date -------------------------------------------------------------------------------------------------
 
@@ -197,6 +203,7 @@ class Scoreboard:
             for entry in self._profile.score
             if entry.plugin.name not in skipped
         ]
+        self._named = [(layer.name, layer.points) for layer in self._layers]
 
     # ---- all rows ------------------------------------------------------------------------------------------------------------
 
@@ -232,8 +239,10 @@ class Scoreboard:
         self._find_best()
 
     def _find_best(self) -> None:
-        self._top = int(self._ranked.max())
-        self._best = (self._ranked == self._top).nonzero()[0]
+        first = int(self._ranked.argmax())
+        self._top = self._ranked.item(first)
+        level = self._ranked == self._top
+        self._best = [first] if np.count_nonzero(level) == 1 else level.nonzero()[0]
 
     # ---- some rows -----------------------------------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ from podyard.framework.interfaces import Rows, Scope, Scores
 from podyard.framework.normalizing import MAX_SCORE
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
+from podyard.objects.core import Pod
 from podyard.plugins.image_locality.images import ImageStates
 
 NAME: Final = "ImageLocality"
@@ -55,12 +56,19 @@ class ImageLocality:
     scope: ClassVar[Scope] = "row"
     reads_template: ClassVar[bool] = True
 
+    def __init__(self) -> None:
+        self._last: tuple[Pod | None, tuple[str, ...]] = (None, ())
+
     def signature(self, pod: PodInfo) -> Hashable:
         return containers_of(pod), images_of(pod)
 
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         """What each image is worth on nodes that have it: it changes as it spreads, and as nodes come and go."""
-        return self._points(images_of(pod), cluster)
+        known, images = self._last
+        if known is not pod.pod:
+            images = images_of(pod)
+            self._last = pod.pod, images
+        return self._points(images, cluster)
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
         images = self._images(state, pod)
