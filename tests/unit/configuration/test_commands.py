@@ -85,6 +85,28 @@ def test_validate_tells_programs_how_far_it_got(
     assert json.loads(capsys.readouterr().out) == {"valid": False, **expected}
 
 
+def test_validate_makes_the_plugins_and_tells_what_they_refuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = f"{__name__}:Refusing"
+    path = tmp_path / "a.yaml"
+    path.write_text(f"{HEAD}profiles: [{{plugins: {{preEnqueue: {{enabled: [{{name: '{name}'}}]}}}}}}]\n")
+    assert main(["config", "validate", str(path)]) == 1
+    assert "its constructor failed: RuntimeError: not today" in capsys.readouterr().out
+
+
+class Refusing:
+    """A plugin that cannot be made."""
+
+    name = "Refusing"
+
+    def __init__(self) -> None:
+        raise RuntimeError("not today")
+
+    def pre_enqueue(self, pod: object) -> None:
+        """Never asked."""
+
+
 def test_a_valid_file_is_told_what_of_it_has_no_effect(right: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["config", "validate", right]) == 0
     shown = capsys.readouterr().out
