@@ -2,13 +2,18 @@
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import EventFilter
 from podyard.objects.pod import Pod
 from podyard.proto.actions import ActionType
 
 
 def registrations() -> tuple[Registration, ...]:
     """Pods that go: registered so that a pod that waits for its own preemption is looked at when they do."""
-    return (Registration(ClusterEvent(events.POD, ActionType.DELETE), after_deletion),)
+    return (Registration(ClusterEvent(events.POD, ActionType.DELETE), after_deletion, _nobody),)
+
+
+def _nobody() -> EventFilter:
+    return EventFilter(lambda old, new: False)
 
 
 def after_deletion(pod: Pod, old: object | None, new: object | None) -> HintResult:

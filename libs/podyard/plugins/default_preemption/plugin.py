@@ -3,7 +3,7 @@
 Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go, pkg/scheduler/framework/preemption/preemption.go (Preempt).
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Hashable, Mapping, Sequence
 from random import Random
 from typing import ClassVar, Final
 
@@ -42,6 +42,9 @@ class DefaultPreemption:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return None
 
     def pre_enqueue(self, pod: Pod) -> Status:
         """Lets every pod in. Which preemptions run the queue alone knows, and its `PreemptionGate` answers for this plugin."""

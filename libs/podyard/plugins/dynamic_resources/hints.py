@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import only_itself
 from podyard.objects.core import Pod
 from podyard.objects.resource import ResourceClaim
 from podyard.plugins.dynamic_resources import claims
@@ -59,7 +60,7 @@ def registrations(known: AllClaims) -> tuple[Registration, ...]:
     return (
         Registration(ClusterEvent(events.NODE, nodes)),
         Registration(ClusterEvent(events.RESOURCE_CLAIM, changed), partial(after_claim_change, known)),
-        Registration(made, partial(after_pod_change, known)),
+        Registration(made, partial(after_pod_change, known), only_itself),
         Registration(ClusterEvent(events.DEVICE_CLASS, changed)),
         Registration(ClusterEvent(events.RESOURCE_SLICE, changed)),
     )

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects.core import Node, Pod
-from podyard.plugins.inter_pod_affinity import terms
+from podyard.plugins.inter_pod_affinity import term_index, terms
 from podyard.plugins.inter_pod_affinity.terms import PodTerms, Term
 from podyard.proto.actions import ActionType
 
@@ -101,4 +101,7 @@ def registrations() -> tuple[Registration, ...]:
     """Pods that come, go or get other labels; nodes added or with other labels."""
     pods = ClusterEvent(events.POD, ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL)
     nodes = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
-    return (Registration(pods, after_pod_change), Registration(nodes, after_node_change))
+    return (
+        Registration(pods, after_pod_change, term_index.of_pods),
+        Registration(nodes, after_node_change, term_index.of_nodes),
+    )

@@ -19,7 +19,7 @@ from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
 from podyard.objects.core import Pod
-from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scoring, terms
+from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scoring, term_index, terms
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.filtering import Change, FilterState
 from podyard.plugins.inter_pod_affinity.incoming import Incoming
@@ -75,6 +75,9 @@ class InterPodAffinity:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return term_index.read_of(pod)
 
     # ---- filtering -----------------------------------------------------------------------------------------------------------
 

@@ -5,9 +5,11 @@ isSchedulableAfterPodUpdate).
 """
 
 from collections.abc import Iterable
+from functools import partial
 
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import only_itself, same_for_all
 from podyard.objects.core import Node, Pod
 from podyard.plugins.node_declared_features import features
 from podyard.proto.actions import ActionType
@@ -43,6 +45,6 @@ def registrations() -> tuple[Registration, ...]:
     """Nodes added or with other declared features; any update of a pod."""
     nodes = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE)
     return (
-        Registration(nodes, after_node_change),
-        Registration(ClusterEvent(events.POD, ActionType.UPDATE), after_pod_update),
+        Registration(nodes, after_node_change, partial(same_for_all, after_node_change)),
+        Registration(ClusterEvent(events.POD, ActionType.UPDATE), after_pod_update, only_itself),
     )

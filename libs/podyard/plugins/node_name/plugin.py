@@ -12,6 +12,7 @@ from podyard.framework.interfaces import Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
+from podyard.objects.core import Pod
 from podyard.plugins.node_name import hints
 
 NAME: Final = "NodeName"
@@ -31,6 +32,9 @@ class NodeName:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return None
 
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
         wanted = pod.pod.spec.node_name

@@ -3,8 +3,12 @@
 Source: kube-scheduler v1.36.2, plugins/nodeports/node_ports.go (isSchedulableAfterPodDeleted).
 """
 
+from collections.abc import Hashable, Iterable
+from typing import Any
+
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
 from podyard.plugins.node_ports import ports
@@ -36,9 +40,25 @@ def after_pod_deleted(pod: Pod, old: object | None, new: object | None) -> HintR
     return events.skip(f"{name} freed {listed} on {node}, none of which the pod needs")
 
 
+def _index() -> KeyIndex[Any]:
+    """By protocol and port number: addresses are left to the hint."""
+    return KeyIndex(_wanted, _freed)
+
+
+def _wanted(signature: Any) -> Iterable[Hashable] | None:
+    """Of a pod that could not be read nothing is known."""
+    return [(protocol, port) for protocol, port, _ in signature] if isinstance(signature, tuple) else None
+
+
+def _freed(old: object | None, new: object | None) -> Iterable[Hashable] | None:
+    if not isinstance(old, Pod):
+        return None
+    return [(port.protocol, port.port) for port in pod_requests.host_ports(old)]
+
+
 def registrations() -> tuple[Registration, ...]:
     """Pods that leave, and any node that is added."""
     return (
-        Registration(ClusterEvent(events.POD, ActionType.DELETE), after_pod_deleted),
+        Registration(ClusterEvent(events.POD, ActionType.DELETE), after_pod_deleted, _index),
         Registration(events.NODE_ADD),
     )

@@ -13,11 +13,9 @@ from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects import pod_requests, quantity
 from podyard.objects.core import Node, Pod
 from podyard.objects.resource import DeviceClass
+from podyard.plugins.node_resources_fit.freed_index import DEVICE_CLASS_PREFIX, index_by_class, index_by_freed
 from podyard.plugins.node_resources_fit.room_index import RoomIndex
 from podyard.proto.actions import ActionType
-
-DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
-"""A device class without an extended resource name of its own can be asked for as this and its name."""
 
 PODS: Final = pod_requests.PODS
 
@@ -180,7 +178,7 @@ def registrations(
     nodes = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
     classes = ClusterEvent(events.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
     return (
-        Registration(pods, after_pod_event),
+        Registration(pods, after_pod_event, index_by_freed),
         Registration(nodes, partial(after_node_change, ignored, by_devices), partial(RoomIndex, waived)),
-        Registration(classes, after_device_class),
+        Registration(classes, after_device_class, index_by_class),
     )

@@ -7,6 +7,7 @@ from typing import Final
 
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import only_itself
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node, Pod
@@ -41,5 +42,5 @@ def registrations() -> tuple[Registration, ...]:
     """Nodes added, uncordoned or with other taints; the pod's own tolerations."""
     return (
         Registration(ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change),
-        Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_TOLERATION), after_toleration),
+        Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_TOLERATION), after_toleration, only_itself),
     )

@@ -3,13 +3,43 @@
 Source: kube-scheduler v1.36.2, plugins/nodevolumelimits/csi.go.
 """
 
-from podyard.framework import events, hinted
+from collections.abc import Hashable, Iterable, Iterator
+from functools import partial
+from typing import Any, Final
+
+from podyard.framework import claim_index, events, hinted
+from podyard.framework.claim_index import ReadOfVolumes
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import KeyIndex, same_for_all
 from podyard.objects import claims, csi_migration
 from podyard.objects.core import PersistentVolumeClaim, Pod
 from podyard.objects.storage import CSINode, VolumeAttachment
 from podyard.plugins.node_volume_limits.resolving import considered
 from podyard.proto.actions import ActionType
+
+A_CLAIM: Final = ""
+"""Among the drivers of a pod's volumes: a claim, whose driver hints do not look up."""
+
+
+def read_of(pod: Pod) -> ReadOfVolumes:
+    """What the hints read of `pod`: its claims, and the drivers of its volumes."""
+    names = tuple([use.name for use in claims.claims_of(pod)])
+    return ReadOfVolumes(pod.metadata.namespace, names, tuple(_drivers(pod)))
+
+
+def _drivers(pod: Pod) -> Iterator[str | tuple[str]]:
+    """By volume: a driver's name, `A_CLAIM`, or in brackets why the volume cannot be translated."""
+    for volume in pod.spec.volumes:
+        plugin = csi_migration.plugin_of_inline(volume)
+        if volume.persistent_volume_claim is not None:
+            yield A_CLAIM
+        elif plugin is not None:
+            try:
+                csi_migration.inline_handle(plugin, volume)
+            except csi_migration.TranslationError as error:
+                yield (str(error),)
+            else:
+                yield plugin.driver
 
 
 def after_csi_node_update(pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -73,12 +103,31 @@ def after_attachment_delete(pod: Pod, old: object | None, new: object | None) ->
     return events.skip(f"the pod has no volume that could be one of {attacher}")
 
 
+def _index_by_drivers() -> KeyIndex[Any]:
+    return KeyIndex(_known_drivers, lambda old, new: [old.spec.attacher] if isinstance(old, VolumeAttachment) else None)
+
+
+def _known_drivers(read: Any) -> Iterable[Hashable] | None:
+    """`None` if a volume may be of any driver, or the hint raises."""
+    if not isinstance(read, ReadOfVolumes) or any(not one or isinstance(one, tuple) for one in read.others):
+        return None
+    return read.others
+
+
 def registrations() -> tuple[Registration, ...]:
     """CSINodes, pods that are gone, new claims, attachments that are gone."""
     return (
         Registration(ClusterEvent(events.CSI_NODE, ActionType.ADD)),
-        Registration(ClusterEvent(events.CSI_NODE, ActionType.UPDATE), after_csi_node_update),
-        Registration(ClusterEvent(events.POD, ActionType.DELETE), after_pod_delete),
-        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_add),
-        Registration(ClusterEvent(events.VOLUME_ATTACHMENT, ActionType.DELETE), after_attachment_delete),
+        Registration(
+            ClusterEvent(events.CSI_NODE, ActionType.UPDATE),
+            after_csi_node_update,
+            partial(same_for_all, after_csi_node_update),
+        ),
+        Registration(
+            ClusterEvent(events.POD, ActionType.DELETE), after_pod_delete, partial(same_for_all, after_pod_delete)
+        ),
+        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_add, claim_index.index),
+        Registration(
+            ClusterEvent(events.VOLUME_ATTACHMENT, ActionType.DELETE), after_attachment_delete, _index_by_drivers
+        ),
     )

@@ -14,6 +14,7 @@ from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
 from podyard.objects import claims
+from podyard.objects.core import Pod
 from podyard.objects.storage import CSINode
 from podyard.plugins.node_volume_limits import hints
 from podyard.plugins.node_volume_limits.attachable_volumes import CSI_NODES, AttachableVolumes, limits_of
@@ -62,6 +63,9 @@ class NodeVolumeLimits:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return hints.read_of(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         wanted = any(map(considered, pod.pod.spec.volumes))

@@ -3,33 +3,17 @@
 Source: kube-scheduler v1.36.2, podtopologyspread/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
-
-import msgspec
 
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import KeyIndex
 from podyard.framework.status import PluginFault
 from podyard.objects.core import Node, Pod
-from podyard.plugins.pod_topology_spread import constraints, owners
+from podyard.plugins.pod_topology_spread import constraints, owners, reading, spread_index
 from podyard.plugins.pod_topology_spread.constraints import Constraint
+from podyard.plugins.pod_topology_spread.reading import ReadOfPod
 from podyard.proto.actions import ActionType
-
-_ENCODER: Final = msgspec.json.Encoder()
-
-
-class ReadOfPod(NamedTuple):
-    """What the hints read of a parked pod, but its uid."""
-
-    namespace: str
-    constraints: bytes
-    label_values: tuple[str | None, ...]
-    """Its own values of the constraints' matchLabelKeys."""
-    owners: Hashable = None
-    """For a pod under default constraints: what their selector depends on."""
 
 
 class HardConstraints:
@@ -60,21 +44,15 @@ class HardConstraints:
 
     def read_of(self, pod: Pod) -> ReadOfPod:
         """What the hints read of `pod`."""
-        own = pod.spec.topology_spread_constraints
-        values = tuple([pod.metadata.labels.get(key) for one in own for key in one.match_label_keys])
-        belongs = owners.identity(pod) if self._defaults and not own else None
-        return ReadOfPod(pod.metadata.namespace, _ENCODER.encode(own), values, belongs)
+        by_default = bool(self._defaults) and not pod.spec.topology_spread_constraints
+        return reading.read_of(pod, owners.identity(pod) if by_default else None)
 
-
-def _namespaces(old: object | None, new: object | None) -> Iterable[str] | None:
-    """Namespaces that a pod event may concern; `None`: it is no pod event."""
-    found: list[str] = []
-    for one in (old, new):
-        if isinstance(one, Pod):
-            found.append(one.metadata.namespace)
-        elif one is not None:
+    def of_read(self, read: ReadOfPod) -> Sequence[Constraint] | None:
+        """As `of`, by what was read of a pod; `None` under default constraints, which depend on Services."""
+        listed, labels = reading.constraints_of(read)
+        if not listed and self._defaults:
             return None
-    return found or None
+        return constraints.compiled(listed, constraints.DO_NOT_SCHEDULE, labels)
 
 
 def after_pod_change(hard: HardConstraints, pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -149,14 +127,15 @@ def registrations(hard: HardConstraints) -> tuple[Registration, ...]:
     pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
     nodes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
     return (
-        Registration(ClusterEvent(events.POD, pods), partial(after_pod_change, hard), _index),
-        Registration(ClusterEvent(events.NODE, nodes), partial(after_node_change, hard)),
+        Registration(
+            ClusterEvent(events.POD, pods), partial(after_pod_change, hard), partial(spread_index.of_pods, hard.of_read)
+        ),
+        Registration(
+            ClusterEvent(events.NODE, nodes),
+            partial(after_node_change, hard),
+            partial(spread_index.of_nodes, hard.of_read),
+        ),
     )
-
-
-def _index() -> KeyIndex[Hashable]:
-    """Pods of other namespaces do not count."""
-    return KeyIndex(lambda read: (read.namespace,) if isinstance(read, ReadOfPod) else None, _namespaces)
 
 
 def _involved(other: Pod, pod: Pod) -> bool:

@@ -2,6 +2,7 @@
 
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import only_itself
 from podyard.objects.core import Pod
 from podyard.proto.actions import ActionType
 
@@ -17,4 +18,4 @@ def after_gates_eliminated(pod: Pod, old: object | None, new: object | None) -> 
 def registrations() -> tuple[Registration, ...]:
     """The step to no gates left."""
     event = ClusterEvent(events.POD, ActionType.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)
-    return (Registration(event, after_gates_eliminated),)
+    return (Registration(event, after_gates_eliminated, only_itself),)

@@ -5,6 +5,7 @@ Source: kube-scheduler v1.36.2, plugins/tainttoleration/taint_toleration.go.
 
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import only_itself
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node, Pod
@@ -43,5 +44,5 @@ def registrations() -> tuple[Registration, ...]:
     """Nodes added or with other taints; the pod's own tolerations."""
     return (
         Registration(ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change),
-        Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_TOLERATION), after_toleration),
+        Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_TOLERATION), after_toleration, only_itself),
     )

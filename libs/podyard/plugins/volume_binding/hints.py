@@ -3,13 +3,25 @@
 Source: kube-scheduler v1.36.2, plugins/volumebinding/volume_binding.go.
 """
 
-from podyard.framework import events, hinted
+from collections.abc import Hashable, Iterable
+from functools import partial
+from typing import Any
+
+from podyard.framework import claim_index, events, hinted
+from podyard.framework.claim_index import ReadOfVolumes
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import KeyIndex, same_for_all
 from podyard.objects import claims, csi_migration
 from podyard.objects.core import PersistentVolumeClaim, Pod
 from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from podyard.plugins.volume_binding.provisioning import volume_limit
 from podyard.proto.actions import ActionType
+
+
+def read_of(pod: Pod) -> ReadOfVolumes:
+    """What the hints read of `pod`: its claims, and the drivers of its inline volumes."""
+    drivers = tuple([volume.csi.driver for volume in pod.spec.volumes if volume.csi is not None])
+    return ReadOfVolumes(pod.metadata.namespace, tuple([use.name for use in claims.claims_of(pod)]), drivers)
 
 
 def after_class_change(pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -70,15 +82,30 @@ def after_capacity_change(pod: Pod, old: object | None, new: object | None) -> H
     return events.skip(f"no larger volumes can be made by {full_name} than before")
 
 
+def _index_by_drivers() -> KeyIndex[Any]:
+    def drivers(read: Any) -> Iterable[Hashable] | None:
+        return read.others if isinstance(read, ReadOfVolumes) else None
+
+    return KeyIndex(drivers, lambda old, new: [new.metadata.name] if isinstance(new, CSIDriver) else None)
+
+
 def registrations() -> tuple[Registration, ...]:
     """Classes, claims, volumes, nodes with other labels, CSINodes, drivers, room."""
     changed = ActionType.ADD | ActionType.UPDATE
     return (
-        Registration(ClusterEvent(events.STORAGE_CLASS, changed), after_class_change),
-        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, changed), after_claim_change),
+        Registration(
+            ClusterEvent(events.STORAGE_CLASS, changed), after_class_change, partial(same_for_all, after_class_change)
+        ),
+        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, changed), after_claim_change, claim_index.index),
         Registration(ClusterEvent(events.PERSISTENT_VOLUME, changed)),
         Registration(ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
-        Registration(ClusterEvent(events.CSI_NODE, changed), after_csi_node_change),
-        Registration(ClusterEvent(events.CSI_DRIVER, ActionType.UPDATE), after_driver_change),
-        Registration(ClusterEvent(events.CSI_STORAGE_CAPACITY, changed), after_capacity_change),
+        Registration(
+            ClusterEvent(events.CSI_NODE, changed), after_csi_node_change, partial(same_for_all, after_csi_node_change)
+        ),
+        Registration(ClusterEvent(events.CSI_DRIVER, ActionType.UPDATE), after_driver_change, _index_by_drivers),
+        Registration(
+            ClusterEvent(events.CSI_STORAGE_CAPACITY, changed),
+            after_capacity_change,
+            partial(same_for_all, after_capacity_change),
+        ),
     )

@@ -17,6 +17,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
 from podyard.framework.volume_choices import CHOSEN
 from podyard.objects import claims
+from podyard.objects.core import Pod
 from podyard.objects.meta import ObjectMeta, ObjectReference
 from podyard.plugins.volume_binding import hints, pod_claims, writing
 from podyard.plugins.volume_binding.args import Args
@@ -87,6 +88,9 @@ class VolumeBinding:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return hints.read_of(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         if not _has_claims(pod):

@@ -3,12 +3,22 @@
 Source: kube-scheduler v1.36.2, plugins/volumerestrictions/volume_restrictions.go.
 """
 
-from podyard.framework import events, hinted
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+from podyard.framework import claim_index, events, hinted
+from podyard.framework.claim_index import ReadOfVolumes
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import claims
 from podyard.objects.core import PersistentVolumeClaim, Pod
 from podyard.plugins.volume_restrictions.disks import disks_of, first_clash
 from podyard.proto.actions import ActionType
+
+
+def read_of(pod: Pod) -> ReadOfVolumes:
+    """What the hints read of `pod`: the claims that it names, and its disks."""
+    return ReadOfVolumes(pod.metadata.namespace, tuple(claims.named_claims(pod)), disks_of(pod))
 
 
 def after_pod_delete(pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -38,10 +48,22 @@ def after_claim_add(pod: Pod, old: object | None, new: object | None) -> HintRes
     return events.queue(f"the pod's claim {name} is there now")
 
 
+def _index_by_volumes() -> KeyIndex[Any]:
+    """By claims and disks, of pods of the same namespace."""
+    return KeyIndex(_volumes_of, lambda old, new: _volumes_of(read_of(old)) if isinstance(old, Pod) else None)
+
+
+def _volumes_of(read: Any) -> Iterable[Hashable] | None:
+    if not isinstance(read, ReadOfVolumes):
+        return None
+    disks: Iterable[Any] = read.others
+    return [(read.namespace, name) for name in read.claims] + [(read.namespace, disk.id) for disk in disks]
+
+
 def registrations() -> tuple[Registration, ...]:
     """Pods that are gone, new nodes, new claims."""
     return (
-        Registration(ClusterEvent(events.POD, ActionType.DELETE), after_pod_delete),
+        Registration(ClusterEvent(events.POD, ActionType.DELETE), after_pod_delete, _index_by_volumes),
         Registration(ClusterEvent(events.NODE, ActionType.ADD)),
-        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_add),
+        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), after_claim_add, claim_index.index),
     )

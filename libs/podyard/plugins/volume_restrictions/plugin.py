@@ -14,6 +14,7 @@ from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
 from podyard.objects import claims
+from podyard.objects.core import Pod
 from podyard.plugins.volume_restrictions import hints
 from podyard.plugins.volume_restrictions.claim_users import ClaimUsers
 from podyard.plugins.volume_restrictions.disks import DisksInUse, disks_of, first_clash
@@ -91,6 +92,9 @@ class VolumeRestrictions:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return hints.read_of(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         if not pod.pod.spec.volumes:

@@ -3,13 +3,22 @@
 Source: kube-scheduler v1.36.2, plugins/volumezone/volume_zone.go.
 """
 
-from podyard.framework import events, hinted
+from functools import partial
+
+from podyard.framework import claim_index, events, hinted
+from podyard.framework.claim_index import ReadOfVolumes
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.hint_sharing import same_for_all
 from podyard.objects import claims
 from podyard.objects.core import PersistentVolume, PersistentVolumeClaim, Pod
 from podyard.objects.storage import StorageClass
 from podyard.plugins.volume_zone.topology import topologies_of
 from podyard.proto.actions import ActionType
+
+
+def read_of(pod: Pod) -> ReadOfVolumes:
+    """What the hints read of `pod`: the claims that it names."""
+    return ReadOfVolumes(pod.metadata.namespace, tuple(claims.named_claims(pod)))
 
 
 def after_class_add(pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -45,8 +54,14 @@ def registrations() -> tuple[Registration, ...]:
     """New classes, nodes with other labels, claims, volumes."""
     changed = ActionType.ADD | ActionType.UPDATE
     return (
-        Registration(ClusterEvent(events.STORAGE_CLASS, ActionType.ADD), after_class_add),
+        Registration(
+            ClusterEvent(events.STORAGE_CLASS, ActionType.ADD), after_class_add, partial(same_for_all, after_class_add)
+        ),
         Registration(ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
-        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, changed), after_claim_change),
-        Registration(ClusterEvent(events.PERSISTENT_VOLUME, changed), after_volume_change),
+        Registration(ClusterEvent(events.PERSISTENT_VOLUME_CLAIM, changed), after_claim_change, claim_index.index),
+        Registration(
+            ClusterEvent(events.PERSISTENT_VOLUME, changed),
+            after_volume_change,
+            partial(same_for_all, after_volume_change),
+        ),
     )

@@ -14,7 +14,7 @@ from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
 from podyard.objects import claims, selectors
-from podyard.objects.core import PersistentVolumeClaim
+from podyard.objects.core import PersistentVolumeClaim, Pod
 from podyard.objects.selectors import Requirement, Selector
 from podyard.plugins.volume_zone import hints
 from podyard.plugins.volume_zone.topology import LABELS, SUCCESSOR, Topology, topologies_of
@@ -95,6 +95,9 @@ class VolumeZone:
 
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
+
+    def hint_signature(self, pod: Pod) -> Hashable:
+        return hints.read_of(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         try:

@@ -4,7 +4,7 @@ The index keeps an event's cost proportional to the answers that it may need: an
 gated one by its gating plugin alone (PITFALLS 13), and pods that all hints answer alike stand together in one class.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from podyard.framework.events import Registration
@@ -15,6 +15,7 @@ Signers: TypeAlias = Mapping[str, Mapping[str, HintSigner]]
 """Profile -> plugin -> what its hints read of a pod."""
 
 NOT_SHARED: Signers = {}
+NONE_OF_THEM: Mapping[Hashable, "ParkedClass"] = {}
 
 
 class ParkedClass:
@@ -48,7 +49,8 @@ class Shelf:
         self._always: dict[Hashable, ParkedClass] = {}
         """Gated ones: their other rejectors' hints count too, so that one plugin's index cannot leave them out."""
         self._by_signature: dict[Hashable, dict[Hashable, ParkedClass]] = {}
-        self._indexes: dict[int, tuple[Registration, HintIndex]] = {}
+        self._indexes: dict[int, tuple[Registration, HintIndex | None]] = {}
+        """By registration, which is held so that its id stays its own; `None`: the index failed, everybody is asked."""
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -63,8 +65,9 @@ class Shelf:
         mates = self._by_signature.get(signature)
         if mates is None:
             mates = self._by_signature[signature] = {}
-            for _, index in self._indexes.values():
-                index.add(signature)
+            for at, (_, index) in self._indexes.items():
+                if index is not None:
+                    self._tell(at, index.add, signature)
         mates[one.key] = one
 
     def remove(self, one: ParkedClass, plugin: str) -> None:
@@ -77,8 +80,15 @@ class Shelf:
         del mates[one.key]
         if not mates:
             del self._by_signature[signature]
-            for _, index in self._indexes.values():
-                index.remove(signature)
+            for at, (_, index) in self._indexes.items():
+                if index is not None:
+                    self._tell(at, index.remove, signature)
+
+    def _tell(self, at: int, said: Callable[[Hashable], None], signature: Hashable) -> None:
+        try:
+            said(signature)
+        except Exception:  # boundary: a plugin's fault costs it the index, nothing else
+            self._indexes[at] = self._indexes[at][0], None
 
     def every(self) -> Mapping[Hashable, ParkedClass]:
         """All classes by key."""
@@ -90,25 +100,36 @@ class Shelf:
         """Classes for which one of these registrations may not say Skip, by key."""
         found: dict[Hashable, ParkedClass] = {}
         for registration in registrations:
-            index = self._index(registration)
-            signatures = None if index is None else index.candidates(old, new)
+            signatures = self._asked(registration, old, new)
             if signatures is None:
                 return self._all
             for signature in signatures:
-                found.update(self._by_signature.get(signature, {}))
+                found.update(self._by_signature.get(signature, NONE_OF_THEM))
         found.update(self._always)
         return found
+
+    def _asked(self, registration: Registration, old: object | None, new: object | None) -> Iterable[Hashable] | None:
+        index = self._index(registration)
+        if index is None:
+            return None
+        try:
+            signatures = index.candidates(old, new)
+            return None if signatures is None else list(signatures)
+        except Exception:  # boundary: as hints that fail, it leaves nobody out
+            return None
 
     def _index(self, registration: Registration) -> HintIndex | None:
         """The registration's index, filled at its first use."""
         if registration.index is None:
             return None
-        known = self._indexes.get(id(registration))
+        at = id(registration)
+        known = self._indexes.get(at)
         if known is None:
             index = registration.index()
+            self._indexes[at] = registration, index
             for signature in self._by_signature:
-                index.add(signature)
-            known = self._indexes[id(registration)] = registration, index
+                self._tell(at, index.add, signature)
+            known = self._indexes[at]
         return known[1]
 
 
@@ -161,6 +182,10 @@ class Parked:
         self._leave_class(pod)
         pod.pool = ""
         return True
+
+    def class_of(self, pod: QueuedPod) -> ParkedClass:
+        """The class that a parked pod is in."""
+        return self._class_of[pod.uid]
 
     def shelves(self, listeners: Mapping[str, Iterable[str]]) -> list[tuple[str, str, Shelf]]:
         """The shelves of these plugins (profile -> names) that are not empty: profile, plugin, shelf."""

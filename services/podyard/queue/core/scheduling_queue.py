@@ -383,9 +383,9 @@ class SchedulingQueue:
 
     def _move_classes(self, incoming: Incoming, now: float, meant: Meant | None) -> None:
         """Judge each class of pods once, and the pod that the event is about for itself."""
-        concerned, not_asked = self._concerned(incoming)
-        outcome = Outcome(not_asked)
         itself = self._about_itself(incoming)
+        concerned, not_asked = self._concerned(incoming, itself)
+        outcome = Outcome(not_asked)
         verdicts: list[tuple[list[QueuedPod], Verdict]] = []
         for one in concerned:
             pods = [pod for pod in one.pods.values() if pod is not itself and (meant is None or pod in meant)]
@@ -405,7 +405,7 @@ class SchedulingQueue:
         if outcome:
             self.effects.append(outcome.judged(incoming, now))
 
-    def _concerned(self, incoming: Incoming) -> tuple[list[ParkedClass], list[NotAsked]]:
+    def _concerned(self, incoming: Incoming, itself: QueuedPod | None) -> tuple[list[ParkedClass], list[NotAsked]]:
         """Classes that the event may move, and what the plugins' indexes leave out.
 
         While a record names every skipped pod, all are asked: people see each pod's own reason.
@@ -420,6 +420,10 @@ class SchedulingQueue:
                 found.update(shelf.candidates(matching, incoming.old, incoming.new))
             else:
                 found.update(shelf.every())
+        if by_index and itself is not None:
+            own = self.parked.class_of(itself)
+            if any(profile == own.profile and plugin in own.watchers for profile, plugin, _ in shelves):
+                found[own.key] = own
         asked = list(found.values())
         return asked, _left_out(shelves, asked) if by_index else []
 

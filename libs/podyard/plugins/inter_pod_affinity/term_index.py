@@ -1,0 +1,142 @@
+"""Which parked pods' affinity terms an event of a pod or a node can concern.
+
+A pod that comes must be meant by all affinity terms of the parked pod, one that goes by all its anti-affinity terms, or by its own
+anti-affinity terms mean the parked pod. So one of the terms, the one easiest to look up, is enough to find them by: namespaces and parts
+of labels (`pod_keys`).
+"""
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from podyard.framework import pod_keys
+from podyard.framework.hint_sharing import KeyIndex
+from podyard.objects.affinity import Affinity, PodAffinity, PodAntiAffinity
+from podyard.objects.core import Node, Pod
+from podyard.objects.meta import ObjectMeta
+from podyard.objects.pod import PodSpec
+from podyard.plugins.inter_pod_affinity import terms
+from podyard.plugins.inter_pod_affinity.terms import PodTerms, Term
+
+ANYWHERE: Final = "*"
+"""Instead of a namespace, of which no name is like this: a term for pods of every namespace."""
+NEAR: Final = "near"
+APART: Final = "apart"
+OWN: Final = "own"
+"""Kinds of keys of pods: wanted by affinity, by anti-affinity, carried by the parked pod itself."""
+CHANGED: Final = "changed"
+JOINED: Final = "joined"
+NEW_NODE: Final = "new node"
+"""Kinds of keys of nodes: a label that changed; one of a new node; any new node."""
+
+Key = tuple[str, pod_keys.Part]
+
+
+class ReadOfPod(NamedTuple):
+    """All that the hints read of a parked pod, but its uid."""
+
+    namespace: str
+    labels: tuple[tuple[str, str], ...]
+    near: bytes
+    apart: bytes
+
+    def terms(self) -> PodTerms:
+        """Its terms."""
+        affinity = Affinity(pod_affinity=_NEAR.decode(self.near), pod_anti_affinity=_APART.decode(self.apart))
+        metadata = ObjectMeta(namespace=self.namespace, labels=dict(self.labels))
+        return terms.of_pod(Pod(metadata=metadata, spec=PodSpec(affinity=affinity)))
+
+
+_ENCODER: Final = msgspec.json.Encoder()
+_NEAR: Final = msgspec.json.Decoder(PodAffinity | None)
+_APART: Final = msgspec.json.Decoder(PodAntiAffinity | None)
+_NOTHING: Final = _ENCODER.encode(None)
+
+
+def read_of(pod: Pod) -> ReadOfPod:
+    """What the hints read of `pod`."""
+    affinity, metadata = pod.spec.affinity, pod.metadata
+    labels = tuple(sorted(metadata.labels.items()))
+    if affinity is None:
+        return ReadOfPod(metadata.namespace, labels, _NOTHING, _NOTHING)
+    near, apart = _ENCODER.encode(affinity.pod_affinity), _ENCODER.encode(affinity.pod_anti_affinity)
+    return ReadOfPod(metadata.namespace, labels, near, apart)
+
+
+def of_pods() -> KeyIndex[Any]:
+    """An empty index for events of pods."""
+    return KeyIndex(_keys_by_pods, _keys_of_pods)
+
+
+def of_nodes() -> KeyIndex[Any]:
+    """An empty index for events of nodes."""
+    return KeyIndex(_keys_by_nodes, _keys_of_nodes)
+
+
+def _keys_by_pods(read: Any) -> Iterable[Hashable] | None:
+    own = read.terms() if isinstance(read, ReadOfPod) else None
+    if own is None or own.fault:
+        return None  # its hint raises, which counts as Queue
+    return [
+        *((NEAR, key) for key in _wanted(own.affinity)),
+        *((APART, key) for key in _wanted(own.anti_affinity)),
+        *((OWN, key) for key in _carried(read.namespace, dict(read.labels))),
+    ]
+
+
+def _wanted(listed: Sequence[Term]) -> list[Key]:
+    """Keys of which every pod that all of the terms mean carries at least one; none if they can mean no pod."""
+    best: list[Key] | None = None
+    for term in listed:
+        places = (ANYWHERE,) if term.namespace_selector.matches(terms.NO_LABELS) else term.namespaces
+        keys = [(place, part) for part in pod_keys.wanted(term.selector) for place in places]
+        if best is None or _cost(keys) < _cost(best):
+            best = keys
+    return best or []
+
+
+def _cost(keys: Sequence[Key]) -> tuple[int, int]:
+    """Prefer pairs to labels to nothing, then few keys."""
+    return (2 - min((len(part) for _, part in keys), default=2), len(keys))
+
+
+def _carried(namespace: str, labels: Mapping[str, str]) -> list[Key]:
+    return [(place, part) for part in pod_keys.carried(labels) for place in (namespace, ANYWHERE)]
+
+
+def _keys_of_pods(old: object | None, new: object | None) -> Iterable[Hashable] | None:
+    if not isinstance(old, Pod | None) or not isinstance(new, Pod | None) or (old is None and new is None):
+        return None
+    if (new is not None and not new.spec.node_name) or (old is not None and not old.spec.node_name):
+        return ()  # on no node it matters to nobody
+    found: list[Hashable] = []
+    if new is not None:
+        found += [(NEAR, key) for key in _carried(new.metadata.namespace, new.metadata.labels)]
+    if old is not None:
+        found += [(APART, key) for key in _carried(old.metadata.namespace, old.metadata.labels)]
+    if old is not None and new is None:
+        gone = terms.of_pod(old)
+        if gone.fault:
+            return None  # the hint raises, which counts as Queue
+        found += [(OWN, key) for key in _wanted(gone.anti_affinity)]
+    return found
+
+
+def _keys_by_nodes(read: Any) -> Iterable[Hashable] | None:
+    own = read.terms() if isinstance(read, ReadOfPod) else None
+    if own is None or own.fault:
+        return None
+    near = [(JOINED, term.topology_key) for term in own.affinity]
+    changed = [(CHANGED, term.topology_key) for term in (*own.affinity, *own.anti_affinity)]
+    return [*near, *changed, *([NEW_NODE] if own.anti_affinity else [])]
+
+
+def _keys_of_nodes(old: object | None, new: object | None) -> Iterable[Hashable] | None:
+    if not isinstance(old, Node | None) or not isinstance(new, Node):
+        return None
+    now = new.metadata.labels
+    if old is None:
+        return [NEW_NODE, *((JOINED, key) for key in now)]
+    was = old.metadata.labels
+    return [(CHANGED, key) for key in {*was, *now} if was.get(key) != now.get(key)]
