@@ -144,6 +144,11 @@ class MemoryServer:
             self._stored(stream, [answer])
         return answer
 
+    def forget_consumers(self) -> None:
+        """Lose all consumers, as a server does that restarts."""
+        for consumer in list(self._consumers.values()):
+            self._forget(consumer)
+
     def _store(self, stream: Stream, message: Incoming, reply: str) -> None:
         now = self._timers.now()
         if headers.BATCH_ID in message.lines:

@@ -1,0 +1,188 @@
+"""Judges the history of CLUSTER, message by message as it is stored. It shares no code with the binder or the framework.
+
+| rule | checked when |
+|---|---|
+| one binding per pod uid, ever | a binding is stored |
+| bindings and releases are told by the record of their batch, and only there | a batch is stored |
+| no node over its allocatable, no host port twice, no required anti-affinity or hard spread broken, at the record's position | a record is stored, binding by binding; forced ones count and are not judged |
+| numbers of commits have no gap | a record is stored |
+| nobody writes placements whose epoch is not the fence's highest, or under another's epoch | a batch is stored |
+| a binding becomes a tombstone once, of the node it was on | a release is stored |
+| what live bindings take is what their pods request | a binding is stored |
+"""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from podyard.bus import _heads
+from podyard.bus.memory.stream import Stored
+from podyard.proto import codec, headers, subjects
+from podyard.proto.events import ClusterEvent
+from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Placement, Tombstone
+from tests.simulation import rules
+from tests.simulation.rules import Document, Placed
+
+_read_placement = codec.decoder(Placement).decode
+_read_event = codec.decoder(ClusterEvent).decode
+
+
+class Read:
+    """One stored message, read."""
+
+    def __init__(self, message: Stored) -> None:
+        self.message = message
+        self.document: Document | None = None
+        self.placement: Binding | Tombstone | None = None
+        self.record: CommitRecord | None = None
+        self.fence: Fence | None = None
+        lines = _heads.parse(message.head) if message.head else {}
+        if lines.get(headers.OPERATION) == headers.DELETED:
+            return
+        subject = message.subject
+        if subject.startswith("placement.bindings."):
+            self.placement = _read_placement(message.payload)
+        elif subject.startswith("placement.commits."):
+            self.record = codec.decode(CommitRecord, message.payload)
+        elif subject == subjects.FENCE:
+            self.fence = codec.decode(Fence, message.payload)
+        elif subject.count(".") == 3:
+            self.document = msgspec.json.decode(bytes(_read_event(message.payload).object))
+
+
+class Checker:
+    """`violations` holds sentences; empty is good."""
+
+    def __init__(self) -> None:
+        self.violations: list[str] = []
+        self.live: dict[str, BoundPod] = {}
+        self.commits = 0
+        self.bound = 0
+        self.released = 0
+        self.fence = Fence(epoch=0, n=0)
+        self._versions: dict[str, list[tuple[int, Document | None]]] = {}
+        """Nodes and pods by subject: which document there is from a sequence on."""
+        self._ever: dict[str, str] = {}
+        """Uid -> what its subject holds: `binding` or `tombstone`."""
+        self._pods: dict[str, str] = {}
+        """Uid -> subject of its object."""
+
+    def stored(self, batch: Sequence[Read]) -> None:
+        """What was stored at once."""
+        records = [read.record for read in batch if read.record is not None]
+        placements = [read.placement for read in batch if read.placement is not None]
+        for read in batch:
+            if read.fence is not None:
+                self._moved(read.fence)
+            elif read.message.subject.startswith(("cluster.pods.", "cluster.nodes.")):
+                self._note(read.message, read.document)
+        touched = any(one.message.subject.startswith("placement.") for one in batch)
+        if touched and batch[-1].fence is None:
+            self._wrong(f"@{batch[-1].message.sequence}: placements are written without the fence")
+        told = {pod.uid for record in records for pod in record.bindings} | {
+            one.uid for record in records for one in record.releases
+        }
+        for placement in placements:
+            again = self._ever.get(placement.uid) == "tombstone" and isinstance(placement, Tombstone)
+            if placement.uid not in told and not again:  # a tombstone is written again to get its TTL
+                self._wrong(f"the batch that writes {placement.name} has no record of it")
+        for record in records:
+            self._commit(record)
+        for placement in placements:
+            self._ever[placement.uid] = "tombstone" if isinstance(placement, Tombstone) else "binding"
+
+    def nodes_at(self, position: int) -> dict[str, Document]:
+        """Nodes that there are at a position, by name."""
+        found: dict[str, Document] = {}
+        for subject in self._versions:
+            if subject.startswith("cluster.nodes."):
+                node = self._at(subject, position)
+                if node is not None:
+                    found[node["metadata"]["name"]] = node
+        return found
+
+    def _wrong(self, text: str) -> None:
+        self.violations.append(text)
+
+    def _note(self, message: Stored, document: Document | None) -> None:
+        self._versions.setdefault(message.subject, []).append((message.sequence, document))
+        if document is not None and message.subject.startswith("cluster.pods."):
+            self._pods[document["metadata"]["uid"]] = message.subject
+
+    def _at(self, subject: str, position: int) -> Document | None:
+        for sequence, document in reversed(self._versions.get(subject, ())):
+            if sequence <= position:
+                return document
+        return None
+
+    def _moved(self, fence: Fence) -> None:
+        before = self.fence
+        if fence.epoch < before.epoch or (fence.epoch == before.epoch and fence.holder != before.holder):
+            self._wrong(
+                f"{fence.holder} with epoch {fence.epoch} writes after {before.holder} moved the fence to {before.epoch}"
+            )
+        self.fence = fence
+
+    def _commit(self, record: CommitRecord) -> None:
+        self.commits += 1
+        if record.n != self.commits:
+            self._wrong(f"commit {record.n} is the {self.commits}th")
+        if record.n != self.fence.n or record.epoch != self.fence.epoch:
+            self._wrong(f"commit {record.n} of epoch {record.epoch} beside a fence {self.fence}")
+        nodes = self.nodes_at(record.position)
+        for pod in record.bindings:
+            self._bind(record, pod, nodes)
+        for release in record.releases:
+            self.released += 1
+            bound = self.live.pop(release.uid, None)
+            if bound is None or bound.node != release.node:
+                self._wrong(f"commit {record.n} releases {release.name} from {release.node}, where it is not")
+
+    def _bind(self, record: CommitRecord, bound: BoundPod, nodes: dict[str, Document]) -> None:
+        where = f"commit {record.n} binds {bound.name} to {bound.node}"
+        if bound.uid in self._ever or bound.uid in self.live:
+            self._wrong(f"{where}, which was bound before")
+        self.bound += 1
+        pod, node = self._pod(bound.uid, record.position), nodes.get(bound.node)
+        if pod is None:
+            self._wrong(f"{where}, which is not there at {record.position}")
+        elif node is None and not bound.forced:
+            self._wrong(f"{where}, a node that is not there at {record.position}")
+        elif node is not None and not bound.forced:
+            why = rules.why_not(pod, node, nodes, self._placed(record.position, self.live.values()))
+            if why:
+                self._wrong(f"{where} at {record.position}, against: {why}")
+        if pod is not None:
+            taken, wanted = {**bound.usage.requests, "pods": 1}, rules.requests(pod)
+            if any(taken.get(name, 0) != amount for name, amount in wanted.items()):
+                self._wrong(f"{where}, which takes {taken} and requests {dict(wanted)}")
+        self.live[bound.uid] = bound
+
+    def _placed(self, position: int, pods: Iterable[BoundPod]) -> list[Placed]:
+        found = [(one, self._pod(one.uid, position) or self._last(one.uid)) for one in pods]
+        return [Placed(one.uid, pod, one.node) for one, pod in found if pod is not None]
+
+    def _pod(self, uid: str, position: int) -> Document | None:
+        document = self._at(self._pods.get(uid, ""), position)
+        return document if document is not None and document["metadata"]["uid"] == uid else None
+
+    def _last(self, uid: str) -> Document | None:
+        """The last version of a pod that is gone: its binding still takes room."""
+        for _, document in reversed(self._versions.get(self._pods.get(uid, ""), ())):
+            if document is not None and document["metadata"]["uid"] == uid:
+                return document
+        return None
+
+    # ---- the end
+
+    def unbound_that_fit(self, waiting: Iterable[Document]) -> list[str]:
+        """Of pods that wait, those that some node would take now; with the node."""
+        nodes = self.nodes_at(1 << 62)
+        placed = self._placed(1 << 62, self.live.values())
+        found: list[str] = []
+        for pod in waiting:
+            for name, node in nodes.items():
+                if not rules.why_not(pod, node, nodes, placed):
+                    found.append(f"{pod['metadata']['name']} fits {name}")
+                    break
+        return found

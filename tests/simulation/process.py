@@ -1,0 +1,218 @@
+"""A simulated process: one service on an event loop of its own, and its way to the server."""
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import prometheus_client
+import structlog
+
+from podyard.bus import BusSettings
+from podyard.bus.memory import MemoryBus, MemoryServer, connect
+from podyard.runtime.health import Health
+from podyard.runtime.micro import Endpoints
+from podyard.runtime.service import Service, ServiceDefinition
+from podyard.runtime.settings import ServiceSettings
+from podyard.telemetry.tracing import Spans
+from tests.simulation.clock import Clock
+from tests.simulation.loop import VirtualLoop
+
+QUICKEST_S = 0.0001
+USUAL_S = 0.0004
+"""Delays of a message on its way, uniform between these two unless the network is slow."""
+
+Tell = Callable[[str], None]
+
+
+class Network:
+    """What is wrong with one process' network at the moment."""
+
+    def __init__(self) -> None:
+        self.up_held = False
+        """What it sends does not arrive before that ends (the sender's kernel keeps it)."""
+        self.down_held = False
+        self.loss = 0.0
+        """Share of messages that are lost, each direction."""
+        self.repeat = 0.0
+        """Share of requests to services that arrive a second time, later."""
+        self.slow_s = 0.0
+        """Longest further delay of a message."""
+
+
+class Way:
+    """The `Wire` of one process, from its start to its end. Every `up` is an effect, before which the process may crash."""
+
+    def __init__(self, process: "Process", loop: VirtualLoop) -> None:
+        self._process = process
+        self._loop = loop
+        self._clock = process.clock
+        self._last_up = self._last_down = 0.0
+        self._up_waiting: list[tuple[str, Callable[[], None]]] = []
+        self._down_waiting: list[tuple[str, Callable[[], None]]] = []
+
+    def up(self, subject: str, call: Callable[[], None]) -> None:
+        """A message leaves the process."""
+        if self._loop.dead or self._process.crashes_now(subject):
+            return
+        if self._process.network.up_held:
+            self._up_waiting.append((subject, call))
+        elif not self._lost(subject):
+            self._send(subject, call)
+
+    def down(self, subject: str, call: Callable[[], None]) -> None:
+        """A message leaves the server."""
+        if self._loop.dead:
+            return
+        if self._process.network.down_held:
+            self._down_waiting.append((subject, call))
+        elif not self._lost(subject):
+            self._hand(call)
+
+    def release(self) -> None:
+        """The partition is over: what was held goes on, in its order."""
+        if not self._process.network.up_held:
+            waiting, self._up_waiting = self._up_waiting, []
+            for subject, call in waiting:
+                self._send(subject, call)
+        if not self._process.network.down_held:
+            waiting, self._down_waiting = self._down_waiting, []
+            for _, call in waiting:
+                self._hand(call)
+
+    def forget(self) -> None:
+        """The connection is gone, and what was held with it."""
+        self._up_waiting.clear()
+        self._down_waiting.clear()
+
+    def _lost(self, subject: str) -> bool:
+        loss = self._process.network.loss
+        return bool(loss and subject and self._clock.random.random() < loss)
+
+    def _delay_s(self) -> float:
+        random, slow_s = self._clock.random, self._process.network.slow_s
+        return random.uniform(QUICKEST_S, USUAL_S) + (random.uniform(0, slow_s) if slow_s else 0.0)
+
+    def _send(self, subject: str, call: Callable[[], None]) -> None:
+        clock = self._clock
+        self._last_up = max(self._last_up, clock.now + self._delay_s())
+        self._process.note("->", subject)
+        clock.at(self._last_up, call)
+        if (
+            self._process.network.repeat
+            and subject.startswith("svc.")
+            and clock.random.random() < self._process.network.repeat
+        ):
+            clock.at(self._last_up + clock.random.uniform(0, 3), call)
+
+    def _hand(self, call: Callable[[], None]) -> None:
+        self._last_down = max(self._last_down, self._clock.now + self._delay_s())
+        self._clock.at(self._last_down, lambda: self._loop.receive(call))
+
+
+class Process:
+    """One place for a process: started, killed, started again under the same instance name."""
+
+    def __init__(
+        self, clock: Clock, server: MemoryServer, service: str, instance: str, tell: Tell, wrong: Tell
+    ) -> None:
+        """
+        :param tell: notes a line in the history
+        :param wrong: notes what must not happen
+        """
+        self.clock = clock
+        self.service = service
+        self.instance = instance
+        self.network = Network()
+        self.loop: VirtualLoop | None = None
+        self.way: Way | None = None
+        self.effects = 0
+        """Messages it has sent since its start."""
+        self.crash_at: int | None = None
+        """It crashes instead of its effect of this number."""
+        self._server = server
+        self._tell = tell
+        self._wrong = wrong
+        self._starts = 0
+        self._bus: MemoryBus | None = None
+        self._graves: list[Any] = []
+        """What was killed stays: nothing of it may run again, not even its cleaning up."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it runs, paused or not."""
+        return self.loop is not None and not self.loop.dead
+
+    def start(self) -> None:
+        """A new process."""
+        self._starts += 1
+        self.effects, self.crash_at = 0, None
+        loop = self.loop = VirtualLoop(self.clock, lambda text: self._wrong(f"{self.instance}: {text}"))
+        self.way = Way(self, loop)
+        self._tell(f"{self.instance} starts ({self._starts})")
+        main = self._main(f"{self.instance}.{self._starts}")
+        loop.receive(lambda: self._graves.append(loop.create_task(main)))
+
+    def kill(self) -> None:
+        """SIGKILL. What it has sent arrives."""
+        if self.loop is None or self.loop.dead:
+            return
+        self._tell(f"{self.instance} is killed after {self.effects} effects")
+        self._graves.append(self.loop)
+        self.loop.dead = True
+        self.crash_at = None
+        if self._bus is not None:
+            connection = self._bus.link.connection
+            self.clock.later(2 * USUAL_S, lambda: self._server.disconnect(connection))
+
+    def crashes_now(self, subject: str) -> bool:
+        """Count an effect; whether the process crashes instead of it."""
+        self.effects += 1
+        if self.crash_at != self.effects:
+            return False
+        self._tell(f"{self.instance} crashes before it sends {subject}")
+        self.kill()
+        return True
+
+    def cut(self) -> None:
+        """The connection is lost."""
+        if self._bus is not None and self.loop is not None and self.alive and self._bus.state.connected:
+            bus, way = self._bus, self.way
+            assert way is not None
+            way.forget()
+            self.loop.receive(lambda: bus.link.cut("cut"))
+
+    def restore(self) -> None:
+        """The connection can be made again."""
+        if self._bus is not None and self.loop is not None and self.alive and not self._bus.state.connected:
+            self.loop.receive(self._bus.link.restore)
+
+    def note(self, direction: str, subject: str) -> None:
+        """A message, for the history."""
+        self._tell(f"{self.instance} {direction} {subject}")
+
+    async def _main(self, session: str) -> None:
+        definition: ServiceDefinition[Any] = importlib.import_module(f"podyard.{self.service}.service").SERVICE
+        registry = prometheus_client.CollectorRegistry()
+        settings = ServiceSettings(instance=self.instance)
+        assert self.way is not None
+        bus_settings = BusSettings(name=self.instance, service=self.service)
+        try:
+            async with connect(self._server, bus_settings, wire=self.way) as bus:
+                self._bus = bus
+                service = Service(
+                    definition,
+                    process=settings,
+                    settings=definition.settings_type(),
+                    bus=bus,
+                    health=Health(stall_limit_s=settings.stall_limit_s, registry=registry),
+                    spans=Spans(),
+                    metrics=registry,
+                    log=structlog.get_logger().bind(instance=self.instance),
+                    endpoints=Endpoints(bus, name=self.service, identity=session, version="0", description=""),
+                    session=session,
+                )
+                await definition.main(service)
+        except Exception as error:  # boundary: what ends a service ends its process
+            self._wrong(f"{self.instance} failed: {error!r}")
+            raise
+        self._wrong(f"{self.instance} ended")

@@ -1,0 +1,112 @@
+"""May this pod be on that node? The rules once more, plainly, on documents: nothing of this is shared with the framework."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from podyard.objects import quantity
+
+Document = dict[str, Any]
+HOSTNAME = "kubernetes.io/hostname"
+
+
+class Placed(NamedTuple):
+    """A pod on a node."""
+
+    uid: str
+    pod: Document
+    node: str
+
+
+def requests(pod: Document) -> Counter[str]:
+    """What a pod takes: cpu in milli-CPU, others whole."""
+    found: Counter[str] = Counter({"pods": 1})
+    for container in pod["spec"]["containers"]:
+        for name, text in container.get("resources", {}).get("requests", {}).items():
+            found[name] += quantity.milli(text) if name == "cpu" else quantity.value(text)
+    return found
+
+
+def overload(node: Document, pods: Iterable[Document]) -> dict[str, tuple[int, int]]:
+    """Of what a node would give more than it has: taken, there."""
+    taken: Counter[str] = Counter()
+    for pod in pods:
+        taken.update(requests(pod))
+    room = node["status"]["allocatable"]
+    has = {name: quantity.milli(text) if name == "cpu" else quantity.value(text) for name, text in room.items()}
+    return {name: (amount, has.get(name, 0)) for name, amount in taken.items() if amount > has.get(name, 0)}
+
+
+def ports(pod: Document) -> set[int]:
+    """Host ports that a pod takes."""
+    return {port["hostPort"] for container in pod["spec"]["containers"] for port in container.get("ports", ())}
+
+
+def labels(document: Document) -> Mapping[str, str]:
+    """An object's labels."""
+    return document["metadata"].get("labels", {})
+
+
+def selected(selector: Document, pod: Document) -> bool:
+    """Whether a selector of `matchLabels` takes the pod."""
+    return all(labels(pod).get(key) == value for key, value in selector["matchLabels"].items())
+
+
+def anti_affinity(pod: Document) -> list[Document]:
+    """Required terms."""
+    affinity = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
+    return affinity.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+
+
+def why_not(
+    pod: Document, node: Document, nodes: Mapping[str, Document], others: Iterable[Placed], *, new: bool = True
+) -> str:
+    """Why `pod` may not be on `node` beside all `others`; empty if it may.
+
+    :param new: also look at what only counts when a pod is placed: whether the node is cordoned
+    """
+    others = list(others)
+    if new and node["spec"].get("unschedulable"):
+        return "cordoned"
+    if any(labels(node).get(key) != value for key, value in pod["spec"].get("nodeSelector", {}).items()):
+        return "node selector"
+    there = [one for one in others if one.node == node["metadata"]["name"]]
+    over = overload(node, [pod, *(one.pod for one in there)])
+    if over:
+        return f"overload {over}"
+    if any(ports(pod) & ports(one.pod) for one in there):
+        return "host port"
+    return _repelled(pod, node, nodes, others) or _uneven(pod, node, nodes, others)
+
+
+def _repelled(pod: Document, node: Document, nodes: Mapping[str, Document], others: list[Placed]) -> str:
+    own = anti_affinity(pod)
+    for one in others:
+        there = nodes.get(one.node)
+        if there is None:
+            continue
+        for owner, other in ((pod, one.pod), (one.pod, pod)):
+            for term in own if owner is pod else anti_affinity(owner):
+                key = term["topologyKey"]
+                same = labels(node).get(key) is not None and labels(node).get(key) == labels(there).get(key)
+                if same and selected(term["labelSelector"], other):
+                    return f"anti-affinity with {one.pod['metadata']['name']}"
+    return ""
+
+
+def _uneven(pod: Document, node: Document, nodes: Mapping[str, Document], others: list[Placed]) -> str:
+    for constraint in pod["spec"].get("topologySpreadConstraints", ()):
+        key = constraint["topologyKey"]
+        counts: Counter[str] = Counter()
+        for one in nodes.values():
+            domain = labels(one).get(key)
+            if domain is not None:
+                counts[domain] += 0
+        for one in others:
+            there = nodes.get(one.node)
+            going = "deletionTimestamp" in one.pod["metadata"]
+            if there is not None and not going and selected(constraint["labelSelector"], one.pod):
+                counts[labels(there)[key]] += 1
+        if counts[labels(node)[key]] + 1 - min(counts.values()) > constraint["maxSkew"]:
+            return f"spread {dict(counts)}"
+    return ""

@@ -1,0 +1,238 @@
+"""One run: the services, the world, the faults, the checker; from a seed to a verdict."""
+
+import hashlib
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+import structlog
+
+from podyard.bus.bootstrap import config_of
+from podyard.bus.memory import MemoryServer
+from podyard.bus.memory.stream import Stored, Stream
+from podyard.proto import codec, streams, subjects
+from podyard.proto.placement import Binding
+from podyard.proto.queue_api import QueueListReply, QueueListRequest
+from tests.simulation import frozen
+from tests.simulation.checker import Checker, Read
+from tests.simulation.clock import Clock, ServerTimers
+from tests.simulation.faults import FAULTS, Faults
+from tests.simulation.process import Process
+from tests.simulation.world import NODES, PODS, World
+
+PLACES = (
+    ("queue", "queue-a"),
+    ("queue", "queue-b"),
+    ("binder", "binder-a"),
+    ("binder", "binder-b"),
+    ("scheduler", "scheduler-a"),
+    ("scheduler", "scheduler-b"),
+    ("scheduler", "scheduler-c"),
+)
+QUIET_FROM_S = 100.0
+"""Every fault is over by then."""
+LOOK_EVERY_S = 5.0
+END_S = 230.0
+"""Everything must be settled by then: without the queue's flush after 5 minutes."""
+TRACE_LINES = 60
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run is made of."""
+
+    seed: int
+    pods: int = PODS
+    nodes: int = NODES
+    faults: int = FAULTS
+    keep_history: bool = False
+    """Whether the verdict brings the whole history."""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a run showed."""
+
+    seed: int
+    violations: tuple[str, ...]
+    digest: str
+    """Of the whole history: equal for equal seeds."""
+    counts: dict[str, int]
+    ended_s: float
+    """Virtual seconds until everything was settled."""
+    trace: tuple[str, ...] = ()
+    """The last lines before the first violation, faults and starts; or the whole history."""
+
+
+class Simulation:
+    """Made once a process: it takes the process' time and chance for itself (`frozen`)."""
+
+    def __init__(self, plan: Plan, sabotage: Callable[["Simulation"], None] | None = None) -> None:
+        """:param sabotage: switches off what should prevent violations, to show that the checker sees them"""
+        self.plan = plan
+        self.clock = Clock(plan.seed)
+        frozen.freeze(self.clock, plan.seed)
+        self._listen_to_logs()
+        self.server = MemoryServer(ServerTimers(self.clock))
+        for spec in streams.ALL_STREAMS:
+            self.server.streams[spec.name] = Stream(config_of(spec), self.clock.now)
+        self.checker = Checker()
+        self.world = World(self.clock, self.server, plan.pods, plan.nodes)
+        self.server.on_stored = self._stored
+        self.processes = [
+            Process(self.clock, self.server, service, instance, self.tell, self.wrong) for service, instance in PLACES
+        ]
+        self.faults = Faults(self.clock, self.server, self.processes, self.tell)
+        self._history: list[str] = []
+        self._hash = hashlib.sha256()
+        self._first_wrong: int | None = None
+        self._listed: QueueListReply | None = None
+        self._reads = 0
+        if sabotage is not None:
+            sabotage(self)
+
+    # ---- the history
+
+    def tell(self, text: str) -> None:
+        """A line of the history."""
+        self._history.append(f"{self.clock.elapsed:10.4f} {text}")
+
+    def wrong(self, text: str) -> None:
+        """What must not happen."""
+        self.checker.violations.append(f"at {self.clock.elapsed:.4f}: {text}")
+
+    def _stored(self, stream: Stream, stored: list[Stored]) -> None:
+        if stream.name != streams.CLUSTER.name:
+            return
+        reads = [Read(message) for message in stored]
+        for message in stored:
+            self._history.append(f"{self.clock.elapsed:10.4f} @{message.sequence} {message.subject}")
+            self._hash.update(message.payload)
+        self.checker.stored(reads)
+        if self.checker.violations and self._first_wrong is None:
+            self._first_wrong = len(self._history)
+        for read in reads:
+            self.world.stored(read.message, read.document, read.placement)
+
+    def _listen_to_logs(self) -> None:
+        """Errors of services are violations: a core's table that is not the sum of its bindings says so in the log."""
+
+        def processor(logger: Any, method: str, event: dict[str, Any]) -> Any:
+            self.wrong(f"logged: {event}")
+            raise structlog.DropEvent
+
+        structlog.configure(processors=[processor], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+        logging.getLogger().handlers[:] = [_Errors(self.wrong)]
+        logging.getLogger().setLevel(logging.ERROR)
+        for name in ("podyard", "podyard.bus", "podyard.cluster", "podyard.binder"):
+            logging.getLogger(name).setLevel(logging.ERROR)
+
+    # ---- the run
+
+    def run(self) -> Verdict:
+        """From the first pod to a settled cluster."""
+        for process in self.processes:
+            process.start()
+            self.faults.watch_over(process)
+        self.clock.later(1.0, self.world.begin)
+        self.faults.plan(self.plan.faults)
+        self.clock.run(QUIET_FROM_S)
+        unsettled = self._unsettled()
+        while unsettled and self.clock.elapsed < END_S:
+            self.clock.run(self.clock.elapsed + LOOK_EVERY_S)
+            unsettled = self._unsettled()
+        for text in unsettled:
+            self.wrong(text)
+        return self._verdict()
+
+    def _unsettled(self) -> list[str]:
+        """Why the cluster is not settled: pods that are neither bound, nor parked with a reason and fitting nowhere."""
+        self._ask_queue()
+        self.clock.run(self.clock.elapsed + 1.0)
+        if self._listed is None:
+            return ["no queue answers"]
+        pools = {pod.uid: pod for pod in self._listed.pods}
+        waiting: list[dict[str, Any]] = []
+        found: list[str] = []
+        for (resource, name), pod in self.world.objects.items():
+            if resource != subjects.PODS or pod["metadata"]["uid"] in self.world.placed:
+                continue
+            info = pools.get(pod["metadata"]["uid"])
+            if info is None:
+                found.append(f"pod {name} is lost: neither bound nor in the queue")
+            elif info.pool != "unschedulable":
+                found.append(f"pod {name} is still in {info.pool}: {info.message}")
+            elif not info.unschedulable_plugins:
+                found.append(f"pod {name} is parked without a reason")
+            waiting.append(pod)
+        found += [f"missed wake-up: {text}, and waits in the queue" for text in self.checker.unbound_that_fit(waiting)]
+        live = {uid for uid, placed in self.world.placed.items() if isinstance(placed, Binding)}
+        if live != self.checker.live.keys():
+            found.append(f"records and bindings differ in {sorted(live ^ self.checker.live.keys())}")
+        for uid in live:
+            placed = self.world.placed[uid]
+            if (subjects.PODS, placed.name) not in self.world.objects:
+                found.append(f"{placed.name} is bound to {placed.node}, and is not there")
+        return found
+
+    def _ask_queue(self) -> None:
+        """What the leader says is where; an outsider's request."""
+        self._listed = None
+        reply, connection = "_INBOX.simulation", self.server.connect()
+
+        def answered(subject: str, to: str, payload: bytes, head: bytes) -> None:
+            if payload:
+                self._listed = codec.decode(QueueListReply, payload)
+
+        self.server.subscribe(connection, reply, "", answered)
+        self.server.publish(subjects.queue_verb("list"), codec.encode(QueueListRequest(limit=10_000)), reply)
+        self.clock.later(0.9, lambda: self.server.disconnect(connection))
+
+    def _verdict(self) -> Verdict:
+        for line in self._history:
+            self._hash.update(line.encode())
+        live = Counter(bound.node for bound in self.checker.live.values())
+        counts = {
+            "pods": len(self.world.accepted),
+            "bound": self.checker.bound,
+            "released": self.checker.released,
+            "commits": self.checker.commits,
+            "live": sum(live.values()),
+            "faults": self.faults.count,
+            "waiting": 0 if self._listed is None else self._listed.counts.get("unschedulable", 0),
+            "messages": len(self._history),
+        }
+        return Verdict(
+            seed=self.plan.seed,
+            violations=tuple(self.checker.violations),
+            digest=self._hash.hexdigest(),
+            counts=counts,
+            ended_s=round(self.clock.elapsed, 3),
+            trace=self._trace(),
+        )
+
+    def _trace(self) -> tuple[str, ...]:
+        if self.plan.keep_history:
+            return tuple(self._history)
+        if not self.checker.violations:
+            return ()
+        end = self._first_wrong or len(self._history)
+        notable = [line for line in self._history[:end] if "FAULT" in line or "start" in line or "end of" in line]
+        notable += [line for line in self._history[:end] if "is killed" in line or "crashes" in line]
+        return (
+            *sorted(notable, key=lambda line: float(line.split()[0])),
+            "...",
+            *self._history[end - TRACE_LINES : end],
+        )
+
+
+class _Errors(logging.Handler):
+    def __init__(self, wrong: Callable[[str], None]) -> None:
+        super().__init__()
+        self._wrong = wrong
+
+    def emit(self, record: logging.LogRecord) -> None:
+        text = record.getMessage()
+        if record.exc_info and record.exc_info[1] is not None:
+            text += f": {record.exc_info[1]!r}"
+        self._wrong(f"logged: {text}")

@@ -1,0 +1,293 @@
+"""The rest of the cluster, without faults of its own: people who make and delete pods and nodes, agents that end pods, and the
+controller that removes what has ended. It writes at once, as if its messages had just arrived, and reads what is stored."""
+
+import json
+from typing import Any
+
+import msgspec
+
+from podyard.bus.memory import MemoryServer
+from podyard.bus.memory.stream import Refusal, Stored
+from podyard.proto import codec, headers, streams, subjects
+from podyard.proto.events import ClusterEvent
+from podyard.proto.facts import PodStatusFact
+from podyard.proto.placement import Binding, Tombstone
+from tests.simulation.clock import Clock
+
+NODES = 20
+ZONES = 4
+PODS = 210
+ARRIVING_S = 60.0
+NODE_CPU = 8
+CPUS = ("100m", "250m", "500m", "1", "2", "3")
+WEIGHTS = (4, 6, 8, 6, 3, 1)
+
+Document = dict[str, Any]
+
+
+class World:
+    """Owned by the clock: everything it does is an event."""
+
+    def __init__(self, clock: Clock, server: MemoryServer, pods: int = PODS, nodes: int = NODES) -> None:
+        self._clock = clock
+        self._random = clock.random
+        self._server = server
+        self._stream = server.streams[streams.CLUSTER.name]
+        self._pods = pods
+        self._nodes = nodes
+        self.objects: dict[tuple[str, str], Document] = {}
+        """Documents that live, by resource and name."""
+        self.placed: dict[str, Binding | Tombstone] = {}
+        """By pod uid, what the subject of its binding holds."""
+        self.accepted: set[str] = set()
+        """Uids of all pods ever made."""
+        self._ends: set[str] = set()
+        self._serial = 0
+
+    # ---- the plan
+
+    def begin(self) -> None:
+        """Make the nodes, and plan the rest."""
+        for index in range(self._nodes):
+            self.make_node(index)
+        for _ in range(self._pods):
+            self._clock.later(self._random.uniform(0.5, ARRIVING_S), self.make_pod)
+        for _ in range(4):
+            self._clock.later(self._random.uniform(10, ARRIVING_S), self.change_node)
+        for _ in range(2):
+            self._clock.later(self._random.uniform(15, ARRIVING_S), self.lose_node)
+        for _ in range(self._pods // 12):
+            self._clock.later(self._random.uniform(5, ARRIVING_S), self.delete_pod)
+
+    def make_node(self, index: int) -> None:
+        """A node; some are small."""
+        name = f"n{index}"
+        self._serial += 1
+        metadata = {
+            "name": name,
+            "uid": f"node-{self._serial}",
+            "labels": {
+                "kubernetes.io/hostname": name,
+                "topology.kubernetes.io/zone": f"z{index % ZONES}",
+                "disk": "ssd" if index % 3 == 0 else "hdd",
+            },
+        }
+        cpu = NODE_CPU if index % 5 else NODE_CPU // 2
+        allocatable = {"cpu": str(cpu), "memory": "16Gi", "pods": "18"}
+        self.put(
+            subjects.NODES,
+            "",
+            {
+                "apiVersion": "v1",
+                "kind": "Node",
+                "metadata": metadata,
+                "spec": {},
+                "status": {"allocatable": allocatable},
+            },
+        )
+
+    def make_pod(self) -> None:
+        """One pod of the mix."""
+        random = self._random
+        self._serial += 1
+        name, app = f"p{self._serial}", f"app{random.randrange(6)}"
+        container: Document = {"name": "c", "image": "x"}
+        container["resources"] = {"requests": {"cpu": random.choices(CPUS, WEIGHTS)[0], "memory": "64Mi"}}
+        spec: Document = {"containers": [container], "priority": random.choice((0, 0, 0, 0, 10, 100))}
+        kind = random.random()
+        if kind < 0.12:
+            app = f"alone{random.randrange(3)}"
+            spec["affinity"] = {
+                "podAntiAffinity": {
+                    "requiredDuringSchedulingIgnoredDuringExecution": [
+                        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
+                    ]
+                }
+            }
+        elif kind < 0.24:
+            app = f"even{random.randrange(2)}"
+            spec["topologySpreadConstraints"] = [
+                {
+                    "maxSkew": 1,
+                    "topologyKey": "topology.kubernetes.io/zone",
+                    "whenUnsatisfiable": "DoNotSchedule",
+                    "labelSelector": {"matchLabels": {"app": app}},
+                }
+            ]
+        elif kind < 0.34:
+            container["ports"] = [{"containerPort": 80, "hostPort": random.choice((8080, 9090)), "protocol": "TCP"}]
+        elif kind < 0.44:
+            spec["nodeSelector"] = {"disk": "ssd"}
+        elif kind < 0.46:
+            container["resources"]["requests"]["cpu"] = "64"  # fits nowhere
+        elif kind < 0.48:
+            spec["nodeName"] = f"n{random.randrange(self._nodes)}"
+            container["resources"]["requests"]["cpu"] = "100m"
+        metadata = {"name": name, "namespace": "default", "uid": f"uid-{self._serial}", "labels": {"app": app}}
+        self.accepted.add(metadata["uid"])
+        self.put(
+            subjects.PODS,
+            "default",
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": metadata,
+                "spec": {"schedulerName": "default-scheduler", **spec},
+                "status": {},
+            },
+        )
+
+    def change_node(self) -> None:
+        """Cordon a node, uncordon it, or make it smaller or larger."""
+        names = sorted(name for resource, name in self.objects if resource == subjects.NODES)
+        node = json.loads(json.dumps(self.objects[subjects.NODES, self._random.choice(names)]))
+        if self._random.random() < 0.5:
+            node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
+            if node["spec"]["unschedulable"]:
+                self._clock.later(self._random.uniform(5, 30), lambda: self._uncordon(node["metadata"]["name"]))
+        else:
+            node["status"]["allocatable"]["cpu"] = self._random.choice(("4", "6", "10"))
+        self.put(subjects.NODES, "", node)
+
+    def _uncordon(self, name: str) -> None:
+        node = self.objects.get((subjects.NODES, name))
+        if node is not None and node["spec"].get("unschedulable"):
+            self.put(subjects.NODES, "", {**node, "spec": {}})
+
+    def lose_node(self) -> None:
+        """Delete a node; another of the same name comes later. Its pods are removed with it."""
+        names = sorted(name for resource, name in self.objects if resource == subjects.NODES)
+        name = self._random.choice(names)
+        self.remove(subjects.NODES, "", name)
+        self._clock.later(self._random.uniform(3, 20), lambda: self.make_node(int(name[1:])))
+        self._clock.later(self._random.uniform(0.1, 2), lambda: self._collect(name))
+
+    def _collect(self, node: str) -> None:
+        """Pod garbage collection: pods of a node that is no more."""
+        for (resource, name), document in list(self.objects.items()):
+            if resource == subjects.PODS:
+                placed = self.placed.get(document["metadata"]["uid"])
+                if placed is not None and placed.node == node:
+                    self.remove(subjects.PODS, "default", name)
+
+    def delete_pod(self) -> None:
+        """Somebody deletes a pod."""
+        names = sorted(name for resource, name in self.objects if resource == subjects.PODS)
+        if names:
+            self.delete(self._random.choice(names))
+
+    def delete(self, name: str) -> None:
+        """An unbound pod is gone at once, a bound one when its agent has ended it."""
+        pod = json.loads(json.dumps(self.objects[subjects.PODS, name]))
+        if not isinstance(self.placed.get(pod["metadata"]["uid"]), Binding):
+            self.remove(subjects.PODS, "default", name)
+        elif "deletionTimestamp" not in pod["metadata"]:
+            pod["metadata"]["deletionTimestamp"] = "2023-11-14T22:13:20Z"
+            pod["metadata"]["deletionGracePeriodSeconds"] = 1
+            self.put(subjects.PODS, "default", pod)
+
+    # ---- writing
+
+    def put(self, resource: str, namespace: str, document: Document) -> None:
+        """Store a version."""
+        metadata = document["metadata"]
+        event = ClusterEvent(
+            resource=resource,
+            namespace=namespace,
+            name=metadata["name"],
+            uid=metadata["uid"],
+            who="world",
+            object=msgspec.Raw(json.dumps(document).encode()),
+        )
+        self._write(subjects.object_(resource, namespace, metadata["name"]), codec.encode(event))
+
+    def remove(self, resource: str, namespace: str, name: str) -> None:
+        """Store the marker of a deletion."""
+        document = self.objects.get((resource, name))
+        if document is None:
+            return
+        event = ClusterEvent(
+            resource=resource,
+            namespace=namespace,
+            name=name,
+            uid=document["metadata"]["uid"],
+            op="delete",
+            who="world",
+            object=msgspec.Raw(json.dumps(document).encode()),
+        )
+        lines = {headers.OPERATION: headers.DELETED, headers.TTL: f"{streams.MARKER_TTL_S}s"}
+        self._write(subjects.object_(resource, namespace, name), codec.encode(event), lines)
+
+    def _write(self, subject: str, payload: bytes, lines: dict[str, str] | None = None) -> None:
+        there = self._stream.get(subject, self._clock.now)
+        expect = {headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(there.sequence if there else 0)}
+        answer = self._server.write(subject, payload, {**expect, **(lines or {})})
+        if isinstance(answer, Refusal):  # no room just now
+            self._clock.later(1.0, lambda: self._write(subject, payload, lines))
+
+    # ---- what is stored by anybody
+
+    def stored(self, message: Stored, document: Document | None, placement: Binding | Tombstone | None) -> None:
+        """A message was stored; agents and controllers act on it soon."""
+        parts = message.subject.split(".")
+        if parts[0] == "cluster" and len(parts) == 4:
+            key = (subjects.decode(parts[1]), subjects.decode(parts[3]))
+            if document is None:
+                self.objects.pop(key, None)
+            else:
+                self.objects[key] = document
+                if key[0] == subjects.PODS and "deletionTimestamp" in document["metadata"]:
+                    self._clock.later(
+                        self._random.uniform(0.2, 2), lambda: self._stop(key[1], document["metadata"]["uid"])
+                    )
+        elif placement is not None:
+            self.placed[placement.uid] = placement
+            if isinstance(placement, Binding):
+                if self._random.random() < 0.35:
+                    self._clock.later(self._random.uniform(2, 50), lambda: self._end(placement, "Succeeded"))
+                pod = self.objects.get((subjects.PODS, placement.name))
+                if pod is None or placement.node not in {
+                    name for resource, name in self.objects if resource == subjects.NODES
+                }:
+                    self._clock.later(1.0, lambda: self._collect_one(placement))
+                elif "deletionTimestamp" in pod["metadata"]:
+                    self._clock.later(1.0, lambda: self._stop(placement.name, placement.uid))
+            else:
+                self._clock.later(self._random.uniform(0.1, 1), lambda: self._removed(placement))
+
+    def _collect_one(self, placement: Binding) -> None:
+        pod = self.objects.get((subjects.PODS, placement.name))
+        if pod is not None and (subjects.NODES, placement.node) not in self.objects:
+            self.remove(subjects.PODS, "default", placement.name)
+
+    def _stop(self, name: str, uid: str) -> None:
+        """A pod is to go: its agent ends it; one without an agent is gone."""
+        pod = self.objects.get((subjects.PODS, name))
+        placed = self.placed.get(uid)
+        if pod is None or pod["metadata"]["uid"] != uid:
+            return
+        if isinstance(placed, Binding):
+            self._end(placed, "Failed")
+        else:
+            self.remove(subjects.PODS, "default", name)
+
+    def _end(self, placed: Binding, phase: str) -> None:
+        """The agent says that nothing of the pod runs any more."""
+        if placed.uid in self._ends or not isinstance(self.placed.get(placed.uid), Binding):
+            return
+        self._ends.add(placed.uid)
+        fact = PodStatusFact(
+            namespace=placed.namespace,
+            name=placed.name,
+            uid=placed.uid,
+            node=placed.node,
+            phase=phase,  # type: ignore[arg-type]
+            ended=True,
+        )
+        self._write(subjects.pod_status(placed.node, placed.namespace, placed.name, placed.uid), codec.encode(fact))
+
+    def _removed(self, tombstone: Tombstone) -> None:
+        """The controller removes a pod that was deleted and is released."""
+        pod = self.objects.get((subjects.PODS, tombstone.name))
+        if pod is not None and pod["metadata"]["uid"] == tombstone.uid and "deletionTimestamp" in pod["metadata"]:
+            self.remove(subjects.PODS, "default", tombstone.name)
