@@ -91,14 +91,21 @@ class TaintSets:
 class NameOrder:
     """Rows in the order of node names."""
 
-    __slots__ = ("rank", "rows")
+    __slots__ = ("rank", "rows", "straight")
 
     def __init__(self, names: dict[str, int], capacity: int) -> None:
         self.rows: NDArray[np.intp] = np.fromiter((names[name] for name in sorted(names)), np.intp, len(names))
         """Live rows, sorted by name."""
         self.rank: NDArray[np.intp] = np.full(capacity, -1, dtype=np.intp)
         """Place of a row in `rows`; -1 for free rows."""
-        self.rank[self.rows] = np.arange(len(self.rows))
+        places = np.arange(len(self.rows))
+        self.rank[self.rows] = places
+        self.straight = np.array_equal(self.rows, places)
+        """The order of names is that of the rows, from the first row on: nodes came in this order, and none has gone."""
+
+    def arranged(self, column: NDArray[Cell]) -> NDArray[Cell]:
+        """What a column says of live rows, in the order of names; maybe a view."""
+        return column[: len(self.rows)] if self.straight else column.take(self.rows)
 
 
 class ChangeLog:

@@ -77,7 +77,7 @@ def _parts(layer: Layer, nodes: NodeTable) -> list[Part]:
     parts: list[Part] = []
     if count:
         order = nodes.order.rows
-        by_name = rejected.take(order)
+        by_name = nodes.order.arranged(rejected)
         if layer.only != MIXED:
             parts.append((layer.only, count, [order.item(place) for place in _first(by_name, EXAMPLES)]))
         else:

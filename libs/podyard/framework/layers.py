@@ -157,13 +157,13 @@ class Layer:
     def _ask_all(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> bool:
         """All rows that are reached, at least one; returns whether all pass."""
         codes = self._ask(rows, state, pod, cluster)
-        self.passes.fill(True)
         highest = int(codes.max())
         if not highest:
+            self.passes.fill(True)
             return True
-        places = codes.nonzero()[0]
-        self.passes[rows.take(places)] = False
-        self._note(rows, codes, highest, len(places))
+        passes = codes == 0
+        self.passes[rows] = passes
+        self._note(rows, codes, highest, len(rows) - int(np.count_nonzero(passes)))
         return False
 
     def _ask_some(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> None:

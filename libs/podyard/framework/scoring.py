@@ -29,6 +29,7 @@ from podyard.proto.decisions import NodeScore
 
 INFEASIBLE: Final = -1
 """Total of a row that does not take the pod."""
+_ONE: Final = np.int8(1)
 ALIKE: Final = 1
 """Total of every feasible node if no plugin scores. Source: schedule_one.go, prioritizeNodes."""
 
@@ -59,15 +60,12 @@ class Scoreboard:
         highest = MAX_SCORE * sum(entry.weight for entry in profile.score)
         self._dtype: type[np.signedinteger[Any]] = np.int32 if highest < 2**31 else np.int64
         """Of totals: half as many bytes to go through if weights are usual."""
-        self._infeasible = self._dtype(INFEASIBLE)
         self._layers: list[ScoreLayer] = []
         self._named: list[tuple[str, Points]] = []
         self._state: CycleState | None = None
         self._tokens: list[Hashable] = []
         self._version = -1
         self._order: NameOrder | None = None
-        self._straight = False
-        """The order of names is that of the rows."""
         self._known: Mask = np.zeros(0, dtype=np.bool_)
         """Rows that every layer knows which is not empty."""
         self._totals: Points = np.zeros(0, dtype=self._dtype)
@@ -165,7 +163,6 @@ class Scoreboard:
         asking.state.skip_score.clear()
         for plugin in self._profile.pre_score:
             _pre_score(plugin, asking, self._judgement.feasible)
-        self._straight = np.array_equal(self._order.rows, np.arange(len(self._order.rows)))
         self._layers = []
         self._known = np.zeros(nodes.capacity, dtype=np.bool_)
         self._choose_layers()
@@ -232,10 +229,8 @@ class Scoreboard:
             for row in different:
                 self._totals[row] = sum([layer.points.item(row) for layer in self._layers])
         totals = self._totals if self._layers else np.full(len(mask), self._alike, dtype=self._totals.dtype)
-        if self._straight:
-            self._ranked = np.where(mask[: len(order.rows)], totals[: len(order.rows)], self._infeasible)
-        else:
-            self._ranked = np.where(mask.take(order.rows), totals.take(order.rows), self._infeasible)
+        feasible_by_name = order.arranged(mask).view(np.int8)
+        self._ranked = order.arranged(totals) | (feasible_by_name - _ONE)  # all bits set: INFEASIBLE
         self._find_best()
 
     def _find_best(self) -> None:

@@ -29,7 +29,8 @@ def table(nodes: int) -> NodeTable:
     """A cluster with placed pods, of workloads in all kinds."""
     found = NodeTable()
     for number in range(nodes):
-        found.set_node(decoding.decode("nodes", msgspec.json.encode(node(number))))
+        made: Any = decoding.decode("nodes", msgspec.json.encode(node(number)))
+        found.set_node(made)
     for number in range(nodes * PODS_A_NODE):
         workload = number // len(_MIX) % WORKLOADS
         view = _view(pod(_MIX[number % len(_MIX)], f"placed-{number:06}", f"app-{workload}", 100 + 50 * (workload % 4)))
