@@ -76,17 +76,18 @@ _decode_failure = msgspec.json.Decoder(_Failure).decode
 class Api:
     """Requests to JetStream; each waits at most `timeout_s`, by default the settings' request time-out."""
 
-    def __init__(self, inbox: Inbox, timeout_s: float) -> None:
+    def __init__(self, inbox: Inbox, timeout_s: float, prefix: str = "$JS.API") -> None:
         self._inbox = inbox
         self._timeout_s = timeout_s
+        self._prefix = prefix
 
     async def call(self, verb: str, body: object, answer_type: type[T], timeout_s: float | None = None) -> T:
-        """Ask `$JS.API.<verb>`.
+        """Ask `$JS.API.<verb>`, or what the settings put for `$JS.API`.
 
         :raises NotFound: if the stream or consumer does not exist
         :raises BusError: for other refusals, and what `Inbox.request` raises
         """
-        subject = f"$JS.API.{verb}"
+        subject = f"{self._prefix}.{verb}"
         payload = b"" if body is None else msgspec.json.encode(body)
         answer = await self._inbox.request(subject, payload, b"", timeout_s or self._timeout_s)
         try:
@@ -120,7 +121,7 @@ class Api:
 
     async def last_message(self, stream: str, subject: str, timeout_s: float | None = None) -> Delivery | None:
         """The last message of a subject as some replica has it, None if it has none."""
-        verb = f"$JS.API.DIRECT.GET.{stream}.{subject}"
+        verb = f"{self._prefix}.DIRECT.GET.{stream}.{subject}"
         answer = await self._inbox.request(verb, b"", b"", timeout_s or self._timeout_s)
         status = _heads.status(answer.head)
         if status == _heads.NOT_FOUND:

@@ -41,6 +41,9 @@ SUBSCRIBED_S: Final = 2
 UNSENT_BYTES: Final = 64 * 1024 * 1024
 """What may wait for the socket, before publishing is refused: the server or the network has stopped reading."""
 
+NO_NEWS: Final = "returning true from eof_received() has no effect when using ssl"
+"""What asyncio warns of whenever a TLS connection ends: nats-py upgrades a plain one, whose protocol does not hear of that."""
+
 _BLANK: Final = re.compile(r"\s")
 
 
@@ -342,7 +345,12 @@ class Link:
 def _tls(settings: BusSettings) -> Any:
     if not (settings.tls_ca_file or settings.tls_cert_file):
         return None
+    logging.getLogger("asyncio").addFilter(_is_news)
     context = ssl.create_default_context(cafile=settings.tls_ca_file or None)
     if settings.tls_cert_file:
         context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file or None)
     return context
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    return record.msg != NO_NEWS

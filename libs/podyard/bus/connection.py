@@ -34,7 +34,7 @@ class Bus:
         self._tasks = tasks
         self._link = Link(settings)
         self._inbox = Inbox(self._link)
-        self._api = Api(self._inbox, settings.request_timeout_s)
+        self._api = Api(self._inbox, settings.request_timeout_s, settings.jetstream_prefix)
         self._publisher = Publisher(self._link, self._inbox)
         self._dead = DeadLetters(self._publisher)
         self._endpoints: list[Endpoint] = []

@@ -84,7 +84,7 @@ class Feed:
         self._broken = True
         if self._subscription is not None:
             await self._subscription.close()
-        self._send(f"$JS.API.CONSUMER.DELETE.{self._spec.stream}.{self.consumer}")
+        self._send(f"{self._link.settings.jetstream_prefix}.CONSUMER.DELETE.{self._spec.stream}.{self.consumer}")
 
     def _on_message(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
         if self._broken:

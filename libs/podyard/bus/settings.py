@@ -29,6 +29,9 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     inbox_prefix: str = ""
     """Subjects of replies start with it, so that permissions can tell services apart. Empty means `_INBOX.<service>`."""
 
+    jetstream_prefix: str = "$JS.API"
+    """Where JetStream's own requests go. Another one in an account that reads another's streams through its imports."""
+
     user_credentials: str = ""
     """Path of a NATS credentials file (JWT and seed)."""
 

@@ -200,6 +200,8 @@ def _bus_settings(process: _Process) -> BusSettings:
         servers=nats.servers,
         name=process.settings.instance,
         service=process.definition.name,
+        inbox_prefix=nats.inbox_prefix,
+        jetstream_prefix=nats.jetstream_prefix,
         user_credentials=nats.credentials_file,
         nkey_seed_file=nats.nkey_seed_file,
         tls_ca_file=nats.tls_ca_file,

@@ -40,6 +40,10 @@ class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tls_ca_file: str = ""
     tls_cert_file: str = ""
     tls_key_file: str = ""
+    inbox_prefix: str = ""
+    """Start of the subjects on which answers arrive, where permissions tell identities apart; empty: `_INBOX.<service>`."""
+    jetstream_prefix: str = "$JS.API"
+    """Where JetStream's requests go: another one in an account that reads another's streams."""
     request_timeout_s: Annotated[float, Meta(gt=0)] = 5.0
     """Seconds a request waits for its answer: above a usual answer by far, below what a person waits for."""
     stream_replicas: Annotated[int, Meta(ge=1, le=5)] = 1

@@ -27,6 +27,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("trace", "trace", EVENTS),
     ("queue", "queue", EVENTS),
     ("bench", "bench", LAB),
+    ("security", "security", LAB),
     ("config", "config", OTHER),
     ("version", "version", OTHER),
     ("completion", "completion", OTHER),

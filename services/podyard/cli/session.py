@@ -3,6 +3,7 @@
 import os
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final, cast
 
 import anyio
@@ -30,17 +31,36 @@ def servers(named: str | None, environment: Mapping[str, str]) -> tuple[str, ...
 
 
 def settings(named: str | None, environment: Mapping[str, str]) -> BusSettings:
-    """How the command line connects; credentials come from the same variables as a service's."""
+    """How the command line connects; credentials come from the same variables as a service's, or are a person's in the running lab."""
+    found = _secured_lab(named, environment)
+    if found is not None:
+        return _as_person(found)
     return BusSettings(
         servers=servers(named, environment),
         name="podyard-cli",
         service="cli",
+        inbox_prefix=environment.get("PODYARD_NATS_INBOX_PREFIX", ""),
+        jetstream_prefix=environment.get("PODYARD_NATS_JETSTREAM_PREFIX", "$JS.API"),
         user_credentials=environment.get("PODYARD_NATS_CREDENTIALS_FILE", ""),
         nkey_seed_file=environment.get("PODYARD_NATS_NKEY_SEED_FILE", ""),
         tls_ca_file=environment.get("PODYARD_NATS_TLS_CA_FILE", ""),
         tls_cert_file=environment.get("PODYARD_NATS_TLS_CERT_FILE", ""),
         tls_key_file=environment.get("PODYARD_NATS_TLS_KEY_FILE", ""),
     )
+
+
+def _secured_lab(named: str | None, environment: Mapping[str, str]) -> state.LabState | None:
+    """The lab meant, if it asks who comes; None if the environment says who comes."""
+    if environment.get("PODYARD_NATS_NKEY_SEED_FILE") or environment.get("PODYARD_NATS_CREDENTIALS_FILE"):
+        return None
+    wanted = servers(named, environment)
+    return next((lab for lab in state.running(environment) if lab.security and wanted == (lab.url,)), None)
+
+
+def _as_person(lab: state.LabState) -> BusSettings:
+    from podyard.cli.security import directory, identities
+
+    return directory.bus_settings(Path(lab.security), directory.named(identities.PERSON), (lab.url,))
 
 
 @asynccontextmanager

@@ -21,6 +21,8 @@ def up(
     config: Annotated[str, Parameter(name=["--config", "-c"], show_default=False)] = "",
     scheduler_config: Annotated[str, Parameter(show_default=False)] = "",
     log_level: str = "info",
+    security: Annotated[str, Parameter(show_default=False)] = "",
+    secure: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Run an embedded NATS server and every service, each a process of its own, until Ctrl-C.
 
@@ -31,6 +33,7 @@ def up(
     podyard up --nodes 8
     podyard up --data ~/podyard-data --port 4222
     podyard up --nodes 8 --scheduler-config scheduler.yaml
+    podyard up --secure
     podyard up --services api,queue=2,scheduler=2,binder=2,node_agent
     OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318 podyard up
     ```
@@ -42,6 +45,8 @@ def up(
     :param config: Options file for all services.
     :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler and binder.
     :param log_level: debug, info, warning or error, of the services' logs.
+    :param security: Directory of `podyard security init`: TLS, and every process with its own key and permissions.
+    :param secure: The same with keys of its own, made in the data directory if they are not there yet.
     """
     import anyio
 
@@ -52,6 +57,8 @@ def up(
 
     if not 0 <= nodes <= 10_000:
         raise InputError(f"--nodes {nodes}: must be from 0 to 10000")
+    if security and secure:
+        raise InputError("--security and --secure were given", "--secure makes a directory, --security names one")
     if log_level not in ("debug", "info", "warning", "error"):
         raise InputError(f"--log-level {log_level}: there are debug, info, warning, error")
     options = LabOptions(
@@ -62,6 +69,8 @@ def up(
         scheduler_config=_checked(scheduler_config),
         log_level=log_level,
         announce=True,
+        security=security,
+        secure=secure,
     )
     try:
         return anyio.run(_up, options, nodes)
@@ -122,12 +131,11 @@ async def _create_nodes(lab: "Lab", nodes: int) -> None:
 
     from podyard.bus.connection import connect
     from podyard.bus.errors import TemporaryError, Unclear
-    from podyard.bus.settings import BusSettings
     from podyard.cli import objects_client
     from podyard.cli.lab.nodes import virtual_node
 
     documents = [virtual_node(number) for number in range(1, nodes + 1)]
-    async with connect(BusSettings(servers=(lab.url,), name="podyard-up", service="cli")) as bus:
+    async with connect(lab.person()) as bus:
         while True:
             try:
                 await objects_client.apply(bus, documents, why="podyard up --nodes", who="up")

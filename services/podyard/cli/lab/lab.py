@@ -14,10 +14,13 @@ import msgspec
 
 from podyard.bus.embedded import EmbeddedServer, embedded_server
 from podyard.bus.errors import EmbeddedServerError
+from podyard.bus.settings import BusSettings
 from podyard.cli.errors import CliError
 from podyard.cli.lab import state
 from podyard.cli.lab.child import Child
 from podyard.cli.lab.plan import Planned
+from podyard.cli.security import directory, identities
+from podyard.cli.security.mirrors import bootstrap
 
 STOP_S: Final = 12.0
 """Seconds the services get to end in order: a little more than their own limit of 10."""
@@ -43,6 +46,10 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     must not land in a benchmark that happens to run."""
     server_settings: dict[str, Any] = {}
     """Further settings of the NATS server's configuration file."""
+    security: str = ""
+    """Directory of `podyard security init`: every process connects as its own identity. Empty: nobody has to log in."""
+    secure: bool = False
+    """The same with the directory `security` in `data_dir`, made if it is not there."""
 
 
 def _nothing() -> None: ...
@@ -61,7 +68,7 @@ class Lab:
         self._event = anyio.Event()
         (directory / "logs").mkdir(parents=True, exist_ok=True)
         self.children = [
-            Child(planned, directory / "logs" / f"{planned.instance}.log", self._environment(), self._note)
+            Child(planned, directory / "logs" / f"{planned.instance}.log", self._environment(planned), self._note)
             for planned in options.services
         ]
 
@@ -109,8 +116,9 @@ class Lab:
         self.write_state()
         self.changed()
 
-    def _environment(self) -> Mapping[str, str]:
+    def _environment(self, planned: Planned) -> Mapping[str, str]:
         given = {
+            **self._identity(planned.service),
             "PODYARD_NATS_SERVERS": self.server.url,
             "PODYARD_LOG_FORMAT": "json",
             "PODYARD_LOG_LEVEL": self.options.log_level,
@@ -119,6 +127,18 @@ class Lab:
             **self.options.environment,
         }
         return {**os.environ, **given}
+
+    def _identity(self, service: str) -> dict[str, str]:
+        if not self.options.security:
+            return {}
+        return directory.environment(Path(self.options.security), directory.named(service))
+
+    def person(self) -> BusSettings:
+        """How a person connects to this lab."""
+        if not self.options.security:
+            return BusSettings(servers=(self.url,), name="podyard-cli", service="cli")
+        known = directory.named(identities.PERSON)
+        return directory.bus_settings(Path(self.options.security), known, (self.url,))
 
     def _scheduler_config(self) -> dict[str, str]:
         path = self.options.scheduler_config
@@ -137,6 +157,7 @@ class Lab:
                 pid=os.getpid(),
                 url=self.url,
                 data_dir=str(self.directory),
+                security=str(Path(self.options.security).absolute()) if self.options.security else "",
                 started_at=self.started_at,
                 services=services,
             ),
@@ -159,6 +180,21 @@ class Lab:
                 await self._event.wait()
 
 
+def _secured(options: LabOptions, folder: Path) -> LabOptions:
+    """`options` with the directory of keys that `secure` asks for."""
+    if not options.secure:
+        return options
+    made = folder / "security"
+    if not made.exists():
+        directory.create(made, identities.all_identities())
+    return msgspec.structs.replace(options, security=str(made))
+
+
+def _server_settings(options: LabOptions) -> dict[str, Any]:
+    secured = directory.server_settings(Path(options.security)) if options.security else {}
+    return {**secured, **options.server_settings}
+
+
 def _directory(named: str) -> Path:
     return Path(named).absolute() if named else Path(tempfile.mkdtemp(prefix="podyard-"))
 
@@ -170,10 +206,13 @@ async def running_lab(options: LabOptions) -> AsyncGenerator[Lab]:
     :raises CliError: if NATS does not start
     """
     temporary = not options.data_dir
-    directory = _directory(options.data_dir)
+    folder = _directory(options.data_dir)
     try:
-        async with embedded_server(directory / "nats", port=options.port, settings=options.server_settings) as server:
-            lab = Lab(options, directory, server)
+        options = _secured(options, folder)
+        async with embedded_server(folder / "nats", port=options.port, settings=_server_settings(options)) as server:
+            if options.security:
+                await bootstrap(Path(options.security), (server.url,))
+            lab = Lab(options, folder, server)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(lab.run)
                 try:
@@ -187,4 +226,4 @@ async def running_lab(options: LabOptions) -> AsyncGenerator[Lab]:
     finally:
         state.remove(os.getpid(), os.environ)
         if temporary:
-            shutil.rmtree(directory, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)

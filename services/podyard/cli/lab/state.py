@@ -31,6 +31,8 @@ class LabState(msgspec.Struct, frozen=True, kw_only=True):
     url: str
     """NATS server."""
     data_dir: str = ""
+    security: str = ""
+    """Directory of `podyard security init`, by which other commands connect as a person; empty: nobody has to log in."""
     started_at: float = 0.0
     """Seconds since 1970, UTC."""
     services: dict[str, LabService] = {}

@@ -1,0 +1,169 @@
+"""The directory that `podyard security init` writes, and how others find their way in it.
+
+    ca/ca.crt, ca.key                 the authority; `ca.key` is needed for nothing but further certificates: take it away
+    server/                           for the servers only: key, certificates, configurations
+        server.crt, server.key, ca.crt
+        accounts.json                 who may do what (public keys only)
+        nats.conf                     a server that stands alone
+        <host>.conf                   one of a cluster
+    identities/<name>/                for that identity only
+        nkey.seed, tls.crt, tls.key, ca.crt
+        nodes.json                    of an agent of its own: its nodes
+
+Files are of mode 0600, directories 0700. Nothing is overwritten: keys are replaced by a new directory.
+"""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from podyard.bus.settings import BusSettings
+from podyard.cli.errors import InputError
+from podyard.cli.security import accounts, identities, keys
+from podyard.cli.security.authority import Authority, Issued
+from podyard.cli.security.identities import Identity
+
+ACCOUNTS: Final = "accounts.json"
+ALWAYS: Final = ("127.0.0.1", "localhost", "::1", "nats")
+"""Names of every server: this machine, and the one in docker-compose.yml."""
+
+MOUNTED: Final = "/etc/nats"
+STORE: Final = "/data"
+SEED: Final = "nkey.seed"
+NODES: Final = "nodes.json"
+"""Beside an agent's key: the nodes that it plays."""
+
+
+def create(
+    directory: Path, known: Sequence[Identity], *, hosts: Sequence[str] = (), cluster: Sequence[str] = ()
+) -> None:
+    """Make keys, certificates and configurations.
+
+    :param hosts: further names and addresses of servers
+    :param cluster: names of the servers of a cluster; none: no such configurations
+    :raises InputError: if the directory exists
+    """
+    building = directory.with_name(f"{directory.name}.new")
+    if directory.exists() or directory.is_symlink():
+        raise InputError(f"{directory} exists", "nothing is overwritten: name another directory, or remove this one")
+    try:
+        keys.new_folder(building)
+    except FileExistsError as error:
+        raise InputError(f"{building} exists", "an earlier attempt was interrupted: remove it") from error
+    try:
+        _fill(building, known, tuple(dict.fromkeys((*ALWAYS, *hosts, *cluster))), cluster)
+        building.rename(directory)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+
+
+def _fill(directory: Path, known: Sequence[Identity], hosts: Sequence[str], cluster: Sequence[str]) -> None:
+    authority = Authority()
+    root = authority.issued
+    _write_pair(directory / "ca", "ca", root)
+    public_keys = {identity.name: _identity(directory, identity, authority) for identity in known}
+    folder = directory / "server"
+    _write_pair(folder, "server", authority.server(hosts))
+    keys.write_secret(folder / "ca.crt", root.certificate)
+    made = accounts.accounts(known, public_keys)
+    configurations = {ACCOUNTS: made, "nats.conf": accounts.single(made, MOUNTED, STORE)}
+    for one in accounts.clustered(made, MOUNTED, STORE, cluster):
+        configurations[f"{one['server_name']}.conf"] = one
+    for name, configuration in configurations.items():
+        keys.write_secret(folder / name, json.dumps(configuration, indent=2).encode())
+
+
+def _identity(directory: Path, identity: Identity, authority: Authority) -> str:
+    """Write one identity's files; returns its public key."""
+    folder = directory / "identities" / identity.name
+    _write_pair(folder, "tls", authority.client(identity.name))
+    if identity.nodes:
+        keys.write_secret(folder / NODES, json.dumps(identity.nodes).encode())
+    keys.write_secret(folder / "ca.crt", authority.issued.certificate)
+    seed, public = keys.new_user()
+    keys.write_secret(folder / SEED, seed)
+    return public
+
+
+def _write_pair(folder: Path, name: str, issued: Issued) -> None:
+    for parent in (folder.parent, folder):
+        if not parent.exists():
+            keys.new_folder(parent)
+    keys.write_secret(folder / f"{name}.crt", issued.certificate)
+    keys.write_secret(folder / f"{name}.key", issued.key)
+
+
+def server_settings(directory: Path) -> dict[str, Any]:
+    """Settings of an embedded server.
+
+    :raises InputError: if the directory is none of ours
+    """
+    folder = _checked(directory) / "server"
+    return accounts.server(json.loads((folder / ACCOUNTS).read_bytes()), str(folder))
+
+
+def environment(directory: Path, identity: Identity) -> dict[str, str]:
+    """Variables by which a process becomes `identity`: paths and subjects, no secret.
+
+    :raises InputError: if the directory does not have it
+    """
+    folder = _checked(directory) / "identities" / identity.name
+    if not folder.is_dir():
+        raise InputError(f"{directory} has no identity {identity.name!r}", f"there are {', '.join(names(directory))}")
+    return {
+        "PODYARD_NATS_NKEY_SEED_FILE": str(folder / SEED),
+        "PODYARD_NATS_TLS_CA_FILE": str(folder / "ca.crt"),
+        "PODYARD_NATS_TLS_CERT_FILE": str(folder / "tls.crt"),
+        "PODYARD_NATS_TLS_KEY_FILE": str(folder / "tls.key"),
+        "PODYARD_NATS_INBOX_PREFIX": identity.inbox,
+        "PODYARD_NATS_JETSTREAM_PREFIX": identity.jetstream,
+        "PODYARD_NATS_ENSURE_STREAMS": "false",
+        **({"PODYARD_NODE_AGENT_NODES": ",".join(identity.nodes)} if identity.nodes else {}),
+    }
+
+
+def bus_settings(directory: Path, identity: Identity, servers: tuple[str, ...]) -> BusSettings:
+    """How a connection in this process becomes `identity`."""
+    given = environment(directory, identity)
+    return BusSettings(
+        servers=servers,
+        name=identity.name,
+        service=identity.service or identity.name,
+        inbox_prefix=identity.inbox,
+        jetstream_prefix=identity.jetstream,
+        nkey_seed_file=given["PODYARD_NATS_NKEY_SEED_FILE"],
+        tls_ca_file=given["PODYARD_NATS_TLS_CA_FILE"],
+        tls_cert_file=given["PODYARD_NATS_TLS_CERT_FILE"],
+        tls_key_file=given["PODYARD_NATS_TLS_KEY_FILE"],
+    )
+
+
+def named(name: str, agents: Mapping[str, Sequence[str]] | None = None) -> Identity:
+    """An identity of the table.
+
+    :raises InputError: if there is none of that name
+    """
+    known = {identity.name: identity for identity in identities.all_identities(agents)}
+    if name not in known:
+        raise InputError(f"no identity is called {name!r}", f"there are {', '.join(known)}")
+    return known[name]
+
+
+def agents(directory: Path) -> dict[str, list[str]]:
+    """The agents of their own that a directory has: name -> nodes."""
+    places = sorted(directory.glob(f"identities/agent-*/{NODES}"))
+    return {place.parent.name.removeprefix("agent-"): json.loads(place.read_bytes()) for place in places}
+
+
+def names(directory: Path) -> list[str]:
+    """Identities that a directory has, sorted."""
+    return sorted(path.name for path in (directory / "identities").iterdir())
+
+
+def _checked(directory: Path) -> Path:
+    if not (directory / "server" / ACCOUNTS).is_file():
+        raise InputError(f"{directory} was not made by `podyard security init`", "make one: podyard security init DIR")
+    return directory.absolute()

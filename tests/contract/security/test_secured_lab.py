@@ -1,0 +1,68 @@
+"""A small lab in which everybody has to log in: pods run, and the command line works as a person."""
+
+import json
+import stat
+from pathlib import Path
+
+import pytest
+
+from podyard.bus import BusSettings, connect
+from podyard.cli.demo.actions import Actions
+from podyard.cli.demo.evidence import gather
+from podyard.cli.lab import plan
+from podyard.cli.lab.lab import LabOptions, running_lab
+from podyard.cli.security import directory, identities
+from tests.e2e.stage import READY_S, WITHIN_S, WITHOUT_LOOPS, cli, node, pod
+
+
+@pytest.mark.timeout(180)
+async def test_a_pod_runs_and_a_person_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = LabOptions(services=plan.parse(WITHOUT_LOOPS), data_dir=str(tmp_path / "lab"), secure=True)
+    async with running_lab(options) as lab:
+        await lab.until_ready(READY_S)
+        async with connect(lab.person()) as bus, gather(bus) as seen:
+            await Actions(bus).apply([node("node-1"), pod("web")], "a test")
+
+            def runs() -> bool:
+                found = seen.view.pods.get(("default", "web"))
+                return found is not None and found.status is not None and found.status.phase == "Running"
+
+            await seen.until("web running", runs, WITHIN_S)
+        person = directory.environment(Path(lab.options.security), directory.named(identities.PERSON))
+        stranger = await cli("get", "pods", url=lab.url)
+        assert (stranger.code, "web" in stranger.out) == (1, False)
+        for name, value in person.items():
+            monkeypatch.setenv(name, value)
+        shown = await cli("get", "pod", "web", "-o", "json", url=lab.url)
+        assert shown.code == 0, shown.err
+        assert json.loads(shown.out)["status"]["phase"] == "Running"
+
+
+def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:
+    made = tmp_path / "security"
+    directory.create(made, identities.all_identities({"rack1": ("node-1",)}), cluster=("n1", "n2", "n3"))
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in (made, *made.rglob("*"))}
+    assert {mode for path, mode in modes.items() if path.is_dir()} == {0o700}
+    assert {mode for path, mode in modes.items() if path.is_file()} == {0o600}
+
+
+async def test_init_says_no_secret_and_overwrites_nothing(tmp_path: Path) -> None:
+    made = tmp_path / "security"
+    done = await cli("security", "init", str(made))
+    assert done.code == 0, done.err
+    secrets = [path.read_text() for path in made.rglob("*") if path.suffix in (".seed", ".key")]
+    shown = done.out + done.err + "".join(path.read_text() for path in made.glob("server/*.conf"))
+    assert len(secrets) == 2 + 2 * len(identities.all_identities())
+    assert not [secret for secret in secrets if secret.strip() in shown or secret.splitlines()[0] in shown]
+    before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+    again = await cli("security", "init", str(made))
+    assert (again.code, "exists" in again.err) == (2, True)
+    assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
+
+
+def test_settings_of_an_agent_name_its_nodes(tmp_path: Path) -> None:
+    made = tmp_path / "security"
+    directory.create(made, identities.all_identities({"rack1": ("node-1", "node-2")}))
+    found = directory.environment(made, directory.named("agent-rack1", directory.agents(made)))
+    assert found["PODYARD_NODE_AGENT_NODES"] == "node-1,node-2"
+    assert isinstance(directory.bus_settings(made, directory.named("api"), ("nats://x:1",)), BusSettings)
