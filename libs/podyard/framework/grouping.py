@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from podyard.cluster.node_table import NodeTable
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import EXAMPLES, RejectedGroup
-from podyard.framework.layers import MIXED, Layer, Mask, Part
+from podyard.framework.layers import MIXED, Layer, Mask
 from podyard.framework.row_judge import PASSES
 from podyard.framework.status import Code, PluginError, Status
 
@@ -32,23 +32,26 @@ def status_of(layers: Iterable[Layer], rejector: Rejector, state: CycleState) ->
 def grouped(
     layers: Sequence[Layer], apart: Mapping[int, Rejector], state: CycleState, nodes: NodeTable
 ) -> list[RejectedGroup]:
-    """All groups, by plugin and code.
+    """All groups, by plugin and code. Those of a layer that did not change are the same objects as before.
 
     :param apart: rows that no layer counts
     :raises PluginError: an ERROR for one node is one of the attempt. Source: schedule_one.go, findNodesThatPassFilters
     """
-    found: dict[Rejector, tuple[int, list[int]]] = {}
+    found: list[RejectedGroup] = []
     for layer in layers:
-        for code, count, rows in _parts(layer, nodes) if layer.parts is None else layer.parts:
-            found[layer.number, code] = count, rows
+        if layer.groups is None:
+            layer.groups = _groups(layer, state, nodes)
+        found += layer.groups
+    if not apart:
+        return found
+    by_status = {group.status: group for group in found}
     for row, rejector in apart.items():
         if rejector[0] != PASSES:
-            count, examples = found.get(rejector, (0, []))
-            found[rejector] = count + 1, [*examples, row]
-    return [
-        _group(status_of(layers, rejector, state), count, rows, nodes)
-        for rejector, (count, rows) in sorted(found.items())
-    ]
+            status = status_of(layers, rejector, state)
+            others = by_status.get(status)
+            examples = () if others is None else others.examples
+            by_status[status] = _group(status, 1 if others is None else others.nodes + 1, (*examples, nodes.names[row]))
+    return list(by_status.values())
 
 
 def status_codes(
@@ -70,28 +73,28 @@ def status_codes(
     return codes
 
 
-def _parts(layer: Layer, nodes: NodeTable) -> list[Part]:
-    """What one layer rejects, by code, with the first rows by name."""
+def _groups(layer: Layer, state: CycleState, nodes: NodeTable) -> list[RejectedGroup]:
+    """What one layer rejects, with the first nodes by name."""
     rejected = layer.rejected()
     count = int(np.count_nonzero(rejected))
-    parts: list[Part] = []
-    if count:
-        order = nodes.order.rows
-        by_name = nodes.order.arranged(rejected)
-        if layer.only != MIXED:
-            parts.append((layer.only, count, [order.item(place) for place in _first(by_name, EXAMPLES)]))
-        else:
-            for code, rows in layer.split(order[by_name.nonzero()[0]]):
-                parts.append((code, len(rows), rows[:EXAMPLES].tolist()))
-    layer.parts = parts
-    return parts
+    if not count:
+        return []
+    names, order = nodes.names, nodes.order
+    by_name = order.arranged(rejected)
+    if layer.only != MIXED:
+        examples = [names[order.rows.item(place)] for place in _first(by_name, EXAMPLES)]
+        return [_group(layer.status(layer.only, state), count, examples)]
+    found: list[RejectedGroup] = []
+    for code, rows in layer.split(order.rows[by_name.nonzero()[0]]):
+        first: list[int] = rows[:EXAMPLES].tolist()
+        found.append(_group(layer.status(code, state), len(rows), [names[row] for row in first]))
+    return found
 
 
-def _group(status: Status, count: int, rows: Iterable[int], nodes: NodeTable) -> RejectedGroup:
+def _group(status: Status, count: int, examples: Sequence[str]) -> RejectedGroup:
     if status.code == Code.ERROR:
         raise PluginError(status.plugin, "filter", status.message)
-    examples = tuple(sorted(nodes.names[row] for row in rows)[:EXAMPLES])
-    return RejectedGroup(status=status, nodes=count, examples=examples)
+    return RejectedGroup(status=status, nodes=count, examples=tuple(sorted(examples)[:EXAMPLES]))
 
 
 def _first(mask: Mask, count: int) -> list[int]:
