@@ -17,7 +17,7 @@ from podyard.framework.event_registry import EventRegistry
 from podyard.framework.profile import Profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.decisions import AttemptRecord
-from podyard.queue import assembly, attempt_spans, earlier, records
+from podyard.queue import assembly, attempt_spans, earlier, records, rescues
 from podyard.queue.bare_events import BareEvents
 from podyard.queue.core import listing, restart
 from podyard.queue.core.changes import Changes, is_pending
@@ -66,6 +66,7 @@ class Term:
         )
         self._queue = self._leader.queue
         self._profiles = tuple(profile.name for profile in profiles)
+        self._digests = {profile.name: profile.digest for profile in profiles}
         self._changes = Changes(self._leader, self._profiles)
         self._nominations = Nominations(service.bus, self._log, epoch, view.version_of, self._is_pending)
         self._outbox = Outbox(service.bus, self._log, instruments.lost_records.inc)
@@ -172,8 +173,10 @@ class Term:
     def _on_bare_event(self, _subject: str, payload: bytes, trace: str) -> None:
         if not self._began:
             return
+        now = time.time()
         for incoming in self._bare_events.read(payload, trace):
-            self._queue.move_all(incoming, time.time())
+            self._leader.recent.note(incoming, now)
+            self._queue.move_all(incoming, now)
         self._settle()
 
     async def _tick(self) -> NoReturn:
@@ -222,7 +225,7 @@ class Term:
         attempt_spans.attempt_ended(self._service.spans, ended)
         pod = ended.attempt.pod
         if ended.outcome == "scheduled":
-            if pod.was_flushed:
+            if rescues.is_rescue(ended):
                 self._rescued(ended)
         elif pod.uid not in self._view.pods_by_uid:
             self._purge(*pod.key, pod.uid)
@@ -233,16 +236,9 @@ class Term:
 
     def _rescued(self, ended: AttemptEnded) -> None:
         """A hint is wrong: told with all that is needed to see which."""
-        pod = ended.attempt.pod
         self._instruments.rescued.inc()
-        self._log.warning(
-            "a pod was scheduled right after the safety flush: a queueing hint is wrong",
-            pod="/".join(pod.key),
-            uid=pod.uid,
-            rejectors=sorted(pod.rejectors),
-            attempt=ended.attempt.id,
-            node=ended.node,
-        )
+        story = rescues.story(ended, self._leader.recent, self._digests[ended.attempt.pod.profile])
+        self._log.warning("a pod was scheduled right after the safety flush: a queueing hint is wrong", **story)
 
     def _judged(self, judged: Judged) -> None:
         self._instruments.judged(judged)

@@ -15,6 +15,7 @@ was in flight. Never in here: `await`, a clock, a logger, the bus, telemetry.
 - `scheduling_queue`  the queue itself (the reference's PriorityQueue)
 - `changes`           from changes of the cluster to calls of the queue (the reference's event handlers)
 - `attempts`          open attempts and the sessions that hold them
+- `recent`            the last events, for what the safety flush rescued
 - `leader`            the protocol: pop, done, heartbeat, activate, preempting
 - `restart`           what a new leader starts from
 """

@@ -25,6 +25,7 @@ class Attempt:
         "pod",
         "pop",
         "popped_at",
+        "previous",
         "previous_trace",
         "queued_at",
         "session",
@@ -41,6 +42,8 @@ class Attempt:
         self.pop = pop
         """Number of the pop answer, in its session, that handed it out."""
         self.number = pod.attempts
+        self.previous = pod.attempt
+        """Id of the pod's attempt before this one, as far as this leader knows."""
         self.queued_at = pod.timestamp
         self.popped_at = now
         self.trace = trace

@@ -60,6 +60,7 @@ class Changes:
 
     def apply(self, change: Change, now: float) -> None:
         """One change; parked pods are judged before the event is kept for those in flight."""
+        self._leader.recent.note(change, now)
         if change.resource == subjects.PODS:
             self._pod(change, now)
         else:

@@ -26,6 +26,7 @@ from podyard.queue.core.attempts import Attempt, Session, Sessions
 from podyard.queue.core.effects import AttemptEnded, Incoming
 from podyard.queue.core.gates import PreemptionGate
 from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.recent import Recent
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 
 SESSION_TIMEOUT_S = 10.0
@@ -70,6 +71,7 @@ class Leader:
         self.queue = queue
         self.epoch = epoch
         self.sessions = Sessions(session_timeout_s)
+        self.recent = Recent()
         self.attempts: dict[str, Attempt] = {}
         """Open and binding ones, by id."""
         self.binding: dict[str, QueuedPod] = {}
@@ -242,6 +244,7 @@ class Leader:
             trace=result.trace,
             missed=pod is None,
         )
+        self.recent.note(incoming, now)
         self.queue.move_all(incoming, now, except_uid=result.uid)
 
     def _end(

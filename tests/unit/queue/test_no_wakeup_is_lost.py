@@ -1,0 +1,305 @@
+"""Queue, registry, schedulers that see the cluster late, and a binder, through crashes and fail-overs, against a simple oracle.
+
+Safety: no pod is in two places, every attempt that was handed out ends once, no pod is bound twice, no node is overcommitted. Liveness:
+when nothing happens any more, every pod that fits somewhere is bound, and the safety flush never ran.
+
+WAKEUP_EXAMPLES in the environment is how many plays there are; a failure prints the play, whose seed decides all else.
+"""
+
+import os
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from podyard.queue.core import scheduling_queue
+from tests.unit.queue.small_world.world import LONGEST_LAG_S, World
+
+EXAMPLES = int(os.environ.get("WAKEUP_EXAMPLES", "200"))
+MOST_PODS = 8
+NODES = [f"n{number}" for number in range(5)]
+ZONES = ["a", "b"]
+TAINT = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
+TOLERATION = {"key": "dedicated", "operator": "Exists"}
+REST = 1000.0
+HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
+
+names = st.integers(0, 99)
+nodes = st.sampled_from(NODES)
+labels = st.fixed_dictionaries({ZONE: st.sampled_from(ZONES)}, optional={"disk": st.just("ssd")})
+apps = st.sampled_from(["red", "blue"])
+kinds = st.sampled_from(["plain", "plain", "plain", "ssd", "zone", "apart", "together", "spread", "gated"])
+cpus = st.sampled_from([1, 2, 1, 3])
+pods = st.tuples(kinds, apps, cpus, st.booleans(), st.sampled_from([0, 0, 0, 10]))
+lags = st.floats(0.0, LONGEST_LAG_S)
+reliefs = st.sampled_from(["room", "room", "node", "grow", "free", "itself"])
+gaps = st.floats(0.0, 0.6)
+pauses = st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.7, REST, 0.01, 0.05])
+"""Seconds until the next thing happens: mostly less than an attempt takes. REST: until everything has come to rest, and is checked."""
+
+
+def term(app: str, key: str) -> list[dict[str, Any]]:
+    return [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}]
+
+
+def spec_of(kind: str, app: str, cpu: int, tolerates: bool) -> dict[str, Any]:
+    """What a pod of this kind wants."""
+    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": str(cpu)}}}]}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    match kind:
+        case "ssd":
+            spec["nodeSelector"] = {"disk": "ssd"}
+        case "zone":
+            spec["nodeSelector"] = {ZONE: "b"}
+        case "apart":
+            spec["affinity"] = {"podAntiAffinity": {required: term(app, HOST)}}
+        case "together":
+            spec["affinity"] = {"podAffinity": {required: term("blue", ZONE)}}
+        case "spread":
+            selector = {"matchLabels": {"app": app}}
+            spec["topologySpreadConstraints"] = [
+                {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+            ]
+        case "gated":
+            spec["schedulingGates"] = [{"name": "wait"}]
+        case _:
+            pass
+    if tolerates:
+        spec["tolerations"] = [TOLERATION]
+    return spec
+
+
+class WakeUps(RuleBasedStateMachine):
+    """Everything that may happen to a cluster and to what schedules it."""
+
+    world: World
+
+    @initialize(
+        seed=st.integers(0, 2**32 - 1),
+        schedulers=st.integers(1, 2),
+        by_index=st.booleans(),
+        start=st.lists(labels, min_size=2, max_size=3),
+        first=st.lists(pods, min_size=2, max_size=5),
+        pause=pauses,
+    )
+    def begin(
+        self, seed: int, schedulers: int, by_index: bool, start: list[dict[str, str]], first: list[Any], pause: float
+    ) -> None:
+        self.patch = pytest.MonkeyPatch()
+        if by_index:  # as with so many parked pods that a record does not name them
+            self.patch.setattr(scheduling_queue, "NAMED_SKIPS", 0)
+        self.world = World(seed, schedulers)
+        for name, given in zip(NODES, start, strict=False):
+            self.world.put_node(name, given, cpu=2)
+        for wanted in first:
+            self._create(*wanted)
+        self.pause(pause)
+
+    def pause(self, seconds: float) -> None:
+        if seconds == REST:
+            self.world.rest()
+        else:
+            self.world.clock.run(seconds)
+
+    # ---- pods
+
+    @property
+    def has_pods(self) -> bool:
+        return bool(self.world.log.named("pods"))
+
+    def pod(self, choice: int) -> dict[str, Any]:
+        living = self.world.log.named("pods")
+        return living[sorted(living)[choice % len(living)]]
+
+    def _create(self, kind: str, app: str, cpu: int, tolerates: bool, priority: int) -> str:
+        return self.world.create({**spec_of(kind, app, cpu, tolerates), "priority": priority}, {"app": app})
+
+    @rule(pod=pods, pause=pauses)
+    @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS)
+    def create(self, pod: tuple[str, str, int, bool, int], pause: float) -> None:
+        self._create(*pod)
+        self.pause(pause)
+
+    @rule(choice=names, how=st.sampled_from(["finish", "delete", "remove", "replace"]), pause=pauses)
+    @precondition(lambda self: self.has_pods)
+    def end(self, choice: int, how: str, pause: float) -> None:
+        """A pod ends: by itself, deleted with grace, without, or in favour of another of its name."""
+        metadata = self.pod(choice)["metadata"]
+        match how:
+            case "finish":
+                self.world.finish(metadata["name"])
+            case "delete":
+                self.world.delete(metadata["name"], metadata["uid"])
+            case "remove":
+                self.world.log.remove("pods", metadata["name"])
+            case _:
+                self.world.create_again(metadata["name"])
+        self.pause(pause)
+
+    @rule(choice=names, pause=pauses)
+    @precondition(lambda self: self.has_bound)
+    def end_bound(self, choice: int, pause: float) -> None:
+        """Room comes free."""
+        bound = self.bound()
+        self.world.finish(bound[choice % len(bound)])
+        self.pause(pause)
+
+    @property
+    def has_bound(self) -> bool:
+        return bool(self.bound())
+
+    def bound(self) -> list[str]:
+        return [name for name in sorted(self.world.log.named("pods")) if self.world.node_of(name)]
+
+    @rule(choice=names, app=apps, pause=pauses)
+    @precondition(lambda self: self.has_pods)
+    def relabel(self, choice: int, app: str, pause: float) -> None:
+        pod = self.pod(choice)
+        self.world.log.put_object("pods", {**pod, "metadata": {**pod["metadata"], "labels": {"app": app}}})
+        self.pause(pause)
+
+    @rule(choice=names, what=st.sampled_from([{"tolerations": [TOLERATION]}, {"schedulingGates": []}]), pause=pauses)
+    @precondition(lambda self: self.has_pods)
+    def loosen(self, choice: int, what: dict[str, Any], pause: float) -> None:
+        self._loosen(self.pod(choice)["metadata"]["name"], what)
+        self.pause(pause)
+
+    def _loosen(self, name: str, what: dict[str, Any]) -> None:
+        pod = self.world.log.documents["pods", name]
+        self.world.log.put_object("pods", {**pod, "spec": {**pod["spec"], **what}})
+
+    # ---- nodes
+
+    @rule(name=nodes, given=labels, cpu=st.integers(2, 3), taint=st.booleans(), cordon=st.booleans(), pause=pauses)
+    def put_node(self, name: str, given: dict[str, str], cpu: int, taint: bool, cordon: bool, pause: float) -> None:
+        """A node comes, or is labelled, tainted, cordoned, freed of that, grown. None shrinks."""
+        there = self.world.log.named("nodes").get(name)
+        if there is not None:
+            cpu = max(cpu, int(there["status"]["allocatable"]["cpu"]))
+        taints = {"taints": [TAINT]} if taint else {}
+        self.world.put_node(name, given, cpu, **taints, **({"unschedulable": True} if cordon and taint else {}))
+        self.pause(pause)
+
+    @rule(name=nodes, what=st.sampled_from(["grow", "cordon", "free", "label"]), pause=pauses)
+    def change_node(self, name: str, what: str, pause: float) -> None:
+        """One thing about a node is another."""
+        node = self.world.log.named("nodes").get(name)
+        if node is not None:
+            labels, spec = dict(node["metadata"]["labels"]), dict(node["spec"])
+            cpu = int(node["status"]["allocatable"]["cpu"])
+            match what:
+                case "grow":
+                    cpu = min(4, cpu + 1)
+                case "cordon":
+                    spec = {"unschedulable": True}
+                case "free":
+                    spec = {}
+                case _:
+                    labels["disk"] = "ssd"
+            self.world.put_node(name, labels, cpu, **spec)
+        self.pause(pause)
+
+    @rule(name=nodes, pause=pauses)
+    def remove_node(self, name: str, pause: float) -> None:
+        """But the last: without any node attempts are errors, which are retried for ever. Source: schedule_one.go, ErrNoNodesAvailable."""
+        there = self.world.log.named("nodes")
+        if name in there and len(there) > 1:
+            self.world.log.remove("nodes", name)
+        self.pause(pause)
+
+    # ---- both at once
+
+    @rule(pod=pods, gap=gaps, relief=reliefs, name=nodes, choice=names)
+    @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS)
+    def help_comes_while_it_is_tried(
+        self, pod: tuple[str, str, int, bool, int], gap: float, relief: str, name: str, choice: int
+    ) -> None:
+        """A pod comes, and a moment later what it may need; then nothing more."""
+        if relief == "itself":
+            pod = ("plain", "red", 1, False, 0)
+            self.put_node(name, {ZONE: "b"}, 4, True, False, 0.0)
+        self.world.rest()
+        mine = self._create(*pod)
+        self.world.clock.run(gap)
+        if relief == "room" and self.has_bound:
+            self.end_bound(choice, REST)
+        elif relief == "itself" and not self.world.node_of(mine):
+            self._loosen(mine, {"tolerations": [TOLERATION]})
+            self.world.rest()
+        elif relief in ("grow", "free"):
+            self.change_node(name, relief, REST)
+        else:
+            self.put_node(name, {ZONE: "b", "disk": "ssd"}, 3, False, False, REST)
+
+    @rule(crowd=st.lists(st.tuples(cpus, st.sampled_from([0.0, 0.0, 0.003, 0.03])), min_size=3, max_size=5))
+    @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS)
+    def schedulers_compete(self, crowd: list[tuple[int, float]]) -> None:
+        """Pods come that schedulers count on nodes which others have given away already."""
+        self.world.rest()
+        for cpu, gap in crowd:
+            self._create("plain", "red", cpu, tolerates=True, priority=0)
+            self.world.clock.run(gap)
+        self.world.rest()
+
+    # ---- trouble
+
+    @rule(queue=lags, binder=lags, schedulers=st.tuples(lags, lags), loss=st.sampled_from([0.0, 0.1, 0.3]))
+    def weather(self, queue: float, binder: float, schedulers: tuple[float, float], loss: float) -> None:
+        """Everybody sees the cluster later or sooner than before, and messages are lost and repeated."""
+        self.world.network.loss = loss
+        self.world.queue.reader.lag_s = queue
+        self.world.binder.reader.lag_s = binder
+        for one, lag_s in zip(self.world.schedulers, schedulers, strict=False):
+            one.reader.lag_s = lag_s
+
+    @rule(listing=st.booleans(), seconds=st.sampled_from([0.2, 3.0, 12.0]), pause=pauses)
+    @precondition(lambda self: not self.world.queue.over)
+    def queue_in_trouble(self, listing: bool, seconds: float, pause: float) -> None:
+        """It loses touch and lists again, or dies."""
+        if listing:
+            self.world.queue.relist()
+        else:
+            self.world.queue_dies(seconds)
+        self.pause(pause)
+
+    @rule(slot=st.integers(0, 1), dies=st.booleans(), seconds=st.sampled_from([0.1, 1.0, 15.0]), pause=pauses)
+    def scheduler_in_trouble(self, slot: int, dies: bool, seconds: float, pause: float) -> None:
+        """It dies and is started again, or stands still."""
+        slot %= len(self.world.schedulers)
+        if dies:
+            self.world.scheduler_dies(slot, seconds)
+        else:
+            self.world.schedulers[slot].freeze(seconds)
+        self.pause(pause)
+
+    @rule(fault=st.sampled_from(["lost ack", "lost", "no number", "fails over"]), pause=pauses)
+    def binder_in_trouble(self, fault: str, pause: float) -> None:
+        """A commit is unclear, or another binder takes over."""
+        if fault == "fails over":
+            self.world.binder_fails_over()
+        else:
+            self.world.binder.faults.append(fault)
+        self.pause(pause)
+
+    # ---- what holds
+
+    @invariant()
+    def all_is_safe(self) -> None:
+        if hasattr(self, "world"):
+            self.world.check()
+
+    def teardown(self) -> None:
+        if hasattr(self, "world"):
+            try:
+                self.world.rest()
+                self.world.check()
+            finally:
+                self.patch.undo()
+
+
+WakeUps.TestCase.settings = settings(
+    max_examples=EXAMPLES, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+test_no_wakeup_is_lost = WakeUps.TestCase
