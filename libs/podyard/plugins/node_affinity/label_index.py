@@ -1,7 +1,7 @@
 """Which parked pods' node selectors a node event can concern: by the labels that changed, or by what a new node has.
 
-A selector that reads none of the changed labels says of the node what it said before. A new node can match a term only if it has
-one of the values, or labels, or the name that the term asks for.
+A selector that did not match a node before, and does now, has a requirement that did not hold before: of a label that changed, to one of
+the values if it lists some. A new node can match a term only if it has one of the values, or labels, or the name that the term asks for.
 """
 
 from collections.abc import Hashable, Iterable
@@ -18,10 +18,11 @@ Signature: TypeAlias = tuple[tuple[tuple[str, str], ...], NodeAffinity | None]
 """As `NodeAffinity.hint_signature` makes it: the node selector's labels, and the node affinity."""
 
 CHANGED: Final = "changed"
+BECAME: Final = "became"
 VALUE: Final = "value"
 LABEL: Final = "label"
 NAME: Final = "name"
-"""Kinds of keys: a label that changed; a value, a label or the name of a new node."""
+"""Kinds of keys: a label that changed; the value that it has now; a value, a label or the name of a new node."""
 
 
 def keys_of(signature: Any) -> Iterable[Hashable] | None:
@@ -36,8 +37,12 @@ def keys_of(signature: Any) -> Iterable[Hashable] | None:
     terms = None if required is None else selectors.compile_nodes(required).terms
     if terms is not None and any(term.fault is not None for term in terms):
         return None  # its hint raises, which counts as Queue
-    changed = {(CHANGED, label) for label, _ in pairs}
-    changed |= {(CHANGED, wanted.key) for term in terms or () for wanted in term.labels}
+    changed: set[Hashable] = {(BECAME, *pair) for pair in pairs}
+    for wanted in (wanted for term in terms or () for wanted in term.labels):
+        if wanted.operator == selectors.IN:
+            changed |= {(BECAME, wanted.key, value) for value in wanted.values}
+        else:
+            changed.add((CHANGED, wanted.key))
     new = [(VALUE, *pairs[0])] if pairs else _of_new_nodes(terms)
     return None if new is None else (*changed, *new)
 
@@ -82,7 +87,8 @@ def keys_of_event(added: NodeTerms | None, old: object | None, new: object | Non
             *((LABEL, key) for key in labels),
         ]
     before = old.metadata.labels
-    return [(CHANGED, key) for key in {*before, *labels} if before.get(key) != labels.get(key)]
+    changed = [key for key in {*before, *labels} if before.get(key) != labels.get(key)]
+    return [*((CHANGED, key) for key in changed), *((BECAME, key, labels[key]) for key in changed if key in labels)]
 
 
 def new_index(added: NodeTerms | None) -> KeyIndex[Any]:
