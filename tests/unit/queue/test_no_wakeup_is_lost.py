@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from podyard.queue.core import scheduling_queue
 from tests.unit.queue.small_world.world import LONGEST_LAG_S, World
 
-EXAMPLES = int(os.environ.get("WAKEUP_EXAMPLES", "200"))
+EXAMPLES = int(os.environ.get("WAKEUP_EXAMPLES", "150"))
 MOST_PODS = 8
 NODES = [f"n{number}" for number in range(5)]
 ZONES = ["a", "b"]
@@ -303,3 +303,24 @@ WakeUps.TestCase.settings = settings(
     max_examples=EXAMPLES, stateful_step_count=30, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 test_no_wakeup_is_lost = WakeUps.TestCase
+
+
+def history(seed: int) -> list[tuple[int, str, float]]:
+    """What a small play with trouble of all sorts writes, and when."""
+    world = World(seed, schedulers=2)
+    world.put_node("n0", {ZONE: "a"}, cpu=2)
+    for cpu in (1, 2, 1):
+        world.create(spec_of("plain", "red", cpu, tolerates=False), {"app": "red"})
+    world.network.loss = 0.3
+    world.clock.run(0.1)
+    world.queue_dies(3.0)
+    world.scheduler_dies(0, 0.1)
+    world.binder_fails_over()
+    world.put_node("n1", {ZONE: "b"}, cpu=2)
+    world.rest()
+    return [(one.sequence, one.subject, one.stored_at) for one in world.log.history]
+
+
+def test_a_seed_decides_everything() -> None:
+    assert history(7) == history(7)
+    assert history(7) != history(8)

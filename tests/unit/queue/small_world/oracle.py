@@ -13,7 +13,7 @@ from podyard.proto.placement import CommitRecord
 from podyard.queue.core import changes
 from podyard.queue.core.leader import Leader
 from tests.unit.queue.small_world.log import follows_all, listed
-from tests.unit.queue.small_world.parts import profile_of
+from tests.unit.queue.small_world.surroundings import profile_of
 
 if TYPE_CHECKING:
     from tests.unit.queue.small_world.world import World

@@ -7,11 +7,14 @@ from podyard.proto.binder_api import BindRequest
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import PopReply
-from podyard.queue.core.effects import AttemptEnded, Judged
+from podyard.queue.core.effects import AttemptEnded
 from tests.unit.queue.small_world import oracle
+from tests.unit.queue.small_world.binder_part import BinderPart
 from tests.unit.queue.small_world.clock import Clock, Network
 from tests.unit.queue.small_world.log import NAMESPACE, Document, Log
-from tests.unit.queue.small_world.parts import BinderPart, QueuePart, Respond, SchedulerPart
+from tests.unit.queue.small_world.queue_part import QueuePart
+from tests.unit.queue.small_world.scheduler_part import SchedulerPart
+from tests.unit.queue.small_world.surroundings import Respond
 
 REST_S = 150
 """Virtual seconds within which everything must come to rest: half of what the safety flush waits, which never runs here anyway."""
@@ -36,7 +39,6 @@ class World:
         """Milli-CPU that a node of this name had at most."""
         self.replayed = 0
         """Commit records that were looked at."""
-        self.woken: list[Judged] = []
         self.pods = 0
         self.epoch = 0
         self._starts = 0
@@ -66,9 +68,6 @@ class World:
         self.ended[ended.attempt.id] += 1
         assert self.ended[ended.attempt.id] == 1, f"attempt {ended.attempt.id} ended twice"
         assert ended.attempt.id in self.handed
-
-    def judged(self, judged: Judged) -> None:
-        self.woken.append(judged)
 
     def to_queue(self, verb: str, request: Any, respond: Respond) -> None:
         self.queue.serve(verb, request, respond)
