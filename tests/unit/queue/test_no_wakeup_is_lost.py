@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from podyard.queue.core import scheduling_queue
 from tests.unit.queue.small_world.world import LONGEST_LAG_S, World
 
-EXAMPLES = int(os.environ.get("WAKEUP_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("WAKEUP_EXAMPLES", "120"))
 MOST_PODS = 8
 NODES = [f"n{number}" for number in range(5)]
 ZONES = ["a", "b"]
