@@ -1,35 +1,103 @@
 """`python -m tests.simulation`: run seeds and print their rate; `--seed N` runs one again, `--history` with every message."""
 
 import argparse
+import os
 import sys
-import time
+from collections import Counter
+from time import perf_counter  # the real one: runs take `time`'s
+
+from msgspec.structs import replace
 
 from tests.simulation import seeds
+from tests.simulation.sabotage import SABOTAGES
 from tests.simulation.simulation import Plan
 
 
 def main() -> int:
-    """:return: exit code: 0 if no run showed a violation"""
+    """:return: exit code: 0 if every run showed what it should: no violation, or those of the sabotage"""
+    options = _options()
+    seeds.fix_hashes()
+    seeds.warm()
+    if options.sabotage:
+        return _sabotaged(options.sabotage, options.first, options.seeds)
+    if options.crashes:
+        return _crashes(options.workers)
+    chosen = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
+    plans = [Plan(seed=seed, keep_history=options.history) for seed in chosen]
+    began, done, failed = perf_counter(), 0, 0
+    totals: Counter[str] = Counter()
+    for verdict in seeds.run_all(plans, options.workers, options.limit_s):
+        done += 1
+        failed += bool(verdict.violations)
+        totals.update(verdict.counts)
+        if verdict.violations or options.seed is not None:
+            print(seeds.describe(verdict), flush=True)
+    seconds = perf_counter() - began
+    print(", ".join(f"{amount} {name}" for name, amount in totals.items()))
+    print(f"{done} seeds in {seconds:.1f} s: {done / seconds:.2f} seeds/s, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+def _sabotaged(name: str, first: int, most: int) -> int:
+    """Run seeds until all was seen that switching off `name` must bring; or all of them, if it must bring nothing."""
+    patch, says = SABOTAGES[name]
+    missing = set(says)
+    for seed in range(first, first + most):
+        violations = seeds.run(Plan(seed=seed), patch).violations
+        missing = {words for words in missing if not any(words in text for text in violations)}
+        for text in violations[:3]:
+            print(f"seed {seed}: {text}")
+        if says and not missing:
+            print(f"without {name}: seen after {seed - first + 1} seeds", flush=True)
+            return 0
+        if violations and not says:
+            print(f"without {name}: violations, and there should be none", flush=True)
+            return 1
+    print(
+        f"without {name}: not seen in {most} seeds: {sorted(missing)}"
+        if missing
+        else f"without {name}: nothing happens"
+    )
+    return 1 if missing else 0
+
+
+def _crashes(workers: int) -> int:
+    """A small run again and again, with a crash before every single effect of the busiest process of each service."""
+    small = Plan(seed=3, pods=10, nodes=3, faults=0, arriving_s=3.0, quiet_from_s=12.0)
+    plain = seeds.run(small)
+    print(f"without a crash: {plain.violations or 'settled'}")
+    began, done, failed = perf_counter(), 0, 0
+    for service in ("binder", "queue", "scheduler"):
+        effects, instance = max(
+            (count, name.removeprefix("effects of "))
+            for name, count in plain.counts.items()
+            if name.startswith(f"effects of {service}")
+        )
+        plans = [replace(small, crashing=instance, crash_at=number + 1) for number in range(effects)]
+        for plan, verdict in zip(plans, seeds.run_all(plans, workers), strict=True):
+            done += 1
+            failed += bool(verdict.violations)
+            if verdict.violations:
+                print(f"{instance} crashes before effect {plan.crash_at}:\n{seeds.describe(verdict)}", flush=True)
+        print(f"{instance}: a crash before each of its {effects} effects", flush=True)
+    seconds = perf_counter() - began
+    print(f"{done} crashes in {seconds:.1f} s: {done / seconds:.2f} runs/s, {failed} failed", flush=True)
+    return 1 if failed else 0
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation", description=__doc__)
     parser.add_argument("--seed", type=int, help="run this seed only")
     parser.add_argument("--seeds", type=int, default=200, help="how many seeds to run")
     parser.add_argument("--first", type=int, default=1, help="the first of them")
+    parser.add_argument(
+        "--limit-s", type=float, default=float("inf"), help="begin no further seed after so many seconds"
+    )
+    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at once")
     parser.add_argument("--history", action="store_true", help="print every message")
-    options = parser.parse_args()
-    seeds.fix_hashes()
-    seeds.warm()
-    chosen = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
-    began, done, failed = time.perf_counter(), 0, 0
-    for seed in chosen:
-        verdict = seeds.run(Plan(seed=seed, keep_history=options.history))
-        done += 1
-        if verdict.violations or options.history or options.seed is not None:
-            print(seeds.describe(verdict))
-            print(f"  {verdict.counts}, settled after {verdict.ended_s} virtual seconds", flush=True)
-        failed += bool(verdict.violations)
-    seconds = time.perf_counter() - began
-    print(f"{done} seeds in {seconds:.1f} s: {done / seconds:.2f} seeds/s, {failed} failed")
-    return 1 if failed else 0
+    parser.add_argument("--crashes", action="store_true", help="a small run, with a crash before every single effect")
+    parser.add_argument("--sabotage", choices=sorted(SABOTAGES), help="switch this off, and look for what it prevents")
+    return parser.parse_args()
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@
 |---|---|
 | one binding per pod uid, ever | a binding is stored |
 | bindings and releases are told by the record of their batch, and only there | a batch is stored |
-| no node over its allocatable, no host port twice, no required anti-affinity or hard spread broken, at the record's position | a record is stored, binding by binding; forced ones count and are not judged |
+| no node over its allocatable, no host port twice, no required anti-affinity or hard spread broken | a record is stored: binding by
+binding, at the record's position; forced ones count and are not judged |
 | numbers of commits have no gap | a record is stored |
 | nobody writes placements whose epoch is not the fence's highest, or under another's epoch | a batch is stored |
 | a binding becomes a tombstone once, of the node it was on | a release is stored |

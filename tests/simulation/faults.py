@@ -10,7 +10,7 @@ from tests.simulation.process import Process
 
 FAULTS = 20
 FIRST_S = 3.0
-LAST_S = 75.0
+LAST_S = 60.0
 RESTART_S = (0.2, 14.0)
 
 

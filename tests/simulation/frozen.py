@@ -4,7 +4,9 @@ import gc
 import random
 import secrets
 import time
+import typing
 from collections.abc import Callable
+from functools import cache
 from random import Random
 from typing import Any
 
@@ -13,6 +15,9 @@ from anyio._backends import _asyncio
 
 from podyard.telemetry import traceparent
 from tests.simulation.clock import Clock
+
+_make_scope: Callable[..., None] = _asyncio.CancelScope.__init__
+_protocol_attributes = cache(typing._get_protocol_attrs)  # type: ignore[attr-defined]
 
 
 class _Ordered(dict[Any, None]):
@@ -29,7 +34,7 @@ class _Ordered(dict[Any, None]):
 
 
 def freeze(clock: Clock, seed: int) -> None:
-    """For the rest of this (forked) process, time and chance are the simulation's. Cannot be undone."""
+    """For the rest of this (forked) process, time and chance are the simulation's. Cannot be undone, only done again."""
     source = Random(seed * 7919 + 1)
     time.time = lambda: clock.now
     time.monotonic = lambda: clock.now
@@ -45,6 +50,7 @@ def freeze(clock: Clock, seed: int) -> None:
     gc.collect = _nothing
     gc.disable()  # the process ends with the simulation; and what was killed must not be cleaned up
     _order_scopes()
+    typing._get_protocol_attrs = _protocol_attributes  # type: ignore[attr-defined]  # Python 3.11 finds them anew for each isinstance
 
 
 def _nothing(*_: Any) -> int:
@@ -53,7 +59,7 @@ def _nothing(*_: Any) -> int:
 
 def _order_scopes() -> None:
     """Cancelling a scope goes through its tasks and child scopes, which are sets ordered by addresses."""
-    made: Callable[..., None] = _asyncio.CancelScope.__init__
+    made = _make_scope
 
     def ordered(self: Any, *args: Any, **options: Any) -> None:
         made(self, *args, **options)

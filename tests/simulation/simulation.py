@@ -20,7 +20,7 @@ from tests.simulation.checker import Checker, Read
 from tests.simulation.clock import Clock, ServerTimers
 from tests.simulation.faults import FAULTS, Faults
 from tests.simulation.process import Process
-from tests.simulation.world import NODES, PODS, World
+from tests.simulation.world import ARRIVING_S, NODES, PODS, World
 
 PLACES = (
     ("queue", "queue-a"),
@@ -31,7 +31,7 @@ PLACES = (
     ("scheduler", "scheduler-b"),
     ("scheduler", "scheduler-c"),
 )
-QUIET_FROM_S = 100.0
+QUIET_FROM_S = 85.0
 """Every fault is over by then."""
 LOOK_EVERY_S = 5.0
 END_S = 230.0
@@ -46,6 +46,14 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     pods: int = PODS
     nodes: int = NODES
     faults: int = FAULTS
+    arriving_s: float = ARRIVING_S
+    """How long pods keep coming."""
+    quiet_from_s: float = QUIET_FROM_S
+    """No fault begins or ends later."""
+    crashing: str = ""
+    """An instance that crashes in its first life ..."""
+    crash_at: int = 0
+    """... before its effect of this number."""
     keep_history: bool = False
     """Whether the verdict brings the whole history."""
 
@@ -77,7 +85,7 @@ class Simulation:
         for spec in streams.ALL_STREAMS:
             self.server.streams[spec.name] = Stream(config_of(spec), self.clock.now)
         self.checker = Checker()
-        self.world = World(self.clock, self.server, plan.pods, plan.nodes)
+        self.world = World(self.clock, self.server, plan.pods, plan.nodes, plan.arriving_s)
         self.server.on_stored = self._stored
         self.processes = [
             Process(self.clock, self.server, service, instance, self.tell, self.wrong) for service, instance in PLACES
@@ -130,15 +138,19 @@ class Simulation:
     # ---- the run
 
     def run(self) -> Verdict:
-        """From the first pod to a settled cluster."""
+        """From the first pod to a settled cluster, or to the first second with a violation."""
         for process in self.processes:
             process.start()
+            process.crash_at = self.plan.crash_at if process.instance == self.plan.crashing else None
             self.faults.watch_over(process)
         self.clock.later(1.0, self.world.begin)
         self.faults.plan(self.plan.faults)
-        self.clock.run(QUIET_FROM_S)
+        while self.clock.elapsed < self.plan.quiet_from_s and not self.checker.violations:
+            self.clock.run(self.clock.elapsed + 1.0)
+        if self.checker.violations:
+            return self._verdict()
         unsettled = self._unsettled()
-        while unsettled and self.clock.elapsed < END_S:
+        while unsettled and self.clock.elapsed < END_S and not self.checker.violations:
             self.clock.run(self.clock.elapsed + LOOK_EVERY_S)
             unsettled = self._unsettled()
         for text in unsettled:
@@ -201,6 +213,7 @@ class Simulation:
             "faults": self.faults.count,
             "waiting": 0 if self._listed is None else self._listed.counts.get("unschedulable", 0),
             "messages": len(self._history),
+            **{f"effects of {process.instance}": process.effects for process in self.processes},
         }
         return Verdict(
             seed=self.plan.seed,

@@ -2,6 +2,7 @@
 controller that removes what has ended. It writes at once, as if its messages had just arrived, and reads what is stored."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -17,7 +18,7 @@ from tests.simulation.clock import Clock
 NODES = 20
 ZONES = 4
 PODS = 210
-ARRIVING_S = 60.0
+ARRIVING_S = 45.0
 NODE_CPU = 8
 CPUS = ("100m", "250m", "500m", "1", "2", "3")
 WEIGHTS = (4, 6, 8, 6, 3, 1)
@@ -28,19 +29,24 @@ Document = dict[str, Any]
 class World:
     """Owned by the clock: everything it does is an event."""
 
-    def __init__(self, clock: Clock, server: MemoryServer, pods: int = PODS, nodes: int = NODES) -> None:
+    def __init__(
+        self, clock: Clock, server: MemoryServer, pods: int = PODS, nodes: int = NODES, arriving_s: float = ARRIVING_S
+    ) -> None:
         self._clock = clock
         self._random = clock.random
         self._server = server
         self._stream = server.streams[streams.CLUSTER.name]
         self._pods = pods
         self._nodes = nodes
+        self._arriving_s = arriving_s
         self.objects: dict[tuple[str, str], Document] = {}
         """Documents that live, by resource and name."""
         self.placed: dict[str, Binding | Tombstone] = {}
         """By pod uid, what the subject of its binding holds."""
         self.accepted: set[str] = set()
         """Uids of all pods ever made."""
+        self.sharing_ports = 0.1
+        """Share of pods that want a host port, one of two."""
         self._ends: set[str] = set()
         self._serial = 0
 
@@ -50,14 +56,15 @@ class World:
         """Make the nodes, and plan the rest."""
         for index in range(self._nodes):
             self.make_node(index)
-        for _ in range(self._pods):
-            self._clock.later(self._random.uniform(0.5, ARRIVING_S), self.make_pod)
-        for _ in range(4):
-            self._clock.later(self._random.uniform(10, ARRIVING_S), self.change_node)
-        for _ in range(2):
-            self._clock.later(self._random.uniform(15, ARRIVING_S), self.lose_node)
-        for _ in range(self._pods // 12):
-            self._clock.later(self._random.uniform(5, ARRIVING_S), self.delete_pod)
+        end_s = self._arriving_s
+        self._plan(self._pods, 0.5, end_s, self.make_pod)
+        self._plan(-(-self._nodes // 5), end_s / 5, end_s, self.change_node)
+        self._plan(self._nodes // 10, end_s / 4, end_s, self.lose_node)
+        self._plan(-(-self._pods // 12), end_s / 10, end_s, self.delete_pod)
+
+    def _plan(self, times: int, first_s: float, last_s: float, call: Callable[[], None]) -> None:
+        for _ in range(times):
+            self._clock.later(self._random.uniform(first_s, last_s), call)
 
     def make_node(self, index: int) -> None:
         """A node; some are small."""
@@ -114,13 +121,13 @@ class World:
                     "labelSelector": {"matchLabels": {"app": app}},
                 }
             ]
-        elif kind < 0.34:
+        elif kind < 0.24 + self.sharing_ports:
             container["ports"] = [{"containerPort": 80, "hostPort": random.choice((8080, 9090)), "protocol": "TCP"}]
-        elif kind < 0.44:
+        elif kind < 0.34 + self.sharing_ports:
             spec["nodeSelector"] = {"disk": "ssd"}
-        elif kind < 0.46:
+        elif kind < 0.36 + self.sharing_ports:
             container["resources"]["requests"]["cpu"] = "64"  # fits nowhere
-        elif kind < 0.48:
+        elif kind < 0.38 + self.sharing_ports:
             spec["nodeName"] = f"n{random.randrange(self._nodes)}"
             container["resources"]["requests"]["cpu"] = "100m"
         metadata = {"name": name, "namespace": "default", "uid": f"uid-{self._serial}", "labels": {"app": app}}

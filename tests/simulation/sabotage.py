@@ -1,0 +1,183 @@
+"""Switches off what prevents violations, one mechanism at a time, in the process of one run: the checker must see each.
+
+Each names what the checker is to say. Two switch off what is only an optimisation: then it must say nothing.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from podyard.binder import service as binder_service
+from podyard.binder.core import fence, judge
+from podyard.binder.core import world as binder_world
+from podyard.binder.core.batch import Batch
+from podyard.binder.core.effects import Write
+from podyard.bus import Lease
+from podyard.cluster.informer import Followed
+from podyard.framework import row_judge
+from podyard.framework.events import ASSIGNED_POD_DELETE
+from podyard.proto import codec, subjects
+from podyard.proto.placement import CommitRecord
+from podyard.queue.core import restart
+from podyard.queue.core.scheduling_queue import SchedulingQueue
+from tests.simulation.simulation import Simulation
+
+Patch = Callable[[Simulation], None]
+
+
+class Sabotage(NamedTuple):
+    """`says` are words of the violations that must come; empty: none may come."""
+
+    patch: Patch
+    says: tuple[str, ...]
+
+
+class _Unguarded(NamedTuple):
+    """A write without compare-and-set, where the code expects a `Write`."""
+
+    subject: str
+    payload: bytes
+    expect: Any
+    ttl_s: int | None = None
+
+
+def _lease_always_held(simulation: Simulation) -> None:
+    """Everybody leads at once: both binders, both queues."""
+
+    async def lead(self: Lease, main: Callable[[int], Any]) -> None:
+        while True:
+            self.epoch += 1
+            await main(self.epoch)
+            return
+
+    binder_service.Lease = lambda *arguments: _with(Lease(*arguments), lead)  # type: ignore[attr-defined,assignment]
+
+
+def _with(lease: Lease, lead: Callable[..., Any]) -> Lease:
+    lease.lead = lambda main: lead(lease, main)  # type: ignore[method-assign]
+    return lease
+
+
+def _fence_unguarded(simulation: Simulation) -> None:
+    """The fence is written whatever it holds; the lease is off too, so that there are two who write."""
+    _lease_always_held(simulation)
+    guarded = fence.FenceKeeper._write
+
+    def write(self: Any, batch_id: str, n: int) -> Any:
+        made = guarded(self, batch_id, n)
+        return _Unguarded(made.subject, made.payload, None)
+
+    fence.FenceKeeper._write = write  # type: ignore[method-assign]
+    _unguard("placement.commits.")
+
+
+def _unguard(prefix: str) -> None:
+    """The binder writes subjects that begin so whatever they hold."""
+    guarded = Batch.writes
+
+    def writes(self: Any, *arguments: Any) -> list[Any]:
+        return [
+            _Unguarded(one.subject, one.payload, None, one.ttl_s) if one.subject.startswith(prefix) else one
+            for one in guarded(self, *arguments)
+        ]
+
+    Batch.writes = writes  # type: ignore[method-assign]
+
+
+def _judges_nothing(simulation: Simulation) -> None:
+    """What schedulers decide is bound, unless the pod is bound already."""
+    row_judge.RowJudge.passes = lambda *_: judge.framework_judge.statuses.SUCCESS  # type: ignore[method-assign]
+    judge.shortages = lambda *_: []  # type: ignore[assignment]
+    judge.taken_ports = lambda *_: []  # type: ignore[assignment]
+
+
+def _judges_nothing_of_ports(simulation: Simulation) -> None:
+    """The same, where most pods want a host port."""
+    simulation.world.sharing_ports = 0.6
+    _judges_nothing(simulation)
+
+
+def _binds_again(simulation: Simulation) -> None:
+    """Neither is looked whether the pod is bound already, nor must its binding's subject be empty."""
+    judge._settled_before = lambda *_: None
+    _judges_nothing(simulation)
+    _unguard("placement.bindings.")
+
+
+def _takes_over_without_listing(simulation: Simulation) -> None:
+    """A new binder knows the objects, and of placements only what comes."""
+    before = binder_service.followed
+
+    def followed(*arguments: Any, **options: Any) -> Followed:
+        found = before(*arguments, **options)
+        return Followed(tuple(one for one in found.listed if one != subjects.ALL_BINDINGS), found.followed)
+
+    binder_service.followed = followed
+
+
+def _keeps_room(simulation: Simulation) -> None:
+    """The binder's table does not give back the room of what is released."""
+    binder_world.World.free = lambda self, uid: None  # type: ignore[method-assign]
+    follow = binder_world.World._follow_pod
+
+    def deaf(self: Any, change: Any) -> None:
+        if change.release is None:
+            follow(self, change)
+
+    binder_world.World._follow_pod = deaf  # type: ignore[method-assign]
+
+
+def _sleeps_through_releases(simulation: Simulation) -> None:
+    """The queue wakes nobody when room comes free, nor when it lists again."""
+    move_all = SchedulingQueue.move_all
+
+    def deaf(self: Any, incoming: Any, *arguments: Any, **options: Any) -> Any:
+        if incoming.event == ASSIGNED_POD_DELETE:
+            return None
+        return move_all(self, incoming, *arguments, **options)
+
+    SchedulingQueue.move_all = deaf  # type: ignore[method-assign]
+    SchedulingQueue.retry_all = lambda *_: None  # type: ignore[method-assign]
+
+
+def _new_leader_forgets(simulation: Simulation) -> None:
+    """A new leader of the queue takes only pods that come after it."""
+    restart.fill = lambda *_: 0  # type: ignore[assignment]
+
+
+def _hides_releases(simulation: Simulation) -> None:
+    """Commit records do not say what was released."""
+    guarded = Batch.writes
+
+    def writes(self: Any, *arguments: Any) -> Sequence[Write]:
+        return [_without_releases(one) for one in guarded(self, *arguments)]
+
+    Batch.writes = writes  # type: ignore[method-assign]
+
+
+def _without_releases(write: Write) -> Write:
+    if not write.subject.startswith("placement.commits."):
+        return write
+    record = codec.decode(CommitRecord, write.payload)
+    kept = CommitRecord(
+        n=record.n,
+        epoch=record.epoch,
+        batch=record.batch,
+        bindings=record.bindings,
+        position=record.position,
+        at=record.at,
+    )
+    return Write(write.subject, codec.encode(kept), write.expect, write.ttl_s)
+
+
+SABOTAGES: dict[str, Sabotage] = {
+    "lease": Sabotage(_lease_always_held, ()),
+    "fence": Sabotage(_fence_unguarded, ("writes after",)),
+    "judgement": Sabotage(_judges_nothing, ("overload", "anti-affinity", "spread")),
+    "judgement of ports": Sabotage(_judges_nothing_of_ports, ("host port",)),
+    "binding once": Sabotage(_binds_again, ("which was bound before",)),
+    "listing at take-over": Sabotage(_takes_over_without_listing, ("overload",)),
+    "room given back": Sabotage(_keeps_room, ("not the sum",)),
+    "wake-up by releases": Sabotage(_sleeps_through_releases, ("missed wake-up",)),
+    "new leader's pods": Sabotage(_new_leader_forgets, ("is lost",)),
+    "releases in records": Sabotage(_hides_releases, ("has no record of it",)),
+}
