@@ -147,5 +147,5 @@ class Registration(NamedTuple):
 
     event: ClusterEvent
     hint: Hint | None = None
-    index: Callable[[], "HintIndex"] | None = None
+    new_index: Callable[[], "HintIndex"] | None = None
     """Makes an index over what the hint reads (`hint_sharing`), for a plugin that has `hint_signature`."""

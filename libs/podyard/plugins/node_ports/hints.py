@@ -47,7 +47,10 @@ def _index() -> KeyIndex[Any]:
 
 def _wanted(signature: Any) -> Iterable[Hashable] | None:
     """Of a pod that could not be read nothing is known."""
-    return [(protocol, port) for protocol, port, _ in signature] if isinstance(signature, tuple) else None
+    if not isinstance(signature, tuple):
+        return None
+    ports: Iterable[Any] = signature
+    return [(protocol, port) for protocol, port, _ in ports]
 
 
 def _freed(old: object | None, new: object | None) -> Iterable[Hashable] | None:

@@ -56,7 +56,7 @@ def _index_by_volumes() -> KeyIndex[Any]:
 def _volumes_of(read: Any) -> Iterable[Hashable] | None:
     if not isinstance(read, ReadOfVolumes):
         return None
-    disks: Iterable[Any] = read.others
+    disks: Any = read.others
     return [(read.namespace, name) for name in read.claims] + [(read.namespace, disk.id) for disk in disks]
 
 

@@ -120,12 +120,12 @@ class Shelf:
 
     def _index(self, registration: Registration) -> HintIndex | None:
         """The registration's index, filled at its first use."""
-        if registration.index is None:
+        if registration.new_index is None:
             return None
         at = id(registration)
         known = self._indexes.get(at)
         if known is None:
-            index = registration.index()
+            index = registration.new_index()
             self._indexes[at] = registration, index
             for signature in self._by_signature:
                 self._tell(at, index.add, signature)

@@ -305,7 +305,7 @@ def indexed(rich: bool) -> list[Any]:
         for name, plugin in PLUGINS.items()
         if isinstance(plugin, SharesHints) and hasattr(plugin, "events_to_register") and (name in RICH) is rich
         for number, registration in enumerate(plugin.events_to_register())
-        if registration.index is not None
+        if registration.new_index is not None
     ]
 
 
@@ -327,8 +327,8 @@ def check_index(name: str, number: int, data: st.DataObject) -> None:
     plugin: Any = PLUGINS[name]
     registration: Registration = plugin.events_to_register()[number]
     assert registration.hint is not None
-    assert registration.index is not None
-    index = registration.index()
+    assert registration.new_index is not None
+    index = registration.new_index()
     about = VOLUMES if name in VOLUME_PLUGINS else name
     steps = steps_of(registration, about)
     assert steps is not None

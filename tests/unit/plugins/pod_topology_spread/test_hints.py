@@ -202,8 +202,8 @@ def test_pods_of_one_hint_signature_get_one_answer_and_the_index_leaves_out_othe
     keyed = [parked(constraint(matchLabelKeys=["x"]), labels={"x": value}) for value in "12"]
     assert plugin.hint_signature(keyed[0]) != plugin.hint_signature(keyed[1])
     (registration,) = [one for one in plugin.events_to_register() if one.event.resource == events.POD]
-    assert registration.index is not None
-    index = registration.index()
+    assert registration.new_index is not None
+    index = registration.new_index()
     index.add(plugin.hint_signature(pod))
     assert list(index.candidates(None, other()) or ()) == [plugin.hint_signature(pod)]
     assert list(index.candidates(None, other(namespace="two")) or ()) == []
