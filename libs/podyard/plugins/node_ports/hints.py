@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, plugins/nodeports/node_ports.go (isSchedulableAf
 """
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from podyard.framework import events, hinted
 from podyard.framework.events import ClusterEvent, HintResult, Registration
@@ -49,7 +49,7 @@ def _wanted(signature: Any) -> Iterable[Hashable] | None:
     """Of a pod that could not be read nothing is known."""
     if not isinstance(signature, tuple):
         return None
-    ports: Iterable[Any] = signature
+    ports = cast("Iterable[tuple[str, int, str]]", signature)
     return [(protocol, port) for protocol, port, _ in ports]
 
 

@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, plugins/volumerestrictions/volume_restrictions.g
 """
 
 from collections.abc import Hashable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from podyard.framework import claim_index, events, hinted
 from podyard.framework.claim_index import ReadOfVolumes
@@ -56,7 +56,7 @@ def _index_by_volumes() -> KeyIndex[Any]:
 def _volumes_of(read: Any) -> Iterable[Hashable] | None:
     if not isinstance(read, ReadOfVolumes):
         return None
-    disks: Any = read.others
+    disks = cast("Iterable[Any]", read.others)
     return [(read.namespace, name) for name in read.claims] + [(read.namespace, disk.id) for disk in disks]
 
 
