@@ -88,7 +88,7 @@ lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group build -c requirements/dev.txt -o requirements/build.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group compose -o requirements/compose.txt
 
-bench: setup ## throughput (pods per second, CPU per process, messages per pod) and the cost of a scheduling cycle
+bench: setup ## throughput (pods per second, CPU per process, messages per pod), the cost of a scheduling cycle and of events
 	@$(BIN)/podyard bench all $(ARGS)
 
 clean: ## remove .venv and caches

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import KeyIndex
+from podyard.framework.hint_sharing import KeyIndex, only_itself
 from podyard.objects.core import Node, Pod
 from podyard.proto.actions import ActionType
 from podyard.queue import records
@@ -60,17 +60,38 @@ def shape_index() -> KeyIndex[Any]:
     return KeyIndex(keys_of, colours)
 
 
+class FaultyIndex:
+    """Whose author was careless: it fails on some pods, or on some events."""
+
+    def __init__(self) -> None:
+        self._kept: set[Hashable] = set()
+
+    def add(self, signature: Hashable) -> None:
+        if signature == "blue":
+            raise ValueError("it cannot bear blue")
+        self._kept.add(signature)
+
+    def remove(self, signature: Hashable) -> None:
+        self._kept.remove(signature)
+
+    def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
+        if "a" in colours(old, new):
+            raise ValueError("it cannot bear a")
+        return [one for one in self._kept if not one or one in colours(old, new)]
+
+
 REGISTRY = EventRegistry(
     {
         "Shape": (Registration(NODES, shape_hint, shape_index),),
         "Plain": (Registration(ClusterEvent(events.NODE, ActionType.ADD), shape_hint),),
         "Name": (Registration(ClusterEvent(events.NODE, ActionType.UPDATE_NODE_LABEL), name_hint),),
-        "Own": (Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_LABEL), own_hint),),
+        "Own": (Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_LABEL), own_hint, only_itself),),
+        "Faulty": (Registration(NODES, shape_hint, FaultyIndex),),
         "Gate": (Registration(NODES, shape_hint, shape_index),),
     }
 )
 SIGNERS: dict[str, dict[str, Callable[[Pod], Hashable]]] = {
-    "p": {"Shape": shape_of, "Plain": shape_of, "Gate": shape_of, "Own": lambda pod: None}
+    "p": {"Shape": shape_of, "Plain": shape_of, "Gate": shape_of, "Faulty": shape_of, "Own": lambda pod: None}
 }
 
 
@@ -90,7 +111,8 @@ def pod_of(name: str, shape: str, *labels: str) -> Pod:
 NAMES = st.sampled_from(["a", "b", "c"])
 SHAPE = st.sampled_from(SHAPES)
 PLUGINS = st.one_of(
-    st.just({"Shape"}), st.sets(st.sampled_from(["Shape", "Plain", "Name", "Own", "Gate"]), min_size=1, max_size=2)
+    st.just({"Shape"}),
+    st.sets(st.sampled_from(["Shape", "Plain", "Name", "Own", "Faulty", "Gate"]), min_size=1, max_size=2),
 )
 LABELS = st.one_of(st.sampled_from([{"red"}, {"blue"}]), st.sets(st.sampled_from(["red", "blue", "a", "b"])))
 STEPS = st.one_of(
@@ -221,3 +243,14 @@ def test_an_index_follows_what_is_parked_after_its_first_use() -> None:
     play.delete("late")
     play.node({"violet"}, ActionType.ADD)
     assert asked == ["late"]
+
+
+def test_the_pod_that_an_event_is_about_is_asked_whatever_the_index_says() -> None:
+    play = Play(SIGNERS)
+    for number in range(300):
+        play.park(f"p{number}", "red", {"Own"}, pending=False)
+    play.queue.take_effects()
+    play.pod("p7", {"red"})
+    judged = play.queue.take_effects()[0]
+    assert isinstance(judged, Judged)
+    assert [move.pod.uid for move in judged.moved] == ["uid-p7"]

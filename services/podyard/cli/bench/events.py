@@ -1,7 +1,7 @@
 """`bench events`, first part: what a cluster event costs the core of a queue with ten thousand parked pods.
 
 Receipt (decoding and folding into the view), classifying, the queue's own work and the making of the record are told apart. Default
-plugins, the registries and indexes that the service has; CPU times of this thread, so that other work on the machine counts as little as possible.
+plugins, the registries and indexes that the service has; CPU times of this thread, so that other work on the machine counts little.
 """
 
 import gc

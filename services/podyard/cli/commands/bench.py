@@ -1,7 +1,8 @@
 """`podyard bench`: measure throughput and costs on this machine."""
 
 import os
-from typing import TYPE_CHECKING, Annotated, Final
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, TypeVarTuple
 
 from cyclopts import App, Parameter
 
@@ -10,14 +11,24 @@ from podyard.cli.options import JsonOutputOption
 if TYPE_CHECKING:
     from podyard.cli.bench.basic import BasicResult
     from podyard.cli.bench.cycles import CycleResult
+    from podyard.cli.bench.events import CoreResult
+    from podyard.cli.bench.storm import StormResult
+    from podyard.cli.lab.lab import Lab
 
 CURVE: Final = (500, 5000, 50_000)
 """Nodes of the clusters for which `bench cycle` shows its costs."""
 FEWEST_NODES: Final = 300
+FEWEST_PARKED: Final = 2000
 SERVICES: Final = "api,queue,scheduler,binder"
+STORM_SERVICES: Final = "api,queue"
+"""The benchmark itself plays the scheduler."""
 READY_WITHIN_S: Final = 30.0
+T = TypeVar("T")
+Given = TypeVarTuple("Given")
 
-bench = App(name="bench", help="Measure on this machine: throughput of the services, costs of a scheduling cycle.")
+bench = App(
+    name="bench", help="Measure on this machine: throughput of the services, costs of a scheduling cycle and of events."
+)
 
 
 @bench.command
@@ -88,21 +99,52 @@ def cycle(
     return 0
 
 
+@bench.command
+def events(*, pods: int = 10_000, updates: int = 1000, output: JsonOutputOption = "text") -> int:
+    """What a cluster event costs a queue full of parked pods, by kind of event, and how long pops take in a storm of node updates.
+
+    The costs are those of the queue's core, in this process; the storm goes through services and an embedded NATS server.
+
+    ```
+    podyard bench events
+    podyard bench events --pods 2000 --updates 200
+    podyard bench events -o json
+    ```
+
+    :param pods: Parked pods, of many shapes.
+    :param updates: Node updates a second during the storm.
+    """
+    from podyard.cli.errors import InputError
+    from podyard.cli.render import bench_events, console, plain
+
+    if pods < FEWEST_PARKED or updates < 1:
+        raise InputError(f"--pods must be at least {FEWEST_PARKED} and --updates at least 1")
+    core, storm = _events(pods, updates)
+    if output == "json":
+        print(plain.dump(_event_figures(core, storm), "json"), end="")
+    else:
+        console.console().print(bench_events.report(core, storm))
+    return 0
+
+
 @bench.command(name="all")
 def everything(*, output: JsonOutputOption = "text") -> int:
     """All benchmarks, one after the other, as `make bench` runs them."""
-    from podyard.cli.render import bench_cycle, console, plain
+    from podyard.cli.render import bench_cycle, bench_events, console, plain
     from podyard.cli.render.bench import report
 
     throughput = _measure(5000, 10_000, "")
     cycles = _cycles(5000, curve=True)
+    core, storm = _events(10_000, 1000)
     if output == "json":
-        print(plain.dump({"basic": throughput, "cycle": cycles}, "json"), end="")
+        print(plain.dump({"basic": throughput, "cycle": cycles, "events": _event_figures(core, storm)}, "json"), end="")
     else:
         out = console.console()
         out.print(report(throughput, [throughput.pods_per_second_average]))
         out.print()
         out.print(bench_cycle.report(cycles))
+        out.print()
+        out.print(bench_events.report(core, storm))
     return 0
 
 
@@ -121,19 +163,71 @@ def _cycles(nodes: int, *, curve: bool) -> "CycleResult":
             raise CliError(str(error), "ask for more --nodes") from error
 
 
+def _events(pods: int, updates: int) -> "tuple[CoreResult, StormResult]":
+    from rich.console import Console
+
+    from podyard.cli.bench import events as measured
+    from podyard.cli.errors import CliError
+    from podyard.plugins.defaults import default_profile
+
+    with Console(stderr=True).status("building a queue") as status:
+        try:
+            core = measured.measure(default_profile(), pods, status.update)
+        except measured.UnexpectedMovesError as error:
+            raise CliError(str(error), "the figures would be of something else: please report it") from error
+        status.update("a storm of node updates, through services")
+        return core, _run(_one_storm, pods, updates)
+
+
+def _event_figures(core: "CoreResult", storm: "StormResult") -> dict[str, Any]:
+    """The figures with goals first."""
+    return {
+        "none_us": core.none_us,
+        "one_us": core.one_us,
+        "storm_pop_p99_ms": storm.storm_pop_p99_ms,
+        "all_ms": core.all_ms,
+        "core": core,
+        "storm": storm,
+    }
+
+
+async def _one_storm(pods: int, updates: int) -> "StormResult":
+    from podyard.bus import BusSettings, connect
+    from podyard.cli.bench.storm import Storm
+    from podyard.cli.lab import plan
+    from podyard.cli.lab.lab import LabOptions, running_lab
+    from podyard.plugins.defaults import default_profile
+
+    async with running_lab(LabOptions(services=plan.parse(STORM_SERVICES))) as lab:
+        await lab.until_ready(READY_WITHIN_S)
+        async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
+            return await Storm(bus, default_profile(), _pids(lab)).run(pods, updates)
+
+
+def _pids(lab: "Lab") -> dict[str, int]:
+    """All processes that a benchmark accounts for, by name."""
+    return {child.service: child.pid for child in lab.children} | {"nats-server": lab.server.pid, "client": os.getpid()}
+
+
 def _measure(nodes: int, pods: int, data: str) -> "BasicResult":
+    return _run(_one, nodes, pods, data)
+
+
+def _run(measure: Callable[[*Given], Awaitable[T]], *given: *Given) -> T:
+    """Run a benchmark of services, and say in words why it failed."""
     import anyio
 
     from podyard.cli import session
     from podyard.cli.bench.basic import StalledError
     from podyard.cli.bench.load import LoadError
+    from podyard.cli.bench.storm import StormError
     from podyard.cli.errors import CliError
 
     try:
-        return anyio.run(_one, nodes, pods, data, backend_options={"use_uvloop": True})
+        return anyio.run(measure, *given, backend_options={"use_uvloop": True})
     except BaseExceptionGroup as group:
         cause = session.first(group)
-        if isinstance(cause, StalledError | LoadError):
+        if isinstance(cause, StalledError | LoadError | StormError):
             raise CliError(str(cause), "see the services' logs: run it again with --data DIR") from group
         raise cause from group
 
@@ -153,9 +247,5 @@ async def _one(nodes: int, pods: int, data: str) -> "BasicResult":
     )
     async with running_lab(options) as lab:
         await lab.until_ready(READY_WITHIN_S)
-        pids = {child.service: child.pid for child in lab.children} | {
-            "nats-server": lab.server.pid,
-            "client": os.getpid(),
-        }
         async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
-            return await measured.run(bus, pids, monitor, nodes, pods)
+            return await measured.run(bus, _pids(lab), monitor, nodes, pods)
