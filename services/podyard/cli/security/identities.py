@@ -34,6 +34,13 @@ MIRROR_CONSUMER: Final = "mirror"
 READABLE: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "K8SEVENTS", "DEAD")
 """Streams that EDGE reads mirrors of."""
 
+_MIRRORS_OWN: Final = (
+    f"$JS.FC.*.{MIRROR_CONSUMER}.>",
+    f"$JS.API.CONSUMER.CREATE.*.{MIRROR_CONSUMER}",
+    f"$JS.API.CONSUMER.DELETE.*.{MIRROR_CONSUMER}",
+)
+"""What readers may not do to the consumers of the mirrors."""
+
 _FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NOMINATIONS)
 _SCHEDULER_VERBS: Final = ("pop", "heartbeat", "done", "activate", "preempting")
 _READING_VERBS: Final = ("list", "would")
@@ -197,7 +204,7 @@ def _service(
         name=name,
         account=CORE,
         publishes=(*publishes, *own),
-        denied=denied,
+        denied=(*denied, *_MIRRORS_OWN),
         subscribes=(*subscribes, "$SRV.>"),
         responds=True,
     )
@@ -209,7 +216,7 @@ def _visitor(name: str, service: str) -> Identity:
         name=name,
         account=EDGE,
         publishes=(*published, *_reading_mirrors(*READABLE)),
-        denied=(f"$JS.FC.*.{MIRROR_CONSUMER}.>",),
+        denied=_MIRRORS_OWN[:1],
         subscribes=(subjects.ALL_BARE_EVENTS,),
         inbox_name=service,
         service=service,
@@ -223,7 +230,7 @@ def _agent(name: str, facts: tuple[str, ...], nodes: tuple[str, ...]) -> Identit
         name=name,
         account=EDGE,
         publishes=(*facts, *published, *_reading_mirrors("CLUSTER")),
-        denied=(f"$JS.FC.*.{MIRROR_CONSUMER}.>",),
+        denied=_MIRRORS_OWN[:1],
         subscribes=(subjects.ALL_SIGNALS, lease, "$SRV.>"),
         responds=True,
         nodes=nodes,

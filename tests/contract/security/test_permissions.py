@@ -1,0 +1,231 @@
+"""Every identity against everything that any identity may do: what is not in its row of the table below is refused.
+
+Source of the table: DESIGN 4 "Trust" and the rows of the services' package docstrings, written here by hand: what `identities` makes of
+them is what is tested.
+"""
+
+import ssl
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+import pytest_asyncio
+from nats.aio.client import Client
+
+from podyard.bus import Conflict, Outgoing, connect
+from podyard.cli.security import directory, identities
+from podyard.proto import streams
+from tests.contract.security.visitors import AGENTS, Site, site, tls
+from tests.e2e.stage import held
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+PLACEMENT: Final = {"placement.bindings.default.web.u1", "placement.commits.1", "placement.fence"}
+PODS: Final = {"cluster.pods.default.web"}
+VOLUMES: Final = {"cluster.persistentvolumes._.pv", "cluster.persistentvolumeclaims.default.claim"}
+BUDGETS: Final = {"cluster.poddisruptionbudgets.default.budget"}
+OTHERS: Final = {
+    "cluster.nodes._.node-1",
+    "cluster.deployments.default.web",
+    "cluster.things%2Ev1%2Eexample%2Eorg.default.x",
+}
+OBJECTS: Final = PODS | VOLUMES | BUDGETS | OTHERS
+NOMINATIONS: Final = {"cluster.nominations.default.web.u1"}
+NODE_1: Final = {
+    "cluster.podstatus.node-1.default.web.u1",
+    "cluster.nodestatus.node-1",
+    "heartbeat.node-1",
+    "usage.node-1",
+}
+NODE_2: Final = {
+    "cluster.podstatus.node-2.default.web.u1",
+    "cluster.nodestatus.node-2",
+    "heartbeat.node-2",
+    "usage.node-2",
+}
+OPEN: Final = {"svc.objects.apply", "svc.objects.delete", "svc.objects.evict", "svc.queue.list", "svc.queue.would"}
+SCHEDULING: Final = {
+    "svc.queue.pop",
+    "svc.queue.done",
+    "svc.queue.heartbeat",
+    "svc.queue.activate",
+    "svc.queue.preempting",
+}
+BIND: Final = {"svc.binder.bind"}
+PLAYED: Final = {"events.Node.Add", "signals.node-1"}
+DECISIONS: Final = {"decisions.default.web.u1"}
+REQUEUES: Final = {"requeues.e1"}
+WORDS: Final = {"k8sevents.default.Pod.web"}
+HARMFUL: Final = {
+    *(f"$JS.API.STREAM.{verb}.CLUSTER" for verb in ("UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE")),
+    "$JS.API.STREAM.CREATE.OTHER",
+    "$JS.API.STREAM.PURGE.LEASES",
+    *(f"$JS.API.CONSUMER.{verb}.CLUSTER.mirror" for verb in ("CREATE", "DELETE", "RESET")),
+    "$JS.API.META.LEADER.STEPDOWN",
+    "$JS.API.STREAM.LEADER.STEPDOWN.CLUSTER",
+    *(f"JS.read.API.STREAM.{verb}.CLUSTER" for verb in ("UPDATE", "DELETE", "PURGE")),
+    "JS.core.API.CONSUMER.RESET.CLUSTER.mirror",
+    "JS.core.API.CONSUMER.CREATE.CLUSTER.x",
+    "$JS.FC.CLUSTER.mirror.x",
+    "$JS.ACK.CLUSTER.mirror.1.1.1.1.1",
+    "mirror.CLUSTER",
+    "$SYS.REQ.SERVER.PING",
+    "_R_.x",
+    "anything.else",
+}
+PURGE_DECISIONS: Final = {"$JS.API.STREAM.PURGE.DECISIONS"}
+LEADERS: Final = ("queue", "binder", "descheduler", "workloads", "node_agent")
+SERVICES: Final = (*LEADERS, "api", "scheduler", "cli", "bridge")
+
+
+def reading(*names: str, api: str = "$JS.API") -> set[str]:
+    return {
+        f"{api}.{verb}"
+        for name in names
+        for verb in (
+            f"STREAM.INFO.{name}",
+            f"CONSUMER.CREATE.{name}.c",
+            f"CONSUMER.DELETE.{name}.c",
+            f"DIRECT.GET.{name}.x",
+        )
+    }
+
+
+def leading(name: str) -> set[str]:
+    return {f"leases.{name}"}
+
+
+def dead(name: str) -> set[str]:
+    return {f"dead.{name}"}
+
+
+MIRRORED: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "K8SEVENTS", "DEAD")
+VISITING: Final = OPEN | PLAYED | reading(*MIRRORED, api="JS.read.API")
+AGENT: Final = reading("CLUSTER", api="JS.read.API") | WORDS | dead("node_agent")
+RACK1: Final = next(identity for identity in identities.all_identities(AGENTS) if identity.name == "agent-rack1")
+RACK1_LEASE: Final = next(subject for subject in RACK1.publishes if subject.startswith("leases."))
+
+MAY: Final[dict[str, set[str]]] = {
+    "api": OBJECTS | reading("CLUSTER") | WORDS | dead("api"),
+    "queue": NOMINATIONS | DECISIONS | REQUEUES | PURGE_DECISIONS | reading("CLUSTER", "DECISIONS") | leading("queue")
+    | WORDS | dead("queue"),
+    "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
+    "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
+    "descheduler": PODS | BUDGETS | DECISIONS | reading("CLUSTER") | leading("descheduler") | WORDS | dead("descheduler"),
+    "workloads": OBJECTS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
+    "person": VISITING | dead("cli"),
+    "bridge": VISITING | dead("bridge"),
+    "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT,
+    "agent-rack1": NODE_1 | {RACK1_LEASE} | AGENT,
+}  # fmt: skip
+INBOXES: Final = {f"_INBOX.{name}.x" for name in (*SERVICES, "agent-rack1", "admin", "mirrors")}
+OWN_INBOX: Final = {"person": "_INBOX.cli.x"}
+PROBES: Final = sorted(
+    set().union(*MAY.values()) | HARMFUL | INBOXES | reading("LEASES") | reading(*MIRRORED) | leading("api")
+)
+
+LISTENING: Final[dict[str, set[str]]] = {
+    "api": {"svc.objects.apply", "$SRV.PING"},
+    "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
+    "scheduler": {"$SRV.PING"},
+    "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},
+    "descheduler": {"$SRV.PING"},
+    "workloads": {"$SRV.PING"},
+    "person": {"events.>"},
+    "bridge": {"events.>"},
+    "node_agent": {"signals.>", "$SRV.PING"},
+    "agent-rack1": {"signals.>", "$SRV.PING"},
+}
+EARS: Final = sorted(
+    set().union(*LISTENING.values(), INBOXES)
+    | {">", "cluster.>", "placement.>", "svc.>", "_INBOX.>", "mirror.>", "$JS.>", "$JS.API.>", "JS.>", "$SYS.>", "_R_.>",
+       "leases.>", "dead.>"}
+)  # fmt: skip
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
+    async with held(site(tmp_path_factory.mktemp("site"))) as found:
+        yield found
+
+
+async def test_the_table_has_every_identity():
+    powerful = {identities.ADMIN, identities.MIRRORS, identities.OPERATOR}
+    assert set(MAY) == set(LISTENING) == {known.name for known in identities.all_identities(AGENTS)} - powerful
+
+
+@pytest.mark.parametrize("name", MAY)
+async def test_it_publishes_what_is_its_own_and_nothing_else(here: Site, name: str):
+    async with here.visit(name) as visitor:
+        refused = await visitor.publish_all(PROBES)
+    allowed = MAY[name] | {OWN_INBOX.get(name, f"_INBOX.{name}.x")}
+    assert set(PROBES) - refused == allowed
+
+
+@pytest.mark.parametrize("name", LISTENING)
+async def test_it_listens_to_what_is_its_own_and_nothing_else(here: Site, name: str):
+    async with here.visit(name) as visitor:
+        refused = await visitor.subscribe_all(EARS)
+    assert set(EARS) - refused == LISTENING[name] | {OWN_INBOX.get(name, f"_INBOX.{name}.x")}
+
+
+async def test_what_is_stored_was_written_by_whom_it_belongs_to(here: Site):
+    known = [stream for stream in streams.ALL_STREAMS if stream.name != streams.LEASES.name]
+    written = [subject for subject in PROBES if not subject.startswith(("$", "_", "JS.", "svc."))]
+    for name in MAY:
+        async with here.visit(name) as visitor:
+            await visitor.publish_all(written)
+    seen = 0
+    for subject in written:
+        stream = next((one.name for one in known if one.subjects[0].split(".")[0] == subject.split(".")[0]), "CLUSTER")
+        found = await here.admin.get(stream, subject)
+        if found is not None and found.payload:
+            seen += 1
+            assert subject in MAY[found.payload.decode()]
+    assert seen >= len(OBJECTS | PLACEMENT | NOMINATIONS | DECISIONS | REQUEUES) + 4  # and the statuses of two nodes
+
+
+async def test_nobody_comes_in_without_key_or_certificate(here: Site, tmp_path: Path):
+    given = directory.environment(here.security, here.identity("binder"))
+    directory.create(tmp_path / "other", identities.all_identities())
+    foreign = directory.environment(tmp_path / "other", here.identity("binder"))
+    unknown = ssl.create_default_context(cafile=given["PODYARD_NATS_TLS_CA_FILE"])
+    attempts = {
+        "no key": ("", tls(given)),
+        "a key of another installation": (foreign["PODYARD_NATS_NKEY_SEED_FILE"], tls(given)),
+        "no certificate": (given["PODYARD_NATS_NKEY_SEED_FILE"], unknown),
+    }
+    for what, (seed, context) in attempts.items():
+        assert not await _enters(here, seed, context), what
+    assert await _enters(here, given["PODYARD_NATS_NKEY_SEED_FILE"], tls(given))
+
+
+async def _enters(here: Site, seed: str, context: ssl.SSLContext) -> bool:
+    async def ignore(_error: Exception) -> None: ...
+
+    client = Client()
+    try:
+        await client.connect(
+            here.server.url,
+            nkeys_seed=seed or None,
+            tls=context,
+            allow_reconnect=False,
+            error_cb=ignore,
+            connect_timeout=2,
+        )
+    except Exception:  # whatever way the door is shut in
+        return False
+    else:
+        return client.is_connected
+    finally:
+        await client.close()
+
+
+async def test_a_version_conflict_reaches_whom_it_concerns_in_the_edge(here: Site):
+    settings = directory.bus_settings(here.security, here.identity("agent-rack1"), (here.server.url,))
+    async with connect(settings) as bus:
+        ack = await bus.publish(Outgoing("cluster.podstatus.node-1.default.other.u2", b"{}", expect=0))
+        with pytest.raises(Conflict) as caught:
+            await bus.publish(Outgoing("cluster.podstatus.node-1.default.other.u2", b"{}", expect=0))
+        assert caught.value.last_sequence == ack.sequence
