@@ -6,6 +6,8 @@ Each names what the checker is to say. Two switch off what is only an optimisati
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from podyard.binder import service as binder_service
 from podyard.binder.core import fence, judge
 from podyard.binder.core import world as binder_world
@@ -16,9 +18,11 @@ from podyard.cluster.informer import Followed
 from podyard.framework import row_judge
 from podyard.framework.events import ASSIGNED_POD_DELETE
 from podyard.proto import codec, subjects
+from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.placement import CommitRecord
 from podyard.queue.core import restart
 from podyard.queue.core.scheduling_queue import SchedulingQueue
+from podyard.scheduler.bind_link import BindLink
 from tests.simulation.simulation import Simulation
 
 Patch = Callable[[Simulation], None]
@@ -70,13 +74,23 @@ def _fence_unguarded(simulation: Simulation) -> None:
     _unguard("placement.commits.")
 
 
+def _kill_all(simulation: Simulation, service: str) -> None:
+    """All processes of a service are killed again and again, besides the seed's own faults."""
+    for process in simulation.processes:
+        if process.service == service:
+            for at_s in (12.0, 24.0, 36.0):
+                simulation.clock.later(at_s, process.kill)
+
+
 def _unguard(prefix: str) -> None:
-    """The binder writes subjects that begin so whatever they hold."""
+    """The binder makes subjects that begin so, whatever they hold already."""
     guarded = Batch.writes
 
     def writes(self: Any, *arguments: Any) -> list[Any]:
         return [
-            _Unguarded(one.subject, one.payload, None, one.ttl_s) if one.subject.startswith(prefix) else one
+            _Unguarded(one.subject, one.payload, None, one.ttl_s)
+            if one.expect == 0 and one.subject.startswith(prefix)
+            else one
             for one in guarded(self, *arguments)
         ]
 
@@ -96,10 +110,24 @@ def _judges_nothing_of_ports(simulation: Simulation) -> None:
     _judges_nothing(simulation)
 
 
+def _decides_twice(simulation: Simulation) -> None:
+    """Schedulers send each decision once more, as an attempt of another session, after it was answered."""
+    asks = BindLink._ask
+
+    async def ask(self: BindLink, request: BindRequest) -> BindReply:
+        reply = await asks(self, request)
+        decisions = tuple(replace(one, attempt=f"again-{one.attempt}") for one in request.decisions)
+        again = codec.encode(replace(request, session=f"again-{request.session}", decisions=decisions))
+        self._bus.send(subjects.BINDER_BIND, again)
+        return reply
+
+    BindLink._ask = ask  # type: ignore[method-assign]
+
+
 def _binds_again(simulation: Simulation) -> None:
     """Neither is looked whether the pod is bound already, nor must its binding's subject be empty."""
+    _decides_twice(simulation)
     judge._settled_before = lambda *_: None
-    _judges_nothing(simulation)
     _unguard("placement.bindings.")
 
 
@@ -112,6 +140,7 @@ def _takes_over_without_listing(simulation: Simulation) -> None:
         return Followed(tuple(one for one in found.listed if one != subjects.ALL_BINDINGS), found.followed)
 
     binder_service.followed = followed
+    _kill_all(simulation, "binder")
 
 
 def _keeps_room(simulation: Simulation) -> None:
@@ -142,6 +171,7 @@ def _sleeps_through_releases(simulation: Simulation) -> None:
 def _new_leader_forgets(simulation: Simulation) -> None:
     """A new leader of the queue takes only pods that come after it."""
     restart.fill = lambda *_: 0  # type: ignore[assignment]
+    _kill_all(simulation, "queue")
 
 
 def _hides_releases(simulation: Simulation) -> None:
@@ -174,6 +204,7 @@ SABOTAGES: dict[str, Sabotage] = {
     "fence": Sabotage(_fence_unguarded, ("writes after",)),
     "judgement": Sabotage(_judges_nothing, ("overload", "anti-affinity", "spread")),
     "judgement of ports": Sabotage(_judges_nothing_of_ports, ("host port",)),
+    "decisions once": Sabotage(_decides_twice, ()),
     "binding once": Sabotage(_binds_again, ("which was bound before",)),
     "listing at take-over": Sabotage(_takes_over_without_listing, ("overload",)),
     "room given back": Sabotage(_keeps_room, ("not the sum",)),
