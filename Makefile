@@ -10,7 +10,7 @@ SOURCES := proto libs services tests examples
 PYTEST := $(BIN)/pytest
 ARGS ?=
 
-.PHONY: help setup demo up test test-unit test-contract test-e2e test-conformance test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-unit test-contract test-e2e test-conformance test-simulation test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
@@ -42,6 +42,10 @@ test-contract: setup ## messages, bus and services on the real NATS server
 
 test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)
+
+test-simulation: setup ## 200 seeds of all services in virtual time under faults, then a crash before every effect; ARGS="--seed N" runs one again
+	$(BIN)/python -m tests.simulation $(ARGS)
+	@[ -n "$(ARGS)" ] || $(BIN)/python -m tests.simulation --crashes
 
 test-conformance: setup ## decisions compared with the reference's, case by case
 	@failed=0; for file in tests/conformance/data/*/*.gz; do \
