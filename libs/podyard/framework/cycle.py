@@ -85,6 +85,12 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
 class _Shared(NamedTuple):
     judgement: Judgement
     scoreboard: Scoreboard
+    first: PodInfo
+    """The pod that it was made for. Plugins are shown it again for each pod of the signature: what they made out of it they still know."""
+
+    def shown(self, pod: PodInfo, cluster: Snapshot) -> PodInfo:
+        """Who stands for `pod`: nominations depend on who asks, all else on the signature."""
+        return pod if pod.nominated_node or cluster.nominated else self.first
 
 
 class Cycle:
@@ -201,7 +207,7 @@ class Cycle:
                 self._shared.move_to_end(key)
                 return shared
         judgement = Judgement(self._profile, pod, self._cluster)
-        shared = _Shared(judgement, Scoreboard(self._profile, judgement, self._cluster))
+        shared = _Shared(judgement, Scoreboard(self._profile, judgement, self._cluster), pod)
         if self._shares:
             self._shared[key] = shared
             while len(self._shared) > max(FEWEST_SIGNATURES, KEPT_ROWS // self._cluster.nodes.capacity):
@@ -225,14 +231,15 @@ class Cycle:
     def _decide(self, pod: PodInfo, key: Hashable, result: CycleResult) -> None:
         watch, times = self._stopwatch, result.times
         start = watch()
-        judgement, scoreboard = self._find(pod, key)
+        shared = self._find(pod, key)
+        judgement, shown = shared.judgement, shared.shown(pod, self._cluster)
         pre_filtered = watch()
         times.append(PointTime("PreFilter", start, pre_filtered))
         if pod.nominated_node and judgement.takes_nominated(pod):
             result.node, result.nodes_feasible = pod.nominated_node, 1
             times.append(PointTime("Filter", pre_filtered, watch()))
         else:
-            judgement.refresh(pod)
+            judgement.refresh(shown)
             result.nodes_feasible = judgement.feasible_count
             result.rejections = judgement.rejections()
             filtered = watch()
@@ -240,16 +247,17 @@ class Cycle:
             if not judgement.feasible_count:
                 self._post_filter(pod, judgement, result)
                 return
-            self._pick(pod, judgement, scoreboard, result)
+            self._pick(pod, shown, shared, result)
             times.append(PointTime("Score", filtered, watch()))
         if self._confirms:
             result.state = judgement.state.clone()
 
-    def _pick(self, pod: PodInfo, judgement: Judgement, scoreboard: Scoreboard, result: CycleResult) -> None:
+    def _pick(self, pod: PodInfo, shown: PodInfo, shared: _Shared, result: CycleResult) -> None:
+        judgement, scoreboard = shared.judgement, shared.scoreboard
         if judgement.feasible_count == 1:
             result.node = self._cluster.nodes.names[int(judgement.feasible[0])]
             return
-        scoreboard.refresh(pod)
+        scoreboard.refresh(shown)
         row = scoreboard.best_at(self._one_of(scoreboard.best_count(), pod))
         result.node = self._cluster.nodes.names[row]
         result.scores = scoreboard.leaders(row, LEADERS)
@@ -285,7 +293,7 @@ class Cycle:
     ) -> Generator[Calls, Answers, None]:
         nodes, watch, times = self._cluster.nodes, self._stopwatch, result.times
         start = watch()
-        judgement, scoreboard = self._find(pod, key)
+        judgement, scoreboard, _ = self._find(pod, key)
         pre_filtered = watch()
         times.append(PointTime("PreFilter", start, pre_filtered))
         own = yield from self._ask_about_nominated(pod, judgement)

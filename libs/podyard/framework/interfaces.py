@@ -145,6 +145,7 @@ class FilterToken(Plugin, Protocol):
         """Equal as long as PreFilter would answer and write the same, and Filter say the same of unchanged rows.
 
         Asked in every cycle: a few version counters. If it differs, PreFilter runs again on the kept state, then Filter for all rows.
+        `None`: for pods of this signature nothing but the signature and the row counts, now and always; the token is not asked for again.
         A plugin of scope `cluster` without this method is asked again after any change of the table.
         """
         ...
@@ -243,7 +244,7 @@ class ScoreToken(Plugin, Protocol):
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         """Equal as long as PreScore would answer and write the same for the same feasible nodes, and Score say the same of unchanged rows.
 
-        For scope `cluster`, PreScore and Score are asked again also when the set of feasible nodes is another.
+        For scope `cluster`, PreScore and Score are asked again also when the set of feasible nodes is another, unless the token is `None`.
         """
         ...
 

@@ -177,7 +177,10 @@ class Judgement:
     def _begin(self, pod: PodInfo) -> None:
         """PreFilter for all plugins, with an empty state."""
         self.state = CycleState()
-        self._tokens = [token(pod, self._cluster) for _, token in self._watched]
+        told = [(name, token, token(pod, self._cluster)) for name, token in self._watched]
+        self._watching = [(name, token) for name, token, value in told if value is not None]
+        """Plugins whose token may become another one."""
+        self._tokens = [value for _, _, value in told if value is not None]
         self._pre_filtering = PreFiltering(self._profile.pre_filter, self.state)
         self._pre_filtering.run(pod, self._cluster)
         self._layers: list[Layer] = []
@@ -198,7 +201,7 @@ class Judgement:
         """Ask again the plugins whose token changed."""
         cluster, tokens = self._cluster, self._tokens
         renewed: list[str] = []
-        for at, (name, token) in enumerate(self._watched):
+        for at, (name, token) in enumerate(self._watching):
             value = token(pod, cluster)
             if value != tokens[at]:
                 tokens[at] = value

@@ -39,7 +39,7 @@ class _Watched(NamedTuple):
 
     name: str
     pre_score: PreScore | None
-    token: Callable[[PodInfo, Snapshot], Hashable] | None
+    token: Callable[[PodInfo, Snapshot], Hashable]
     by_feasible: bool
     """Also when other rows become feasible."""
 
@@ -63,6 +63,8 @@ class Scoreboard:
         self._layers: list[ScoreLayer] = []
         self._named: list[tuple[str, Points]] = []
         self._state: CycleState | None = None
+        self._watching: list[_Watched] = []
+        """Plugins whose token may become another one."""
         self._tokens: list[Hashable] = []
         self._version = -1
         self._order: NameOrder | None = None
@@ -159,7 +161,9 @@ class Scoreboard:
         """PreScore and Score for all."""
         nodes = self._cluster.nodes
         self._state, self._order = asking.state, nodes.order
-        self._tokens = [one.token and one.token(asking.pod, self._cluster) for one in self._watched]
+        told = [(one, one.token(asking.pod, self._cluster)) for one in self._watched]
+        self._watching = [one for one, token in told if token is not None]
+        self._tokens = [token for _, token in told if token is not None]
         asking.state.skip_score.clear()
         for plugin in self._profile.pre_score:
             _pre_score(plugin, asking, self._judgement.feasible)
@@ -174,8 +178,8 @@ class Scoreboard:
         """Ask PreScore again where a token, or what is feasible, changed; returns whether that concerns points."""
         renewed: set[str] = set()
         skipped = set(asking.state.skip_score)
-        for at, one in enumerate(self._watched):
-            token = one.token and one.token(asking.pod, self._cluster)
+        for at, one in enumerate(self._watching):
+            token = one.token(asking.pod, self._cluster)
             if token == self._tokens[at] and not (moved and one.by_feasible):
                 continue
             self._tokens[at] = token

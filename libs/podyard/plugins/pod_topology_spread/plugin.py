@@ -85,7 +85,7 @@ class PodTopologySpread:
             return None
         hard = self._plan(pod, cluster).hard
         if not hard:
-            return None
+            return _nothing(pod)
         counts = cluster.nodes.index(SelectorCounts)
         return cluster.nodes.topology_version, *[counts.of(planned.pods).version for planned in hard]
 
@@ -127,7 +127,7 @@ class PodTopologySpread:
             return None
         soft = self._plan(pod, cluster).soft
         if not soft:
-            return None
+            return _nothing(pod)
         counts = cluster.nodes.index(SelectorCounts)
         return cluster.nodes.topology_version, *[counts.of(planned.pods).version for planned in soft]
 
@@ -181,6 +181,11 @@ class PodTopologySpread:
             soft=plans.planned(pod, soft, all_labels=all_labels),
             all_labels=all_labels,
         )
+
+
+def _nothing(pod: PodInfo) -> Hashable:
+    """Token of a pod without constraints of a kind; default constraints come with the first Service."""
+    return None if pod.pod.spec.topology_spread_constraints else ()
 
 
 def _own_key(pod: PodInfo) -> Hashable:

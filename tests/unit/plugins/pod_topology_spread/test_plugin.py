@@ -75,14 +75,22 @@ def test_a_selector_that_cannot_be_compiled_is_an_error(action: str, text: str) 
     assert other.code == Code.SKIP
 
 
-def test_pods_without_constraints_and_owners_are_not_scored_and_cost_no_token() -> None:
+def test_pods_without_constraints_and_owners_are_not_scored_until_a_service_selects_them() -> None:
     plugin, cluster = PodTopologySpread(Args()), three_zones()
     pod = make_pod("new", labels={"app": "a"})
     assert plugin.pre_score(CycleState(), pod, cluster.snapshot, cluster.table.rows()).code == Code.SKIP
-    assert plugin.score_token(pod, cluster.snapshot) is None
+    before = plugin.score_token(pod, cluster.snapshot)
+    assert before is not None  # None would be for ever
     cluster.put("services", {"metadata": {"name": "s", "namespace": "one"}, "spec": {"selector": {"app": "a"}}})
     assert plugin.pre_score(CycleState(), pod, cluster.snapshot, cluster.table.rows()).ok
-    assert plugin.score_token(pod, cluster.snapshot) is not None
+    assert plugin.score_token(pod, cluster.snapshot) not in (None, before)
+
+
+def test_pods_with_constraints_of_one_kind_have_no_token_for_the_other() -> None:
+    plugin, cluster = PodTopologySpread(Args()), three_zones()
+    hard, soft = (make_pod("new", spec={"topologySpreadConstraints": [constraint(kind)]}) for kind in (HARD, SOFT))
+    assert plugin.score_token(hard, cluster.snapshot) is None
+    assert plugin.filter_token(soft, cluster.snapshot) is None
 
 
 def test_tokens_change_with_pods_that_count_only() -> None:
