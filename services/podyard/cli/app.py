@@ -26,6 +26,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("explain", "explain", EVENTS),
     ("trace", "trace", EVENTS),
     ("queue", "queue", EVENTS),
+    ("top", "top", EVENTS),
     ("bench", "bench", LAB),
     ("security", "security", LAB),
     ("config", "config", OTHER),

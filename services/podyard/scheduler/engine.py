@@ -124,6 +124,7 @@ class Engine:
                     self.results.put(effect.result)
                     outcomes[effect.result.outcome] += 1
                 case Bind():
+                    self._instruments.decisions.inc(len(effect.request.decisions))
                     self.binds.put(effect.request)
                 case Preempt():
                     outcomes[effect.result.outcome] += 1

@@ -14,6 +14,8 @@ class Instruments:
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
         counter, gauge = prometheus_client.Counter, prometheus_client.Gauge
         self.results = counter("podyard_scheduler_results", "Results told to the queue", ["outcome"], registry=registry)
+        self.pops = counter("podyard_scheduler_popped_pods", "Pods taken from the queue", registry=registry)
+        self.decisions = counter("podyard_scheduler_decisions", "Decisions sent to the binder", registry=registry)
         self.conflicts = counter(
             "podyard_scheduler_bind_conflicts", "Decisions that the binder refused", ["cause"], registry=registry
         )

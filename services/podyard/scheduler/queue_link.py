@@ -93,6 +93,7 @@ class QueueLink:
                 continue
             self._health.set_ready(CHECK, True)
             if reply.pods:
+                self._instruments.pops.inc(len(reply.pods))
                 self._last_pop = request.pop_id
                 self._engine.pace.popped(anyio.current_time() - asked_at)
                 self._engine.step(Popped(reply))

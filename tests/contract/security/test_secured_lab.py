@@ -12,12 +12,14 @@ from podyard.cli.demo.evidence import gather
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import LabOptions, running_lab
 from podyard.cli.security import directory, identities
-from tests.e2e.stage import READY_S, WITHIN_S, WITHOUT_LOOPS, cli, node, pod
+from tests.e2e.stage import READY_S, WITHIN_S, cli, node, pod
 
 
 @pytest.mark.timeout(180)
 async def test_a_pod_runs_and_a_person_sees_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = LabOptions(services=plan.parse(WITHOUT_LOOPS), data_dir=str(tmp_path / "lab"), secure=True)
+    options = LabOptions(
+        services=plan.parse("api,queue,scheduler*2,binder,node_agent"), data_dir=str(tmp_path / "lab"), secure=True
+    )
     async with running_lab(options) as lab:
         await lab.until_ready(READY_S)
         async with connect(lab.person()) as bus, gather(bus) as seen:
@@ -36,6 +38,16 @@ async def test_a_pod_runs_and_a_person_sees_it(tmp_path: Path, monkeypatch: pyte
         shown = await cli("get", "pod", "web", "-o", "json", url=lab.url)
         assert shown.code == 0, shown.err
         assert json.loads(shown.out)["status"]["phase"] == "Running"
+        places = [word for child in lab.children for word in ("--at", f"{child.instance}={child.http}")]
+        top = await cli("top", "-o", "json", "--interval", "0.1", *places, url=lab.url)
+        assert top.code == 0, top.err
+        figures = json.loads(top.out)
+        assert [(row["instance"], row["session"] != "") for row in figures["schedulers"]] == [
+            ("scheduler-1", True),
+            ("scheduler-2", True),
+        ]
+        assert sum(row["decisions"] for row in figures["schedulers"]) == figures["binders"][0]["bindings"] == 1
+        assert all(row["ready"] for row in figures["services"])
 
 
 def test_every_file_is_its_owners_alone(tmp_path: Path) -> None:

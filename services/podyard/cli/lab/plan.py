@@ -22,7 +22,7 @@ class Planned(NamedTuple):
 
 
 def parse(text: str) -> tuple[Planned, ...]:
-    """The processes for `--services`: names by commas, `queue=2` for two of it; empty is one of each.
+    """The processes for `--services`: names by commas, `queue=2` or `queue*2` for two of it; empty is one of each.
 
     :raises InputError: for an unknown service or a number that makes no sense
     """
@@ -30,7 +30,7 @@ def parse(text: str) -> tuple[Planned, ...]:
         return tuple(Planned(name, f"{name}-1") for name in services.NAMES)
     counts: dict[str, int] = {}
     for word in filter(None, (part.strip() for part in text.split(","))):
-        name, equals, number = word.partition("=")
+        name, equals, number = word.replace("*", "=").partition("=")
         name = services.check(name)
         count = int(number) if number.isdecimal() else 0 if equals else 1
         if not 1 <= count <= MOST:

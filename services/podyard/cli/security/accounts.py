@@ -1,9 +1,9 @@
 """NATS servers' configuration from the table of identities. Pure: public keys and paths in, a JSON document out.
 
-A mirror usually makes a consumer in the account it reads from, for which that account must export `$JS.API.CONSUMER.CREATE`. Whoever
-can have a message delivered to that import's subject (a push consumer's `deliver_subject` is unchecked) makes consumers there, and has
-them write anywhere. So CORE's consumers for the mirrors are made beforehand (NATS ADR-60), and CORE exports no more than their reset,
-flow control and acknowledgements: who abuses them can delay a mirror.
+A mirror usually makes its consumer in the account it reads from, which for that must export `$JS.API.CONSUMER.CREATE`: a door for
+everybody who gets a message to that import's subject, since nobody checks where a push consumer delivers. Here
+CORE's consumers for the mirrors are made beforehand (NATS ADR-60), and CORE exports no more than their reset, flow control and
+acknowledgements: who abuses those can delay a mirror.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,0 +1,106 @@
+"""The figures of `podyard top` as tables."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from podyard.cli.render import queue as queue_view
+from podyard.cli.render import tables
+from podyard.cli.top.figures import BinderRow, Figures, SchedulerRow, ServiceRow
+
+HIGH_CONFLICTS: Final = 0.05
+"""Share of decisions from which conflicts are marked: what Podyard promises to stay below."""
+
+SCHEDULERS: Final = (
+    "SCHEDULER",
+    "IN FLIGHT",
+    "POPPED",
+    "/S",
+    "DECISIONS",
+    "/S",
+    "SHARE",
+    "CONFLICTS",
+    "RATE",
+    "REPEATED",
+    "RESULTS, CONFLICTS BY CAUSE",
+)
+BINDERS: Final = ("BINDER", "", "BINDINGS", "/S", "COMMITS", "/S", "BATCH", "COMMIT", "REFUSED")
+SERVICES: Final = ("SERVICE", "STATE", "")
+
+Rows = list[list[str | Text]]
+
+
+def parts(figures: Figures) -> list[tuple[tuple[str, ...], Rows]]:
+    """Header and rows of each table that has rows, top to bottom."""
+    made = [
+        (SCHEDULERS, [_scheduler(row) for row in figures.schedulers]),
+        (BINDERS, [_binder(row) for row in figures.binders]),
+        (SERVICES, [_service(row) for row in figures.services]),
+    ]
+    return [(headers, rows) for headers, rows in made if rows]
+
+
+def view(figures: Figures) -> RenderableType:
+    """For a terminal."""
+    shown: list[RenderableType] = [Text(_queue(figures))]
+    for headers, rows in parts(figures):
+        shown += [Text(""), tables.table(headers, rows)]
+    return Group(*shown)
+
+
+def lines(figures: Figures) -> list[str]:
+    """The same for pipes."""
+    shown = _queue(figures).splitlines()
+    for headers, rows in parts(figures):
+        shown += ["", *tables.plain_lines(headers, rows)]
+    return shown
+
+
+def _queue(figures: Figures) -> str:
+    return "no queue leader answers" if figures.queue is None else queue_view.summary(figures.queue)
+
+
+def _scheduler(row: SchedulerRow) -> list[str | Text]:
+    style = "bold red" if row.conflict_rate > HIGH_CONFLICTS else ""
+    return [
+        row.instance,
+        str(row.in_flight) if row.session else "no session",
+        str(row.popped),
+        _rate(row.popped_per_s),
+        str(row.decisions),
+        _rate(row.decisions_per_s),
+        f"{row.share:.0%}",
+        str(row.conflicts),
+        Text(f"{row.conflict_rate:.1%}", style=style),
+        str(row.repeated_requests),
+        "; ".join(filter(None, [_counts(row.results), _counts(row.conflicts_by_cause)])),
+    ]
+
+
+def _binder(row: BinderRow) -> list[str | Text]:
+    return [
+        row.instance,
+        Text("leads", style="green") if row.leading else Text("standby", style="dim"),
+        str(row.bindings),
+        _rate(row.bindings_per_s),
+        str(row.commits),
+        _rate(row.commits_per_s),
+        "-" if row.batch is None else f"{row.batch:.1f}",
+        "-" if row.commit_ms is None else f"{row.commit_ms:.1f}ms",
+        _counts(row.refused),
+    ]
+
+
+def _service(row: ServiceRow) -> list[str | Text]:
+    state, style = ("ready", "green") if row.ready else ("not ready", "yellow") if row.answers else ("no answer", "red")
+    return [row.instance, Text(state, style=style), ", ".join(row.waiting_for)]
+
+
+def _rate(per_s: float | None) -> str:
+    return "-" if per_s is None else f"{per_s:.0f}" if per_s >= 10 else f"{per_s:.1f}"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name or 'unnamed'} {count}" for name, count in counts.items())
