@@ -9,10 +9,10 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from podyard.bus import _heads
-from podyard.bus.errors import STREAM_NAME_IN_USE
+from podyard.bus.errors import STREAM_NAME_IN_USE, SUBJECTS_OVERLAP
 from podyard.bus.memory.consumer import Consumer
 from podyard.bus.memory.routing import Listening, Routes
-from podyard.bus.memory.stream import Incoming, Refusal, Stored, Stream
+from podyard.bus.memory.stream import NO_ROOM, Incoming, Refusal, Stored, Stream
 from podyard.proto import headers
 
 API: Final = "$JS.API."
@@ -192,7 +192,7 @@ class MemoryServer:
             self._reply(reply, msgspec.json.encode(body))
 
     def _refuse(self, reply: str, refusal: Refusal) -> None:
-        code = 404 if refusal in (STREAM_MISSING, CONSUMER_MISSING) else 503 if refusal.code == 10077 else 400
+        code = 404 if refusal in (STREAM_MISSING, CONSUMER_MISSING) else 503 if refusal.code == NO_ROOM else 400
         self._answer(reply, {"error": {"code": code, "err_code": refusal.code, "description": refusal.text}, "seq": 0})
 
     # ---- the JetStream API
@@ -201,11 +201,21 @@ class MemoryServer:
         if subject.startswith(DIRECT_GET):
             self._get(subject, reply)
             return
-        topic, verb, stream, *rest = subject.removeprefix(API).split(".")
+        topic, verb, stream, *rest = [*subject.removeprefix(API).split("."), "", ""]
         body: dict[str, Any] = msgspec.json.decode(payload) if payload else {}
-        answer = (
-            self._stream_api(verb, stream, body) if topic == "STREAM" else self._consumer_api(verb, stream, rest, body)
-        )
+        if topic == "INFO":
+            answer: object = {"streams": len(self.streams)}
+        elif verb == "NAMES":
+            answer = {
+                "streams": list(self.streams),
+                "consumers": [name for of_stream, name in self._consumers if of_stream == stream],
+            }
+        else:
+            answer = (
+                self._stream_api(verb, stream, body)
+                if topic == "STREAM"
+                else self._consumer_api(verb, stream, rest, body)
+            )
         if isinstance(answer, Refusal):
             self._refuse(reply, answer)
         else:
@@ -236,6 +246,8 @@ class MemoryServer:
         if verb == "CREATE":
             if stream is not None:
                 return Refusal(STREAM_NAME_IN_USE, "stream name already in use")
+            if any(one.takes(subject) for one in self.streams.values() for subject in body["subjects"]):
+                return Refusal(SUBJECTS_OVERLAP, "subjects overlap with an existing stream")
             stream = self.streams[name] = Stream(body, self._timers.now())
         if stream is None:
             return STREAM_MISSING

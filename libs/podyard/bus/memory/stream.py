@@ -12,6 +12,12 @@ from podyard.proto import headers
 KEPT_OLD: Final = 8
 """Earlier states of a subject that a stale read may still show."""
 
+NO_ROOM: Final = 10077
+TTL_DISABLED: Final = 10166
+ATOMIC_DISABLED: Final = 10174
+FRAME_BYTES: Final = 30
+"""What a message takes beside its texts, about."""
+
 BATCH_ABANDONED_S: Final = 10.0
 NO_MESSAGE: Final = 0
 
@@ -65,6 +71,7 @@ class Stream:
         self.full = False
         """Whether it has no room (10077)."""
         self.takes = picker(tuple(config["subjects"]))
+        self._bytes = 0
         self._messages: dict[int, Stored] = {}
         self._of_subject: dict[str, deque[int]] = {}
         self._old: dict[str, deque[tuple[float, Stored | None]]] = {}
@@ -129,6 +136,8 @@ class Stream:
         All checks are made at the commit, against the state before the batch (ADR-50).
         """
         self.expire(now)
+        if not self.config.get("allow_atomic"):
+            return Refusal(ATOMIC_DISABLED, "atomic publish is disabled")
         batch, number = message.lines[headers.BATCH_ID], int(message.lines[headers.BATCH_SEQUENCE])
         staged = self._staged.get(batch)
         if number == 1 and batch not in self._used_batches:
@@ -162,8 +171,10 @@ class Stream:
         return [self._put(message, now) for message in messages]
 
     def _refusal(self, message: Incoming) -> Refusal | None:
-        if self.full:
-            return Refusal(10077, "maximum bytes exceeded")
+        if self.full or 0 < self.config.get("max_bytes", -1) < self._bytes + _size(message):
+            return Refusal(NO_ROOM, "maximum bytes exceeded")
+        if headers.TTL in message.lines and not self.config.get("allow_msg_ttl"):
+            return Refusal(TTL_DISABLED, "per-message TTL is disabled")
         expected = message.expected
         if expected is None:
             return None
@@ -175,11 +186,12 @@ class Stream:
         self.last += 1
         stored = Stored(message.subject, message.payload, message.head, self.last, now)
         self._messages[self.last] = stored
+        self._bytes += _size(stored)
         sequences = self._of_subject.setdefault(message.subject, deque())
         sequences.append(self.last)
         most = self.config.get("max_msgs_per_subject", -1)
         while 0 < most < len(sequences):
-            del self._messages[sequences.popleft()]
+            self._bytes -= _size(self._messages.pop(sequences.popleft()))
         self._remember(message.subject, now, stored)
         ttl = message.lines.get(headers.TTL)
         if ttl is not None:
@@ -187,7 +199,7 @@ class Stream:
         return stored
 
     def _remove(self, stored: Stored, now: float) -> None:
-        del self._messages[stored.sequence]
+        self._bytes -= _size(self._messages.pop(stored.sequence))
         sequences = self._of_subject[stored.subject]
         sequences.remove(stored.sequence)
         if not sequences:
@@ -196,3 +208,7 @@ class Stream:
 
     def _remember(self, subject: str, now: float, stored: Stored | None) -> None:
         self._old.setdefault(subject, deque(maxlen=KEPT_OLD)).append((now, stored))
+
+
+def _size(message: Incoming | Stored) -> int:
+    return len(message.subject) + len(message.payload) + len(message.head) + FRAME_BYTES
