@@ -63,11 +63,15 @@ class DomainSums:
     """The number of matching pods by domain.
 
     Invariant after `refresh`: `sums[domain]` is the sum of the count's rows whose home it is; 0 for ABSENT and domains of no node.
+
+    :ivar counted: grows when a sum is another, or domains have other numbers
+    :ivar edged: the same, but only when a domain became empty or ceased to be: known at the change, so nobody compares all domains
     """
 
-    __slots__ = ("_count", "_lowest", "_seen", "domains", "sums")
+    __slots__ = ("_count", "_lowest", "_seen", "counted", "domains", "edged", "sums")
 
     def __init__(self, domains: Domains, count: "SelectorCount") -> None:
+        self.counted = self.edged = 0
         self._rebuild(domains, count)
 
     @property
@@ -85,18 +89,41 @@ class DomainSums:
 
     def refresh(self, domains: Domains, count: "SelectorCount") -> None:
         """Follow what changed. Cheap after a few pods came or went; made again if nodes changed."""
-        if domains is self.domains and count is self._count:
-            if count.version == self._seen:
-                return
-            changes = count.since(self._seen)
-            if changes is not None and len(changes) <= len(count.rows):
-                for row, more in changes:
-                    home = self.domains.homes.item(row)
-                    if home != ABSENT:
-                        self.sums[home] += more
-                self._seen, self._lowest = count.version, None
-                return
+        if domains is not self.domains or count is not self._count:
+            self._make_again(domains, count)
+            return
+        if count.version == self._seen:
+            return
+        changes = count.since(self._seen)
+        if changes is None or len(changes) > len(count.rows):
+            self._make_again(domains, count)
+            return
+        net: dict[int, int] = {}
+        for row, more in changes:
+            home = domains.homes.item(row)
+            net[home] = net.get(home, 0) + more
+        for home, more in net.items():
+            self._add(home, more)
+        self._seen, self._lowest = count.version, None
+
+    def _add(self, home: int, more: int) -> None:
+        if home == ABSENT or not more:
+            return
+        before = self.sums.item(home)
+        self.sums[home] = before + more
+        self.counted += 1
+        if not before or not before + more:
+            self.edged += 1
+
+    def _make_again(self, domains: Domains, count: "SelectorCount") -> None:
+        column, sums = self.domains.column, self.sums
         self._rebuild(domains, count)
+        same = column is domains.column and len(sums) == len(self.sums)
+        if same and np.array_equal(sums, self.sums):
+            return
+        self.counted += 1
+        if not same or not np.array_equal(sums > 0, self.sums > 0):
+            self.edged += 1
 
     def _rebuild(self, domains: Domains, count: "SelectorCount") -> None:
         self.domains = domains

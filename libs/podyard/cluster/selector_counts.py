@@ -36,12 +36,14 @@ class SelectorCount:
     Invariant: `rows[row]` is the number of placed pods on the node of that row that `wanted` takes; 0 for free rows.
     """
 
-    __slots__ = ("_base", "_log", "rows", "version", "wanted")
+    __slots__ = ("_base", "_log", "asked", "rows", "version", "wanted")
 
     def __init__(self, wanted: PodSelection, rows: NDArray[np.int64], version: int) -> None:
         self.wanted = wanted
         self.rows = rows
         """By row, as long as the columns of the node table. Not to be changed, and not to be kept: it is replaced when the table grows."""
+        self.asked = True
+        """Somebody asked for it since it could have been dropped last. For the index only."""
         self.version = version
         """Grows by one with every change of this count, and is never that of another count: equal versions mean equal content."""
         self._base = version
@@ -71,6 +73,8 @@ class SelectorCounts:
         self._nodes = nodes
         self._pods = PodColumns()
         self._counts: OrderedDict[PodSelection, SelectorCount] = OrderedDict()
+        self._by_identity: dict[int, tuple[PodSelection, SelectorCount]] = {}
+        """The same for selections that were asked for, as objects: the hash of a selection takes longer than all else here."""
         self._by_label: dict[tuple[str, str], dict[PodSelection, SelectorCount]] = {}
         """Counts whose selector asks for one of some values of a label, by these: a pod concerns those of its own labels, ..."""
         self._by_none: dict[PodSelection, SelectorCount] = {}
@@ -78,14 +82,13 @@ class SelectorCounts:
         self._made = 0
         self._domains: OrderedDict[tuple[str, Among | None], Domains] = OrderedDict()
         self._sums: OrderedDict[tuple[PodSelection, str, Among | None], DomainSums] = OrderedDict()
+        self._sums_by_identity: dict[tuple[int, str, int], tuple[PodSelection, Among | None, DomainSums]] = {}
 
     def of(self, wanted: PodSelection) -> SelectorCount:
         """The count of these pods, up to date until the next change of the table; ask again then."""
-        count = self._counts.get(wanted)
-        if count is None:
-            count = self._make(wanted)
-        else:
-            self._counts.move_to_end(wanted)
+        known = self._by_identity.get(id(wanted))
+        count = known[1] if known is not None else self._find(wanted)
+        count.asked = True
         if len(count.rows) != self._nodes.capacity:
             count.rows = grown(count.rows, self._nodes.capacity)
         return count
@@ -96,14 +99,20 @@ class SelectorCounts:
         :param topology_key: the node label whose values are the domains
         :param among: the nodes whose pods count; `None`: all
         """
-        key = wanted, topology_key, among
-        count, domains = self.of(wanted), self._domains_of(topology_key, among)
-        found = _kept(self._sums, key)
-        if found is None:
-            found = DomainSums(domains, count)
-            _keep(self._sums, key, found, self._bound())
+        count = self.of(wanted)
+        key = id(wanted), topology_key, id(among)
+        known = self._sums_by_identity.get(key)
+        if known is None:
+            found = self._find_sums(wanted, topology_key, among)
+            if len(self._sums_by_identity) >= LEAST:
+                self._sums_by_identity.clear()
+            self._sums_by_identity[key] = wanted, among, found
         else:
-            found.refresh(domains, count)
+            found = known[2]
+        domains = found.domains
+        if domains.topology_version != self._nodes.topology_version:
+            domains = self._domains_of(topology_key, among)
+        found.refresh(domains, count)
         return found
 
     # ---- told by the table ---------------------------------------------------------------------------------------------------
@@ -134,6 +143,23 @@ class SelectorCounts:
                 yield from found.values()
         yield from self._by_none.values()
 
+    def _find(self, wanted: PodSelection) -> SelectorCount:
+        count = self._counts.get(wanted)
+        if count is None:
+            count = self._make(wanted)
+        if len(self._by_identity) >= MOST:
+            self._by_identity.clear()
+        self._by_identity[id(wanted)] = wanted, count
+        return count
+
+    def _find_sums(self, wanted: PodSelection, topology_key: str, among: Among | None) -> DomainSums:
+        key = wanted, topology_key, among
+        found = _kept(self._sums, key)
+        if found is None:
+            found = DomainSums(self._domains_of(topology_key, among), self.of(wanted))
+            _keep(self._sums, key, found, self._bound())
+        return found
+
     def _make(self, wanted: PodSelection) -> SelectorCount:
         self._made += 1
         rows = np.bincount(self._pods.rows(wanted), minlength=self._nodes.capacity)
@@ -146,7 +172,14 @@ class SelectorCounts:
         return count
 
     def _drop(self) -> None:
-        wanted, _ = self._counts.popitem(last=False)
+        """The count that nobody asked for since it was passed over, or made."""
+        wanted, count = next(iter(self._counts.items()))
+        while count.asked:
+            count.asked = False
+            self._counts.move_to_end(wanted)
+            wanted, count = next(iter(self._counts.items()))
+        del self._counts[wanted]
+        self._by_identity.clear()
         for shelf in self._shelves(wanted):
             del shelf[wanted]
         for label in _anchor(wanted):

@@ -157,9 +157,18 @@ class SelectedCounts:
     """
 
     __slots__ = (
-        "_checked", "_clock", "_column", "_counts", "_held", "_seen", "_source", "_table", "counted", "edged", "key",
+        "_checked",
+        "_clock",
+        "_counted",
+        "_edged",
+        "_occupied",
+        "_source",
+        "_table",
+        "counted",
+        "edged",
+        "key",
         "selection",
-    )  # fmt: skip
+    )
 
     def __init__(self, table: NodeTable, selection: PodSelection, key: str, clock: Iterator[int]) -> None:
         self.selection = selection
@@ -168,41 +177,38 @@ class SelectedCounts:
         self._clock = clock
         self._checked = NEVER
         self._source: DomainSums | None = None
-        self._seen = (NEVER, NEVER)
-        self._column: LabelColumn | None = None
-        self._counts: ByDomain = np.zeros(1, dtype=np.int64)
-        self._held: NDArray[np.bool_] = np.zeros(1, dtype=np.bool_)
+        self._counted = self._edged = NEVER
+        """What the source told when it was looked at last."""
+        self._occupied: int | None = None
         self.counted = self.edged = next(clock)
 
     def refresh(self) -> None:
         """Look at the table as it is now."""
         version = self._table.version
-        if self._checked == version:
-            return
-        self._checked = version
-        source = self._table.index(SelectorCounts).sums(self.selection, self.key)
-        if source is not self._source or source.version != self._seen:
-            self._compare(source)
+        if self._checked != version:
+            self._checked = version
+            self._look(self._table.index(SelectorCounts).sums(self.selection, self.key))
 
     def by_domain(self) -> ByDomain:
         """Counts as of now."""
         self.refresh()
-        return self._counts
+        assert self._source is not None
+        return self._source.sums
 
     @property
     def occupied(self) -> int:
-        self.refresh()
-        return int(np.count_nonzero(self._held))
+        counts = self.by_domain()
+        if self._occupied is None:
+            self._occupied = int(np.count_nonzero(counts))
+        return self._occupied
 
-    def _compare(self, source: DomainSums) -> None:
-        """Find out what is another since the last look. Sums change in place when pods come and go, else they are made again."""
-        column, sums, seen = source.domains.column, source.sums, source.version
-        same_domains, same_pods = column is self._column, source is self._source and seen[1] == self._seen[1]
-        self._source, self._seen = source, seen
-        if same_domains and same_pods and np.array_equal(self._counts, sums):
-            return
-        held = sums > 0
-        self.counted = next(self._clock)
-        if not same_domains or not np.array_equal(held, self._held):
-            self.edged = self.counted
-        self._column, self._counts, self._held = column, sums, held
+    def _look(self, source: DomainSums) -> None:
+        if source is not self._source:
+            self._source, self._counted, self._edged = source, NEVER, NEVER
+        if source.counted != self._counted:
+            self._counted = source.counted
+            self.counted = next(self._clock)
+            if source.edged != self._edged:
+                self._edged = source.edged
+                self.edged = self.counted
+                self._occupied = None
