@@ -15,5 +15,7 @@ What survives a restart: with `up --data DIR` the streams in DIR; otherwise noth
 - `lab/`                       `up`: the embedded server, the supervised services, the state file
 - `scenario/`                  files of timed events and objects: format, checks, player
 - `explain/`                   a pod's story from decisions, requeues and placement, as data
+- `security/`                  identities, keys, certificates and NATS servers' configuration
+- `top/`                       figures from the services' metrics
 - `render/`                    pure: data in, rich renderables out
 """
