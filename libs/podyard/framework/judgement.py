@@ -279,16 +279,23 @@ class Judgement:
             self._judge_contested(pod, contested.keys() - self._contested.keys() if self._first is None else None)
 
     def _judge_row(self, pod: PodInfo, row: int) -> None:
+        """One row by itself; of the layers that all rows go through next, the first only learns whether it gets there."""
         reached = candidate = self._is_candidate(row)
+        layers = self._layers if self._first is None else self._layers[: self._first]
         name = ""
         try:
-            for layer in self._layers:
+            for layer in layers:
                 name = layer.name
                 reached = layer.pass_one(row, reached, self.state, pod, self._cluster)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "filter", fault) from fault
+        if self._first is None:
+            self._set(row, reached)
+        else:
+            self._layers[self._first].reach(row, reached)
+            for layer in self._layers[self._first + 1 :]:
+                layer.stale[row] = True
         self._candidates[row] = candidate  # last: the first layer has the same array
-        self._set(row, reached)
 
     def _set(self, row: int, passes: bool) -> None:
         """One row passes or not; groups stay as they are only for one that passed before too."""

@@ -126,6 +126,13 @@ class Layer:
             self._by_row()[row] = code
         return False
 
+    def reach(self, row: int, reached: bool) -> None:
+        """All layers before pass the row now, or do not; what this one says of it is stale."""
+        self.stale[row] = True
+        if self.reached.item(row) != reached:
+            self.reached[row] = reached
+            self._rows = None
+
     def status(self, code: int, state: CycleState) -> Status:
         """What a code means, under the plugin's name."""
         found = self._statuses.get(code)

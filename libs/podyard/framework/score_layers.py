@@ -85,7 +85,7 @@ class ScoreLayer:
         normalizes = capacity if entry.normalizer is not None else 0
         self._written: Scores = np.zeros(normalizes, dtype=np.int64)
         self._late: tuple[Rows, Scores] | None = None
-        """Raw scores that are not written yet."""
+        """Raw scores of settled rows, all there are, that are not written yet; extremes are not looked for yet either."""
         self._settled: Mask = np.zeros(normalizes, dtype=np.bool_)
         self._extremes: tuple[int, int] | None = None
         """Lowest and highest raw score of the feasible rows, if settled points hold as long as they stay."""
@@ -99,11 +99,10 @@ class ScoreLayer:
         """Whether points may depend on other rows."""
         return self._normalizer is not None
 
-    def ask_all(self, feasible: Rows, mask: Mask, asking: Asking) -> None:
+    def ask_all(self, feasible: Rows, asking: Asking) -> None:
         """Asks for all feasible rows, and settles them.
 
         :param feasible: at least one row
-        :param mask: the same as a mask
         :raises PluginError: if the plugin fails, or points are not 0 to 100 before the weight
         """
         self.empty = False
@@ -112,10 +111,7 @@ class ScoreLayer:
             self._settle(feasible, scores)
             return
         self._late = feasible, scores
-        if self._by_extremes:
-            self._look_for_extremes(feasible, scores)
         self._settle(feasible, self._normalized(self._normalizer, feasible, scores, asking))
-        np.copyto(self._settled, mask)
 
     def ask(self, rows: Rows, asking: Asking) -> None:
         """Asks for some rows; if the plugin normalises, `settle` has to follow. Raises as `ask_all`."""
@@ -153,6 +149,7 @@ class ScoreLayer:
         if not self._by_extremes:
             self._settle(feasible, self._normalized(normalizer, feasible, self._raw().take(feasible), asking))
             return None
+        self._raw()
         needed = np.greater(mask, self._settled)
         count = int(np.count_nonzero(needed))
         if count or not self._witnessed(mask):
@@ -205,8 +202,12 @@ class ScoreLayer:
         """Raw scores by row. Written when somebody looks: a plugin that is asked for all rows in every cycle never does."""
         if self._late is not None:
             rows, scores = self._late
-            self._written[rows] = scores
             self._late = None
+            self._written[rows] = scores
+            if self._by_extremes:
+                self._look_for_extremes(rows, scores)
+            self._settled.fill(False)
+            self._settled[rows] = True
         return self._written
 
     def _ask(self, rows: Rows, asking: Asking) -> Scores:

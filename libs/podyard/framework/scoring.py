@@ -217,7 +217,7 @@ class Scoreboard:
         different = None if changed is None or len(fresh) > FEW_ROWS else {*changed, *fresh.tolist()}
         for layer in self._layers:
             if layer.empty:
-                layer.ask_all(feasible, mask, asking)
+                layer.ask_all(feasible, asking)
                 np.logical_and(self._known, mask, out=self._known)
                 different = None
                 continue

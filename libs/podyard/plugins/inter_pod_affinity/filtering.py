@@ -15,6 +15,7 @@ from podyard.cluster.node_columns import ABSENT
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.framework.interfaces import Rows, Verdicts
 from podyard.plugins.inter_pod_affinity.domain_counts import ByDomain, Counts
+from podyard.plugins.inter_pod_affinity.domain_places import Places
 from podyard.plugins.inter_pod_affinity.incoming import Incoming
 from podyard.plugins.inter_pod_affinity.placed_terms import Group
 from podyard.plugins.inter_pod_affinity.terms import PodTerms
@@ -87,11 +88,13 @@ def made(pod: Incoming, groups: Iterable[Group]) -> FilterState | None:
     )
 
 
-def verdicts(state: FilterState, nodes: NodeTable, rows: Rows) -> Verdicts:
+def verdicts(state: FilterState, nodes: NodeTable, places: Places, rows: Rows) -> Verdicts:
     """The greatest code that rejects a node, else 0: judged by domain, then looked up by row."""
     codes: Verdicts | None = None
     for key, by_domain in _by_key(state, nodes).items():
-        found = by_domain.take(nodes.label_column(key).cells.take(rows))
+        found = by_domain.take(
+            places.of(key, nodes, rows), mode="clip"
+        )  # all are in range, so this only saves the check
         codes = found if codes is None else np.maximum(codes, found)
     return np.zeros(len(rows), dtype=np.int64) if codes is None else codes
 

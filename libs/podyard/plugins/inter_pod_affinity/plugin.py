@@ -21,6 +21,7 @@ from podyard.framework.status import PluginFault, Status
 from podyard.objects.core import Pod
 from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scoring, term_index, terms
 from podyard.plugins.inter_pod_affinity.args import Args
+from podyard.plugins.inter_pod_affinity.domain_places import Places
 from podyard.plugins.inter_pod_affinity.filtering import Change, FilterState
 from podyard.plugins.inter_pod_affinity.incoming import Incoming
 from podyard.plugins.inter_pod_affinity.placed_terms import Group, PlacedTerms
@@ -34,6 +35,9 @@ REASON_EXISTING: Final = "node(s) didn't satisfy existing pods anti-affinity rul
 
 FILTER_STATE: Final = StateKey[FilterState]("PreFilterInterPodAffinity")
 POINTS: Final = StateKey[PointsByKey]("PreScoreInterPodAffinity")
+PLACES: Final = StateKey[Places]("ScoreInterPodAffinityPlaces")
+FILTER_PLACES: Final = StateKey[Places]("FilterInterPodAffinityPlaces")
+"""Ours only: which domain each row is in, as the rows are mostly the same again."""
 
 UNCONCERNED: Final = ()
 """Token of a pod that has no terms while no placed pod's term means it."""
@@ -66,7 +70,8 @@ class InterPodAffinity:
         self.args = args
         self._last: tuple[Pod | None, Signature] = (None, NO_SIGNATURE)
         self._cluster: Snapshot | None = None
-        self._last_asked: tuple[Pod | None, Incoming | None] = (None, None)
+        self._last_asked: tuple[Pod | None, Incoming | None, int] = (None, None, 0)
+        """With the table's version at which it was brought up to date."""
         self._asked: OrderedDict[Signature, Incoming] = OrderedDict()
         """Pods as resolved in `_cluster`."""
 
@@ -111,7 +116,7 @@ class InterPodAffinity:
         return self._change(state, pod, Change(removed, found, row, -1), cluster)
 
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
-        return filtering.verdicts(_filter_state(state), cluster.nodes, rows)
+        return filtering.verdicts(_filter_state(state), cluster.nodes, _filter_places(state), rows)
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         return filtering.verdict_one(_filter_state(state), cluster.nodes, row)
@@ -146,12 +151,15 @@ class InterPodAffinity:
         return statuses.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
-        return scoring.scores(_points(state), cluster.nodes, rows)
+        return scoring.scores(_points(state), cluster.nodes, _places(state), rows)
 
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         return scoring.score_one(_points(state), cluster.nodes, row)
 
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
+        points = _points(state)
+        if len(points) == 1 and len(rows) == len(scores):
+            return scoring.normalized_by_domain(points[0], cluster.nodes, _places(state), rows, scores)
         return scoring.normalized(scores)
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
@@ -168,14 +176,16 @@ class InterPodAffinity:
     def _incoming(self, pod: PodInfo, cluster: Snapshot) -> Incoming:
         """The pod with its terms resolved and their counts as of now; those of the latest signatures are remembered."""
         if cluster is not self._cluster:
-            self._cluster, self._last_asked = cluster, (None, None)
+            self._cluster, self._last_asked = cluster, (None, None, 0)
             self._asked.clear()
-        known, asked = self._last_asked
-        version = cluster.version(incoming.NAMESPACES)
+        known, asked, looked = self._last_asked
+        version, now = cluster.version(incoming.NAMESPACES), cluster.nodes.version
         if asked is None or known is not pod.pod or asked.subject.namespaces_version != version:
             asked = self._find(pod, cluster, version)
-            self._last_asked = pod.pod, asked
+        elif looked == now:
+            return asked
         asked.refresh()
+        self._last_asked = pod.pod, asked, now
         return asked
 
     def _find(self, pod: PodInfo, cluster: Snapshot, version: int) -> Incoming:
@@ -241,3 +251,17 @@ def _points(state: CycleState) -> PointsByKey:
     if found is None:
         raise PluginFault(f'failed to read "{POINTS.name}" from cycleState: not found')
     return found
+
+
+def _places(state: CycleState) -> Places:
+    return state.find(PLACES) or _new_places(state, PLACES)
+
+
+def _filter_places(state: CycleState) -> Places:
+    return state.find(FILTER_PLACES) or _new_places(state, FILTER_PLACES)
+
+
+def _new_places(state: CycleState, key: StateKey[Places]) -> Places:
+    places = Places()
+    state.write(key, places)
+    return places

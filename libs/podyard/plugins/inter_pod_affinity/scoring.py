@@ -12,10 +12,14 @@ from podyard.cluster.node_table import NodeTable
 from podyard.framework.interfaces import Rows, Scores
 from podyard.framework.normalizing import MAX_SCORE
 from podyard.plugins.inter_pod_affinity.domain_counts import ByDomain, Counts
+from podyard.plugins.inter_pod_affinity.domain_places import Places
 from podyard.plugins.inter_pod_affinity.placed_terms import Group
 
 PointsByKey: TypeAlias = tuple[tuple[str, ByDomain], ...]
 """For each topology key the points of its domains."""
+
+FEW_DOMAINS: Final = 4
+"""With so many times more nodes than domains, points are worked out by domain."""
 
 NO_POINTS: Final[PointsByKey] = ()
 
@@ -43,11 +47,11 @@ def of_groups(groups: Iterable[Group], weight: int | None = None) -> list[tuple[
     return [(group.counts, group.weight if weight is None else weight) for group in groups]
 
 
-def scores(found: PointsByKey, nodes: NodeTable, rows: Rows) -> Scores:
+def scores(found: PointsByKey, nodes: NodeTable, places: Places, rows: Rows) -> Scores:
     """The points of each node: the sum over the domains it is in."""
     total: Scores | None = None
     for key, worth in found:
-        part = worth.take(nodes.label_column(key).cells.take(rows))
+        part = worth.take(places.of(key, nodes, rows), mode="clip")  # all are in range, so this only saves the check
         total = part if total is None else total + part
     return np.zeros(len(rows), dtype=np.int64) if total is None else total
 
@@ -64,5 +68,25 @@ def normalized(raw: Scores) -> Scores:
     lowest, highest = int(raw.min()), int(raw.max())
     if lowest == highest:
         return np.zeros_like(raw)
+    return _between(raw, lowest, highest)
+
+
+def normalized_by_domain(
+    found: tuple[str, ByDomain], nodes: NodeTable, places: Places, rows: Rows, raw: Scores
+) -> Scores:
+    """The same if one topology key gives all points: worked out for each domain, of which there may be few.
+
+    :param raw: what `scores` said of `rows`
+    """
+    key, worth = found
+    if len(worth) * FEW_DOMAINS > len(raw):
+        return normalized(raw)
+    lowest, highest = int(raw.min()), int(raw.max())
+    if lowest == highest:
+        return np.zeros_like(raw)
+    return _between(worth, lowest, highest).take(places.of(key, nodes, rows), mode="clip")
+
+
+def _between(raw: Scores, lowest: int, highest: int) -> Scores:
     share = (raw - lowest).astype(np.float64) / float(highest - lowest)
     return (float(MAX_SCORE) * share).astype(np.int64)
