@@ -22,7 +22,7 @@ LABELS = st.dictionaries(KEYS, VALUES, max_size=2)
 AMOUNTS = st.dictionaries(
     st.sampled_from(["cpu", "memory", "example.com/gpu", "example.com/fpga"]), st.integers(0, 4).map(str), max_size=4
 )
-NAMESPACES = st.sampled_from(["x", "y"])
+NAMESPACES = st.sampled_from(["x", "x", "x", "y"])
 
 
 def expressions(operators: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]:
@@ -37,9 +37,21 @@ def expressions(operators: tuple[str, ...]) -> st.SearchStrategy[dict[str, Any]]
     return st.builds(build, KEYS, st.sampled_from(operators), st.lists(VALUES, min_size=1, max_size=2, unique=True))
 
 
-NODE_EXPRESSIONS = st.lists(expressions(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Odd")), max_size=2)
+NODE_EXPRESSIONS = st.one_of(
+    st.lists(expressions(("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt", "Odd")), max_size=2),
+    st.just([{"key": "zone", "operator": "In", "values": ["1", "2"]}]),
+)
 POD_SELECTORS = st.one_of(
-    st.none(),
+    st.sampled_from(
+        [
+            {"matchLabels": {"zone": "1"}},
+            {"matchLabels": {"disk": "2"}},
+            {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["1", "2"]}]},
+            {"matchExpressions": [{"key": "disk", "operator": "Exists"}]},
+            {},
+            None,
+        ]
+    ),
     st.fixed_dictionaries(
         {},
         optional={
@@ -81,15 +93,10 @@ SPREADS = st.fixed_dictionaries(
     },
     optional={"matchLabelKeys": st.lists(KEYS, max_size=1), "nodeTaintsPolicy": st.sampled_from(["Honor", "Ignore"])},
 )
-AFFINITIES = st.fixed_dictionaries(
-    {},
-    optional={
-        "nodeAffinity": st.lists(NODE_TERMS, min_size=1, max_size=2).map(
-            lambda terms: needs_nodes(terms)["nodeAffinity"]
-        ),
-        "podAffinity": st.lists(POD_TERMS, max_size=2).map(lambda terms: {REQUIRED: terms}),
-        "podAntiAffinity": st.lists(POD_TERMS, max_size=2).map(lambda terms: {REQUIRED: terms}),
-    },
+POD_AFFINITIES = st.builds(
+    lambda kind, terms: {kind: {REQUIRED: terms}},
+    st.sampled_from(["podAffinity", "podAntiAffinity"]),
+    st.one_of(st.lists(POD_TERMS, min_size=1, max_size=1), st.lists(POD_TERMS, max_size=2)),
 )
 TAINTS = st.lists(
     st.builds(lambda key, value: {"key": key, "value": value, "effect": "NoSchedule"}, KEYS, VALUES), max_size=2
@@ -140,7 +147,7 @@ def volumes(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{"name": f"v{number}", **source} for number, source in enumerate(sources)]
 
 
-SOME_VOLUMES = st.lists(st.sampled_from(SOURCES), max_size=3).map(volumes)
+SOME_VOLUMES = st.one_of(st.lists(st.sampled_from(SOURCES), max_size=2), st.just([*SOURCES[:2]])).map(volumes)
 
 
 @st.composite
@@ -150,9 +157,11 @@ def pods(draw: Any, uid: str = "uid-p", about: str = "") -> Pod:
     def some(plugin: str, strategy: st.SearchStrategy[Any], nothing: Any) -> Any:
         return draw(strategy) if about in ("", plugin) else nothing
 
-    affinity = draw(AFFINITIES) if about in ("", NODE_AFFINITY, POD_AFFINITY) else {}
+    affinity: dict[str, Any] = {}
     if about == NODE_AFFINITY:
         affinity = draw(st.lists(NODE_TERMS, min_size=1, max_size=2).map(needs_nodes))
+    elif about in ("", POD_AFFINITY):
+        affinity = draw(POD_AFFINITIES)
     container = {"name": "c", "resources": {"requests": some(FIT, AMOUNTS, {})}, "ports": some(PORTS, HOST_PORTS, [])}
     placed = uid != "uid-p"
     spec = {
@@ -212,6 +221,7 @@ def pod_steps(about: str, action: ActionType) -> st.SearchStrategy[tuple[Any, An
         (ActionType.ADD, st.tuples(nothing, one)),
         (ActionType.DELETE, st.tuples(one, nothing)),
         (ActionType.UPDATE, st.tuples(one, one)),
+        (ActionType.UPDATE, st.tuples(one, one).map(lambda step: (step[0], with_field(step[0], "labels", step[1])))),
     ]
     return st.one_of([steps for kind, steps in kinds if action & kind])
 
@@ -310,7 +320,7 @@ def indexed(rich: bool) -> list[Any]:
 
 
 @pytest.mark.parametrize(("name", "number"), indexed(rich=True))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(data=st.data())
 def test_what_an_index_leaves_out_would_be_skipped(name: str, number: int, data: st.DataObject) -> None:
     check_index(name, number, data)
@@ -378,7 +388,7 @@ def with_field(pod: Pod, field: str, other: Pod) -> Pod:
 
 
 @pytest.mark.parametrize("name", [name for name, plugin in PLUGINS.items() if isinstance(plugin, SharesHints)])
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_pods_of_equal_signature_are_answered_alike(name: str, data: st.DataObject) -> None:
     """A pod that differs in one field only: either its signature differs, or no answer does."""
@@ -401,3 +411,18 @@ def told(registration: Registration, pod: Pod, old: Any, new: Any) -> Any:
         return registration.hint(pod, old, new)
     except Exception as fault:
         return type(fault)
+
+
+def test_own_labels_tell_pods_apart_that_others_must_be_apart_from() -> None:
+    plugin: Any = PLUGINS[POD_AFFINITY]
+    meant, other = (
+        decoded("pods", {"metadata": {"name": zone, "namespace": "x", "labels": {"zone": zone}}, "spec": {}})
+        for zone in ("1", "2")
+    )
+    terms = [{"topologyKey": "zone", "labelSelector": {"matchLabels": {"zone": "1"}}}]
+    spec = {"nodeName": "n1", "affinity": {"podAntiAffinity": {REQUIRED: terms}}}
+    gone = decoded("pods", {"metadata": {"name": "gone", "namespace": "x"}, "spec": spec})
+    registration: Registration = plugin.events_to_register()[0]
+    assert told(registration, meant, gone, None).answer is HintAnswer.QUEUE
+    assert told(registration, other, gone, None).answer is HintAnswer.SKIP
+    assert plugin.hint_signature(meant) != plugin.hint_signature(other)
