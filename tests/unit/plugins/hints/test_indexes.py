@@ -426,3 +426,29 @@ def test_own_labels_tell_pods_apart_that_others_must_be_apart_from() -> None:
     assert told(registration, meant, gone, None).answer is HintAnswer.QUEUE
     assert told(registration, other, gone, None).answer is HintAnswer.SKIP
     assert plugin.hint_signature(meant) != plugin.hint_signature(other)
+
+
+def test_a_pod_that_counts_no_more_concerns_those_that_counted_it() -> None:
+    plugin: Any = PLUGINS[SPREAD]
+    constraint = {
+        "maxSkew": 1,
+        "topologyKey": "zone",
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"zone": "1"}},
+    }
+    parked = decoded(
+        "pods", {"metadata": {"name": "p", "namespace": "x"}, "spec": {"topologySpreadConstraints": [constraint]}}
+    )
+    old, new = (
+        decoded(
+            "pods", {"metadata": {"name": "o", "namespace": "x", "labels": {"zone": zone}}, "spec": {"nodeName": "n1"}}
+        )
+        for zone in ("1", "2")
+    )
+    registration: Registration = plugin.events_to_register()[0]
+    assert registration.new_index is not None
+    index, signature = registration.new_index(), plugin.hint_signature(parked)
+    index.add(signature)
+    assert list(index.candidates(old, new) or ()) == [signature]
+    assert list(index.candidates(new, old) or ()) == [signature]
+    assert not list(index.candidates(new, new) or ())
