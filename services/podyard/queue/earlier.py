@@ -1,5 +1,6 @@
 """What earlier leaders left on the bus: the last record of each pod's attempts, and nomination facts."""
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import anyio
@@ -9,13 +10,34 @@ from podyard.bus import Bus, Delivery, WatchSpec
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
+from podyard.proto.facts import Nomination
+from podyard.proto.placement import BoundPod, Release
 
 
 class Earlier(NamedTuple):
-    """`records`: by uid, the last of each pod. `nominated`: pods (namespace, name, uid) with a nomination fact."""
+    """`records`: by uid, the last of each pod. `nominated`: pods (namespace, name, uid) with a nomination fact. `epoch`: the highest
+    one that a record or nomination names."""
 
     records: dict[str, AttemptRecord]
     nominated: tuple[subjects.PodSubject, ...]
+    epoch: int = 0
+
+
+def epoch_above(lease_epoch: int, found: Earlier, placements: Iterable[BoundPod | Release]) -> int:
+    """A new leader's epoch: the lease's, but above all that earlier leaders are known to have had.
+
+    The lease's epoch begins anew when the stream LEASES is made again, and schedulers never listen to a lower one than they know.
+
+    :param placements: of the view: bindings name the attempts that made them
+    """
+    bound = max((_epoch_of(one.attempt) for one in placements if isinstance(one, BoundPod)), default=0)
+    return max(lease_epoch, 1 + max(found.epoch, bound))
+
+
+def _epoch_of(attempt: str) -> int:
+    """Of an attempt's id, `<epoch>-<n>`; 0 for what is none."""
+    epoch = attempt.partition("-")[0]
+    return int(epoch) if epoch.isdecimal() else 0
 
 
 async def read(bus: Bus, log: structlog.stdlib.BoundLogger) -> Earlier:
@@ -29,7 +51,17 @@ async def read(bus: Bus, log: structlog.stdlib.BoundLogger) -> Earlier:
         except (MessageError, ValueError) as error:
             log.warning("a record of an earlier attempt cannot be used", subject=subject, reason=str(error))
     nominated = tuple(subjects.parse_pod(subject) for subject, found in nominations.items() if not found.deleted)
-    return Earlier(records, nominated)
+    epochs = [_epoch_of(record.attempt) for record in records.values()]
+    epochs += [_nomination_epoch(found.payload) for found in nominations.values()]
+    return Earlier(records, nominated, max(epochs, default=0))
+
+
+def _nomination_epoch(payload: bytes) -> int:
+    """Of a nomination, or of the marker in its place; 0 if it cannot be read."""
+    try:
+        return codec.decode(Nomination, payload).epoch
+    except MessageError:
+        return 0
 
 
 async def _last_messages(bus: Bus, stream: str, wildcard: str) -> dict[str, Delivery]:

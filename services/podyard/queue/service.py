@@ -12,7 +12,7 @@ from podyard.cluster.view import ClusterView
 from podyard.configuration import files
 from podyard.framework.event_registry import watched_resources
 from podyard.proto import subjects
-from podyard.queue import assembly
+from podyard.queue import assembly, earlier
 from podyard.queue.instruments import Instruments
 from podyard.queue.settings import QueueSettings
 from podyard.queue.term import Term
@@ -70,7 +70,9 @@ async def main(service: Service[QueueSettings]) -> None:
     )
 
     async def lead(epoch: int) -> None:
-        stage.term = Term(service, settings, informer, view, profiles, registered, instruments, epoch)
+        found = await earlier.read(service.bus, service.log)
+        epoch = earlier.epoch_above(epoch, found, view.placements.values())
+        stage.term = Term(service, settings, informer, view, profiles, registered, instruments, epoch, found)
         try:
             await stage.term.run()
         finally:

@@ -17,7 +17,7 @@ from podyard.framework.event_registry import EventRegistry
 from podyard.framework.profile import Profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.decisions import AttemptRecord
-from podyard.queue import assembly, attempt_spans, earlier, records, rescues
+from podyard.queue import assembly, attempt_spans, records, rescues
 from podyard.queue.bare_events import BareEvents
 from podyard.queue.core import listing, restart
 from podyard.queue.core.changes import Changes, is_pending
@@ -49,11 +49,14 @@ class Term:
         registered: Mapping[str, EventRegistry],
         instruments: Instruments,
         epoch: int,
+        found: Earlier,
     ) -> None:
+        """:param found: what earlier leaders left"""
         self._service = service
         self._log = service.log.bind(epoch=epoch)
         self._informer = informer
         self._view = view
+        self._found = found
         self._instruments = instruments
         self._leader = assembly.build_leader(
             profiles,
@@ -88,8 +91,7 @@ class Term:
     async def run(self) -> None:
         """Lead until cancelled."""
         await self._informer.synced()
-        found = await earlier.read(self._service.bus, self._log)
-        self._begin(found)
+        self._begin(self._found)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._nominations.run)
             tasks.start_soon(self._outbox.run)
