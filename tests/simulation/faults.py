@@ -41,6 +41,7 @@ class Faults:
             "stale reads": self.stale_reads,
             "no room": self.no_room,
             "lost consumer": self.lost_consumer,
+            "stream made again": self.stream_made_again,
         }
 
     def plan(self, count: int = FAULTS) -> None:
@@ -136,6 +137,10 @@ class Faults:
     def lost_consumer(self, process: Process, random: Random) -> None:
         """The server forgets the state of all consumers, as after a restart."""
         self._server.forget_consumers()
+
+    def stream_made_again(self, process: Process, random: Random) -> None:
+        """One that holds no state of the cluster: leases, or records."""
+        self._server.remake(random.choice((streams.LEASES, streams.DECISIONS, streams.REQUEUES)).name)
 
     def _end(self, delay_s: float, kind: str, process: Process, end: Callable[[], object]) -> None:
         def over() -> None:

@@ -1,6 +1,7 @@
 """Switches off what prevents violations, one mechanism at a time, in the process of one run: the checker must see each.
 
-Each names what the checker is to say. Two switch off what is only an optimisation: then it must say nothing.
+Each names what the checker is to say. Some bring more trouble, or switch off what is only an optimisation: then it must say
+nothing.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +18,7 @@ from podyard.bus import Lease
 from podyard.cluster.informer import Followed
 from podyard.framework import row_judge
 from podyard.framework.events import ASSIGNED_POD_DELETE
-from podyard.proto import codec, subjects
+from podyard.proto import codec, streams, subjects
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.placement import CommitRecord
 from podyard.queue.core import restart
@@ -199,8 +200,15 @@ def _without_releases(write: Write) -> Write:
     return Write(write.subject, codec.encode(kept), write.expect, write.ttl_s)
 
 
+def _makes_leases_again(simulation: Simulation) -> None:
+    """The stream of leases is lost when its sequences, and with them the epochs, have grown: they begin anew."""
+    _kill_all(simulation, "queue")
+    simulation.clock.later(40.0, lambda: simulation.server.remake(streams.LEASES.name))
+
+
 SABOTAGES: dict[str, Sabotage] = {
     "lease": Sabotage(_lease_always_held, ()),
+    "leases": Sabotage(_makes_leases_again, ()),
     "fence": Sabotage(_fence_unguarded, ("writes after",)),
     "judgement": Sabotage(_judges_nothing, ("overload", "anti-affinity", "spread")),
     "judgement of ports": Sabotage(_judges_nothing_of_ports, ("host port",)),

@@ -19,9 +19,10 @@ NODES = 20
 ZONES = 4
 PODS = 210
 ARRIVING_S = 45.0
-NODE_CPU = 8
+NODE_CPU = 5
 CPUS = ("100m", "250m", "500m", "1", "2", "3")
-WEIGHTS = (4, 6, 8, 6, 3, 1)
+WEIGHTS = (3, 4, 6, 8, 7, 4)
+"""With these the nodes are about full, so that pods wait for room, and some preempt."""
 
 Document = dict[str, Any]
 
@@ -153,7 +154,7 @@ class World:
             if node["spec"]["unschedulable"]:
                 self._clock.later(self._random.uniform(5, 30), lambda: self._uncordon(node["metadata"]["name"]))
         else:
-            node["status"]["allocatable"]["cpu"] = self._random.choice(("4", "6", "10"))
+            node["status"]["allocatable"]["cpu"] = self._random.choice(("3", "5", "7"))
         self.put(subjects.NODES, "", node)
 
     def _uncordon(self, name: str) -> None:

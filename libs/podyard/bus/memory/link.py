@@ -10,7 +10,7 @@ from anyio.abc import TaskGroup
 from podyard.bus._api import Api
 from podyard.bus._client import Receiver
 from podyard.bus._inbox import Inbox
-from podyard.bus._link import _BLANK, SUBSCRIBED_S, Link, LinkSubscription
+from podyard.bus._link import SUBSCRIBED_S, Link, LinkSubscription
 from podyard.bus.connection import Bus
 from podyard.bus.dead_letters import DeadLetters
 from podyard.bus.errors import TooLarge, Unavailable
@@ -70,7 +70,7 @@ class MemoryLink(Link):
         """As `Link.publish`."""
         if not self.state.connected:
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
-        if not subject or _BLANK.search(subject) is not None:
+        if subject.split() != [subject]:
             raise ValueError(f"{subject!r} cannot be a subject")
         if len(head) + len(payload) > MAX_PAYLOAD_BYTES:
             raise TooLarge(subject, len(head) + len(payload), MAX_PAYLOAD_BYTES)

@@ -144,6 +144,12 @@ class MemoryServer:
             self._stored(stream, [answer])
         return answer
 
+    def remake(self, name: str) -> None:
+        """Delete a stream and make it again: empty, its sequences from 1."""
+        config = self.streams[name].config
+        self._delete(self.streams[name])
+        self.streams[name] = Stream(config, self._timers.now())
+
     def forget_consumers(self) -> None:
         """Lose all consumers, as a server does that restarts."""
         for consumer in list(self._consumers.values()):
