@@ -70,6 +70,8 @@ class Scoreboard:
         self._order: NameOrder | None = None
         self._known: Mask = np.zeros(0, dtype=np.bool_)
         """Rows that every layer knows which is not empty."""
+        self._summed = False
+        """Totals are sums over the layers there are now; not so when a plugin began, or ceased, to sit it out."""
         self._totals: Points = np.zeros(0, dtype=self._dtype)
         """By row; of rows that are not feasible anything."""
         self._ranked: Points = np.zeros(0, dtype=self._dtype)
@@ -116,12 +118,17 @@ class Scoreboard:
                     break
                 places.append(place)
                 left[place] = INFEASIBLE
-        rows = self._cluster.nodes.order.rows
-        names = self._cluster.nodes.names
+        rows, names, named, ranked = (
+            self._cluster.nodes.order.rows,
+            self._cluster.nodes.names,
+            self._named,
+            self._ranked,
+        )
         found: list[NodeScore] = []
         for place in places:
             row = rows.item(place)
-            found.append(NodeScore(node=names[row], total=self._ranked.item(place), plugins=self.points(row)))
+            points = {name: points.item(row) for name, points in named}
+            found.append(NodeScore(node=names[row], total=ranked.item(place), plugins=points))
         return tuple(found)
 
     # ---- bringing up to date -------------------------------------------------------------------------------------------------
@@ -205,6 +212,7 @@ class Scoreboard:
             if entry.plugin.name not in skipped
         ]
         self._named = [(layer.name, layer.points) for layer in self._layers]
+        self._summed = False
 
     # ---- all rows ------------------------------------------------------------------------------------------------------------
 
@@ -214,7 +222,8 @@ class Scoreboard:
         """
         mask, feasible, order = self._judgement.mask, self._judgement.feasible, self._cluster.nodes.order
         fresh = np.greater(mask, self._known).nonzero()[0]
-        different = None if changed is None or len(fresh) > FEW_ROWS else {*changed, *fresh.tolist()}
+        few = self._summed and changed is not None and len(fresh) <= FEW_ROWS
+        different = {*changed, *fresh.tolist()} if few and changed is not None else None
         for layer in self._layers:
             if layer.empty:
                 layer.ask_all(feasible, asking)
@@ -228,7 +237,7 @@ class Scoreboard:
                 different = None if settled is None or different is None else different.union(settled)
         self._known |= mask
         if different is None:
-            self._totals = _sum(self._layers, len(mask), self._dtype)
+            self._totals, self._summed = _sum(self._layers, len(mask), self._dtype), True
         else:
             for row in different:
                 self._totals[row] = sum([layer.points.item(row) for layer in self._layers])
