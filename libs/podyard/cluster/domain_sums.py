@@ -3,6 +3,7 @@
 Asked for through `selector_counts.SelectorCounts.sums`.
 """
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from podyard.cluster.selector_counts import SelectorCount
 
 Cell = TypeVar("Cell", bound=np.generic)
+
+KEPT_EDGES: Final = 64
+"""Readers look after every few changes; semi-arbitrary."""
 
 NO_DOMAIN: Final = 2**31 - 1
 """The lowest count if there is no domain at all. Source: podtopologyspread/filtering.go, newCriticalPaths (math.MaxInt32)."""
@@ -59,19 +63,50 @@ class Domains:
         )  # all are in range, so this only saves the check
 
 
+class Edges:
+    """Domains that became empty, or ceased to be, in order; numbered from the beginning. Only the latest are kept."""
+
+    __slots__ = ("_domains", "end")
+
+    def __init__(self) -> None:
+        self.end = 0
+        """Grows with every edge."""
+        self._domains: list[int] = []
+
+    def note(self, domain: int) -> None:
+        """One domain."""
+        self.end += 1
+        self._domains.append(domain)
+        if len(self._domains) > 2 * KEPT_EDGES:
+            del self._domains[:KEPT_EDGES]
+
+    def forget(self) -> None:
+        """Nobody knows which, or domains have other numbers."""
+        self.end += 1
+        self._domains.clear()
+
+    def since(self, end: int) -> Sequence[int] | None:
+        """Those after `end`; `None`: not known."""
+        count = self.end - end
+        if count > len(self._domains):
+            return None
+        return self._domains[len(self._domains) - count :]
+
+
 class DomainSums:
     """The number of matching pods by domain.
 
     Invariant after `refresh`: `sums[domain]` is the sum of the count's rows whose home it is; 0 for ABSENT and domains of no node.
 
     :ivar counted: grows when a sum is another, or domains have other numbers
-    :ivar edged: the same, but only when a domain became empty or ceased to be: known at the change, so nobody compares all domains
+    :ivar edges: domains that became empty or ceased to be: known at the change, so nobody compares all of them
     """
 
-    __slots__ = ("_count", "_lowest", "_seen", "counted", "domains", "edged", "sums")
+    __slots__ = ("_count", "_lowest", "_seen", "counted", "domains", "edges", "sums")
 
     def __init__(self, domains: Domains, count: "SelectorCount") -> None:
-        self.counted = self.edged = 0
+        self.counted = 0
+        self.edges = Edges()
         self._rebuild(domains, count)
 
     @property
@@ -113,7 +148,7 @@ class DomainSums:
         self.sums[home] = before + more
         self.counted += 1
         if not before or not before + more:
-            self.edged += 1
+            self.edges.note(home)
 
     def _make_again(self, domains: Domains, count: "SelectorCount") -> None:
         column, sums = self.domains.column, self.sums
@@ -123,7 +158,7 @@ class DomainSums:
             return
         self.counted += 1
         if not same or not np.array_equal(sums > 0, self.sums > 0):
-            self.edged += 1
+            self.edges.forget()
 
     def _rebuild(self, domains: Domains, count: "SelectorCount") -> None:
         self.domains = domains

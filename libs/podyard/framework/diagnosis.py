@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, Fit
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -120,23 +120,24 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, eq=False):
 
 def rejections(groups: Iterable[RejectedGroup]) -> tuple[Rejection, ...]:
     """Groups of rejected nodes as a decision record shows them: one entry a plugin, reason and code."""
-    merged: dict[tuple[str, str, bool], tuple[int, Sequence[str]]] = {}
+    merged: dict[tuple[str, str, bool], tuple[int, tuple[str, ...]]] = {}
     for group in groups:
-        for reason in group.status.reasons:
-            key = (group.status.plugin, reason, group.status.code == Code.UNRESOLVABLE)
-            nodes, examples = merged.get(key, (0, ()))
-            merged[key] = (nodes + group.nodes, (*examples, *group.examples))
+        status = group.status
+        unresolvable = status.code == Code.UNRESOLVABLE
+        for reason in status.reasons:
+            key = status.plugin, reason, unresolvable
+            known = merged.get(key)
+            if known is None:
+                merged[key] = group.nodes, group.examples
+            else:
+                merged[key] = known[0] + group.nodes, tuple(sorted((*known[1], *group.examples))[:EXAMPLES])
     found = [
-        Rejection(
-            plugin=plugin,
-            reason=reason,
-            nodes=nodes,
-            unresolvable=unresolvable,
-            examples=tuple(sorted(examples)[:EXAMPLES]),
-        )
+        Rejection(plugin=plugin, reason=reason, nodes=nodes, unresolvable=unresolvable, examples=examples)
         for (plugin, reason, unresolvable), (nodes, examples) in merged.items()
     ]
-    return tuple(sorted(found, key=_order))
+    if len(found) > 1:
+        found.sort(key=_order)
+    return tuple(found)
 
 
 def _order(rejection: Rejection) -> tuple[int, str, str]:

@@ -147,6 +147,10 @@ class FilterToken(Plugin, Protocol):
         Asked in every cycle: a few version counters. If it differs, PreFilter runs again on the kept state, then Filter for all rows.
         `None`: for pods of this signature nothing but the signature and the row counts, now and always; the token is not asked for again.
         A plugin of scope `cluster` without this method is asked again after any change of the table.
+
+        A plugin may also have `filter_touched(state, pod, cluster) -> Iterable[int] | None`, asked when the token differs from that of the
+        last PreFilter or `filter_touched`: the rows of which Filter may say something else since, while PreFilter would answer the same
+        and what it wrote holds. `None`: it cannot tell.
         """
         ...
 

@@ -60,6 +60,8 @@ class Judgement:
         self._cluster = cluster
         self._row_judge = RowJudge(profile, cluster)
         self._watched = _watched(profile)
+        filters = {plugin.name: getattr(plugin, "filter_touched", None) for plugin in profile.filter}
+        self._touching = {name: touched for name, touched in filters.items() if touched is not None}
         self.mask: Mask = NO_ROWS
         """By row: every plugin passes the node. Not to be changed."""
         self.feasible_count = 0
@@ -159,14 +161,15 @@ class Judgement:
         nodes = self._cluster.nodes
         self._renew(pod)
         contested = self._find_contested(pod)
-        if self._version == nodes.version and self._first is None and contested == self._rivals:
+        if self._version == nodes.version and self._first is None and not self._touched and contested == self._rivals:
             return
         if self._version < 0 or len(self.mask) != nodes.capacity:
             self._rivals = contested
             self._allot(pod)
         else:
-            self._update(pod, nodes.changed_since(self._version), contested)
-        self._version, self._first = nodes.version, None
+            changed = nodes.changed_since(self._version)
+            self._update(pod, sorted(self._touched.union(changed)) if self._touched else changed, contested)
+        self._version, self._first, self._touched = nodes.version, None, set()
         if pod.nominated_node:
             self._look_at_own(pod)
         if not self._grouped:
@@ -194,6 +197,8 @@ class Judgement:
         self._own: tuple[int, Rejector] | None = None
         """The pod's nominated node, if PreFilter names nodes and rejects it or leaves it out: row and first rejector."""
         self._version = -1
+        self._touched: set[int] = set()
+        """Rows that a plugin may judge otherwise now."""
         self._first: int | None = None
         """The first layer that has to be gone through for all rows; `None`: none."""
 
@@ -205,7 +210,8 @@ class Judgement:
             value = token(pod, cluster)
             if value != tokens[at]:
                 tokens[at] = value
-                renewed.append(name)
+                if not self._touch(name, pod):
+                    renewed.append(name)
         if not renewed:
             return
         match self._pre_filtering.again(renewed, pod, cluster):
@@ -219,6 +225,15 @@ class Judgement:
             if layer.name in renewed:
                 layer.forget()
                 self._first = at if self._first is None else min(at, self._first)
+
+    def _touch(self, name: str, pod: PodInfo) -> bool:
+        """Whether the plugin tells which rows its new token is about: only they are judged again."""
+        touched = self._touching.get(name)
+        rows = None if touched is None else touched(self.state, pod, self._cluster)
+        if rows is None:
+            return False
+        self._touched.update(rows)
+        return True
 
     def _allot(self, pod: PodInfo) -> None:
         """New layers for the plugins that are not skipped, asked for all rows."""

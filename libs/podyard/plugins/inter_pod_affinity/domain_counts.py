@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podyard.cluster.domain_sums import DomainSums
+from podyard.cluster.domain_sums import DomainSums, Edges
 from podyard.cluster.node_columns import ABSENT, LabelColumn
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pod_columns import PodSelection
@@ -31,6 +31,11 @@ class Counts(Protocol):
     @property
     def occupied(self) -> int:
         """How many domains have at least one pod."""
+        ...
+
+    @property
+    def edges(self) -> Edges:
+        """Domains that became empty or ceased to be, up to now."""
         ...
 
     def by_domain(self) -> ByDomain:
@@ -90,7 +95,7 @@ class GroupCounts:
     :ivar version: drawn from the clock when a count changes; with `edges` only when a domain becomes empty or ceases to be
     """
 
-    __slots__ = ("_clock", "_counts", "_domains", "_edges", "_occupied", "_rows", "_stamp", "key", "version")
+    __slots__ = ("_clock", "_counts", "_domains", "_edges", "_occupied", "_rows", "_stamp", "_turned", "key", "version")
 
     def __init__(self, domains: DomainStamps, key: str, clock: Iterator[int], *, edges: bool) -> None:
         self.key = key
@@ -101,6 +106,7 @@ class GroupCounts:
         self._counts: ByDomain | None = None
         self._occupied = 0
         self._stamp = NEVER
+        self._turned = Edges()
         self.version = next(clock)
 
     def add(self, row: int, amount: int) -> None:
@@ -113,6 +119,7 @@ class GroupCounts:
         counts = self._counts
         if counts is None or self._domains.stamp(self.key) != self._stamp:
             self._counts = None
+            self._turned.forget()
             self.version = next(self._clock)
             return
         domain = self._domains.column(self.key).cells.item(row)
@@ -122,6 +129,8 @@ class GroupCounts:
         counts[domain] = before + amount
         edge = (before + amount > 0) - (before > 0)
         self._occupied += edge
+        if edge:
+            self._turned.note(domain)
         if edge or not self._edges:
             self.version = next(self._clock)
 
@@ -131,6 +140,11 @@ class GroupCounts:
         if self._counts is None or self._stamp != stamp:
             return self._count_again(stamp)
         return self._counts
+
+    @property
+    def edges(self) -> Edges:
+        self.by_domain()
+        return self._turned
 
     @property
     def occupied(self) -> int:
@@ -144,6 +158,7 @@ class GroupCounts:
         counts = np.zeros(len(column.values), dtype=np.int64)
         np.add.at(counts, column.cells[rows], amounts)
         counts[ABSENT] = 0
+        self._turned.forget()
         self._counts, self._stamp = counts, stamp
         self._occupied = int(np.count_nonzero(counts))
         return counts
@@ -196,6 +211,12 @@ class SelectedCounts:
         return self._source.sums
 
     @property
+    def edges(self) -> Edges:
+        self.refresh()
+        assert self._source is not None
+        return self._source.edges
+
+    @property
     def occupied(self) -> int:
         counts = self.by_domain()
         if self._occupied is None:
@@ -208,7 +229,7 @@ class SelectedCounts:
         if source.counted != self._counted:
             self._counted = source.counted
             self.counted = next(self._clock)
-            if source.edged != self._edged:
-                self._edged = source.edged
+            if source.edges.end != self._edged:
+                self._edged = source.edges.end
                 self.edged = self.counted
                 self._occupied = None

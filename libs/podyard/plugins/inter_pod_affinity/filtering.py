@@ -6,11 +6,12 @@ or less are kept beside them.
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from podyard.cluster.domain_sums import Edges
 from podyard.cluster.node_columns import ABSENT
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.framework.interfaces import Rows, Verdicts
@@ -26,6 +27,9 @@ NOT_APART: Final = 2
 """The pod's required anti-affinity."""
 KEPT_OUT: Final = 1
 """The required anti-affinity of a placed pod. Of several reasons the one with the greatest number is told: it is asked about first."""
+
+FEW_EDGES: Final = 8
+"""If more domains changed, or a domain has more nodes, all nodes are judged again."""
 
 NOBODY: Final[Mapping[int, int]] = {}
 
@@ -68,9 +72,11 @@ class FilterState(NamedTuple):
     """One for each term."""
     kept_out: tuple[Tally, ...]
     """Domains of placed pods whose anti-affinity means this pod, by topology key."""
+    groups: tuple[Group, ...] = ()
+    """Those placed pods, as the index gave them."""
 
 
-def made(pod: Incoming, groups: Iterable[Group]) -> FilterState | None:
+def made(pod: Incoming, groups: tuple[Group, ...]) -> FilterState | None:
     """What PreFilter remembers; `None` if no node can be rejected, so that Filter need not be asked.
 
     :param groups: required anti-affinity of placed pods that means the pod
@@ -85,7 +91,48 @@ def made(pod: Incoming, groups: Iterable[Group]) -> FilterState | None:
         near=tuple([Tally(counts.key, (counts,)) for counts in pod.near]),
         apart=tuple([Tally(counts.key, (counts,)) for counts in pod.apart]),
         kept_out=tuple([Tally(key, tuple(each)) for key, each in by_key.items()]),
+        groups=groups,
     )
+
+
+class Looked(NamedTuple):
+    """How far the edges of all counts of one state have been followed."""
+
+    made: FilterState
+    edges: tuple[tuple[Edges, int], ...]
+    """By source: its edges as an object, and their end then."""
+
+
+def looked(state: FilterState) -> Looked:
+    """They are followed up to now."""
+    return Looked(state, tuple([(edges, edges.end) for edges in [counts.edges for counts in _sources(state)]]))
+
+
+def touched(before: Looked, nodes: NodeTable) -> set[int] | None:
+    """Rows whose verdict may be another since `before`; `None`: too many.
+
+    Only for anti-affinity: affinity may look at all domains at once.
+    """
+    state = before.made
+    if state.near:
+        return None
+    domains: set[tuple[str, int]] = set()
+    for counts, (edges, end) in zip(_sources(state), before.edges, strict=True):
+        since = edges.since(end) if counts.edges is edges else None
+        if since is None or len(since) > FEW_EDGES:
+            return None
+        domains.update([(counts.key, domain) for domain in since])
+    rows: set[int] = set()
+    for key, domain in domains:
+        found = (nodes.label_column(key).cells == domain).nonzero()[0]
+        if len(found) > FEW_EDGES:
+            return None
+        rows.update(found.tolist())
+    return rows
+
+
+def _sources(state: FilterState) -> list[Counts]:
+    return [source for tally in (*state.apart, *state.kept_out) for source in tally.sources]
 
 
 def verdicts(state: FilterState, nodes: NodeTable, places: Places, rows: Rows) -> Verdicts:
@@ -173,7 +220,7 @@ def after(state: FilterState, change: Change, namespace_labels: Mapping[str, str
 
     :param namespace_labels: of the incoming pod's namespace, as they are now
     """
-    pod, near, apart, kept_out = state
+    pod, near, apart, kept_out, groups = state
     _, terms, row, more = change
     namespace, labels = change.pod.namespace, change.pod.labels
     if near and pod.near[0].selection.takes(namespace, False, labels):
@@ -189,7 +236,7 @@ def after(state: FilterState, change: Change, namespace_labels: Mapping[str, str
     for term in terms.anti_affinity:
         if term.matches(pod.subject.namespace, pod.subject.labels, namespace_labels):
             kept_out = _plus(kept_out, term.topology_key, domain_of(nodes, term.topology_key, row), more)
-    return FilterState(pod, near, apart, kept_out)
+    return FilterState(pod, near, apart, kept_out, groups)
 
 
 def _plus(tallies: tuple[Tally, ...], key: str, domain: int, more: int) -> tuple[Tally, ...]:

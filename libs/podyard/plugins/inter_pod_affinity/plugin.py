@@ -22,7 +22,7 @@ from podyard.objects.core import Pod
 from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scoring, term_index, terms
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.domain_places import Places
-from podyard.plugins.inter_pod_affinity.filtering import Change, FilterState
+from podyard.plugins.inter_pod_affinity.filtering import Change, FilterState, Looked
 from podyard.plugins.inter_pod_affinity.incoming import Incoming
 from podyard.plugins.inter_pod_affinity.placed_terms import Group, PlacedTerms
 from podyard.plugins.inter_pod_affinity.scoring import PointsByKey
@@ -34,6 +34,8 @@ REASON_ANTI_AFFINITY: Final = "node(s) didn't match pod anti-affinity rules"
 REASON_EXISTING: Final = "node(s) didn't satisfy existing pods anti-affinity rules"
 
 FILTER_STATE: Final = StateKey[FilterState]("PreFilterInterPodAffinity")
+LOOKED: Final = StateKey[Looked]("PreFilterInterPodAffinityLooked")
+"""Ours only."""
 POINTS: Final = StateKey[PointsByKey]("PreScoreInterPodAffinity")
 PLACES: Final = StateKey[Places]("ScoreInterPodAffinityPlaces")
 FILTER_PLACES: Final = StateKey[Places]("FilterInterPodAffinityPlaces")
@@ -101,11 +103,25 @@ class InterPodAffinity:
         if not own.affinity and not own.anti_affinity and not index.anti_affinity:
             return PreFilterResult(status=statuses.SKIP)
         asked = self._incoming(pod, cluster)
-        made = filtering.made(asked, index.anti_affinity.meaning(asked.subject))
+        made = filtering.made(asked, self._excluding(asked, cluster))
         if made is None:
             return PreFilterResult(status=statuses.SKIP)
         state.write(FILTER_STATE, made)
+        state.write(LOOKED, filtering.looked(made))
         return PreFilterResult()
+
+    def filter_touched(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Iterable[int] | None:
+        """What PreFilter wrote stays right if pods come and go, since it reads their counts as they are."""
+        before = state.find(LOOKED)
+        if before is None or not before.made.apart:
+            return None
+        asked = self._incoming(pod, cluster)
+        if before.made.pod is not asked or before.made.groups is not self._excluding(asked, cluster):
+            return None
+        rows = filtering.touched(before, cluster.nodes)
+        if rows is not None:
+            state.write(LOOKED, filtering.looked(before.made))
+        return rows
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PlacedPod, row: int, cluster: Snapshot) -> Status:
         found = cluster.nodes.index(PlacedTerms).terms_of(added)
@@ -208,6 +224,10 @@ class InterPodAffinity:
         """Groups whose required affinity, and whose preferences, count in the pod's score."""
         bound = index.affinity.meaning(asked.subject) if self.args.hard_pod_affinity_weight else ()
         return bound, index.preferences.meaning(asked.subject)
+
+    def _excluding(self, asked: Incoming, cluster: Snapshot) -> tuple[Group, ...]:
+        """Groups whose required anti-affinity means the pod; the same object until groups come or go."""
+        return cluster.nodes.index(PlacedTerms).anti_affinity.meaning(asked.subject)
 
     def _change(self, state: CycleState, pod: PodInfo, change: Change, cluster: Snapshot) -> Status:
         labels = incoming.labels_of(pod.namespace, cluster.objects(incoming.NAMESPACES))
