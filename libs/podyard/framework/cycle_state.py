@@ -6,7 +6,7 @@ The framework shares the state of PreFilter and PreScore between pods of equal s
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/cycle_state.go.
 """
 
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 
 from podyard.framework.status import PluginFault
 
@@ -61,13 +61,13 @@ class CycleState:
         :raises StateMissingError: if nothing was
         """
         try:
-            return cast("T", self._values[key])
+            return self._values[key]
         except KeyError:
             raise StateMissingError(key.name) from None
 
     def find(self, key: StateKey[T]) -> T | None:
         """What was written, or `None`."""
-        return cast("T | None", self._values.get(key))
+        return self._values.get(key)
 
     def clone(self) -> "CycleState":
         """A copy that can be written without touching this one; the values themselves are shared and must not be changed."""

@@ -65,8 +65,8 @@ class ScoreLayer:
     """
 
     __slots__ = (
-        "_by_extremes", "_extremes", "_late", "_normalizer", "_plugin", "_points_of", "_settled", "_weight", "_witnesses", "_written",
-        "empty", "name", "points",
+        "_by_extremes", "_extremes", "_last", "_late", "_normalizer", "_plugin", "_points_of", "_settled", "_weight", "_witnesses",
+        "_written", "empty", "name", "points",
     )  # fmt: skip
 
     def __init__(self, entry: WeightedScore, capacity: int, dtype: type[np.signedinteger[Any]]) -> None:
@@ -86,6 +86,8 @@ class ScoreLayer:
         self._written: Scores = np.zeros(normalizes, dtype=np.int64)
         self._late: tuple[Rows, Scores] | None = None
         """Raw scores of settled rows, all there are, that are not written yet; extremes are not looked for yet either."""
+        self._last: tuple[Rows, Scores] | None = None
+        """What was settled last for all feasible rows, if no point changed since."""
         self._settled: Mask = np.zeros(normalizes, dtype=np.bool_)
         self._extremes: tuple[int, int] | None = None
         """Lowest and highest raw score of the feasible rows, if settled points hold as long as they stay."""
@@ -99,19 +101,25 @@ class ScoreLayer:
         """Whether points may depend on other rows."""
         return self._normalizer is not None
 
-    def ask_all(self, feasible: Rows, asking: Asking) -> None:
+    def ask_all(self, feasible: Rows, asking: Asking) -> bool:
         """Asks for all feasible rows, and settles them.
 
         :param feasible: at least one row
+        :return: whether points may be others than before: often other scores come to the same once they are normalised
         :raises PluginError: if the plugin fails, or points are not 0 to 100 before the weight
         """
         self.empty = False
         scores = self._ask(feasible, asking)
         if self._normalizer is None:
             self._settle(feasible, scores)
-            return
+            return True
         self._late = feasible, scores
-        self._settle(feasible, self._normalized(self._normalizer, feasible, scores, asking))
+        points, before = self._normalized(self._normalizer, feasible, scores, asking), self._last
+        if before is not None and before[0] is feasible and np.array_equal(before[1], points):
+            return False
+        self._settle(feasible, points)
+        self._last = feasible, points
+        return True
 
     def ask(self, rows: Rows, asking: Asking) -> None:
         """Asks for some rows; if the plugin normalises, `settle` has to follow. Raises as `ask_all`."""
@@ -225,6 +233,7 @@ class ScoreLayer:
     def _settle(self, rows: Rows, scores: Scores) -> None:
         if int(scores.view(np.uint64).max()) > MAX_SCORE:  # so negative ones are great, too
             raise _out_of_range(self.name, int(scores[(scores < 0) | (scores > MAX_SCORE)][0]))
+        self._last = None
         points = scores.astype(self.points.dtype)
         if self._weight != 1:
             points *= self._weight
@@ -243,6 +252,7 @@ class ScoreLayer:
     def _set(self, row: int, score: int) -> None:
         if not 0 <= score <= MAX_SCORE:
             raise _out_of_range(self.name, score)
+        self._last = None
         self.points[row] = score * self._weight
 
     def _look_for_extremes(self, feasible: Rows, scores: Scores) -> None:

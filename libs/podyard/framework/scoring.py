@@ -156,7 +156,7 @@ class Scoreboard:
             self._score_all(asking, () if len(changed) <= FEW_ROWS else None)
         elif renewed or not self._score_rows(rows, asking):
             self._ask_rows(rows, asking)
-            self._score_all(asking, rows)
+            self._score_all(asking, rows, others_stay=True)
 
     def _size(self) -> int:
         return len(self._layers[0].points) if self._layers else len(self._judgement.mask)
@@ -216,9 +216,10 @@ class Scoreboard:
 
     # ---- all rows ------------------------------------------------------------------------------------------------------------
 
-    def _score_all(self, asking: Asking, changed: Iterable[int] | None) -> None:
+    def _score_all(self, asking: Asking, changed: Iterable[int] | None, *, others_stay: bool = False) -> None:
         """
         :param changed: rows whose points may be others already, apart from what the layers tell; `None`: all
+        :param others_stay: all rows that became feasible, or ceased to be so, are among them
         """
         mask, feasible, order = self._judgement.mask, self._judgement.feasible, self._cluster.nodes.order
         fresh = np.greater(mask, self._known).nonzero()[0]
@@ -226,9 +227,9 @@ class Scoreboard:
         different = {*changed, *fresh.tolist()} if few and changed is not None else None
         for layer in self._layers:
             if layer.empty:
-                layer.ask_all(feasible, asking)
+                if layer.ask_all(feasible, asking):
+                    different = None
                 np.logical_and(self._known, mask, out=self._known)
-                different = None
                 continue
             if len(fresh):
                 layer.ask(fresh, asking)
@@ -241,10 +242,23 @@ class Scoreboard:
         else:
             for row in different:
                 self._totals[row] = sum([layer.points.item(row) for layer in self._layers])
+            if others_stay and self._layers:
+                self._rank_some(different)
+                return
         totals = self._totals if self._layers else np.full(len(mask), self._alike, dtype=self._totals.dtype)
         feasible_by_name = order.arranged(mask).view(np.int8)
         self._ranked = order.arranged(totals) | (feasible_by_name - _ONE)  # all bits set: INFEASIBLE
         self._find_best()
+
+    def _rank_some(self, rows: Iterable[int]) -> None:
+        """The totals of these rows only are others."""
+        mask = self._judgement.mask
+        for row in rows:
+            place = self._place(row)
+            if place >= 0:
+                self._set_total(place, self._totals.item(row) if mask.item(row) else INFEASIBLE)
+        if not len(self._best):
+            self._find_best()
 
     def _find_best(self) -> None:
         first = int(self._ranked.argmax())
