@@ -43,9 +43,9 @@ test-contract: setup ## messages, bus and services on the real NATS server
 test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)
 
-test-simulation: setup ## 200 seeds of all services in virtual time under faults, then a crash before every effect; ARGS="--seed N" runs one again
+test-simulation: setup ## 200 seeds of all services in virtual time under faults, a crash before every effect, each mechanism switched off; ARGS="--seed N" runs one again
 	$(BIN)/python -m tests.simulation $(ARGS)
-	@[ -n "$(ARGS)" ] || $(BIN)/python -m tests.simulation --crashes
+	@[ -n "$(ARGS)" ] || $(PYTEST) tests/simulation -m whole_simulation
 
 test-conformance: setup ## decisions compared with the reference's, case by case
 	@failed=0; for file in tests/conformance/data/*/*.gz; do \
