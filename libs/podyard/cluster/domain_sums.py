@@ -40,7 +40,7 @@ class Domains:
     A domain is known by the id that its value has in the label's column. The label is absent: no domain.
     """
 
-    __slots__ = ("cells", "column", "homes", "number", "present", "topology_version")
+    __slots__ = ("_last", "cells", "column", "homes", "number", "present", "topology_version")
 
     def __init__(self, nodes: "NodeTable", topology_key: str, among: Among | None) -> None:
         column = nodes.label_column(topology_key)
@@ -55,12 +55,14 @@ class Domains:
         self.present[ABSENT] = False
         self.number = int(np.count_nonzero(self.present))
         """Domains that a node counts for."""
+        self._last: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None
+        """The rows that were asked about last, and their domains: mostly it is the same array again."""
 
     def of(self, by_domain: NDArray[Cell], rows: NDArray[np.intp]) -> NDArray[Cell]:
-        """What a table by domain says of nodes; the table has an entry for ABSENT too."""
-        return by_domain.take(
-            self.cells.take(rows, mode="clip"), mode="clip"
-        )  # all are in range, so this only saves the check
+        """What a table by domain says of nodes; the table has an entry for ABSENT too. `rows` must not be changed afterwards."""
+        if self._last is None or self._last[0] is not rows:
+            self._last = rows, self.cells.take(rows, mode="clip")
+        return by_domain.take(self._last[1], mode="clip")  # all are in range, so this only saves the check
 
 
 class Edges:

@@ -146,22 +146,25 @@ class ScoreLayer:
             self._raw()[row] = score
             self._settled[row] = False
 
-    def settle(self, feasible: Rows, mask: Mask, asking: Asking) -> Sequence[int] | None:
+    def settle(self, judged: Feasible, asking: Asking) -> Sequence[int] | None:
         """Settles all feasible rows, which are known; for plugins that normalise.
 
+        :param judged: asked for the rows only if they are needed: mostly the mask will do
         :return: rows whose points changed; `None`: many
         """
         normalizer = self._normalizer
         if normalizer is None:
             return ()
+        mask = judged.mask
         if not self._by_extremes:
+            feasible = judged.feasible
             self._settle(feasible, self._normalized(normalizer, feasible, self._raw().take(feasible), asking))
             return None
         self._raw()
         needed = np.greater(mask, self._settled)
         count = int(np.count_nonzero(needed))
         if count or not self._witnessed(mask):
-            self._look_for_extremes(feasible, self._raw().take(feasible))
+            self._look_for_extremes(judged.feasible, self._raw().take(judged.feasible))
             needed = np.greater(mask, self._settled)
             count = int(np.count_nonzero(needed))
         if not count:

@@ -221,20 +221,20 @@ class Scoreboard:
         :param changed: rows whose points may be others already, apart from what the layers tell; `None`: all
         :param others_stay: all rows that became feasible, or ceased to be so, are among them
         """
-        mask, feasible, order = self._judgement.mask, self._judgement.feasible, self._cluster.nodes.order
+        mask, order = self._judgement.mask, self._cluster.nodes.order
         fresh = np.greater(mask, self._known).nonzero()[0]
         few = self._summed and changed is not None and len(fresh) <= FEW_ROWS
         different = {*changed, *fresh.tolist()} if few and changed is not None else None
         for layer in self._layers:
             if layer.empty:
-                if layer.ask_all(feasible, asking):
+                if layer.ask_all(self._judgement.feasible, asking):
                     different = None
                 np.logical_and(self._known, mask, out=self._known)
                 continue
             if len(fresh):
                 layer.ask(fresh, asking)
             if layer.normalizes:
-                settled = layer.settle(feasible, mask, asking)
+                settled = layer.settle(self._judgement, asking)
                 different = None if settled is None or different is None else different.union(settled)
         self._known |= mask
         if different is None:

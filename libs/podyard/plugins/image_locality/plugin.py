@@ -85,8 +85,11 @@ class ImageLocality:
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         images = self._images(state, pod)
         states, nodes_total = cluster.nodes.column(ImageStates).states, len(cluster.nodes)
-        found = (states.get(image) for image in images)
-        points = sum(one.points(nodes_total) for one in found if one is not None and row in one.rows)
+        points = 0
+        for image in images:
+            one = states.get(image)
+            if one is not None and row in one.rows:
+                points += one.points(nodes_total)
         return priority(points, containers_of(pod))
 
     def _images(self, state: CycleState, pod: PodInfo) -> tuple[str, ...]:
@@ -100,4 +103,4 @@ class ImageLocality:
         """By image; 0 for one that no node has."""
         states, nodes_total = cluster.nodes.column(ImageStates).states, len(cluster.nodes)
         found = map(states.get, images)
-        return tuple(0 if one is None else one.points(nodes_total) for one in found)
+        return tuple([0 if one is None else one.points(nodes_total) for one in found])

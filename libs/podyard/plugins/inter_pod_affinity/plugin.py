@@ -159,8 +159,12 @@ class InterPodAffinity:
             return statuses.SKIP
         asked = self._incoming(pod, cluster)
         bound, preferring = self._counting(asked, index)
-        worth = (*scoring.of_groups(bound, self.args.hard_pod_affinity_weight), *scoring.of_groups(preferring))
-        found = scoring.points((*asked.liked, *worth))
+        worth = list(asked.liked)
+        if bound:
+            worth += scoring.of_groups(bound, self.args.hard_pod_affinity_weight)
+        if preferring:
+            worth += scoring.of_groups(preferring)
+        found = scoring.points(worth)
         if not found:
             return statuses.SKIP
         state.write(POINTS, found)
@@ -235,11 +239,13 @@ class InterPodAffinity:
         return statuses.SUCCESS
 
 
-def _token(index: PlacedTerms, groups: Iterable[Group]) -> tuple[int, ...]:
+def _token(index: PlacedTerms, groups: tuple[Group, ...]) -> tuple[int, ...]:
     """Equal as long as these are the groups, and their counts by domain are the same.
 
     Versions are drawn from one clock: a group that is new, or changed, has a greater one than all before.
     """
+    if not groups:
+        return ()
     newest = number = 0
     stamps: dict[str, int] = {}
     for group in groups:
@@ -248,7 +254,7 @@ def _token(index: PlacedTerms, groups: Iterable[Group]) -> tuple[int, ...]:
         key = group.term.topology_key
         if key not in stamps:
             stamps[key] = index.domains.stamp(key)
-    return (number, newest, *stamps.values()) if number else ()
+    return number, newest, *stamps.values()
 
 
 def _filter_state(state: CycleState) -> FilterState:

@@ -61,12 +61,14 @@ class MeanShare:
 
     def score_one(self, resources: Resources, nodes: NodeTable, row: int) -> int:
         points = weights = 0
-        for counted in resources:
-            taken, whole = _cells(counted, nodes, row)
-            if whole:
-                part = max(whole - taken, 0) if self._free else min(taken, whole)
-                points += part * MAX_SCORE // whole * counted.weight
-                weights += counted.weight
+        for resource, weight, amount in resources:  # `_cells` written out: this is asked in every cycle
+            line = nodes.resource_of.get(resource)
+            whole = 0 if line is None else nodes.allocatable.item(line, row)
+            if line is not None and whole:
+                used = nodes.nonzero if line <= MEMORY else nodes.requested
+                taken = min(used.item(line, row) + amount, whole)
+                points += (whole - taken if self._free else taken) * MAX_SCORE // whole * weight
+                weights += weight
         return points // weights if weights else 0
 
 
