@@ -98,22 +98,25 @@ class OwnerSelectors:
         self._services: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
         """Selectors by namespace and one label that they ask for."""
         self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._last: tuple[Pod | None, _Known | None] = (None, None)
+        """The pod that was asked about last: a cycle asks several times, and for equal pods shows the same one."""
 
     def selector(self, pod: Pod, lookup: Lookup) -> Selector:
         """The selector of `pod`; an empty one if it belongs to nothing."""
         self._follow(lookup)
         owner = self._owner(pod, lookup)
+        last, known = self._last
+        if last is pod and known is not None and known.services == self._version and known.owner is owner:
+            return known.selector
         key = identity(pod)
         known = self._known.get(key)
-        if known is not None and known.services == self._version and known.owner is owner:
-            self._known.move_to_end(key)
-            return known.selector
-        found = selected(self._matching(pod), owner)
-        self._known[key] = _Known(self._version, owner, found)
+        if known is None or known.services != self._version or known.owner is not owner:
+            known = self._known[key] = _Known(self._version, owner, selected(self._matching(pod), owner))
         self._known.move_to_end(key)
+        self._last = pod, known
         if len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
-        return found
+        return known.selector
 
     def _follow(self, lookup: Lookup) -> None:
         version = lookup.version(SERVICES)
@@ -121,6 +124,7 @@ class OwnerSelectors:
             return
         if lookup is not self._lookup:
             self._known.clear()
+            self._last = None, None
         self._lookup, self._version = lookup, version
         self._services = {}
         for (namespace, _), service in lookup.objects(SERVICES).items():
