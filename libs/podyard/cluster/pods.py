@@ -127,6 +127,11 @@ class PodView:
             self._usage = pod_requests.usage(self.stored)
         return self._usage
 
+    def share_usage(self, usage: Usage) -> None:
+        """It takes what an equal pod takes (same spec and status): nobody has to add that up again."""
+        if self._usage is None:
+            self._usage = usage
+
     def with_placement(self, bound: BoundPod | None, release: Release | None) -> "PodView":
         """The same pod bound, or released."""
         view = PodView(

@@ -40,8 +40,8 @@ def grouped(
     found: list[RejectedGroup] = []
     for layer in layers:
         if layer.groups is None:
-            layer.groups = _groups(layer, state, nodes)
-        found += layer.groups
+            layer.set_groups(_groups(layer, state, nodes))
+        found += layer.groups or ()
     if not apart:
         return found
     by_status = {group.status: group for group in found}

@@ -151,6 +151,9 @@ class FilterToken(Plugin, Protocol):
         A plugin may also have `filter_touched(state, pod, cluster) -> Iterable[int] | None`, asked when the token differs from that of the
         last PreFilter or `filter_touched`: the rows of which Filter may say something else since, while PreFilter would answer the same
         and what it wrote holds. `None`: it cannot tell.
+
+        And `filter_pattern(state, cluster) -> Hashable`: as long as two patterns are equal, Filter says the same of the same rows, whatever
+        is on them, and its codes mean the same. For answers that come back, as those about zones that fill up in turn.
         """
         ...
 

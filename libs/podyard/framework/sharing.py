@@ -11,7 +11,8 @@ from typing import Any, Final
 import msgspec
 
 from podyard.framework.interfaces import Signed
-from podyard.framework.pod_info import PodInfo
+from podyard.framework.pod_info import PodFacts, PodInfo
+from podyard.proto.placement import Usage
 
 REMEMBERED: Final = 4096
 """Templates whose signatures are known, before all are forgotten; a template takes about 500 bytes."""
@@ -31,7 +32,8 @@ class Signatures:
         """Every plugin says what it reads; else pods share nothing."""
         self._by_template = [plugin for plugin in listed if getattr(plugin, "reads_template", False)]
         self._by_pod = [plugin for plugin in listed if plugin not in self._by_template]
-        self._templates: dict[bytes, int] = {}
+        self._templates: dict[bytes, tuple[int, Usage]] = {}
+        """Number of the signature, and what each pod of the template takes."""
         self._numbers: dict[Hashable, int] = {}
         self._next = count()
 
@@ -41,9 +43,13 @@ class Signatures:
         template = _ENCODER.encode(
             (pod.namespace, pod.labels, joined.metadata.owner_references, joined.spec, joined.status)
         )
-        number = self._templates.get(template)
-        if number is None:
+        known = self._templates.get(template)
+        if known is None:
             number = self._number(pod, template)
+        else:
+            number, usage = known
+            if isinstance(pod, PodFacts):
+                pod.share_usage(usage)
         return number, *[plugin.signature(pod) for plugin in self._by_pod]
 
     def _number(self, pod: PodInfo, template: bytes) -> int:
@@ -54,5 +60,5 @@ class Signatures:
         number = self._numbers.get(signature)
         if number is None:
             number = self._numbers[signature] = next(self._next)
-        self._templates[template] = number
+        self._templates[template] = number, pod.usage
         return number

@@ -111,6 +111,9 @@ class PodTopologySpread:
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PlacedPod, row: int, cluster: Snapshot) -> Status:
         return _with_pod(state, pod, removed, row, -1)
 
+    def filter_pattern(self, state: CycleState, cluster: Snapshot) -> Hashable:
+        return cluster.nodes.topology_version, *[one.codes().tobytes() for one in state.read(SKEWS)]
+
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
         return skew.codes(state.read(SKEWS), rows)
 
