@@ -49,7 +49,7 @@ class PodIndex(Protocol):
 
 
 C = TypeVar("C", bound=NodeColumn)
-I = TypeVar("I", bound=PodIndex)  # noqa: E741 - as T, for indexes
+Index = TypeVar("Index", bound=PodIndex)
 
 
 class NodeTable:
@@ -138,7 +138,7 @@ class NodeTable:
         """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the table."""
         return self._on_node.get(node_name, NO_PODS)
 
-    def index(self, kind: Callable[["NodeTable"], I]) -> I:
+    def index(self, kind: Callable[["NodeTable"], Index]) -> Index:
         """The table's index of this kind; made at the first use, then kept up to date.
 
         :param kind: the index's class; it is given the table, then every placed pod

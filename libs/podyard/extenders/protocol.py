@@ -6,7 +6,7 @@ Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/extender/v1/ty
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -167,13 +167,13 @@ def _fields(answer: Any, what: str) -> dict[str, Any]:
 def _mapping(value: Any, what: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise AnswerError(f"{what}: must be an object, is {value!r:.80}")
-    return value  # pyright: ignore[reportUnknownVariableType] - JSON objects have text keys
+    return cast("dict[str, Any]", value)
 
 
 def _list(value: Any, what: str) -> list[Any]:
     if not isinstance(value, list):
         raise AnswerError(f"{what}: must be a list, is {value!r:.80}")
-    return value  # pyright: ignore[reportUnknownVariableType] - of any
+    return cast("list[Any]", value)
 
 
 def _texts(value: Any, what: str) -> list[str]:

@@ -4,16 +4,14 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/scheduler.go (buildQueueingHintMap
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Final, NamedTuple, Protocol, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, Hint, Registration
+from podyard.framework.extenders import REJECTOR
 from podyard.framework.profile import Profile
 from podyard.objects import kinds
 from podyard.proto.actions import ActionType
-
-EXTENDER: Final = "Extender"
-"""Stands for all HTTP extenders among the rejectors. Source: framework.ExtenderName."""
 
 
 @runtime_checkable
@@ -115,7 +113,7 @@ class EventRegistry:
         found = cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
         readers = (plugin for plugin in profile.plugins if isinstance(plugin, ReadsObjects))
         if extenders:
-            found.plugins[EXTENDER] = registrations_of(None)
+            found.plugins[REJECTOR] = registrations_of(None)
         return cls(found.plugins, (resource for plugin in readers for resource in plugin.reads))
 
     def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:
@@ -175,3 +173,12 @@ def watched_resources(registries: Iterable[EventRegistry]) -> tuple[str, ...]:
     found = {kinds.kind_of_event(resource).resource for resource in wanted if resource != events.WILDCARD}
     found.update(kinds.kind_of_resource(resource).resource for registry in registries for resource in registry.reads)
     return tuple(sorted(found))
+
+
+def followed_by(profiles: Iterable[Profile], *, extenders: bool) -> tuple[str, ...]:
+    """The same of these profiles.
+
+    :param extenders: whether HTTP extenders take part
+    :raises UnknownKindError: as `watched_resources`
+    """
+    return watched_resources(EventRegistry.of_profile(profile, extenders=extenders) for profile in profiles)

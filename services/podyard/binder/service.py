@@ -12,7 +12,7 @@ from podyard.bus import Lease
 from podyard.cluster.informer import Followed, base_subjects
 from podyard.configuration import files
 from podyard.extenders import clients_of, described
-from podyard.framework.event_registry import EventRegistry, watched_resources
+from podyard.framework.event_registry import followed_by
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
@@ -27,7 +27,7 @@ PAUSE_S = 0.2
 
 def followed(profiles: dict[str, Profile], *, extenders: bool = False) -> Followed:
     """What queue and scheduler follow, and what agents say about pods: it ends bindings."""
-    resources = watched_resources(EventRegistry.of_profile(one, extenders=extenders) for one in profiles.values())
+    resources = followed_by(profiles.values(), extenders=extenders)
     return base_subjects(*(subjects.objects(resource) for resource in resources), subjects.ALL_POD_STATUS)
 
 

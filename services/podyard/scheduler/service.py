@@ -9,7 +9,7 @@ from podyard.cluster.informer import Informer, base_subjects
 from podyard.cluster.view import ClusterView
 from podyard.configuration import files
 from podyard.extenders import clients_of, described
-from podyard.framework.event_registry import EventRegistry, watched_resources
+from podyard.framework.event_registry import followed_by
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.scheduler.bind_link import BindLink
@@ -37,8 +37,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
     for unused in configuration.unused():
         log.warning("a setting of the scheduler configuration has no effect", field=unused.field, reason=unused.reason)
     profiles = files.profiles(configuration, service.process)
-    consults = bool(configuration.extenders)
-    watched = watched_resources(EventRegistry.of_profile(one, extenders=consults) for one in profiles.values())
+    watched = followed_by(profiles.values(), extenders=bool(configuration.extenders))
     view = ClusterView()
     instruments = Instruments(service.metrics)
     extenders = described(configuration.extenders)

@@ -297,3 +297,14 @@ def test_a_higher_priority_moves_a_waiting_pod_to_the_front() -> None:
     queue.add(second, 2.0)
     queue.update(second.uid, second.pod, pod_object("second", priority=7), [], 3.0, priority=7)
     assert queue.pop() is second
+
+
+def test_an_event_for_everybody_leaves_out_whom_it_is_not_for() -> None:
+    """The limits of an event (PITFALLS 6, 27) hold for one that asks no hints too."""
+    queue = new_queue()
+    own, high, low = (
+        park(queue, name, "OnNodes", priority=priority) for name, priority in (("a", 0), ("b", 5), ("c", 0))
+    )
+    event = Incoming(event=events.UNSCHEDULABLE_TIMEOUT, id="e")
+    queue.move_all(event, 60.0, max_priority=0, except_uid=own.uid)
+    assert (own.pool, high.pool, low.pool) == ("unschedulable", "unschedulable", "activeQ")

@@ -12,12 +12,11 @@ from podyard.binder.core.intake import Intake, Open
 from podyard.binder.core.judge import Accepted
 from podyard.binder.core.releases import Releases
 from podyard.binder.core.world import World
-from podyard.framework.extenders import Extender
+from podyard.framework.extenders import REJECTOR, Extender
 from podyard.framework.profile import Profile
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.placement import BoundPod
 
-CAUSE_EXTENDER: Final = "Extender"
 POSITION_WAIT_S: Final = 5.0
 """How long a decision waits for the view to reach its position; a request's own time-out is no longer."""
 
@@ -131,7 +130,7 @@ class Gatherer:
             return None
         decision = held.decision
         return held, BindAnswer(
-            attempt=decision.attempt, uid=decision.uid, result="error", cause=CAUSE_EXTENDER, reasons=(error,)
+            attempt=decision.attempt, uid=decision.uid, result="error", cause=REJECTOR, reasons=(error,)
         )
 
     def _binds_elsewhere(self, held: Open, verdict: Accepted) -> bool:

@@ -15,8 +15,9 @@ from podyard.framework import judge as framework_judge
 from podyard.framework.interfaces import ObjectWrite
 from podyard.framework.profile import Profile
 from podyard.framework.status import Code
+from podyard.plugins.node_ports import ports
 from podyard.proto.binder_api import BindAnswer, BindResult, Decision
-from podyard.proto.placement import BoundPod, HostPort, Release, Usage
+from podyard.proto.placement import BoundPod, Release, Usage
 
 CAUSE_GONE: Final = "pod gone"
 CAUSE_BOUND: Final = "already bound"
@@ -26,7 +27,6 @@ CAUSE_PORTS: Final = "ports"
 CAUSE_PROFILE: Final = "profile"
 CAUSE_NODE_NAME: Final = "NodeName"
 
-ANY_ADDRESS: Final = "0.0.0.0"
 TOO_MANY_PODS: Final = "Too many pods"
 
 ChildTrace: TypeAlias = Callable[[str], str]
@@ -145,14 +145,8 @@ def taken_ports(table: NodeTable, node: str, usage: Usage) -> list[str]:
     return [
         f"port {port.port}/{port.protocol} is taken"
         for port in usage.ports
-        if any(_clash(port, other) for other in used)
+        if any(ports.conflict(port, other) for other in used)
     ]
-
-
-def _clash(one: HostPort, other: HostPort) -> bool:
-    if one.port != other.port or one.protocol != other.protocol:
-        return False
-    return one.ip == other.ip or ANY_ADDRESS in (one.ip, other.ip)
 
 
 def _answer(decision: Decision, result: BindResult, cause: str, *reasons: str, node: str = "") -> BindAnswer:

@@ -53,7 +53,7 @@ class Attempt:
         self.state: Literal["open", "binding"] = "open"
         """binding: scheduled on a node, the binding fact is awaited."""
         self.node = ""
-        """In state binding: where the scheduler has assumed the pod."""
+        """Where its scheduler has assumed the pod, as far as is known here."""
         self.missing = 0
         """Heartbeats in a row that should have listed it and did not."""
 

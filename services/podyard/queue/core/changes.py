@@ -27,7 +27,7 @@ def profile_of(view: PodView) -> str:
 def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
     """Whether the queue is to have this pod: no binding, no tombstone, created without a node, ours.
 
-    Also one that is being deleted: the leader lets it go when its turn comes.
+    Also one that is being deleted: its scheduler lets it go when its turn comes.
     """
     return (
         view is not None

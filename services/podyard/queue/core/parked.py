@@ -33,11 +33,6 @@ class ParkedClass:
         self.pods: dict[str, QueuedPod] = {}
         """By uid, in the order of their parking."""
 
-    @property
-    def sample(self) -> QueuedPod:
-        """Any of its pods."""
-        return next(iter(self.pods.values()))
-
 
 class Shelf:
     """The classes of one profile that one plugin may wake."""

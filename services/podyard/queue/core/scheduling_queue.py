@@ -358,7 +358,8 @@ class SchedulingQueue:
             if max_priority is not None or except_uid:
                 meant = Meant(max_priority, except_uid)
             if incoming.event.is_wildcard:
-                self._move(self._all_but_gated(incoming), incoming, now)
+                pods = self._all_but_gated(incoming)
+                self._move(pods if meant is None else [pod for pod in pods if pod in meant], incoming, now)
             else:
                 self._move_classes(incoming, now, meant)
         self.in_flight.record(incoming)
