@@ -27,12 +27,16 @@ def view_of(name: str, state: str) -> PodView | None:
 def test_what_is_nominated_is_what_the_view_says(steps: list[tuple[str, str]]) -> None:
     """PITFALLS 34: nothing is left of a pod that is bound, gone or nominated elsewhere."""
     nominations, pods = Nominations(), dict[str, PodView]()
+    states: dict[str, str] = {}
     for name, state in steps:
         old, new = pods.pop(name, None), view_of(name, state)
         if new is not None:
             pods[name] = new
         version, before = nominations.version, shown(nominations)
         nominations.apply(Change(subjects.PODS, f"uid-{name}", old, new, Origin()))
+        states[name] = state
+        there = {(node, uid) for node in nominations.nodes() for uid in nominations.on(node)}
+        assert there == {(at, f"uid-{one}") for one, at in states.items() if at in ("n1", "n2")}
         assert shown(nominations) == shown(Nominations(pods.values()))
         assert shown(nominations) == before or nominations.version > version
         assert bool(nominations) == any(state for state in shown(nominations).values())

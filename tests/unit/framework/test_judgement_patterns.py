@@ -11,6 +11,7 @@ from podyard.framework.interfaces import PreFilterResult
 from podyard.framework.profile import Enabled, resolve
 from podyard.framework.status import unschedulable
 from podyard.plugins.node_name.plugin import NodeName
+from podyard.plugins.node_unschedulable.plugin import NodeUnschedulable
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from tests.unit.framework.builders import make_node, make_pod, snapshot_of
 
@@ -69,3 +70,19 @@ def test_a_situation_that_comes_back_is_not_judged_again() -> None:
     plugin.closed = "a"
     assert cycle.run(make_pod("after")).nodes_feasible == 3
     assert plugin.asked == 4
+
+
+def test_an_answer_does_not_come_back_for_nodes_that_it_was_not_about() -> None:
+    """While n2 was cordoned nobody asked about it; when the situation comes back, n2 is there again."""
+    plugin = OneZoneClosed()
+    cluster = snapshot_of(*(make_node(name, labels={"zone": zone}) for name, zone in (("n1", "a"), ("n2", "b"))))
+    enabled = [Enabled(plugin=one) for one in (PrioritySort(), NodeUnschedulable(), plugin)]
+    cycle = Cycle(resolve("p", enabled), cluster)
+    plugin.filter_pattern = lambda state, cluster: state.read(CLOSED)  # type: ignore[method-assign]
+    cluster.nodes.set_node(make_node("n2", labels={"zone": "b"}, unschedulable=True))
+    feasible = []
+    for turn, (closed, cordoned) in enumerate([("a", True), ("c", True), ("c", False), ("a", False)]):
+        plugin.closed = closed
+        cluster.nodes.set_node(make_node("n2", labels={"zone": "b"}, unschedulable=cordoned))
+        feasible.append(cycle.run(make_pod(f"p{turn}")).nodes_feasible)
+    assert feasible == [0, 1, 2, 1]

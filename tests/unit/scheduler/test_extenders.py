@@ -105,3 +105,15 @@ def test_a_new_session_forgets_the_question(play: Play) -> None:
     answer(play, FilterAnswer(nodes=("a",)))
     assert not decided(play)
     assert not any(isinstance(effect, Done) for effect in play.effects)
+
+
+def test_an_answer_to_an_older_question_is_ignored(play: Play) -> None:
+    schedule(play, make_pod("p"))
+    old = asked(play).number
+    play.tell(SessionStarted("s2"))
+    schedule(play, make_pod("q"))
+    assert asked(play).number != old
+    play.tell(ExtendersAnswered(old, (FilterAnswer(nodes=("a",)),)))
+    assert not decided(play)
+    answer(play, FilterAnswer(nodes=("b",)))
+    assert decided(play) == {"q": "b"}
