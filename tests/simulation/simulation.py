@@ -13,9 +13,8 @@ from podyard.bus.bootstrap import config_of
 from podyard.bus.memory import MemoryServer
 from podyard.bus.memory.stream import Stored, Stream
 from podyard.proto import codec, streams, subjects
-from podyard.proto.placement import Binding
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
-from tests.simulation import frozen
+from tests.simulation import ending, frozen
 from tests.simulation.checker import Checker, Read
 from tests.simulation.clock import Clock, ServerTimers
 from tests.simulation.faults import FAULTS, Faults
@@ -161,31 +160,8 @@ class Simulation:
         """Why the cluster is not settled: pods that are neither bound, nor parked with a reason and fitting nowhere."""
         self._ask_queue()
         self.clock.run(self.clock.elapsed + 1.0)
-        if self._listed is None:
-            return ["no queue answers"]
-        pools = {pod.uid: pod for pod in self._listed.pods}
-        waiting: list[dict[str, Any]] = []
-        found: list[str] = []
-        for (resource, name), pod in self.world.objects.items():
-            if resource != subjects.PODS or pod["metadata"]["uid"] in self.world.placed:
-                continue
-            info = pools.get(pod["metadata"]["uid"])
-            if info is None:
-                found.append(f"pod {name} is lost: neither bound nor in the queue")
-            elif info.pool != "unschedulable":
-                found.append(f"pod {name} is still in {info.pool}: {info.message}")
-            elif not info.unschedulable_plugins:
-                found.append(f"pod {name} is parked without a reason")
-            waiting.append(pod)
-        found += [f"missed wake-up: {text}, and waits in the queue" for text in self.checker.unbound_that_fit(waiting)]
-        live = {uid for uid, placed in self.world.placed.items() if isinstance(placed, Binding)}
-        if live != self.checker.live.keys():
-            found.append(f"records and bindings differ in {sorted(live ^ self.checker.live.keys())}")
-        for uid in live:
-            placed = self.world.placed[uid]
-            if (subjects.PODS, placed.name) not in self.world.objects:
-                found.append(f"{placed.name} is bound to {placed.node}, and is not there")
-        return found
+        pods = {name: pod for (resource, name), pod in self.world.objects.items() if resource == subjects.PODS}
+        return ending.unsettled(self.checker, pods, self.world.placed, self._listed)
 
     def _ask_queue(self) -> None:
         """What the leader says is where; an outsider's request."""
