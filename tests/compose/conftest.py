@@ -1,7 +1,9 @@
-"""The stack, brought up once for all tests as README.md says, and taken down as it says."""
+"""The stack, brought up once for all tests as README.md says, and taken down as it says; and once more with everybody logged in."""
 
 import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +19,8 @@ from tests.jaeger.binary import NoJaegerError, find
 CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT")
 PROJECT: Final = "podyard-test"
+SECURED_PROJECT: Final = "podyard-test-secured"
+SECURED_FILES: Final = "docker-compose.yml:docker-compose.secure.yml"
 
 
 @pytest.fixture(scope="session")
@@ -37,11 +41,6 @@ def environment(docker: Engine) -> dict[str, str]:
         made = images.make(docker, find())
     except (NoEngineError, NoJaegerError) as error:
         pytest.fail(str(error), pytrace=False)
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in PORTS]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        ports = {name: str(one.getsockname()[1]) for name, one in zip(PORTS, sockets, strict=True)}
     return {
         "COMPOSE_PROJECT_NAME": PROJECT,
         "PODYARD_IMAGE": f"{PROJECT}/podyard:latest",
@@ -51,8 +50,16 @@ def environment(docker: Engine) -> dict[str, str]:
         # the build reaches the package index as pip does here
         "PODYARD_BUILD_NETWORK": "host",
         "PODYARD_CA_BUNDLE": os.environ.get("PIP_CERT") or (str(CA_BUNDLE) if CA_BUNDLE.exists() else "/dev/null"),
-        **ports,
+        **_free_ports(),
     }
+
+
+def _free_ports() -> dict[str, str]:
+    with ExitStack() as held:
+        sockets = [held.enter_context(socket.socket()) for _ in PORTS]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return {name: str(one.getsockname()[1]) for name, one in zip(PORTS, sockets, strict=True)}
 
 
 @pytest.fixture(scope="session")
@@ -71,3 +78,35 @@ def stack(docker: Engine, environment: dict[str, str]) -> Iterator[Stack]:
     finally:
         found.good(down)
     assert found.containers() == []
+
+
+@pytest.fixture(scope="module")
+def secured(
+    docker: Engine, environment: dict[str, str], stack: Stack, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Stack]:
+    """A second project beside the first, of the same image, with the trust boundary that `podyard security init` makes."""
+    made = tmp_path_factory.mktemp("secured") / "security"
+    _podyard("security", "init", str(made))
+    lines = _podyard("security", "env", str(made), "person").splitlines()
+    person = dict(line.removeprefix("export ").split("=", 1) for line in lines)
+    settings = {
+        **environment,
+        **_free_ports(),
+        "COMPOSE_PROJECT_NAME": SECURED_PROJECT,
+        "COMPOSE_FILE": SECURED_FILES,
+        "PODYARD_SECURITY_DIR": str(made),
+    }
+    found = Stack(docker, settings, outside=person)
+    found.compose("down", "--volumes")
+    try:
+        found.compose("up", "--detach", "--wait")
+        yield found
+    finally:
+        found.compose("down", "--volumes")
+    assert found.containers() == []
+
+
+def _podyard(*words: str) -> str:
+    return subprocess.run(
+        [sys.executable, "-m", "podyard.cli", *words], capture_output=True, text=True, check=True
+    ).stdout

@@ -50,9 +50,15 @@ class Container(NamedTuple):
 
 
 class Stack:
-    """One project of docker-compose.yml. `environment`: goes before the lines of .env."""
+    """One project of docker-compose.yml.
 
-    def __init__(self, engine: Engine, environment: Mapping[str, str]) -> None:
+    `environment` goes before the lines of .env; `outside` is who commands on this machine are, nobody in particular by default.
+    """
+
+    def __init__(
+        self, engine: Engine, environment: Mapping[str, str], outside: Mapping[str, str] | None = None
+    ) -> None:
+        self.outside = outside or {}
         self._environment = {**engine.environment, "NO_COLOR": "1", "COLUMNS": "200", **environment}
 
     def shell(self, command: str) -> Done:
@@ -89,22 +95,28 @@ class Stack:
 
         :raises AssertionError: if it failed, with what it said
         """
-        outside = {
+        done = self.try_podyard(*words, stdin=stdin, outside=self.outside)
+        assert done.code == 0, f"podyard {' '.join(words)}:\n{done.out}{done.err}"
+        return done.out
+
+    def try_podyard(self, *words: str, stdin: str = "", outside: Mapping[str, str]) -> Done:
+        """The same, whatever becomes of it, as somebody else."""
+        environment = {
             **self._environment,
+            **outside,
             "PODYARD_STATE_DIR": "/nonexistent",
             "PODYARD_NATS_SERVERS": f"nats://127.0.0.1:{self._environment['PODYARD_NATS_PORT']}",
             "PODYARD_JAEGER_URL": f"http://127.0.0.1:{self._environment['PODYARD_JAEGER_PORT']}",
         }
         done = subprocess.run(
             [sys.executable, "-m", "podyard.cli", *words],
-            env=outside,
+            env=environment,
             input=stdin,
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"podyard {' '.join(words)}:\n{done.stdout}{done.stderr}"
-        return done.stdout
+        return Done(done.returncode, done.stdout, done.stderr)
 
     def containers(self) -> list[Container]:
         """All of the project, running or not."""

@@ -1,7 +1,7 @@
 """A connection for one command: to the server that was named, or to the lab that runs."""
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final, cast
@@ -19,6 +19,9 @@ CONNECT_S: Final = 3.0
 
 DEFAULT_SERVER: Final = "nats://127.0.0.1:4222"
 NO_SERVER_ADVICE: Final = "start a lab with `podyard up`, or name a server with --nats or PODYARD_NATS_SERVERS"
+NO_KEY_ADVICE: Final = 'say who you are: eval "$(podyard security env DIRECTORY person)" (docs/trust.md)'
+NOT_LET_IN: Final = ("certificate", "tls", "authorization", "authentication")
+"""Words of a server, or of TLS, about somebody whom it does not know."""
 
 
 def servers(named: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -75,10 +78,17 @@ async def session(nats: str | None) -> AsyncGenerator[Bus]:
             with anyio.move_on_after(CONNECT_S) as limit:
                 await bus.connected()
             if limit.cancelled_caught:
-                raise CliError(f"no NATS server answers at {', '.join(wanted.servers)}", NO_SERVER_ADVICE)
+                raise _no_session(wanted.servers, bus.state.last_error)
             yield bus
     except BusError as error:
         raise CliError(str(error), _advice(error)) from error
+
+
+def _no_session(tried: Sequence[str], reason: str) -> CliError:
+    places = ", ".join(tried)
+    if any(word in reason.lower() for word in NOT_LET_IN):
+        return CliError(f"the NATS server at {places} does not let us in: {reason}", NO_KEY_ADVICE)
+    return CliError(f"no NATS server answers at {places}", NO_SERVER_ADVICE)
 
 
 def _advice(error: BusError) -> str:
