@@ -122,7 +122,7 @@ class Engine:
             match effect:
                 case Done():
                     self.results.put(effect.result)
-                    outcomes[effect.result.outcome] += 1
+                    outcomes[effect.result.outcome] += not effect.goes_on
                 case Bind():
                     self._instruments.decisions.inc(len(effect.request.decisions))
                     self.binds.put(effect.request)
@@ -140,6 +140,7 @@ class Engine:
                     self._wake.set()
                 case Conflicted():
                     self._instruments.conflicts.labels(effect.cause).inc()
+                    self._instruments.retries.inc(effect.retried)
         self._instruments.count_results(outcomes)
 
     def _preempt(self, effect: Preempt) -> None:

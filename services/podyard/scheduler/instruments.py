@@ -19,6 +19,11 @@ class Instruments:
         self.conflicts = counter(
             "podyard_scheduler_bind_conflicts", "Decisions that the binder refused", ["cause"], registry=registry
         )
+        self.retries = counter(
+            "podyard_scheduler_bind_retries",
+            "Refused decisions that were made again within their attempt",
+            registry=registry,
+        )
         self.repeats = counter(
             "podyard_scheduler_repeated_requests", "Requests sent again", ["subject"], registry=registry
         )

@@ -111,7 +111,7 @@ def test_a_conflict_gives_the_room_back_tells_the_queue_and_tries_again_at_the_b
     play.add(pod, other)
     (decision,) = play.schedule(pod)
     play.answer(decision, "conflict", cause="NodePorts", reasons=("taken",), ahead=2)
-    assert play.of(Conflicted) == [Conflicted("NodePorts")]
+    assert play.of(Conflicted) == [Conflicted("NodePorts", True)]
     scheduled, dropped = play.results("p")
     assert (scheduled.outcome, scheduled.attempt) == ("scheduled", "1-1")
     assert (dropped.attempt, dropped.assumed, dropped.message) == ("1-1/1", "a", "NodePorts: taken")

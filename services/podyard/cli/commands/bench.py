@@ -1,11 +1,12 @@
 """`podyard bench`: measure throughput and costs on this machine."""
 
 import os
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Annotated, Any, Final, TypeVar, TypeVarTuple
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Parameter
 
+from podyard.cli.commands import measuring
+from podyard.cli.commands.contention import contention
 from podyard.cli.options import JsonOutputOption
 
 if TYPE_CHECKING:
@@ -22,13 +23,12 @@ FEWEST_PARKED: Final = 2000
 SERVICES: Final = "api,queue,scheduler,binder"
 STORM_SERVICES: Final = "api,queue"
 """The benchmark itself plays the scheduler."""
-READY_WITHIN_S: Final = 30.0
-T = TypeVar("T")
-Given = TypeVarTuple("Given")
 
 bench = App(
-    name="bench", help="Measure on this machine: throughput of the services, costs of a scheduling cycle and of events."
+    name="bench",
+    help="Measure on this machine: throughput of the services, costs of a scheduling cycle and of events, conflicts of schedulers.",
 )
+bench.command(contention)
 
 
 @bench.command
@@ -176,7 +176,7 @@ def _events(pods: int, updates: int) -> "tuple[CoreResult, StormResult]":
         except measured.UnexpectedMovesError as error:
             raise CliError(str(error), "the figures would be of something else: please report it") from error
         status.update("a storm of node updates, through services")
-        return core, _run(_one_storm, pods, updates)
+        return core, measuring.run(_one_storm, pods, updates)
 
 
 def _event_figures(core: "CoreResult", storm: "StormResult") -> dict[str, Any]:
@@ -199,7 +199,7 @@ async def _one_storm(pods: int, updates: int) -> "StormResult":
     from podyard.plugins.defaults import default_profile
 
     async with running_lab(LabOptions(services=plan.parse(STORM_SERVICES))) as lab:
-        await lab.until_ready(READY_WITHIN_S)
+        await lab.until_ready(measuring.READY_WITHIN_S)
         async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
             return await Storm(bus, default_profile(), _pids(lab)).run(pods, updates)
 
@@ -210,26 +210,7 @@ def _pids(lab: "Lab") -> dict[str, int]:
 
 
 def _measure(nodes: int, pods: int, data: str) -> "BasicResult":
-    return _run(_one, nodes, pods, data)
-
-
-def _run(measure: Callable[[*Given], Awaitable[T]], *given: *Given) -> T:
-    """Run a benchmark of services, and say in words why it failed."""
-    import anyio
-
-    from podyard.cli import session
-    from podyard.cli.bench.basic import StalledError
-    from podyard.cli.bench.load import LoadError
-    from podyard.cli.bench.storm import StormError
-    from podyard.cli.errors import CliError
-
-    try:
-        return anyio.run(measure, *given, backend_options={"use_uvloop": True})
-    except BaseExceptionGroup as group:
-        cause = session.first(group)
-        if isinstance(cause, StalledError | LoadError | StormError):
-            raise CliError(str(cause), "see the services' logs: run it again with --data DIR") from group
-        raise cause from group
+    return measuring.run(_one, nodes, pods, data)
 
 
 async def _one(nodes: int, pods: int, data: str) -> "BasicResult":
@@ -246,6 +227,6 @@ async def _one(nodes: int, pods: int, data: str) -> "BasicResult":
         server_settings={"http": f"127.0.0.1:{monitor}"},
     )
     async with running_lab(options) as lab:
-        await lab.until_ready(READY_WITHIN_S)
+        await lab.until_ready(measuring.READY_WITHIN_S)
         async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
             return await measured.run(bus, _pids(lab), monitor, nodes, pods)

@@ -126,8 +126,12 @@ class Child:
             self._signal(signal.SIGTERM)
             self._show("stopping", "")
 
-    def kill(self) -> None:
-        """End it as a crash would; it is started again unless it was to end anyway."""
+    def kill(self, *, for_good: bool = False) -> None:
+        """End it as a crash would; it is started again unless it was to end anyway.
+
+        :param for_good: as if its machine had gone: it is not started again
+        """
+        self._stopping = self._stopping or for_good
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:

@@ -21,6 +21,8 @@ class Done(msgspec.Struct, frozen=True):
     """Tell the queue, the same again until it answers; results of one attempt in this order."""
 
     result: AttemptResult
+    goes_on: bool = False
+    """It only tells of assumed room that came free: no attempt has ended."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -81,6 +83,8 @@ class Conflicted(msgspec.Struct, frozen=True):
     """The binder refused a decision: to be counted by cause."""
 
     cause: str
+    retried: bool
+    """The decision will be made again within the same attempt."""
 
 
 Effect: TypeAlias = Bind | Done | Preempt | Record | CycleSpan | AskExtenders | AwaitPosition | Conflicted

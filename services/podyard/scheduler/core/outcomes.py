@@ -53,10 +53,9 @@ class Outcomes:
         nominated_node: str | None = None,
         assumed: str = "",
         message: str = "",
-        attempt: str = "",
         gone: bool = False,
     ) -> None:
-        """Tell the queue; see `AttemptResult`. `attempt`: another id than the popped one, if this is not about the attempt itself."""
+        """Tell the queue; see `AttemptResult`."""
         result = records.result_of(
             popped,
             outcome,
@@ -65,7 +64,6 @@ class Outcomes:
             nominated_node=nominated_node,
             assumed=assumed,
             message=message,
-            attempt=attempt,
             gone=gone,
         )
         self._effects.append(Done(result))
@@ -139,7 +137,8 @@ class Outcomes:
         """
         popped = assumption.popped
         attempt = f"{popped.attempt}/{assumption.tries}"
-        self.done(popped, "bind_error", assumed=assumption.decision.node, message=why, attempt=attempt)
+        result = records.result_of(popped, "bind_error", assumed=assumption.decision.node, message=why, attempt=attempt)
+        self._effects.append(Done(result, goes_on=True))
 
     def _kept(self, span: CycleSpan) -> None:
         """Record and span of an attempt that went wrong."""

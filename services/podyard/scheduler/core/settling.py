@@ -86,9 +86,10 @@ class Settling:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
 
     def _conflicted(self, assumption: Assumption, answer: BindAnswer, position: int, session: str) -> None:
-        self._outcomes.add(Conflicted(answer.cause))
         why = refusal(answer)
-        if assumption.tries > MOST_RETRIES or assumption.session != session or assumption.successor is not None:
+        over = assumption.tries > MOST_RETRIES or assumption.session != session or assumption.successor is not None
+        self._outcomes.add(Conflicted(answer.cause, not over))
+        if over:
             self.give_up(answer.uid, "bind_error", why)
             return
         self._placing.forget(answer.uid)
