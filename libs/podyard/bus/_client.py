@@ -31,6 +31,17 @@ class DirectClient(Client):
         super().__init__()
         self._receivers: dict[int, Receiver] = {}
 
+    async def _process_connect_init(self) -> None:
+        """Greet the server; a connection that it does not greet back is closed. nats-py forgets it: behind a server that hangs each
+        attempt to reconnect would leave one open, until memory is next cleared up."""
+        transport = self._transport
+        try:
+            await super()._process_connect_init()
+        except BaseException:
+            if transport is not None:
+                transport.close()
+            raise
+
     async def receive(self, subject: str, queue: str, receiver: Receiver) -> Subscription:
         """Subscribe with a receiver. No message can come before it is known: nothing is read in between."""
         subscription: Subscription = await self.subscribe(subject, queue)  # pyright: ignore[reportUnknownMemberType]

@@ -1,6 +1,7 @@
 """The connection on the real server: it waits, comes back, and survives what callbacks and servers do to it."""
 
 import asyncio
+import gc
 import logging
 
 import pytest
@@ -125,6 +126,30 @@ async def test_a_paused_server_is_found_again(connect_bus: ConnectBus, bus_serve
         bus_server.resume()
     await states.until(connected=True)
     await bus.publish(pod("a", expect=0))
+
+
+async def test_connections_that_a_server_does_not_greet_are_closed(connect_bus: ConnectBus, bus_server: EmbeddedServer):
+    opened, ended = 0, 0
+    enough = asyncio.Event()
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened, ended
+        opened += 1
+        await reader.read()
+        writer.close()
+        ended += 1
+        if ended == 3:
+            enough.set()
+
+    await connect_bus(connect_timeout_s=0.2)
+    await bus_server.kill()
+    gc.disable()  # it would close them too, whenever it comes
+    try:
+        async with await asyncio.start_server(silent, "127.0.0.1", bus_server.port), asyncio.timeout(10):
+            await enough.wait()
+        assert opened <= ended + 1
+    finally:
+        gc.enable()
 
 
 async def test_what_the_block_raises_comes_out_as_it_is(bus_server: EmbeddedServer):
