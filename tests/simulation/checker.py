@@ -21,8 +21,12 @@ from podyard.bus.memory.stream import Stored
 from podyard.proto import codec, headers, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Placement, Tombstone
-from tests.simulation import rules
-from tests.simulation.rules import Document, Placed
+from tests.simulation import rules, storage_rules
+from tests.simulation.history import CLAIMS, CLASSES, CSI_NODES, LATEST, NODES, PODS, VOLUMES, Document, History, State
+from tests.simulation.rules import Placed
+
+NOTED = (PODS, NODES, VOLUMES, CLAIMS, CLASSES, CSI_NODES)
+"""Resources that the rules read."""
 
 _read_placement = codec.decoder(Placement).decode
 _read_event = codec.decoder(ClusterEvent).decode
@@ -61,22 +65,15 @@ class Checker:
         self.bound = 0
         self.released = 0
         self.fence = Fence(epoch=0, n=0)
-        self._versions: dict[str, list[tuple[int, Document | None]]] = {}
-        """Nodes and pods by subject: which document there is from a sequence on."""
+        self._history = History()
         self._ever: dict[str, str] = {}
         """Uid -> what its subject holds: `binding` or `tombstone`."""
-        self._pods: dict[str, str] = {}
-        """Uid -> subject of its object."""
 
     def stored(self, batch: Sequence[Read]) -> None:
         """What was stored at once."""
         records = [read.record for read in batch if read.record is not None]
         placements = [read.placement for read in batch if read.placement is not None]
-        for read in batch:
-            if read.fence is not None:
-                self._moved(read.fence)
-            elif read.message.subject.startswith(("cluster.pods.", "cluster.nodes.")):
-                self._note(read.message, read.document)
+        self._note(batch)
         touched = any(one.message.subject.startswith("placement.") for one in batch)
         if touched and batch[-1].fence is None:
             self._wrong(f"@{batch[-1].message.sequence}: placements are written without the fence")
@@ -88,33 +85,30 @@ class Checker:
             if placement.uid not in told and not again:  # a tombstone is written again to get its TTL
                 self._wrong(f"the batch that writes {placement.name} has no record of it")
         for record in records:
-            self._commit(record)
+            self._commit(record, batch[0].message.sequence)
         for placement in placements:
             self._ever[placement.uid] = "tombstone" if isinstance(placement, Tombstone) else "binding"
-
-    def nodes_at(self, position: int) -> dict[str, Document]:
-        """Nodes that there are at a position, by name."""
-        found: dict[str, Document] = {}
-        for subject in self._versions:
-            if subject.startswith("cluster.nodes."):
-                node = self._at(subject, position)
-                if node is not None:
-                    found[node["metadata"]["name"]] = node
-        return found
 
     def _wrong(self, text: str) -> None:
         self.violations.append(text)
 
-    def _note(self, message: Stored, document: Document | None) -> None:
-        self._versions.setdefault(message.subject, []).append((message.sequence, document))
-        if document is not None and message.subject.startswith("cluster.pods."):
-            self._pods[document["metadata"]["uid"]] = message.subject
-
-    def _at(self, subject: str, position: int) -> Document | None:
-        for sequence, document in reversed(self._versions.get(subject, ())):
-            if sequence <= position:
-                return document
-        return None
+    def _note(self, batch: Sequence[Read]) -> None:
+        changed: list[tuple[str, Document | None, Document]] = []
+        for read in batch:
+            if read.fence is not None:
+                self._moved(read.fence)
+                continue
+            area, resource, *_, name = read.message.subject.split(".")
+            if area == "cluster" and resource in NOTED:
+                before = self._history.note(resource, subjects.decode(name), read.message.sequence, read.document)
+                if resource in (VOLUMES, CLAIMS) and read.document is not None:
+                    changed.append((resource, before, read.document))
+        if changed:
+            state = self._history.at(LATEST)
+            for resource, before, now in changed:
+                why = storage_rules.broken(resource, before, now, state)
+                if why:
+                    self._wrong(f"@{batch[-1].message.sequence}: {why}")
 
     def _moved(self, fence: Fence) -> None:
         before = self.fence
@@ -124,66 +118,58 @@ class Checker:
             )
         self.fence = fence
 
-    def _commit(self, record: CommitRecord) -> None:
+    def _commit(self, record: CommitRecord, batch_from: int) -> None:
         self.commits += 1
         if record.n != self.commits:
             self._wrong(f"commit {record.n} is the {self.commits}th")
         if record.n != self.fence.n or record.epoch != self.fence.epoch:
             self._wrong(f"commit {record.n} of epoch {record.epoch} beside a fence {self.fence}")
-        nodes = self.nodes_at(record.position)
+        state = self._history.at(record.position, batch_from)
+        placed = self._placed(record.position)
         for pod in record.bindings:
-            self._bind(record, pod, nodes)
+            self._bind(record, pod, state, placed)
         for release in record.releases:
             self.released += 1
             bound = self.live.pop(release.uid, None)
             if bound is None or bound.node != release.node:
                 self._wrong(f"commit {record.n} releases {release.name} from {release.node}, where it is not")
 
-    def _bind(self, record: CommitRecord, bound: BoundPod, nodes: dict[str, Document]) -> None:
+    def _bind(self, record: CommitRecord, bound: BoundPod, state: State, placed: list[Placed]) -> None:
         where = f"commit {record.n} binds {bound.name} to {bound.node}"
         if bound.uid in self._ever or bound.uid in self.live:
             self._wrong(f"{where}, which was bound before")
         self.bound += 1
-        pod, node = self._pod(bound.uid, record.position), nodes.get(bound.node)
+        pod, node = self._history.pod(bound.uid, record.position), state.nodes.get(bound.node)
         if pod is None:
             self._wrong(f"{where}, which is not there at {record.position}")
         elif node is None and not bound.forced:
             self._wrong(f"{where}, a node that is not there at {record.position}")
         elif node is not None and not bound.forced:
-            why = rules.why_not(pod, node, nodes, self._placed(record.position, self.live.values()))
+            why = rules.why_not(pod, node, state, placed, bound=True)
             if why:
                 self._wrong(f"{where} at {record.position}, against: {why}")
         if pod is not None:
             taken, wanted = {**bound.usage.requests, "pods": 1}, rules.requests(pod)
             if any(taken.get(name, 0) != amount for name, amount in wanted.items()):
                 self._wrong(f"{where}, which takes {taken} and requests {dict(wanted)}")
+            placed.append(Placed(bound.uid, pod, bound.node))
         self.live[bound.uid] = bound
 
-    def _placed(self, position: int, pods: Iterable[BoundPod]) -> list[Placed]:
-        found = [(one, self._pod(one.uid, position) or self._last(one.uid)) for one in pods]
+    def _placed(self, position: int) -> list[Placed]:
+        """Live bindings, with their pods as they are at a position, or were when they were last there."""
+        history = self._history
+        found = [(one, history.pod(one.uid, position) or history.last_of_pod(one.uid)) for one in self.live.values()]
         return [Placed(one.uid, pod, one.node) for one, pod in found if pod is not None]
-
-    def _pod(self, uid: str, position: int) -> Document | None:
-        document = self._at(self._pods.get(uid, ""), position)
-        return document if document is not None and document["metadata"]["uid"] == uid else None
-
-    def _last(self, uid: str) -> Document | None:
-        """The last version of a pod that is gone: its binding still takes room."""
-        for _, document in reversed(self._versions.get(self._pods.get(uid, ""), ())):
-            if document is not None and document["metadata"]["uid"] == uid:
-                return document
-        return None
 
     # ---- the end
 
     def unbound_that_fit(self, waiting: Iterable[Document]) -> list[str]:
         """Of pods that wait, those that some node would take now; with the node."""
-        nodes = self.nodes_at(1 << 62)
-        placed = self._placed(1 << 62, self.live.values())
+        state, placed = self._history.at(LATEST), self._placed(LATEST)
         found: list[str] = []
         for pod in waiting:
-            for name, node in nodes.items():
-                if not rules.why_not(pod, node, nodes, placed):
+            for name, node in state.nodes.items():
+                if not rules.why_not(pod, node, state, placed):
                     found.append(f"{pod['metadata']['name']} fits {name}")
                     break
         return found

@@ -1,13 +1,12 @@
 """May this pod be on that node? The rules once more, plainly, on documents: nothing of this is shared with the framework."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from podyard.objects import quantity
-
-Document = dict[str, Any]
-HOSTNAME = "kubernetes.io/hostname"
+from tests.simulation import storage_rules
+from tests.simulation.history import Document, State
 
 
 class Placed(NamedTuple):
@@ -52,41 +51,64 @@ def selected(selector: Document, pod: Document) -> bool:
     return all(labels(pod).get(key) == value for key, value in selector["matchLabels"].items())
 
 
-def anti_affinity(pod: Document) -> list[Document]:
-    """Required terms."""
-    affinity = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
-    return affinity.get("requiredDuringSchedulingIgnoredDuringExecution", [])
+def required(pod: Document, kind: str) -> list[Document]:
+    """Required terms of `podAffinity` or `podAntiAffinity`."""
+    return pod["spec"].get("affinity", {}).get(kind, {}).get("requiredDuringSchedulingIgnoredDuringExecution", [])
 
 
-def why_not(
-    pod: Document, node: Document, nodes: Mapping[str, Document], others: Iterable[Placed], *, new: bool = True
-) -> str:
-    """Why `pod` may not be on `node` beside all `others`; empty if it may.
+def why_not(pod: Document, node: Document, state: State, others: Sequence[Placed], *, bound: bool = False) -> str:
+    """Why `pod` may not be placed on `node` beside all `others`; empty if it may.
 
-    :param new: also look at what only counts when a pod is placed: whether the node is cordoned
+    :param bound: its claims must be bound by now; else it is enough that they can be
     """
-    others = list(others)
-    if new and node["spec"].get("unschedulable"):
+    if node["spec"].get("unschedulable"):
         return "cordoned"
     if any(labels(node).get(key) != value for key, value in pod["spec"].get("nodeSelector", {}).items()):
         return "node selector"
+    nodes = state.nodes
     there = [one for one in others if one.node == node["metadata"]["name"]]
     over = overload(node, [pod, *(one.pod for one in there)])
     if over:
         return f"overload {over}"
     if any(ports(pod) & ports(one.pod) for one in there):
         return "host port"
-    return _repelled(pod, node, nodes, others) or _uneven(pod, node, nodes, others)
+    users = [storage_rules.User(one.pod, one.node) for one in others]
+    return (
+        _repelled(pod, node, nodes, others)
+        or _lonely(pod, node, nodes, others)
+        or _uneven(pod, node, nodes, others)
+        or storage_rules.why_not(pod, node, state, users, bound=bound)
+    )
 
 
-def _repelled(pod: Document, node: Document, nodes: Mapping[str, Document], others: list[Placed]) -> str:
-    own = anti_affinity(pod)
+def _lonely(pod: Document, node: Document, nodes: Mapping[str, Document], others: Sequence[Placed]) -> str:
+    """Each term needs, in the node's domain, a pod that all terms select. The first of a group that selects itself may go anywhere.
+
+    Source: kube-scheduler v1.36.2, plugins/interpodaffinity/filtering.go, satisfyPodAffinity.
+    """
+    terms = required(pod, "podAffinity")
+    if not terms:
+        return ""
+    domains: set[tuple[str, str]] = set()
+    for one in others:
+        there = nodes.get(one.node)
+        if there is not None and all(selected(term["labelSelector"], one.pod) for term in terms):
+            keys = (term["topologyKey"] for term in terms)
+            domains.update((key, labels(there)[key]) for key in keys if key in labels(there))
+    if not domains and all(selected(term["labelSelector"], pod) for term in terms):
+        return ""
+    missing = [key for key in (term["topologyKey"] for term in terms) if (key, labels(node).get(key)) not in domains]
+    return f"required affinity, nobody in this {missing[0]}" if missing else ""
+
+
+def _repelled(pod: Document, node: Document, nodes: Mapping[str, Document], others: Sequence[Placed]) -> str:
+    own = required(pod, "podAntiAffinity")
     for one in others:
         there = nodes.get(one.node)
         if there is None:
             continue
         for owner, other in ((pod, one.pod), (one.pod, pod)):
-            for term in own if owner is pod else anti_affinity(owner):
+            for term in own if owner is pod else required(owner, "podAntiAffinity"):
                 key = term["topologyKey"]
                 same = labels(node).get(key) is not None and labels(node).get(key) == labels(there).get(key)
                 if same and selected(term["labelSelector"], other):
@@ -94,7 +116,7 @@ def _repelled(pod: Document, node: Document, nodes: Mapping[str, Document], othe
     return ""
 
 
-def _uneven(pod: Document, node: Document, nodes: Mapping[str, Document], others: list[Placed]) -> str:
+def _uneven(pod: Document, node: Document, nodes: Mapping[str, Document], others: Sequence[Placed]) -> str:
     for constraint in pod["spec"].get("topologySpreadConstraints", ()):
         key = constraint["topologyKey"]
         counts: Counter[str] = Counter()

@@ -13,17 +13,16 @@ from podyard.proto import codec, headers, streams, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
+from tests.simulation import pods
 from tests.simulation.clock import Clock
+from tests.simulation.history import CLAIMS, VOLUMES
+from tests.simulation.storage import Storage
 
 NODES = 20
 ZONES = 4
 PODS = 210
 ARRIVING_S = 45.0
 NODE_CPU = 5
-CPUS = ("100m", "250m", "500m", "1", "2", "3")
-WEIGHTS = (3, 4, 6, 8, 7, 4)
-"""With these the nodes are about full, so that pods wait for room, and some preempt."""
-
 Document = dict[str, Any]
 
 
@@ -31,13 +30,18 @@ class World:
     """Owned by the clock: everything it does is an event."""
 
     def __init__(
-        self, clock: Clock, server: MemoryServer, pods: int = PODS, nodes: int = NODES, arriving_s: float = ARRIVING_S
+        self,
+        clock: Clock,
+        server: MemoryServer,
+        pods_made: int = PODS,
+        nodes: int = NODES,
+        arriving_s: float = ARRIVING_S,
     ) -> None:
         self._clock = clock
         self._random = clock.random
         self._server = server
         self._stream = server.streams[streams.CLUSTER.name]
-        self._pods = pods
+        self._pods = pods_made
         self._nodes = nodes
         self._arriving_s = arriving_s
         self.objects: dict[tuple[str, str], Document] = {}
@@ -46,8 +50,10 @@ class World:
         """By pod uid, what the subject of its binding holds."""
         self.accepted: set[str] = set()
         """Uids of all pods ever made."""
-        self.sharing_ports = 0.1
-        """Share of pods that want a host port, one of two."""
+        self.shares = pods.Shares()
+        self.storage = Storage(clock, self.objects, self.put, self.remove, lambda: not self._stream.full)
+        self.strangers = pods_made // 20
+        """How often somebody else takes a volume."""
         self._ends: set[str] = set()
         self._serial = 0
 
@@ -55,6 +61,7 @@ class World:
 
     def begin(self) -> None:
         """Make the nodes, and plan the rest."""
+        self.storage.begin()
         for index in range(self._nodes):
             self.make_node(index)
         end_s = self._arriving_s
@@ -62,6 +69,7 @@ class World:
         self._plan(-(-self._nodes // 5), end_s / 5, end_s, self.change_node)
         self._plan(self._nodes // 10, end_s / 4, end_s, self.lose_node)
         self._plan(-(-self._pods // 12), end_s / 10, end_s, self.delete_pod)
+        self._plan(self.strangers, end_s / 10, end_s, self.storage.take_one)
 
     def _plan(self, times: int, first_s: float, last_s: float, call: Callable[[], None]) -> None:
         for _ in range(times):
@@ -93,57 +101,14 @@ class World:
                 "status": {"allocatable": allocatable},
             },
         )
+        self.storage.node_made(index)
 
     def make_pod(self) -> None:
         """One pod of the mix."""
-        random = self._random
         self._serial += 1
-        name, app = f"p{self._serial}", f"app{random.randrange(6)}"
-        container: Document = {"name": "c", "image": "x"}
-        container["resources"] = {"requests": {"cpu": random.choices(CPUS, WEIGHTS)[0], "memory": "64Mi"}}
-        spec: Document = {"containers": [container], "priority": random.choice((0, 0, 0, 0, 10, 100))}
-        kind = random.random()
-        if kind < 0.12:
-            app = f"alone{random.randrange(3)}"
-            spec["affinity"] = {
-                "podAntiAffinity": {
-                    "requiredDuringSchedulingIgnoredDuringExecution": [
-                        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": app}}}
-                    ]
-                }
-            }
-        elif kind < 0.24:
-            app = f"even{random.randrange(2)}"
-            spec["topologySpreadConstraints"] = [
-                {
-                    "maxSkew": 1,
-                    "topologyKey": "topology.kubernetes.io/zone",
-                    "whenUnsatisfiable": "DoNotSchedule",
-                    "labelSelector": {"matchLabels": {"app": app}},
-                }
-            ]
-        elif kind < 0.24 + self.sharing_ports:
-            container["ports"] = [{"containerPort": 80, "hostPort": random.choice((8080, 9090)), "protocol": "TCP"}]
-        elif kind < 0.34 + self.sharing_ports:
-            spec["nodeSelector"] = {"disk": "ssd"}
-        elif kind < 0.36 + self.sharing_ports:
-            container["resources"]["requests"]["cpu"] = "64"  # fits nowhere
-        elif kind < 0.38 + self.sharing_ports:
-            spec["nodeName"] = f"n{random.randrange(self._nodes)}"
-            container["resources"]["requests"]["cpu"] = "100m"
-        metadata = {"name": name, "namespace": "default", "uid": f"uid-{self._serial}", "labels": {"app": app}}
-        self.accepted.add(metadata["uid"])
-        self.put(
-            subjects.PODS,
-            "default",
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": metadata,
-                "spec": {"schedulerName": "default-scheduler", **spec},
-                "status": {},
-            },
-        )
+        pod = pods.pod(self._random, self._serial, self._nodes, self.storage, self.shares)
+        self.accepted.add(pod["metadata"]["uid"])
+        self.put(subjects.PODS, "default", pod)
 
     def change_node(self) -> None:
         """Cordon a node, uncordon it, or make it smaller or larger."""
@@ -167,6 +132,7 @@ class World:
         names = sorted(name for resource, name in self.objects if resource == subjects.NODES)
         name = self._random.choice(names)
         self.remove(subjects.NODES, "", name)
+        self.storage.node_gone(name)
         self._clock.later(self._random.uniform(3, 20), lambda: self.make_node(int(name[1:])))
         self._clock.later(self._random.uniform(0.1, 2), lambda: self._collect(name))
 
@@ -207,7 +173,8 @@ class World:
             who="world",
             object=msgspec.Raw(json.dumps(document).encode()),
         )
-        self._write(subjects.object_(resource, namespace, metadata["name"]), codec.encode(event))
+        subject = subjects.object_(resource, namespace, metadata["name"])
+        self._write(subject, codec.encode(event), shared=resource in (CLAIMS, VOLUMES))
 
     def remove(self, resource: str, namespace: str, name: str) -> None:
         """Store the marker of a deletion."""
@@ -226,12 +193,29 @@ class World:
         lines = {headers.OPERATION: headers.DELETED, headers.TTL: f"{streams.MARKER_TTL_S}s"}
         self._write(subjects.object_(resource, namespace, name), codec.encode(event), lines)
 
-    def _write(self, subject: str, payload: bytes, lines: dict[str, str] | None = None) -> None:
+    def _write(
+        self,
+        subject: str,
+        payload: bytes,
+        lines: dict[str, str] | None = None,
+        *,
+        shared: bool = False,
+        known: int = -1,
+    ) -> None:
+        """Write now, or as soon as there is room.
+
+        :param shared: others write it too: it is not written over another version than there is now
+        :param known: sequence of the only version that may be written over
+        """
         there = self._stream.get(subject, self._clock.now)
-        expect = {headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(there.sequence if there else 0)}
+        sequence = there.sequence if there else 0
+        if known not in (-1, sequence):
+            return
+        expect = {headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(sequence)}
         answer = self._server.write(subject, payload, {**expect, **(lines or {})})
         if isinstance(answer, Refusal):  # no room just now
-            self._clock.later(1.0, lambda: self._write(subject, payload, lines))
+            known = sequence if shared else -1
+            self._clock.later(1.0, lambda: self._write(subject, payload, lines, shared=shared, known=known))
 
     # ---- what is stored by anybody
 
@@ -240,6 +224,7 @@ class World:
         parts = message.subject.split(".")
         if parts[0] == "cluster" and len(parts) == 4:
             key = (subjects.decode(parts[1]), subjects.decode(parts[3]))
+            self.storage.stored(*key, self.objects.get(key), document)
             if document is None:
                 self.objects.pop(key, None)
             else:
