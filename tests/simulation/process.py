@@ -46,9 +46,12 @@ class Way:
         self._process = process
         self._loop = loop
         self._clock = process.clock
-        self._last_up = self._last_down = 0.0
+        self._last_up = 0.0
+        self._last_down: dict[str, float] = {}
+        """When the last message of each lane arrives."""
         self._up_waiting: list[tuple[str, Callable[[], None]]] = []
         self._down_waiting: list[tuple[str, Callable[[], None]]] = []
+        """By lane."""
 
     def up(self, subject: str, call: Callable[[], None]) -> None:
         """A message leaves the process."""
@@ -59,14 +62,14 @@ class Way:
         elif not self._lost(subject):
             self._send(subject, call)
 
-    def down(self, subject: str, call: Callable[[], None]) -> None:
+    def down(self, subject: str, call: Callable[[], None], lane: str = "") -> None:
         """A message leaves the server."""
         if self._loop.dead:
             return
         if self._process.network.down_held:
-            self._down_waiting.append((subject, call))
+            self._down_waiting.append((lane, call))
         elif not self._lost(subject):
-            self._hand(call)
+            self._hand(lane, call)
 
     def release(self) -> None:
         """The partition is over: what was held goes on, in its order."""
@@ -76,8 +79,8 @@ class Way:
                 self._send(subject, call)
         if not self._process.network.down_held:
             waiting, self._down_waiting = self._down_waiting, []
-            for _, call in waiting:
-                self._hand(call)
+            for lane, call in waiting:
+                self._hand(lane, call)
 
     def forget(self) -> None:
         """The connection is gone, and what was held with it."""
@@ -104,9 +107,10 @@ class Way:
         ):
             clock.at(self._last_up + clock.random.uniform(0, 3), call)
 
-    def _hand(self, call: Callable[[], None]) -> None:
-        self._last_down = max(self._last_down, self._clock.now + self._delay_s())
-        self._clock.at(self._last_down, lambda: self._loop.receive(call))
+    def _hand(self, lane: str, call: Callable[[], None]) -> None:
+        arrives = max(self._last_down.get(lane, 0.0), self._clock.now + self._delay_s())
+        self._last_down[lane] = arrives
+        self._clock.at(arrives, lambda: self._loop.receive(call))
 
 
 class Process:

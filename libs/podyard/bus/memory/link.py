@@ -44,7 +44,7 @@ class MemorySubscription(LinkSubscription):
             if not self._closed and connection == self._memory_link.connection:
                 self._receiver(subject, reply, payload, head)
 
-        self._memory_link.wire.down(subject, arrive)
+        self._memory_link.wire.down(subject, arrive, self.subject)
 
     async def close(self) -> None:
         """Stop listening, at once on this side."""

@@ -37,14 +37,18 @@ class Timers(Protocol):
 
 
 class Wire(Protocol):
-    """The way between one client and the server. Keeps the order of each direction, unless it is to model that it does not."""
+    """The way between one client and the server. Keeps the order of what is sent, and of what comes for one subscription."""
 
     def up(self, subject: str, call: Callable[[], None]) -> None:
         """A message on `subject` to the server: `call` when it arrives."""
         ...
 
-    def down(self, subject: str, call: Callable[[], None]) -> None:
-        """A message on `subject` to the client: `call` on its event loop when it arrives."""
+    def down(self, subject: str, call: Callable[[], None], lane: str = "") -> None:
+        """A message on `subject` to the client: `call` on its event loop when it arrives.
+
+        :param lane: the subscription that it is for. A consumer's messages may come after the acknowledgement of a later write: the
+            server hands them out when it gets to it
+        """
         ...
 
 
@@ -64,7 +68,7 @@ class LoopWire:
     def up(self, subject: str, call: Callable[[], None]) -> None:
         asyncio.get_running_loop().call_soon(call)
 
-    def down(self, subject: str, call: Callable[[], None]) -> None:
+    def down(self, subject: str, call: Callable[[], None], lane: str = "") -> None:
         asyncio.get_running_loop().call_soon(call)
 
 
