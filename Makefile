@@ -10,7 +10,7 @@ SOURCES := proto libs services tests examples
 PYTEST := $(BIN)/pytest
 ARGS ?=
 
-.PHONY: help setup demo up test test-unit test-contract test-e2e test-conformance test-simulation test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-unit test-contract test-e2e test-conformance test-simulation test-faults test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
@@ -46,6 +46,9 @@ test-e2e: setup ## the whole stack as processes
 test-simulation: setup ## 200 seeds of all services in virtual time under faults, a crash before every effect, each mechanism switched off; ARGS="--seed N" runs one again
 	$(BIN)/python -m tests.simulation $(ARGS)
 	@[ -n "$(ARGS)" ] || $(PYTEST) tests/simulation -m whole_simulation
+
+test-faults: setup ## every fault test: real servers, services as processes, a proxy that does harm before each, the simulation's checker
+	$(PYTEST) tests/faults -m "whole_faults or not whole_faults" $(ARGS)
 
 test-conformance: setup ## decisions compared with the reference's, case by case
 	@failed=0; for file in tests/conformance/data/*/*.gz; do \

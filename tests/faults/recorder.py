@@ -1,0 +1,153 @@
+"""The history of CLUSTER on a real server, message by message in its order, for the checker of the simulation.
+
+It comes from two sides: a reader of the stream, and what the proxies overhear. What neither has is known by its number, and by its
+subject once a later version names it as its predecessor (the server keeps that header): so the history is complete or says what it lacks.
+"""
+
+from collections import deque
+from typing import Any
+
+import anyio
+
+from podyard.bus import Delivery, WatchSpec, _heads
+from podyard.bus.memory.stream import Stored
+from podyard.proto import headers, streams, subjects
+from podyard.proto.placement import Binding, Tombstone
+from tests.simulation.checker import Checker, Read
+
+KEPT_LINES = 400
+SPEC = WatchSpec(
+    stream=streams.CLUSTER.name, list_subjects=streams.CLUSTER.subjects, follow_subjects=streams.CLUSTER.subjects
+)
+
+
+class Recorder:
+    """Feeds the checker batch by batch, as far as the history has no hole. A sink of a watch of `SPEC`."""
+
+    def __init__(self) -> None:
+        self.checker = Checker()
+        self.objects: dict[tuple[str, str], dict[str, Any]] = {}
+        """Documents that live, by resource and name (one namespace)."""
+        self.placed: dict[str, Binding | Tombstone] = {}
+        """By uid of the pod, what the subject of its binding holds."""
+        self.stored_at: dict[str, int] = {}
+        """Sequence of the first version of each pod, by uid."""
+        self.next = 1
+        """The first sequence that the checker has not seen."""
+        self.lines: deque[str] = deque(maxlen=KEPT_LINES)
+        """The last records, a line each."""
+        self._read_to = 0
+        self._waiting: dict[int, Stored] = {}
+        self._taken: dict[int, tuple[str, bytes]] = {}
+        """Subject and payload of what the checker has seen, by sequence."""
+        self._batch: list[Stored] = []
+        self._holes: dict[int, str] = {}
+        """Sequences that nobody has seen, with their subject once it is known."""
+        self._changed = anyio.Event()
+
+    @property
+    def missed(self) -> list[str]:
+        """What is not known of the history."""
+        return [f"@{sequence} {subject or 'of an unknown subject'}" for sequence, subject in self._holes.items()]
+
+    def note(self, message: Stored) -> None:
+        """A message is known to be stored."""
+        known = self._waiting.get(message.sequence)
+        told = self._taken.get(message.sequence) if known is None else (known.subject, known.payload)
+        if told is not None and told != (message.subject, message.payload):
+            self.checker.violations.append(
+                f"@{message.sequence} was {told[0]}, and is now {message.subject}: an acknowledged write is lost"
+            )
+        if message.sequence >= self.next:
+            self._waiting.setdefault(message.sequence, message)
+            self._feed()
+
+    async def complete(self, position: int, within_s: float) -> None:
+        """Wait until the checker has seen everything up to a position; what does not come in time is missed."""
+        with anyio.move_on_after(within_s):
+            while self.next <= position:
+                changed = self._changed
+                await changed.wait()
+            return
+        for sequence in range(self.next, position + 1):
+            if sequence not in self._waiting:
+                self._holes[sequence] = ""
+        while self.next <= position:
+            if self.next in self._holes:
+                self.next += 1
+            self._feed()
+
+    # ---- in order
+
+    def _feed(self) -> None:
+        while (message := self._waiting.pop(self.next, None)) is not None:
+            self.next += 1
+            lines = _heads.parse(message.head) if message.head else {}
+            self._note_predecessor(message, lines)
+            if self._batch and lines.get(headers.BATCH_ID) != self._batch_id:
+                self._judge()
+            self._batch.append(message)
+            if headers.BATCH_ID not in lines or headers.BATCH_COMMIT in lines:
+                self._judge()
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    @property
+    def _batch_id(self) -> str | None:
+        return _heads.parse(self._batch[0].head).get(headers.BATCH_ID)
+
+    def _note_predecessor(self, message: Stored, lines: dict[str, str]) -> None:
+        before = lines.get(headers.EXPECTED_LAST_SUBJECT_SEQUENCE, "")
+        if before.isdecimal() and int(before) in self._holes:
+            self._holes[int(before)] = message.subject
+
+    def _judge(self) -> None:
+        batch, self._batch = [Read(message) for message in self._batch], []
+        before = len(self.checker.violations)
+        self.checker.stored(batch)
+        for read in batch:
+            self._taken[read.message.sequence] = (read.message.subject, read.message.payload)
+            self._fold(read)
+            self.lines.append(_line(read))
+        self.lines += (f"VIOLATION {text}" for text in self.checker.violations[before:])
+
+    def _fold(self, read: Read) -> None:
+        subject = read.message.subject
+        if read.placement is not None:
+            self.placed[read.placement.uid] = read.placement
+        elif subject.startswith("cluster.") and subject.count(".") == 3:
+            resource, _, name = subjects.parse_object(subject)
+            if read.document is None:
+                self.objects.pop((resource, name), None)
+                return
+            self.objects[resource, name] = read.document
+            if resource == subjects.PODS:
+                self.stored_at.setdefault(read.document["metadata"]["uid"], read.message.sequence)
+
+    # ---- the watch
+
+    def listing(self, target: int, reason: str) -> None: ...
+
+    def deliver(self, delivery: Delivery) -> None:
+        """A message of the stream."""
+        head = _heads.build(dict(delivery.headers)) if delivery.headers else b""
+        self.note(Stored(delivery.subject, delivery.payload, head, delivery.sequence, delivery.stored_at))
+
+    def synced(self, position: int) -> None: ...
+
+    def advanced(self, position: int) -> None: ...
+
+    def contact(self, fresh: bool) -> None: ...
+
+
+def _line(read: Read) -> str:
+    message, words = read.message, ""
+    if read.record is not None:
+        bound = ", ".join(f"{one.name} to {one.node}" for one in read.record.bindings)
+        released = ", ".join(f"{one.name} ({one.reason})" for one in read.record.releases)
+        words = f"epoch {read.record.epoch} position {read.record.position} binds [{bound}] releases [{released}]"
+    elif read.fence is not None:
+        words = f"epoch {read.fence.epoch} n {read.fence.n} {read.fence.holder}"
+    elif read.placement is not None:
+        words = f"{type(read.placement).__name__} {read.placement.node}"
+    return f"@{message.sequence} {message.subject} {words}".rstrip()
