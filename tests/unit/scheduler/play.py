@@ -137,6 +137,10 @@ class Play:
     def listed(self) -> None:
         self.tell(Listed())
 
+    def core_allow(self, uid: str, plugin: str) -> None:
+        """A Permit plugin lets a waiting pod go on."""
+        self.core._placing.waiting.allow(uid, plugin)  # pyright: ignore[reportPrivateUsage] - as the plugin itself would
+
     # ---- the binder
 
     def answer(self, decision: Decision, result: BindResult, *, node: str = "", ahead: int = 0, **more: Any) -> None:

@@ -271,10 +271,28 @@ def test_a_new_session_numbers_anew_and_tries_no_old_conflict_again() -> None:
     play.session("s2")
     assert play.work() == []
     (found,) = play.schedule(pods[2])
-    assert (found.number, play.claims(), play.requests()[-1].session) == (1, [], "s2")
+    assert (found.number, play.claims(), play.requests()[-1].session) == (1, [(0, 0)], "s2")
     play.answer(decision, "conflict", cause="fit")
     assert play.results("p")[-1].outcome == "bind_error"
     assert play.work() == []
+
+
+def test_what_an_earlier_session_assumed_is_told_by_the_number_0_until_it_is_known() -> None:
+    """The new session has no number for it, and the binder must not believe that nothing is assumed."""
+    play = Play(make_node("a", cpu="8"))
+    pods = [make_pod(name, cpu="1") for name in "pqrs"]
+    play.add(*pods)
+    (old,) = play.schedule(pods[0])
+    play.session("s2")
+    (first,) = play.schedule(pods[1])
+    assert (first.number, play.claims()) == (old.number, [(0, 0)])
+    play.bind(old)
+    (second,) = play.schedule(pods[2])
+    assert play.claims() == [(first.number, first.number)], "the old binding is seen, the new one of that number is not"
+    play.bind(first)
+    play.bind(second)
+    play.schedule(pods[3])
+    assert play.claims() == []
 
 
 def test_a_pod_that_was_bound_and_deleted_before_the_answer_came_is_forgotten() -> None:
@@ -392,8 +410,22 @@ def test_a_pod_that_waits_at_permit_keeps_its_room_and_is_claimed() -> None:
     assert play.core.ready
     (first,) = play.work()
     assert (first.name, first.number) == ("waiter", 1)
-    assert play.claims() == [(second.number, second.number)]
+    assert play.claims() == [], "it was decided before the other"
+    assert second.number == 2
     assert {one.name: one.outcome for one in play.results()} == {"waiter": "scheduled", "opener": "scheduled"}
+
+
+def test_a_pod_that_waited_at_permit_claims_what_it_was_decided_with_whatever_became_of_that() -> None:
+    play = Play(make_node("a", cpu="8"), use=gated())
+    opener, waiter = make_pod("opener", cpu="1"), make_pod("waiter", cpu="1")
+    play.add(opener, waiter)
+    (before,) = play.schedule(opener)
+    assert play.schedule(waiter) == []
+    play.answer(before, "error")  # it counted on this one, which is gone when its decision is sent
+    play.core_allow(waiter.uid, "Gate")
+    (found,) = play.work()
+    assert found.name == "waiter"
+    assert play.claims() == [(before.number, before.number)]
 
 
 def test_a_wait_that_takes_too_long_parks_the_pod() -> None:

@@ -8,6 +8,7 @@ having seen their binding.
 """
 
 from collections.abc import Iterator
+from typing import Final
 
 import msgspec
 
@@ -16,6 +17,10 @@ from podyard.framework.cycle import CycleResult
 from podyard.proto.binder_api import Decision, NumberRange
 from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core.effects import CycleSpan
+
+STRANGER: Final = 0
+"""Number that no decision has: among the outstanding ones it says that something is assumed which the session has no number for, so that
+the binder judges in full."""
 
 
 class Assumption(msgspec.Struct, kw_only=True, gc=False):
@@ -33,6 +38,8 @@ class Assumption(msgspec.Struct, kw_only=True, gc=False):
     """The binder said bound; the view does not show it yet."""
     seen: bool = False
     """The view showed the binding; by the time of the answer the pod may be gone again."""
+    counted_on: tuple[NumberRange, ...] = ()
+    """If it waits at Permit: what was outstanding when it was decided. Its decision is sent later, when that is another set."""
     successor: PoppedPod | None = None
     """The same pod popped again before this attempt was answered: it waits for the answer."""
 
@@ -40,12 +47,14 @@ class Assumption(msgspec.Struct, kw_only=True, gc=False):
 class Assumptions:
     """All of them, by uid.
 
-    Invariant: a number is in `_unseen` from the decision until its binding is seen or the assumption is dropped.
+    Invariant: a number is in `_unseen` from the decision until its binding is seen or the assumption is dropped; the pods of an earlier
+    session are in `_strangers` for so long.
     """
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Assumption] = {}
         self._unseen: dict[int, str] = {}
+        self._strangers: set[str] = set()
         self._number = 0
 
     def __len__(self) -> int:
@@ -74,22 +83,27 @@ class Assumptions:
         assumption = self._by_uid.get(uid)
         if assumption is not None and assumption.popped.attempt == attempt:
             assumption.seen = True
-            self._unseen.pop(assumption.decision.number, None)
+            self._is_no_more_unseen(assumption.decision.number, uid)
 
     def drop(self, uid: str) -> Assumption | None:
         """The pod is answered, or given up."""
         assumption = self._by_uid.pop(uid, None)
-        if assumption is not None and self._unseen.get(assumption.decision.number) == uid:
-            del self._unseen[assumption.decision.number]
+        if assumption is not None:
+            self._is_no_more_unseen(assumption.decision.number, uid)
         return assumption
 
+    def _is_no_more_unseen(self, number: int, uid: str) -> None:
+        self._strangers.discard(uid)
+        if self._unseen.get(number) == uid:
+            del self._unseen[number]
+
     def outstanding(self, *, but: int = 0, below: int | None = None) -> tuple[NumberRange, ...]:
-        """Numbers that are assumed and not seen committed, as ranges, ascending.
+        """Numbers that are assumed and not seen committed, as ranges, ascending; `STRANGER` for any of an earlier session.
 
         :param but: a number to leave out
         :param below: only smaller numbers; `None`: all
         """
-        ranges: list[NumberRange] = []
+        ranges = [NumberRange(first=STRANGER, last=STRANGER)] if self._strangers else []
         first = last = 0
         for number in sorted(self._unseen):
             if below is not None and number >= below:
@@ -107,6 +121,7 @@ class Assumptions:
         return tuple(ranges)
 
     def restart_numbers(self) -> None:
-        """A new session: its numbers begin at 1, and it can claim none of the old ones."""
+        """A new session: its numbers begin at 1, and it can name none of the old ones."""
         self._number = 0
+        self._strangers.update(self._unseen.values())
         self._unseen.clear()

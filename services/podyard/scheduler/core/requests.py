@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from podyard.proto.binder_api import BindRequest, Decision, NumberRange
 from podyard.proto.streams import MAX_BATCH
-from podyard.scheduler.core.assumptions import Assumptions
+from podyard.scheduler.core.assumptions import Assumption, Assumptions
 from podyard.scheduler.core.effects import Bind
 from podyard.scheduler.core.outcomes import Outcomes
 
@@ -34,11 +34,15 @@ class Requests:
         if len(self._decisions) == MAX_BATCH:
             self.flush()
 
-    def add_late(self, decision: Decision) -> None:
-        """A decision that was made long ago (it waited at Permit): it may count on all that is assumed but itself."""
+    def note(self, assumption: Assumption) -> None:
+        """It waits at Permit. What was assumed when it was decided it counts on, whatever becomes of that until it is sent."""
+        assumption.counted_on = self._assumptions.outstanding(but=assumption.decision.number)
+
+    def add_late(self, assumption: Assumption) -> None:
+        """A decision that was made long ago, and noted then."""
         self.flush()
-        self._outstanding = self._assumptions.outstanding(but=decision.number)
-        self.add(decision)
+        self._outstanding = assumption.counted_on
+        self.add(assumption.decision)
 
     def withdraw(self, uid: str) -> bool:
         """Take back a decision that the binder has not been sent; whether there is one.

@@ -243,7 +243,7 @@ class Scheduler:
                 self._settling.refused_at_permit(settled)
             elif assumption is not None:
                 self._outcomes.decided(assumption)
-                self._requests.add_late(assumption.decision)
+                self._requests.add_late(assumption)
         self._requests.flush()
 
     def _attempt(self, popped: PoppedPod, now: float, retry: Retry | None = None) -> None:
@@ -282,6 +282,7 @@ class Scheduler:
         if made.assumption is not None:
             if made.result.waits:
                 self._placing.waiting.wait(popped.uid, made.result.waits, now)
+                self._requests.note(made.assumption)
                 self._requests.flush()  # later decisions count on this pod: their request must name its number as outstanding
             else:
                 self._outcomes.decided(made.assumption)
