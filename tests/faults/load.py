@@ -98,6 +98,23 @@ class Load:
             self.touched += NODES
         await self._people.apply([node(index) for index in range(NODES)])
 
+    async def crowd(self, cpu: str = "1") -> None:
+        """Pods of lowest priority that take all the room there is, and some more."""
+        wanted = [self._plain(cpu) for _ in range(5 * NODES)]
+        await self._people.apply(wanted)
+
+    async def preempt(self, pods: int = 3, cpu: str = "3") -> None:
+        """Pods of high priority, each for the room of several of a crowd."""
+        await self._people.apply([self._plain(cpu, "high") for _ in range(pods)])
+
+    def _plain(self, cpu: str, priority: str = "") -> Document:
+        name = f"{self._name}-{len(self.made)}"
+        self.made.append(name)
+        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+        spec = {"containers": [container], **({"priorityClassName": priority} if priority else {})}
+        metadata = {"name": name, "namespace": "default", "labels": {"app": "plain"}}
+        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
     def _pod(self) -> Document:
         """One pod of the mix."""
         random, app = self._random, f"app{self._random.randrange(6)}"

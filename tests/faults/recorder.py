@@ -62,12 +62,15 @@ class Recorder:
             self._waiting.setdefault(message.sequence, message)
             self._feed()
 
+    async def changed(self) -> None:
+        """Wait until the checker has seen more."""
+        await self._changed.wait()
+
     async def complete(self, position: int, within_s: float) -> None:
         """Wait until the checker has seen everything up to a position; what does not come in time is missed."""
         with anyio.move_on_after(within_s):
             while self.next <= position:
-                changed = self._changed
-                await changed.wait()
+                await self.changed()
             return
         for sequence in range(self.next, position + 1):
             if sequence not in self._waiting:

@@ -25,6 +25,7 @@ from podyard.proto import codec, operations, streams, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from tests.faults import load, recorder
 from tests.faults.load import Load, People
+from tests.faults.message_rules import CrashPoint
 from tests.faults.overhearing import Overheard
 from tests.faults.process import Process
 from tests.faults.proxy import Proxy, serving
@@ -113,11 +114,14 @@ class Stage:
         self.bus = bus
         """The test's own connection, past all proxies."""
         self.people = People(bus)
+        """They have a proxy too, `people`."""
         self.recorder = Recorder()
         self.overheard = Overheard(self.recorder.note)
         self.leaders = Leaders()
         self.processes: dict[str, Process] = {}
         self.proxies: dict[str, Proxy] = {}
+        self.test = ""
+        """The one that runs, for how to run it again."""
         self.broken = False
         """A test failed on it: the next one should have another."""
         self._told: deque[str] = deque(maxlen=400)
@@ -145,6 +149,28 @@ class Stage:
             one.instance for one in self.processes.values() if one.service == service and one.instance != leader
         )
 
+    async def bound(self, more: int, within_s: float = 30.0) -> None:
+        """Wait until so many more pods are bound.
+
+        :raises AssertionError: if they are not in time
+        """
+        checker, goal = self.recorder.checker, self.recorder.checker.bound + more
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while checker.bound < goal:
+                    await self.recorder.changed()
+        assert checker.bound >= goal, f"{goal - checker.bound} of {more} pods were not bound within {within_s} s"
+
+    async def died(self, points: Sequence[CrashPoint], within_s: float) -> None:
+        """Wait until a process has died at one of these points."""
+        waiting = [asyncio.ensure_future(point.hit(within_s)) for point in points]
+        try:
+            done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            done.pop().result()
+        finally:
+            for one in waiting:
+                one.cancel()
+
     async def revive(self) -> None:
         """Start what has died, and wait until everything is ready."""
         for process in self.processes.values():
@@ -155,12 +181,13 @@ class Stage:
 
     async def quiet(self) -> None:
         """End all faults: heal networks, end rules, let everybody go on, start what has died."""
-        for instance, proxy in self.proxies.items():
+        for proxy in self.proxies.values():
             for rule in proxy.rules():
                 rule.end()
             proxy.heal()
-            if self.processes[instance].paused:
-                self.processes[instance].resume()
+        for process in self.processes.values():
+            if process.paused:
+                process.resume()
         await self.revive()
 
     @asynccontextmanager
@@ -224,7 +251,7 @@ class Stage:
             "---- what was stored last",
             *list(self.recorder.lines)[-SHOWN_LINES:],
             f"---- {counts}; {leaders}; rejected by the api: {self.people.rejected}",
-            f"---- logs: {self.directory}; again: .venv/bin/pytest tests/faults -m '' -k '{name}'",
+            f"---- logs: {self.directory}; again: .venv/bin/pytest -m '' '{self.test}'",
         ]
         return "\n".join(lines)
 
@@ -252,6 +279,9 @@ async def staged(
         bus = await stack.enter_async_context(connect(BusSettings(servers=urls, name="test", service="test")))
         await ensure_streams(bus, replicas=replicas)
         stage = Stage(directory, bus)
+        door = stage.proxies["people"] = await stack.enter_async_context(serving(Proxy("people", servers, stage.tell)))
+        known_as = BusSettings(servers=(door.url,), name="people", service="people")
+        stage.people = People(await stack.enter_async_context(connect(known_as)))
         watches = [
             asyncio.ensure_future(bus.watch(recorder.SPEC, stage.recorder).run()),
             asyncio.ensure_future(bus.watch(Leaders.SPEC, stage.leaders).run()),
