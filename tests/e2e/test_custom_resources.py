@@ -125,7 +125,9 @@ async def test_a_pod_wakes_when_the_topology_of_its_node_is_first_published(tmp_
         assert not first.skipped
         await here.attempted("aligned", 2)
         assert (woken := attempts(here, "aligned")[1].woken_by) is not None
-        assert (woken.event_id, woken.plugin) == (first.event_id, plugin)
+        assert woken.plugin == plugin
+        # the queue may hear of the event before the end of the attempt: the record's key then names that attempt, too
+        assert first.event_id.startswith(f"{woken.event_id}-") or first.event_id == woken.event_id
 
         await here.do.apply([topology("node-1", "1", "3")], "room in one zone")
         assert moves(await requeue(here, f"{TOPOLOGIES}Update", "node-1")) == [("aligned", plugin)]

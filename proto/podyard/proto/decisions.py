@@ -40,7 +40,7 @@ class Victim(Message, frozen=True, kw_only=True):
 class WakeUp(Message, frozen=True, kw_only=True):
     """What moved a parked pod: an event, and the plugin whose hint answered Queue."""
 
-    event_id: Annotated[str, Meta(description="key of the RequeueRecord")] = ""
+    event_id: Annotated[str, Meta(description="the RequeueRecord's key begins with it")] = ""
     event: Annotated[str, Meta(description="label, e.g. NodeUpdateNodeTaint, or BackoffComplete, UnschedulableTimeout")]
     object: Annotated[str, Meta(description="namespace/name of the object that changed")] = ""
     plugin: str = ""
