@@ -1,0 +1,188 @@
+"""Real nats-servers for fault tests: one, or three that replicate as in production (R3, `sync_interval: always`).
+
+    async with three_servers(directory) as servers, connect(servers.settings("test")) as bus:
+        await ensure_streams(bus, replicas=3)
+        leader = await servers.leader(bus, "CLUSTER")
+        await servers[leader].kill()
+
+What can be done to a server: `kill`, `pause`, `resume`, `stop`, `start` (`EmbeddedServer`); its routes may be led through proxies
+(`routes`); what its disk can do to it is in `disks`.
+"""
+
+import socket
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import anyio
+import httpx
+import msgspec
+
+from podyard.bus import Bus, BusSettings, EmbeddedServer, embedded_server
+from podyard.bus.embedded import store_limit_bytes
+from podyard.bus.errors import BusError
+from podyard.proto import streams
+
+NAMES: Final = ("one", "two", "three")
+NOWHERE: Final = "127.0.0.1:1"
+"""What a server tells others to connect to: nothing listens there, so that only the configured routes are used."""
+
+ELECTED_WITHIN_S: Final = 30.0
+CAUGHT_UP_WITHIN_S: Final = 90.0
+HEALTHY: Final = '{"status":"ok"}'
+POLL_S: Final = 0.05
+
+Routes = Callable[[str, Mapping[str, int]], list[str]]
+"""The routes that a server is to make: its name, and every server's own port for routes -> URLs."""
+
+
+class Servers:
+    """Some servers that together are NATS."""
+
+    def __init__(self, servers: Mapping[str, EmbeddedServer], monitors: Mapping[str, int]) -> None:
+        """:param monitors: ports of their HTTP endpoints"""
+        self.by_name = dict(servers)
+        self.monitors = monitors
+
+    def __getitem__(self, name: str) -> EmbeddedServer:
+        return self.by_name[name]
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """Where clients connect, by name of the server."""
+        return tuple(server.url for server in self.by_name.values())
+
+    def others(self, *names: str) -> list[str]:
+        """The names of the servers that are not these."""
+        return [name for name in self.by_name if name not in names]
+
+    async def healthy(self, name: str, within_s: float = CAUGHT_UP_WITHIN_S) -> None:
+        """Wait until a server says that all its streams are well, as deployments ask. That a replica is `current` is no proof: of one that
+        lost its store the leader says so after 0.2 s, while catching up may take half a minute (nats-server 2.15.1)."""
+        said = "nothing"
+        with anyio.move_on_after(within_s):
+            while (said := await self.health(name)) != HEALTHY:  # noqa: ASYNC110  # nobody tells
+                await anyio.sleep(POLL_S)
+            return
+        raise AssertionError(f"the server {name} is not healthy within {within_s:g} s: {said}")
+
+    async def health(self, name: str) -> str:
+        """What /healthz of a server says, or why it says nothing."""
+        try:
+            async with httpx.AsyncClient(timeout=2.0) as client:
+                return (await client.get(f"http://127.0.0.1:{self.monitors[name]}/healthz")).text
+        except httpx.HTTPError as error:
+            return type(error).__name__
+
+    def settings(self, name: str, *, at: str = "", **more: Any) -> BusSettings:
+        """How a client connects: to any of them, or only to the server `at`."""
+        urls = (self[at].url,) if at else self.urls
+        return BusSettings(servers=urls, name=name, **{"request_timeout_s": 2.0, **more})
+
+    async def leader(self, bus: Bus, stream: str, *, but: str = "") -> str:
+        """Who leads the stream, waited for.
+
+        :param but: the former leader, of which an old answer may still tell
+        """
+        with anyio.fail_after(ELECTED_WITHIN_S):
+            while True:
+                found = (await _told(bus, stream)).get("leader", "")
+                if found and found != but:
+                    return found
+                await anyio.sleep(POLL_S)
+
+    async def replicated(self, bus: Bus, stream: str) -> None:
+        """Wait until every replica of the stream holds what the leader holds."""
+        with anyio.fail_after(ELECTED_WITHIN_S):
+            while not _all_current(await _told(bus, stream), len(self.by_name) - 1):  # noqa: ASYNC110  # nobody tells
+                await anyio.sleep(POLL_S)
+
+    async def let_lead(self, bus: Bus, stream: str, name: str) -> None:
+        """Move the stream's leadership to a server, waited for."""
+        with anyio.fail_after(ELECTED_WITHIN_S):
+            while await self.leader(bus, stream) != name:
+                body = msgspec.json.encode({"placement": {"preferred": name}})
+                try:
+                    await bus.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", body)
+                except BusError:
+                    await anyio.sleep(POLL_S)
+
+
+@asynccontextmanager
+async def one_server(
+    directory: Path, *, settings: Mapping[str, Any] | None = None, jetstream: Mapping[str, Any] | None = None
+) -> AsyncGenerator[Servers]:
+    """One server as it runs on one machine: `sync_interval` as the server has it, unless `jetstream` says otherwise."""
+    [monitor] = free_ports(1)
+    wanted = {"http": f"127.0.0.1:{monitor}", "jetstream": _jetstream(jetstream), **(settings or {})}
+    async with embedded_server(directory, settings=wanted) as server:
+        yield Servers({NAMES[0]: server}, {NAMES[0]: monitor})
+
+
+@asynccontextmanager
+async def three_servers(directory: Path, *, routes: Routes | None = None) -> AsyncGenerator[Servers]:
+    """Three servers that replicate, each with fsync before every acknowledgement.
+
+    :param routes: which URLs each connects to; `None`: every other server, directly
+    """
+    free = free_ports(2 * len(NAMES))
+    ports, monitors = (dict(zip(NAMES, some, strict=True)) for some in (free[:3], free[3:]))
+    async with AsyncExitStack() as stack:
+        servers: dict[str, EmbeddedServer] = {}
+        for name in NAMES:
+            settings = _clustered(name, ports, (routes or direct)(name, ports))
+            settings["http"] = f"127.0.0.1:{monitors[name]}"
+            servers[name] = await stack.enter_async_context(embedded_server(directory / name, settings=settings))
+        yield Servers(servers, monitors)
+
+
+def direct(name: str, ports: Mapping[str, int]) -> list[str]:
+    """Routes to all others, with nothing between."""
+    return [f"nats://127.0.0.1:{port}" for other, port in ports.items() if other != name]
+
+
+def _clustered(name: str, ports: Mapping[str, int], routes: list[str]) -> dict[str, Any]:
+    return {
+        "server_name": name,
+        "jetstream": _jetstream({"sync_interval": "always"}),
+        "cluster": {
+            "name": "podyard",
+            "host": "127.0.0.1",
+            "port": ports[name],
+            "routes": routes,
+            "no_advertise": True,
+            "advertise": NOWHERE,
+        },
+    }
+
+
+def _jetstream(more: Mapping[str, Any] | None) -> dict[str, Any]:
+    limits = {"max_file_store": store_limit_bytes(), "max_memory_store": 256 * streams.MEBIBYTE}
+    return {**limits, **(more or {})}
+
+
+async def _told(bus: Bus, stream: str) -> dict[str, Any]:
+    """What the server says about the stream's replicas; nothing if it does not answer."""
+    try:
+        answer = await bus.request(f"$JS.API.STREAM.INFO.{stream}", b"", timeout_s=1.0)
+    except BusError:
+        return {}
+    return msgspec.json.decode(answer.payload).get("cluster") or {}
+
+
+def _all_current(cluster: dict[str, Any], followers: int) -> bool:
+    replicas: list[dict[str, Any]] = cluster.get("replicas") or []
+    return len(replicas) == followers and all(one["current"] and not one.get("offline") for one in replicas)
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports that nobody uses now."""
+    sockets = [socket.socket() for _ in range(number)]
+    try:
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+    finally:
+        for one in sockets:
+            one.close()

@@ -1,0 +1,94 @@
+"""What is stored survives: the loss of a block's end on one of three servers (G6), restarts one after the other, kills amid batches."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from podyard.bus import connect, ensure_streams
+from podyard.proto import streams
+from tests.faults import acknowledged, disks, servers
+from tests.faults.acknowledged import Load
+
+STREAM: Final = streams.CLUSTER.name
+GOES_ON_S: Final = 15.0
+ENOUGH: Final = 50
+SHARES: Final = (0.0, 0.02, 0.3, 1.0)
+"""Of the newest block, that are cut: one byte, the last message, many, all."""
+
+
+@pytest.mark.parametrize("share", [pytest.param(0.3, id="a third")])
+async def test_a_server_that_lost_the_end_of_its_newest_block_gets_it_back(tmp_path: Path, share: float) -> None:
+    await blocks_cut(tmp_path, [share])
+
+
+@pytest.mark.whole_faults
+@pytest.mark.timeout(600)
+async def test_each_of_three_servers_loses_more_or_less_of_its_newest_block(tmp_path: Path) -> None:
+    await blocks_cut(tmp_path, [share for share in SHARES for _ in servers.NAMES])
+
+
+async def blocks_cut(directory: Path, shares: list[float]) -> None:
+    """One server after the other is killed and loses its newest block's end; then each of them in turn says what there is."""
+    async with servers.three_servers(directory) as nats, connect(nats.settings("watcher")) as bus:
+        await ensure_streams(bus, replicas=3)
+        async with connect(nats.settings("load")) as writing, Load([writing]).running() as load:
+            for number, share in enumerate(shares):
+                name = servers.NAMES[number % len(servers.NAMES)]
+                await load.more(4 * ENOUGH)
+                await nats[name].kill()
+                assert disks.cut_newest_block(nats[name], STREAM, share=share) > 0
+                await load.more(ENOUGH)
+                await nats[name].start()
+                await nats.healthy(name)
+        for name in nats.by_name:
+            await nats.let_lead(bus, STREAM, name)
+            await load.check(bus)
+
+
+@pytest.mark.whole_faults
+@pytest.mark.timeout(600)
+async def test_three_servers_restarted_one_after_the_other_under_load(tmp_path: Path) -> None:
+    async with servers.three_servers(tmp_path) as nats, connect(nats.settings("watcher")) as bus:
+        await ensure_streams(bus, replicas=3)
+        gaps_s: list[float] = []
+        async with connect(nats.settings("load")) as writing, Load([writing]).running() as load:
+            for name in servers.NAMES * 2:
+                await load.more(ENOUGH)
+                began_at = time.monotonic()
+                await nats[name].stop()
+                await load.more(ENOUGH)
+                await nats[name].start()
+                await nats.healthy(name)
+                gaps_s.append(load.gap_s(began_at))
+        print(f"restarts in order, without an acknowledged write: {acknowledged.spread(gaps_s)}; {dict(load.outcomes)}")
+        assert max(gaps_s) < GOES_ON_S
+        for name in nats.by_name:
+            await nats.let_lead(bus, STREAM, name)
+            await load.check(bus)
+
+
+async def test_a_server_killed_amid_batches_keeps_whole_ones_and_all_that_it_acknowledged(tmp_path: Path) -> None:
+    await killed_amid_batches(tmp_path, 4)
+
+
+@pytest.mark.whole_faults
+@pytest.mark.timeout(600)
+async def test_forty_kills_amid_batches(tmp_path: Path) -> None:
+    await killed_amid_batches(tmp_path, 40)
+
+
+async def killed_amid_batches(directory: Path, kills: int) -> None:
+    """One server, batches always under way, SIGKILL at any moment."""
+    async with servers.one_server(directory) as nats, connect(nats.settings("watcher")) as bus:
+        await ensure_streams(bus)
+        [server] = nats.by_name.values()
+        async with connect(nats.settings("load")) as writing:
+            async with Load([writing], singles=2, chains=1, batches=6).running() as load:
+                for number in range(kills):
+                    await load.more(40 + number % 7)
+                    await server.kill()
+                    await server.start()
+            assert load.outcomes["acknowledged"] < sum(load.outcomes.values()), "no kill hit a write"
+        await load.check(bus)
