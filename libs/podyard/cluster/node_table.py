@@ -85,6 +85,8 @@ class NodeTable:
         self._free = list(range(capacity - 1, -1, -1))
         self._placed: dict[str, PlacedPod] = {}
         self._on_node: dict[str, dict[str, PlacedPod]] = {}
+        self._kept: dict[str, PlacedPod] = {}
+        self._kept_on: dict[str, dict[str, PlacedPod]] = {}
         self._order: NameOrder | None = None
         self._log = ChangeLog()
         self._indexes: dict[Callable[..., Any], PodIndex] = {}
@@ -137,6 +139,19 @@ class NodeTable:
     def pods_on(self, node_name: str) -> Mapping[str, PlacedPod]:
         """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the table."""
         return self._on_node.get(node_name, NO_PODS)
+
+    @property
+    def keeps_room(self) -> bool:
+        """Whether room is kept for any pod."""
+        return bool(self._kept)
+
+    def kept(self, uid: str) -> PlacedPod | None:
+        """The pod, if room is kept for it; see `keep`."""
+        return self._kept.get(uid)
+
+    def kept_on(self, node_name: str) -> Mapping[str, PlacedPod]:
+        """Pods for which room is kept on a node, by uid, in order of arrival."""
+        return self._kept_on.get(node_name, NO_PODS)
 
     def index(self, kind: Callable[["NodeTable"], Index]) -> Index:
         """The table's index of this kind; made at the first use, then kept up to date.
@@ -252,6 +267,25 @@ class NodeTable:
                 index.remove(pod, row)
             self._note(row)
         return pod
+
+    def keep(self, pod: PlacedPod) -> None:
+        """Keep room for a pod on its node, whatever else comes. Nothing counts it: it is not there yet, and may never be.
+
+        Who judges a row (`row_judge`) asks that the node takes the pod with those for which room is kept there, and without them.
+        """
+        self.unkeep(pod.uid)
+        self._kept[pod.uid] = self._kept_on.setdefault(_bound(pod).node, {})[pod.uid] = pod
+
+    def unkeep(self, uid: str) -> None:
+        """No room is kept for the pod any more, if any was."""
+        pod = self._kept.pop(uid, None)
+        if pod is None:
+            return
+        node = _bound(pod).node
+        mates = self._kept_on[node]
+        del mates[uid]
+        if not mates:
+            del self._kept_on[node]
 
     def _replace(self, old: PlacedPod, pod: PlacedPod, node: str) -> None:
         """The pod is where it was; its object may be another version."""

@@ -20,6 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.cluster.keys import ObjectKey
 from podyard.cluster.node_table import PlacedPod
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
@@ -315,7 +316,8 @@ class Permit(Plugin, Protocol):
 
 
 class ObjectWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """A new version of an object that must become durable together with the binding."""
+    """A new version of an object, to be written by the binder. Its `metadata.resourceVersion` names the version that the plugin read, and
+    that it must still have then; without one the object must not exist."""
 
     resource: str
     namespace: str
@@ -324,15 +326,26 @@ class ObjectWrite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreBindResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of PreBind: objects (PV, PVC) to write in the same commit as the binding."""
+    """Answer of PreBind: objects to write in the same commit as the binding; with WAIT: objects to write first, without the binding."""
 
     status: Status = statuses.SUCCESS
     writes: tuple[ObjectWrite, ...] = ()
+    timeout_s: float = 0.0
+    """With WAIT: seconds until the decision is refused, from the first WAIT of this plugin about it."""
+    waits_for: tuple[ObjectKey, ...] = ()
+    """With WAIT: objects of resources that the plugin registered events for; it is asked again when one of them, or of those that it
+    writes, has changed."""
 
 
 @runtime_checkable
 class PreBind(Plugin, Protocol):
-    """In the binder, after the judgement. A rejection is a conflict, to be tried again; ERROR makes the decision a bind error."""
+    """In the binder, after the judgement. A rejection is a conflict, to be tried again; ERROR makes the decision a bind error.
+
+    WAIT: the writes become durable first; the pod keeps its room on the node, and the plugin is asked again, with the same `state`, as
+    things change. When no plugin waits any more the node is judged once more, all are asked a last time, and what they want written
+    becomes durable together with the binding. What a plugin wrote while it waited stays written if it comes to nothing. Another binder
+    that takes over asks anew, with an empty `state`: it must find in the objects what was written already, and not write it again.
+    """
 
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult: ...
 

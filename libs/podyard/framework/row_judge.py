@@ -1,6 +1,7 @@
-"""One pod on one row: all Filter plugins that are not skipped, with the pods nominated to that node counted.
+"""One pod on one row: all Filter plugins that are not skipped, with the pods counted that are to have room on that node.
 
-For trials (preemption), for nodes with nominated pods, and for the binder. A plugin's answer is the one of the vectorised filter.
+For trials (preemption), for nodes with nominated pods or kept room, and for the binder. A plugin's answer is the one of the vectorised
+filter.
 
     with cluster.nodes.trial(row) as trial:          # a trial of preemption, on a cloned state
         victim = trial.remove(uid)
@@ -44,7 +45,8 @@ class RowJudge:
     def passes(self, state: CycleState, pod: PodInfo, row: int) -> Status:
         """Whether the node of this row takes the pod now, with `state` and the table as they are (in a trial: as the trial has them).
 
-        If pods of equal or higher priority are nominated to the node, it must take the pod both with and without them.
+        If room on the node is kept for others, or pods of equal or higher priority are nominated to it, it must take the pod both with
+        and without them.
 
         :param state: what PreFilter wrote, changed by `add_pod` and `remove_pod`; not changed here
         :return: SUCCESS, the first rejection with its plugin, or ERROR with the whole text; never raises for a plugin's fault
@@ -91,7 +93,8 @@ class RowJudge:
 
         :raises PluginError: if a plugin raises, or a nominated pod cannot be added
         """
-        rivals = self.rivals(pod, row) if self._cluster.nominated else ()
+        cluster = self._cluster
+        rivals = self.rivals(pod, row) if cluster.nominated or cluster.nodes.keeps_room else ()
         if rivals:
             number, code = self._with(rivals, state, pod, row)
             if number != PASSES:
@@ -99,13 +102,24 @@ class RowJudge:
         return self._ask(state, pod, row)
 
     def rivals(self, pod: PodInfo, row: int) -> list[PodView]:
-        """Pods of equal or higher priority that are nominated to the node and not placed anywhere yet, in order of nomination."""
-        nodes = self._cluster.nodes
-        return [
-            rival
-            for rival in self._cluster.nominated.on(nodes.names[row]).values()
-            if rival.priority >= pod.priority and rival.uid != pod.uid and nodes.placed(rival.uid) is None
-        ]
+        """Pods that are to have room on the node, though none counts as there yet, in order of arrival.
+
+        Those for which room is kept, whatever their priority; and those of equal or higher priority that are nominated to the node and
+        not placed anywhere yet.
+        """
+        nodes, name = self._cluster.nodes, self._cluster.nodes.names[row]
+        kept = nodes.kept_on(name)
+        rivals = [rival for rival in kept.values() if rival.uid != pod.uid] if kept else []
+        if self._cluster.nominated:
+            rivals += [
+                rival
+                for rival in self._cluster.nominated.on(name).values()
+                if rival.priority >= pod.priority
+                and rival.uid != pod.uid
+                and nodes.placed(rival.uid) is None
+                and nodes.kept(rival.uid) is None
+            ]
+        return rivals
 
     def _with(self, rivals: Sequence[PodView], state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
         changed = state.clone()

@@ -22,7 +22,7 @@ class Code(IntEnum):
     UNRESOLVABLE = 3
     """Not here, and preemption cannot help (UnschedulableAndUnresolvable). Parked like UNSCHEDULABLE."""
     WAIT = 4
-    """Permit only: the pod keeps its assumed room until the plugin allows or rejects it, or its time is up."""
+    """Permit and PreBind: the pod keeps its room until the plugin says otherwise, or its time is up."""
     SKIP = 5
     """PreFilter and PreScore: nothing to do for this pod, skip Filter or Score. Bind: let the next plugin do it."""
     PENDING = 6
@@ -92,6 +92,11 @@ def unresolvable(*reasons: str) -> Status:
 def pending(*reasons: str) -> Status:
     """The pod waits for something outside."""
     return Status(code=Code.PENDING, reasons=reasons)
+
+
+def wait(*reasons: str) -> Status:
+    """The pod keeps its room until the plugin says otherwise, or its time is up."""
+    return Status(code=Code.WAIT, reasons=reasons)
 
 
 def error(*reasons: str) -> Status:

@@ -8,13 +8,20 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.message import Message
 from podyard.proto.placement import VolumeChoice
 
-BindResult: TypeAlias = Literal["bound", "already bound", "conflict", "gone", "error"]
+BindResult: TypeAlias = Literal["bound", "already bound", "conflict", "gone", "error", "waiting"]
 """bound: this attempt's binding is durable. already bound: another attempt's is (`node` says where). conflict: the node does not
-take the pod at the binder's position. gone: the pod or its uid is no more. error: see `reasons`; try again later."""
+take the pod at the binder's position. gone: the pod or its uid is no more. error: see `reasons`; try again later. waiting: no answer yet;
+the node takes the pod, and keeps its room while a PreBind plugin waits: ask again with the same decision."""
 
 
 class Decision(Message, frozen=True, kw_only=True):
-    """One pod for one node, as a scheduler decided. Key: `attempt`; sent again with the same id until answered."""
+    """One pod for one node, as a scheduler decided. Key: `attempt`; sent again with the same id until answered.
+
+    One that was answered `waiting` is sent again every now and then until it has another answer, in requests that name its own number as
+    outstanding, so that it is always judged in full. A binder that holds it says `waiting` or what has become of it; one that does not
+    know it (it has just taken over) judges it, finds in the objects what was written already, and holds it in turn. So no binder has to
+    remember a wait, and no scheduler misses its end; a scheduler that dies leaves a decision behind that is bound, or refused, in its time.
+    """
 
     namespace: str
     name: str
@@ -30,6 +37,9 @@ class Decision(Message, frozen=True, kw_only=True):
     volumes: tuple[VolumeChoice, ...] = ()
     record: AttemptRecord | None = None
     trace: Annotated[str, Meta(description="traceparent of the scheduling cycle's span")] = ""
+    withdrawn: Annotated[
+        bool, Meta(description="the scheduler wants it no more (preempted while it waited): refused unless it is durable")
+    ] = False
 
 
 class NumberRange(Message, frozen=True, kw_only=True):

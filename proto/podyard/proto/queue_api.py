@@ -56,6 +56,9 @@ class SessionHeartbeat(Message, frozen=True, kw_only=True):
     session: str
     attempts: tuple[str, ...] = ()
     last_pop: str = ""
+    held: Annotated[
+        tuple[str, ...], Meta(description="attempts whose decision waits in the binder: their bindings may take long")
+    ] = ()
 
 
 class AttemptResult(Message, frozen=True, kw_only=True):

@@ -132,6 +132,7 @@ class QueueLink:
                 session=session,
                 attempts=tuple(waiting.union(self._engine.core.open_attempts())),
                 last_pop=self._last_pop,
+                held=self._engine.core.held_attempts(),
             )
             reply = await self._ask(HEARTBEAT, request, QueueReply, ANSWER_S)
             if reply.refused and session == self._session:

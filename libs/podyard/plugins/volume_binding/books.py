@@ -1,7 +1,8 @@
 """What this process has promised of volumes and claims before their objects say so, and what it has worked out about volumes.
 
-A promise is made at Reserve (scheduler) or PreBind (binder) and belongs to a placed pod: it ends with the pod's place in the table, or
-when the object has a claim, or a node, of its own. So two pods never take one volume, however late the objects come.
+A promise is made at Reserve (scheduler) or PreBind (binder) and belongs to a placed pod, or one for which room is kept: it ends with the
+pod's place in the table, or when the object has a claim, or a node, of its own. So two pods never take one volume, however late the
+objects come.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/util/assumecache, volumebinding/assume_cache.go.
 """
@@ -97,7 +98,7 @@ class VolumeBooks:
 
     def _stands(self, uid: str) -> bool:
         """A pod that has no place holds nothing; the table does not tell of pods on nodes that are gone."""
-        if self._nodes.placed(uid) is not None:
+        if self._nodes.placed(uid) is not None or self._nodes.kept(uid) is not None:
             return True
         self.forget(uid)
         return False

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
+from podyard.cluster.keys import ObjectKey
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
@@ -19,7 +20,7 @@ from podyard.framework.volume_choices import CHOSEN
 from podyard.objects import claims
 from podyard.objects.core import Pod
 from podyard.objects.meta import ObjectMeta, ObjectReference
-from podyard.plugins.volume_binding import hints, pod_claims, writing
+from podyard.plugins.volume_binding import hints, pod_claims, provisioned, writing
 from podyard.plugins.volume_binding.args import Args
 from podyard.plugins.volume_binding.books import CSI_NODES, Promises, VolumeBooks
 from podyard.plugins.volume_binding.judging import (
@@ -31,6 +32,7 @@ from podyard.plugins.volume_binding.judging import (
     Choice,
     Judge,
 )
+from podyard.plugins.volume_binding.provisioned import AWAITED, ProvisionFault
 from podyard.plugins.volume_binding.provisioning import CAPACITIES, DRIVERS
 from podyard.proto.placement import VolumeChoice
 
@@ -139,10 +141,22 @@ class VolumeBinding:
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
         """Bind the volumes that the decision names, in the same commit; what it does not name is chosen here.
 
-        UNSCHEDULABLE: they are not to be had any more by what the binder knows.
+        UNSCHEDULABLE: they are not to be had any more by what the binder knows. WAIT: some are to be made; their claims get the node first.
+        ERROR: they are not made after all.
         """
         if not _has_claims(pod):
             return PreBindResult()
+        what = state.find(AWAITED)
+        if what is not None:
+            try:
+                names, volumes = provisioned.missing(what, node_name, cluster)
+            except ProvisionFault as fault:
+                return PreBindResult(status=statuses.error(f"binding volumes: {fault}"))
+            if names:
+                return self._wait(names, (*what.keys(), *volumes))
+        return self._bind(state, pod, cluster, node_name)
+
+    def _bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
         try:
             judge = Judge(pod_claims.claims_of(pod, cluster), cluster)
         except pod_claims.ClaimFault as fault:
@@ -155,7 +169,25 @@ class VolumeBinding:
         if choice is None:
             return PreBindResult(status=statuses.unschedulable(NOT_TO_BE_HAD))
         cluster.nodes.index(VolumeBooks).promise(pod.uid, _promises(choice, node_name))
-        return PreBindResult(writes=_writes(choice, cluster, node_name))
+        if not choice.made:
+            return PreBindResult(writes=_writes(choice, cluster))
+        what = provisioned.awaited(pod.namespace, choice)
+        state.write(AWAITED, what)
+        marks = [
+            writing.select_node(claim, node_name, cluster) for claim in provisioned.unmarked(choice.made, node_name)
+        ]
+        return self._wait([name for name, _ in what.made], what.keys(), marks)
+
+    def _wait(
+        self, names: Sequence[str], waits_for: tuple[ObjectKey, ...], writes: Sequence[ObjectWrite] = ()
+    ) -> PreBindResult:
+        listed = ", ".join(f'"{name}"' for name in names)
+        return PreBindResult(
+            status=statuses.wait(f"binding volumes: waiting for the volumes of PVC {listed} to be made"),
+            writes=tuple(writes),
+            timeout_s=float(self.args.bind_timeout_seconds),
+            waits_for=waits_for,
+        )
 
 
 def _told(choice: Choice) -> tuple[VolumeChoice, ...]:
@@ -180,9 +212,5 @@ def _reference(metadata: ObjectMeta) -> ObjectReference:
     )
 
 
-def _writes(choice: Choice, cluster: Snapshot, node_name: str) -> tuple[ObjectWrite, ...]:
-    writes: list[ObjectWrite] = []
-    for claim, volume in choice.volumes:
-        writes += writing.bind(claim, volume, cluster)
-    writes += [writing.select_node(claim, node_name, cluster) for claim in choice.made]
-    return tuple(writes)
+def _writes(choice: Choice, cluster: Snapshot) -> tuple[ObjectWrite, ...]:
+    return tuple(write for claim, volume in choice.volumes for write in writing.bind(claim, volume, cluster))

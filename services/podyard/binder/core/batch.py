@@ -36,6 +36,8 @@ class Batch:
         self.accepted: list[tuple[Open, Accepted]] = []
         self.forced: list[BoundPod] = []
         self.refused: list[tuple[Open, BindAnswer]] = []
+        self.waiting: list[tuple[Open, Accepted]] = []
+        """Decisions of which only what PreBind wants first is written, not the binding."""
         self.releases: list[ReadyRelease] = []
         self.expiries: list[Write] = []
         self.touched: set[str] = set()
@@ -48,7 +50,7 @@ class Batch:
     @property
     def empty(self) -> bool:
         """Whether there is nothing to write and nobody to answer."""
-        return not (self.accepted or self.forced or self.refused or self.releases or self.expiries)
+        return not (self.accepted or self.forced or self.refused or self.waiting or self.releases or self.expiries)
 
     @property
     def commits(self) -> bool:
@@ -70,6 +72,13 @@ class Batch:
         self.accepted.append((held, accepted))
         self._add(accepted.bound, held, now)
         for write in accepted.writes:
+            self._payloads.append(_object_write(write, held.decision.trace))
+            self.touched.add(self._payloads[-1].subject)
+
+    def wait(self, held: Open, accepted: Accepted) -> None:
+        """The decision is to wait, once what its plugins want first is durable."""
+        self.waiting.append((held, accepted))
+        for write in first_writes(accepted):
             self._payloads.append(_object_write(write, held.decision.trace))
             self.touched.add(self._payloads[-1].subject)
 
@@ -115,7 +124,13 @@ class Batch:
 
     def object_writes(self, accepted: Accepted) -> dict[str, int]:
         """Subjects that PreBind writes for one decision, with the sequence it expects."""
-        return {write.subject: write.expect for write in (_object_write(found, "") for found in accepted.writes)}
+        writes = first_writes(accepted) if accepted.waits else accepted.writes
+        return {write.subject: write.expect for write in (_object_write(found, "") for found in writes)}
+
+
+def first_writes(accepted: Accepted) -> tuple[ObjectWrite, ...]:
+    """What is to be durable before the pod is bound."""
+    return tuple(write for wait in accepted.waits for write in wait.writes)
 
 
 def subjects_of(writes: Sequence[ObjectWrite]) -> set[str]:
@@ -152,7 +167,7 @@ def _object_write(write: ObjectWrite, trace: str) -> Write:
         name=write.name,
         uid=str(metadata.get("uid", "")),
         who=SERVICE,
-        why="bound together with a pod",
+        why="for a pod that is bound",
         causes=(trace,) if trace else (),
         object=msgspec.Raw(msgspec.json.encode({**write.document, "metadata": metadata})),
     )

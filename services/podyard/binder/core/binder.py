@@ -138,6 +138,9 @@ class Binder:
         if self.phase is not Phase.SERVING:
             return None
         due = self._check.due_at
+        deadline = self._gatherer.next_deadline
+        if deadline is not None:
+            due = min(due, deadline)
         if not self._sending and self._batch is None and self._gather_from is not None:
             return min(due, self._gather_from + self._patience())
         return due
@@ -145,7 +148,7 @@ class Binder:
     @property
     def idle(self) -> bool:
         """Whether nothing is under way and nobody waits."""
-        waiting = len(self._intake) + len(self._settled) + self._gatherer.asked
+        waiting = len(self._intake) + len(self._settled) + self._gatherer.asked + self._gatherer.held
         return not self._sending and self._batch is None and not waiting
 
     # ---- taking over ---------------------------------------------------------------------------------------------------------
@@ -176,6 +179,7 @@ class Binder:
             self.phase = Phase.SERVING
             self._out.append(effects.Serve())
             self._check.start(self._now)
+        self.world.skipping.listed(self._view.position)
         self._releases.forget_tombstones(message.tombstones)
         self._read_bindings()
         self._note_work()
@@ -304,9 +308,19 @@ class Binder:
     def _committed(self, batch: Batch) -> None:
         self._releases.done(batch.releases)
         if batch.commits:
+            record = self.keeper.sequence - 1  # the fence stands right behind it
+            self.world.committed(batch.bound, record, only_bound=not (batch.releases or batch.touched))
             released = [ready.release for ready in batch.releases]
             self._out.append(
-                effects.Committed(self.keeper.n, batch.bound, released, batch.sent_at, self._now, batch.wire_bytes)
+                effects.Committed(
+                    n=self.keeper.n,
+                    bound=batch.bound,
+                    releases=released,
+                    sent_at=batch.sent_at,
+                    settled_at=self._now,
+                    wire_bytes=batch.wire_bytes,
+                    skipped=sum(accepted.skipped for _, accepted in batch.accepted),
+                )
             )
         complete: list[Ticket] = []
         for held, accepted in batch.accepted:
@@ -321,6 +335,8 @@ class Binder:
             complete += self._answer(held, answer, accepted)
         for held, answer in batch.refused:
             complete += self._answer(held, answer, None)
+        for held, answer in self._gatherer.written(batch):
+            complete += self._intake.tell_waiting(held, answer)
         self._reply(complete)
 
     def _answer_settled(self) -> None:
@@ -359,6 +375,7 @@ class Binder:
             self._out.append(effects.Reply(message.ticket, BindReply(epoch=self.keeper.epoch, refused=refused)))
             return
         complete = self._intake.take(message.ticket, request, self._now)
+        self._gatherer.withdraw(request)
         if complete is not None:
             self._reply([complete])
         self._note_work()
@@ -385,6 +402,7 @@ class Binder:
         self.world.follow(changes)
         self._releases.consider(changes)
         self._forced.consider(changes)
+        self._gatherer.follow(changes)
         self._read_bindings()
         self._note_work()
 
@@ -399,6 +417,8 @@ class Binder:
 
     def _on_tick(self, message: effects.Tick) -> None:
         del message
+        self._settled += self._gatherer.expired(self._now)
+        self._note_work()
         if self._now < self._check.due_at:
             return
         details = self._check.run(self._now)

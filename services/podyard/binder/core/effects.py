@@ -201,6 +201,8 @@ class Committed(NamedTuple):
     sent_at: float
     settled_at: float
     wire_bytes: int
+    skipped: int
+    """How many of `bound` were accepted without asking the filters again."""
 
 
 class FenceMoving(NamedTuple):

@@ -38,7 +38,7 @@ NO_FINDINGS: Final = Findings()
 def find(batch: Batch, stored: Mapping[str, Stored]) -> Findings:
     """Compare a refused batch with what its subjects hold."""
     answers: list[tuple[Open, BindAnswer]] = []
-    for held, accepted in batch.accepted:
+    for held, accepted in (*batch.accepted, *batch.waiting):
         answer = _why_not_written(held, accepted, batch, stored)
         if answer is not None:
             answers.append((held, answer))

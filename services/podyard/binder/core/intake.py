@@ -1,13 +1,16 @@
 """Decisions that wait for their answer, and the answers of those that had theirs.
 
 A request may come twice, late, or again after its answer was lost: the same decision (session and number) is held once, and gets the
-answer it got before. A retry of a conflict is a new decision: it has a new number.
+answer it got before. A retry of a conflict is a new decision: it has a new number. A decision that waits (`held`) is answered `waiting`
+until it has its answer, so that no request stays open for it.
 """
 
 from collections import OrderedDict, deque
 from collections.abc import Iterable
 from typing import Final
 
+from podyard.binder.core.claims import Claims, claims_of
+from podyard.framework.cycle_state import CycleState
 from podyard.proto.binder_api import BindAnswer, BindRequest, Decision
 
 REMEMBERED: Final = 16_384
@@ -38,15 +41,38 @@ class Ticket:
 class Open:
     """One decision without an answer, and who waits for it."""
 
-    __slots__ = ("decision", "extender_bound", "key", "received_at", "waiting")
+    __slots__ = (
+        "claims",
+        "deadlines",
+        "decision",
+        "extender_bound",
+        "key",
+        "next_state",
+        "received_at",
+        "standing",
+        "state",
+        "waiting",
+        "withdrawn",
+    )
 
-    def __init__(self, decision: Decision, key: tuple[str, int], received_at: float) -> None:
+    def __init__(self, decision: Decision, key: tuple[str, int], received_at: float, claims: Claims | None) -> None:
         self.decision = decision
+        self.claims = claims
+        """What it counted on, as its first request said."""
         self.key = key
         self.received_at = received_at
         self.extender_bound = False
         """The extender that binds has been asked, and has nothing against it."""
         self.waiting: list[tuple[Ticket, int]] = []
+        self.state = CycleState()
+        """What PreBind plugins remember of it, as of their last answer of which everything is durable."""
+        self.next_state = self.state
+        """The same as of their last answer."""
+        self.deadlines: dict[str, float] = {}
+        """When the wait of a PreBind plugin runs out, by plugin; it began with the first WAIT."""
+        self.standing: BindAnswer | None = None
+        """That it waits, if that was told: what requests are answered that ask about it again."""
+        self.withdrawn = decision.withdrawn
 
 
 class Intake:
@@ -69,7 +95,7 @@ class Intake:
     def take(self, ticket_id: int, request: BindRequest, now: float) -> Ticket | None:
         """Hold a request's decisions; returns the ticket if all its answers are known already."""
         ticket = Ticket(ticket_id, len(request.decisions))
-        for index, decision in enumerate(request.decisions):
+        for index, (decision, claims) in enumerate(zip(request.decisions, claims_of(request), strict=True)):
             key = (request.session, decision.number)
             before = self._answered.get(key)
             if before is not None and before.attempt == decision.attempt:
@@ -77,9 +103,13 @@ class Intake:
                 continue
             held = self._open.get(key)
             if held is None:
-                held = self._open[key] = Open(decision, key, now)
+                held = self._open[key] = Open(decision, key, now, claims)
                 self._queue.append(held)
-            held.waiting.append((ticket, index))
+            held.withdrawn = held.withdrawn or decision.withdrawn
+            if held.standing is not None and not held.withdrawn:
+                ticket.put(index, held.standing)
+            else:
+                held.waiting.append((ticket, index))
         return None if ticket.missing else ticket
 
     def pop(self) -> Open:
@@ -90,15 +120,25 @@ class Intake:
         """They are to be judged (again) before all others."""
         self._queue.extendleft(reversed(list(decisions)))
 
+    def tell_waiting(self, held: Open, answer: BindAnswer) -> list[Ticket]:
+        """Say that a decision waits, now and whenever it is asked about; returns the requests that are complete now."""
+        held.standing = answer
+        told, held.waiting = held.waiting, []
+        return _tell(told, answer)
+
     def answer(self, held: Open, answer: BindAnswer) -> list[Ticket]:
         """Settle a decision; returns the requests that are complete now."""
         self._open.pop(held.key, None)
         self._answered[held.key] = answer
         if len(self._answered) > REMEMBERED:
             self._answered.popitem(last=False)
-        complete: list[Ticket] = []
-        for ticket, index in held.waiting:
-            ticket.put(index, answer)
-            if not ticket.missing:
-                complete.append(ticket)
-        return complete
+        return _tell(held.waiting, answer)
+
+
+def _tell(waiting: Iterable[tuple[Ticket, int]], answer: BindAnswer) -> list[Ticket]:
+    complete: list[Ticket] = []
+    for ticket, index in waiting:
+        ticket.put(index, answer)
+        if not ticket.missing:
+            complete.append(ticket)
+    return complete

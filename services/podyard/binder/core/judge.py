@@ -1,17 +1,21 @@
 """The binder's judgement of one decision: is the pod still there to be bound, and does the node still take it?
 
-Always filters; a decision was made on a view that other schedulers' decisions may have overtaken. Source: DESIGN 3, "The binder judges,
-once, in one order".
+A decision was made on a view that other schedulers' decisions may have overtaken. So all filters are asked again, unless it is certain
+(`skipping`) that the cluster is still the one that the scheduler asked them about. Source: DESIGN 3, "The binder judges, once, in one
+order".
 """
 
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from podyard.binder.core import points
+from podyard.binder.core.points import Prepared, Wait
+from podyard.binder.core.skipping import Skipping, WrongSkip
 from podyard.binder.core.world import World
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
 from podyard.framework import judge as framework_judge
+from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import ObjectWrite
 from podyard.framework.profile import Profile
 from podyard.framework.status import Code
@@ -40,13 +44,30 @@ class Accepted(NamedTuple):
     pod: PodView
     writes: tuple[ObjectWrite, ...] = ()
     """Objects that must become durable with the binding."""
+    waits: tuple[Wait, ...] = ()
+    """PreBind plugins that wait: the pod is not bound yet."""
+    skipped: bool = False
+    """The filters were not asked again."""
 
 
 Verdict: TypeAlias = Accepted | BindAnswer
 
 
-def judge(decision: Decision, world: World, profiles: Mapping[str, Profile], child_trace: ChildTrace) -> Verdict:
-    """Judge one decision as things are now; the world must have reached the decision's position. Changes nothing."""
+def judge(
+    decision: Decision,
+    world: World,
+    profiles: Mapping[str, Profile],
+    child_trace: ChildTrace,
+    state: CycleState | None = None,
+    *,
+    skip: bool = False,
+) -> Verdict:
+    """Judge one decision as things are now; the world must have reached the decision's position. Changes nothing but `state`.
+
+    :param state: what PreBind plugins remember of this decision
+    :param skip: the filters need not be asked again
+    :raises WrongSkip: if skips are verified, and this one is wrong
+    """
     before = _settled_before(decision, world)
     if before is not None:
         return before
@@ -62,7 +83,7 @@ def judge(decision: Decision, world: World, profiles: Mapping[str, Profile], chi
     profile = profiles.get(decision.profile)
     if profile is None:
         return _answer(decision, "error", CAUSE_PROFILE, f"the binder has no profile {decision.profile!r}")
-    return _node_takes(decision, pod, profile, world, child_trace)
+    return _node_takes(decision, pod, profile, world, child_trace, state, skip=skip)
 
 
 def bound_before(decision: Decision, node: str, attempt: str) -> BindAnswer:
@@ -86,40 +107,80 @@ def _settled_before(decision: Decision, world: World) -> BindAnswer | None:
     return None
 
 
-def _node_takes(decision: Decision, pod: PodView, profile: Profile, world: World, child_trace: ChildTrace) -> Verdict:
+def _node_takes(
+    decision: Decision,
+    pod: PodView,
+    profile: Profile,
+    world: World,
+    child_trace: ChildTrace,
+    state: CycleState | None = None,
+    *,
+    skip: bool = False,
+) -> Verdict:
     table, node, usage = world.table, decision.node, pod.usage
     row = table.row_of.get(node)
     if row is None:
         return _answer(decision, "conflict", CAUSE_NODE, f"node {node} does not exist")
-    short = shortages(table, row, usage)
-    if short:
-        return _answer(decision, "conflict", CAUSE_FIT, *short)
-    if usage.ports and (taken := taken_ports(table, node, usage)):
-        return _answer(decision, "conflict", CAUSE_PORTS, *taken)
+    lacking = _lacking(decision, table, row, usage)
+    if lacking is not None:
+        return lacking
     if pod.stored.spec.node_name not in ("", node):
         return _answer(decision, "conflict", CAUSE_NODE_NAME, f"its creator wants {pod.stored.spec.node_name}")
-    status = framework_judge.filter_one(profile, node, pod, world.snapshot)
-    if not status.ok:
-        result: BindResult = "error" if status.code == Code.ERROR else "conflict"
-        return _answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
-    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes)
+    if not skip or Skipping.verify:
+        status = framework_judge.filter_one(profile, node, pod, world.snapshot)
+        if not status.ok and skip:
+            raise WrongSkip(decision, status)
+        if not status.ok:
+            result: BindResult = "error" if status.code == Code.ERROR else "conflict"
+            return _answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
+    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, state)
     if not prepared.status.ok:
-        refused: BindResult = "conflict" if prepared.overtaken else "error"
-        return _answer(decision, refused, prepared.status.plugin, *prepared.status.reasons)
-    bound = BoundPod(
+        return not_prepared(decision, prepared)
+    bound = as_bound(decision, pod, child_trace)
+    return Accepted(bound, pod, prepared.writes, prepared.waits, skipped=skip)
+
+
+def as_bound(decision: Decision, pod: PodView, child_trace: ChildTrace) -> BoundPod:
+    """The pod as its node is to have it."""
+    return BoundPod(
         namespace=decision.namespace,
         name=decision.name,
         uid=decision.uid,
-        node=node,
+        node=decision.node,
         attempt=decision.attempt,
         decided_at=decision.position,
         priority=pod.priority,
         labels=pod.labels,
-        usage=usage,
+        usage=pod.usage,
         volumes=decision.volumes,
         trace=child_trace(decision.trace),
     )
-    return Accepted(bound, pod, prepared.writes)
+
+
+def not_prepared(decision: Decision, prepared: Prepared) -> BindAnswer:
+    """The answer if PreBind or Bind said no."""
+    refused: BindResult = "conflict" if prepared.overtaken else "error"
+    return _answer(decision, refused, prepared.status.plugin, *prepared.status.reasons)
+
+
+def _lacking(decision: Decision, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
+    """What the node has too little of, that counted for which room is kept there; `None`: nothing."""
+    kept = [pod for uid, pod in table.kept_on(decision.node).items() if uid != decision.uid] if table.keeps_room else ()
+    if not kept:
+        return _lacking_as_is(decision, table, row, usage)
+    with table.trial(row) as trial:
+        for pod in kept:
+            trial.add(pod)
+        return _lacking_as_is(decision, table, row, usage)
+
+
+def _lacking_as_is(decision: Decision, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
+    short = shortages(table, row, usage)
+    if short:
+        return _answer(decision, "conflict", CAUSE_FIT, *short)
+    if usage.ports and (taken := taken_ports(table, decision.node, usage)):
+        return _answer(decision, "conflict", CAUSE_PORTS, *taken)
+    return None
 
 
 def shortages(table: NodeTable, row: int, usage: Usage) -> list[str]:

@@ -5,6 +5,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), fr
 
 from typing import Final, NamedTuple
 
+from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
@@ -16,6 +17,17 @@ from podyard.framework.volume_choices import CHOSEN
 from podyard.proto.placement import VolumeChoice
 
 
+class Wait(NamedTuple):
+    """A PreBind plugin waits."""
+
+    plugin: str
+    reasons: tuple[str, ...]
+    timeout_s: float
+    writes: tuple[ObjectWrite, ...] = ()
+    """To become durable first, without the binding."""
+    waits_for: tuple[ObjectKey, ...] = ()
+
+
 class Prepared(NamedTuple):
     """What PreBind and Bind said."""
 
@@ -23,33 +35,51 @@ class Prepared(NamedTuple):
     writes: tuple[ObjectWrite, ...] = ()
     overtaken: bool = False
     """PreBind rejected the pod: what it was to get is gone, another try may do. Everything else is an error."""
+    waits: tuple[Wait, ...] = ()
+    """Plugins that wait; with any, `writes` are for later, and nobody was asked to bind."""
 
 
 NOTHING_TO_DO: Final = Prepared()
 
 
 def prepare(
-    profile: Profile, pod: PodView, cluster: Snapshot, node: str, volumes: tuple[VolumeChoice, ...] = ()
+    profile: Profile,
+    pod: PodView,
+    cluster: Snapshot,
+    node: str,
+    volumes: tuple[VolumeChoice, ...] = (),
+    state: CycleState | None = None,
 ) -> Prepared:
-    """Ask PreBind, then who binds. Without a Bind plugin the binder itself does.
+    """Ask PreBind, then, if none waits, who binds. Without a Bind plugin the binder itself does.
+
+    Unlike the reference, where each plugin blocks those behind it, all are asked: so what they wait for goes on at the same time.
 
     :param volumes: what the decision says that the pod's claims get
-    :return: the first status that is not SUCCESS, with its plugin; else all objects to be written in the same commit
+    :param state: of this decision, from the first time it was asked about on
+    :return: the first status that is neither SUCCESS nor WAIT, with its plugin; else who waits, and all objects to be written in the
+        same commit
     """
     if not profile.pre_bind and not profile.bind:
         return NOTHING_TO_DO
-    state = CycleState()
+    state = CycleState() if state is None else state
     if volumes:
         state.write(CHOSEN, volumes)
     writes: tuple[ObjectWrite, ...] = ()
+    waits: list[Wait] = []
     for plugin in profile.pre_bind:
         try:
             answer = plugin.pre_bind(state, pod, cluster, node)
         except Exception as fault:  # boundary: a plugin's bug fails this decision, never the service
             return Prepared(_failed(plugin.name, "PreBind", fault))
-        if not answer.status.ok:
-            return Prepared(answer.status.by(plugin.name), overtaken=answer.status.rejected)
-        writes += answer.writes
+        status = answer.status
+        if status.code == Code.WAIT:
+            waits.append(Wait(plugin.name, status.reasons, answer.timeout_s, answer.writes, answer.waits_for))
+        elif not status.ok:
+            return Prepared(status.by(plugin.name), overtaken=status.rejected)
+        else:
+            writes += answer.writes
+    if waits:
+        return Prepared(writes=writes, waits=tuple(waits))
     return Prepared(_who_binds(profile, state, pod, cluster, node), writes)
 
 

@@ -7,6 +7,8 @@ The view shows both later, by the commit record.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from podyard.binder.core.intake import Open
+from podyard.binder.core.skipping import Key, Skipping
 from podyard.cluster.changes import Change
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.nodes import NodeView
@@ -46,13 +48,17 @@ class World:
         self.snapshot = Snapshot(self.table, view, nominated=self.nominated)
         self.unseen: dict[str, BoundPod] = {}
         """Accepted or committed by us, not yet bound in the view, by uid."""
+        self.kept: dict[str, BoundPod] = {}
+        """Pods whose room is kept although they are not accepted yet, by uid: the table counts them nowhere."""
         self.unseen_releases: set[str] = set()
         """Uids released by us, still bound in the view."""
+        self.skipping = Skipping()
 
     def follow(self, changes: Iterable[Change]) -> None:
         """The view changed: let the table follow."""
         for change in changes:
             self.nominated.apply(change)
+            self.skipping.changed(change, self.view.position)
             if change.resource == subjects.PODS:
                 self._follow_pod(change)
             else:
@@ -69,15 +75,51 @@ class World:
             self.unseen.pop(uid, None)
         self.table.apply(change)
 
-    def hold(self, bound: BoundPod) -> None:
-        """The pod takes room from now on."""
+    def hold(self, bound: BoundPod, key: Key | None = None) -> None:
+        """The pod takes room from now on.
+
+        :param key: of the decision that it was judged by; later ones of its session may have counted on it
+        """
+        same = (pod := self.view.pods_by_uid.get(bound.uid)) is not None and pod.sequence <= bound.decided_at
+        self.skipping.held(bound.uid, key if same else None)
         self.unseen[bound.uid] = bound
         self.table.place(self._placed(bound))
 
     def drop(self, uid: str) -> None:
         """It does not after all. What the view shows as bound stays."""
+        self.skipping.dropped(uid)
         if self.unseen.pop(uid, None) is not None:
             self.table.remove(uid)
+
+    def committed(self, bound: Iterable[BoundPod], position: int, *, only_bound: bool) -> None:
+        """Pods that were held are durable.
+
+        :param position: CLUSTER sequence of the commit record
+        :param only_bound: the batch did nothing else: it neither released pods nor wrote objects
+        """
+        self.skipping.durable((one.uid for one in bound), position)
+        if not only_bound:
+            self.skipping.foreign(position)
+
+    def may_skip(self, held: Open) -> bool:
+        """Whether the filters need not be asked again about a decision: see `skipping`."""
+        decision = held.decision
+        if self.nominated.on(decision.node) or self.table.kept_on(decision.node):
+            return False
+        if not self.skipping.covers(held.key[0], decision.position, held.claims):
+            return False
+        pod = self.view.pods_by_uid.get(decision.uid)
+        return pod is not None and pod.sequence <= decision.position
+
+    def keep(self, bound: BoundPod) -> None:
+        """Nobody else gets what the pod needs of its node, from now on."""
+        self.kept[bound.uid] = bound
+        self.table.keep(self._placed(bound))
+
+    def unkeep(self, uid: str) -> None:
+        """Its room is not kept any more."""
+        if self.kept.pop(uid, None) is not None:
+            self.table.unkeep(uid)
 
     def free(self, uid: str) -> None:
         """Its release is durable."""
@@ -109,6 +151,8 @@ class World:
                 self.table.place(pod)
         for bound in self.unseen.values():
             self.table.place(self._placed(bound))
+        for bound in self.kept.values():
+            self.table.keep(self._placed(bound))
 
     def _placed(self, bound: BoundPod) -> PlacedPod:
         pod = self.view.pods_by_uid.get(bound.uid)

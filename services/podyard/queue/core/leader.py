@@ -4,7 +4,7 @@ Source: DESIGN.md 4. Every attempt that was handed out ends exactly once: by `do
 or with its session.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -331,8 +331,21 @@ class Leader:
             if attempt.missing >= MISSING_LIMIT:
                 self.queue.give_back(attempt.pod.uid, now)
                 self._end(attempt, "error", now, message="the scheduler never got this attempt", by_queue=True)
+        self._hold(session, request.held, now)
         unknown = tuple(attempt for attempt in request.attempts if attempt not in self.attempts)
         return QueueReply(epoch=self.epoch, unknown=unknown)
+
+    def _hold(self, session: Session, held: Sequence[str], now: float) -> None:
+        """Decisions that wait in the binder: their bindings may take as long as their scheduler says so.
+
+        Nothing else keeps the pods: when the session says so no more, or dies, they are tried again in the usual time.
+        """
+        for attempt_id in held:
+            attempt = session.attempts.get(attempt_id)
+            pod = None if attempt is None else self.binding.pop(attempt.pod.uid, None)
+            if pod is not None:
+                pod.deadline = now + self._binding_timeout_s
+                self.binding[pod.uid] = pod  # the last, as its deadline is
 
     def _bury(self, session: Session, now: float) -> None:
         """A session died: its attempts go to error backoff (one of them may be what killed it), its preemptions end.

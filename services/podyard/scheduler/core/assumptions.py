@@ -1,13 +1,14 @@
 """Pods that were decided and are not answered yet, and the numbers of their decisions.
 
-    decided -> (waits at Permit) -> asked of the binder -> answered
+    decided -> (waits at Permit) -> asked of the binder -> (waits there, asked again) -> answered
                                           \\-> seen bound in the view -> answered
 
 Numbers grow by one a decision within a session. `outstanding` tells the binder which of them the scheduler counted as placed without
 having seen their binding.
 """
 
-from collections.abc import Iterator
+from collections import OrderedDict
+from collections.abc import Collection, Iterator
 from typing import Final
 
 import msgspec
@@ -40,6 +41,12 @@ class Assumption(msgspec.Struct, kw_only=True, gc=False):
     """The view showed the binding; by the time of the answer the pod may be gone again."""
     counted_on: tuple[NumberRange, ...] = ()
     """If it waits at Permit: what was outstanding when it was decided. Its decision is sent later, when that is another set."""
+    held: bool = False
+    """The binder said that the decision waits."""
+    asked_again: bool = False
+    """While it waits: the binder is being asked again."""
+    withdrawn: bool = False
+    """While it waits: nobody wants the binding any more."""
     successor: PoppedPod | None = None
     """The same pod popped again before this attempt was answered: it waits for the answer."""
 
@@ -53,6 +60,7 @@ class Assumptions:
 
     def __init__(self) -> None:
         self._by_uid: dict[str, Assumption] = {}
+        self._held: OrderedDict[str, Assumption] = OrderedDict()
         self._unseen: dict[int, str] = {}
         self._strangers: set[str] = set()
         self._number = 0
@@ -85,8 +93,23 @@ class Assumptions:
             assumption.seen = True
             self._is_no_more_unseen(assumption.decision.number, uid)
 
+    def held(self) -> Collection[Assumption]:
+        """Those whose decisions wait in the binder, in the order in which they are to be asked about again."""
+        return self._held.values()
+
+    def hold(self, assumption: Assumption) -> None:
+        """The decision waits in the binder; it is asked about again after all others that do."""
+        assumption.held = True
+        self._held[assumption.popped.uid] = assumption
+        self._held.move_to_end(assumption.popped.uid)
+
+    def ask_first(self, assumption: Assumption) -> None:
+        """A decision that waits is asked about again before all others."""
+        self._held.move_to_end(assumption.popped.uid, last=False)
+
     def drop(self, uid: str) -> Assumption | None:
         """The pod is answered, or given up."""
+        self._held.pop(uid, None)
         assumption = self._by_uid.pop(uid, None)
         if assumption is not None:
             self._is_no_more_unseen(assumption.decision.number, uid)

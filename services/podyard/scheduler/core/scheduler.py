@@ -14,6 +14,7 @@ from podyard.framework.extenders import Answers, Calls, Extender
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
 from podyard.proto.queue_api import PoppedPod, PopReply
+from podyard.scheduler.core.asking_again import AskingAgain
 from podyard.scheduler.core.clearing import Clearing
 from podyard.scheduler.core.effects import AskExtenders, AwaitPosition, Effect
 from podyard.scheduler.core.messages import (
@@ -69,10 +70,11 @@ class Scheduler:
         self._view = view
         self._outcomes = Outcomes()
         self._placing = Placing(profiles, view, stopwatch=stopwatch, random=Random(session), extenders=extenders)
-        self._settling = Settling(self._placing, view, self._outcomes)
         digests = {name: profile.digest for name, profile in profiles.items()}
+        self._asking_again = AskingAgain(self._placing.assumptions, self._outcomes, digests)
+        self._settling = Settling(self._placing, view, self._outcomes, self._asking_again)
         self._requests = Requests(self._placing.assumptions, self._outcomes, digests, session)
-        self._clearing = Clearing(self._placing, self._settling, self._requests)
+        self._clearing = Clearing(self._placing, self._settling, self._requests, self._asking_again)
         self._session = session
         self._epoch = 0
         self._batches: deque[Batch] = deque()
@@ -93,8 +95,17 @@ class Scheduler:
 
     @property
     def unanswered(self) -> int:
-        """Decided pods whose binding is not known yet."""
-        return len(self._placing.assumptions)
+        """Decided pods whose binding is not known yet, but those that wait in the binder."""
+        return len(self._placing.assumptions) - self.held
+
+    @property
+    def held(self) -> int:
+        """Decided pods that wait in the binder."""
+        return len(self._placing.assumptions.held())
+
+    def held_attempts(self) -> tuple[str, ...]:
+        """Their attempts: for the queue, which waits for their bindings."""
+        return tuple(one.popped.attempt for one in self._placing.assumptions.held())
 
     @property
     def ready(self) -> bool:
@@ -111,8 +122,10 @@ class Scheduler:
 
     @property
     def next_deadline(self) -> float | None:
-        """When a wait at Permit runs out, on the clock of `now`; `None` if no pod waits."""
-        return self._placing.waiting.next_deadline()
+        """When `Work` is to be done because of the time, on the clock of `now`: a wait at Permit runs out, or the binder is to be asked
+        again. `None`: no pod waits."""
+        deadlines = self._placing.waiting.next_deadline(), self._asking_again.deadline()
+        return min((one for one in deadlines if one is not None), default=None)
 
     def is_unsettled(self, uid: str) -> bool:
         """Whether a pod is counted on a node, and neither its binding nor its end is known."""
@@ -151,7 +164,7 @@ class Scheduler:
                 self._work(message.limit, now)
             case BindAnswered():
                 for answer in message.reply.answers:
-                    self._settling.answered(answer, message.reply.position, self._session)
+                    self._settling.answered(answer, message.reply.position, self._session, now)
             case ExtendersAnswered():
                 self._answered(message, now)
             case Popped():
@@ -235,6 +248,7 @@ class Scheduler:
             if not pods:
                 self._batches.popleft()
         self._requests.flush()
+        self._asking_again.run(now)
 
     def _settle_permits(self, now: float) -> None:
         for settled in self._placing.waiting.settle(now):
@@ -288,19 +302,21 @@ class Scheduler:
                 self._outcomes.decided(made.assumption)
                 self._requests.add(made.assumption.decision)
         elif retry is None:
-            self._failed(popped, pod, made)
+            self._failed(popped, pod, made, now)
         else:
             # the queue believes the pod scheduled since the first decision: from there it can only go to backoff (PITFALLS 3)
             why = f"{retry.why}; then {made.result.message}"
             self._outcomes.bind_error(popped, made.span, why, assumed=made.given_up, sent=False)
 
-    def _failed(self, popped: PoppedPod, pod: PodView, made: Attempted) -> None:
+    def _failed(self, popped: PoppedPod, pod: PodView, made: Attempted, now: float) -> None:
         """No node, now; maybe others make room. A nomination counts from here on, and ends from here on (PITFALLS 33)."""
         node = made.result.nominated_node
         if node is not None:
             self._placing.nominations.decide(pod, node)
         if node and made.result.victims:
-            self._outcomes.preempts(popped, made, self._clearing.clear(pod, node, made.result.victims), self._session)
+            self._outcomes.preempts(
+                popped, made, self._clearing.clear(pod, node, made.result.victims, now), self._session
+            )
         else:
             self._outcomes.failed(popped, made)
 

@@ -9,6 +9,7 @@ from podyard.proto.binder_api import BindAnswer
 from podyard.proto.decisions import Outcome
 from podyard.proto.placement import BoundPod
 from podyard.proto.queue_api import PoppedPod
+from podyard.scheduler.core.asking_again import AskingAgain
 from podyard.scheduler.core.assumptions import Assumption
 from podyard.scheduler.core.effects import AwaitPosition, Conflicted
 from podyard.scheduler.core.outcomes import Outcomes, refusal
@@ -30,8 +31,9 @@ class Retry(msgspec.Struct, gc=False):
 class Settling:
     """Ends assumptions. What is to be attempted again is left in `retries` and `successors` for the scheduler."""
 
-    def __init__(self, placing: Placing, view: View, outcomes: Outcomes) -> None:
+    def __init__(self, placing: Placing, view: View, outcomes: Outcomes, asking_again: AskingAgain) -> None:
         self._placing = placing
+        self._asking_again = asking_again
         self._view = view
         self._outcomes = outcomes
         self.retries: list[Retry] = []
@@ -40,7 +42,7 @@ class Settling:
 
     # ---- the binder ----------------------------------------------------------------------------------------------------------
 
-    def answered(self, answer: BindAnswer, position: int, session: str) -> None:
+    def answered(self, answer: BindAnswer, position: int, session: str, now: float) -> None:
         """One answer of the binder; one about an attempt that is not awaited is ignored.
 
         :param position: the binder's
@@ -54,6 +56,8 @@ class Settling:
                 self._committed(assumption, answer.committed_at)
             case "already bound":
                 self._elsewhere(assumption, answer.node)
+            case "waiting":
+                self._asking_again.hold(assumption, now)
             case "conflict":
                 self._conflicted(assumption, answer, position, session)
             case "gone":
@@ -105,6 +109,8 @@ class Settling:
         assumption = self._placing.assumptions.get(uid)
         if assumption is not None and assumption.answered:
             self._placing.assumptions.drop(uid)
+        elif assumption is not None and assumption.held and assumption.seen:
+            self._committed(assumption, 0)
 
     def listed(self) -> None:
         """The view was listed anew. A binding that was answered and that the listing does not show has come and gone meanwhile."""
