@@ -39,7 +39,7 @@ class Rule:
         self.happened = 0
         self.over = False
         self._picked = picker((pattern,))
-        self._times = times
+        self.times = times
         self._where = where
         self._tell: Callable[[str], None] = lambda text: None
         self._changed = asyncio.Event()
@@ -70,7 +70,7 @@ class Rule:
         if up is not self.up or not self._matches(name, frame):
             return None
         self._count()
-        if self._times is not None and self.happened >= self._times:
+        if self.times is not None and self.happened >= self.times:
             self.over = True
         return self._act(name, frame)
 

@@ -77,6 +77,8 @@ class Proxy:
         self.servers = list(servers)
         self.up, self.down = Way(), Way()
         self.port = 0
+        self.made = 0
+        """Connections so far."""
         self.kill: Callable[[], None] = lambda: None
         """Ends the process at once (SIGKILL); called at a crash point."""
         self.sent: list[Observer] = []
@@ -146,6 +148,7 @@ class Proxy:
             return
         connection = _Connection(self, (reader, writer), server)
         self._connections.append(connection)
+        self.made += 1
         try:
             await connection.run()
         finally:

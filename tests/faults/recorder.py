@@ -62,6 +62,11 @@ class Recorder:
             self._waiting.setdefault(message.sequence, message)
             self._feed()
 
+    async def read_to(self, position: int) -> None:
+        """Wait until the reader has passed everything up to there."""
+        while self._read_to < position:
+            await self.changed()
+
     async def changed(self) -> None:
         """Wait until the checker has seen more."""
         await self._changed.wait()
@@ -92,8 +97,7 @@ class Recorder:
             self._batch.append(message)
             if headers.BATCH_ID not in lines or headers.BATCH_COMMIT in lines:
                 self._judge()
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._tell()
 
     @property
     def _batch_id(self) -> str | None:
@@ -133,14 +137,27 @@ class Recorder:
 
     def deliver(self, delivery: Delivery) -> None:
         """A message of the stream."""
+        self._passed(delivery.sequence)
         head = _heads.build(dict(delivery.headers)) if delivery.headers else b""
         self.note(Stored(delivery.subject, delivery.payload, head, delivery.sequence, delivery.stored_at))
 
-    def synced(self, position: int) -> None: ...
+    def synced(self, position: int) -> None:
+        """Everything up to there was read that was still there."""
+        self._passed(position)
 
-    def advanced(self, position: int) -> None: ...
+    def advanced(self, position: int) -> None:
+        """So it is, without a message."""
+        self._passed(position)
 
     def contact(self, fresh: bool) -> None: ...
+
+    def _passed(self, position: int) -> None:
+        self._read_to = max(self._read_to, position)
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = anyio.Event()
 
 
 def _line(read: Read) -> str:
