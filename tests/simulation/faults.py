@@ -27,7 +27,6 @@ class Faults:
         self._stale: dict[str, float] = {}
         """Until when reads may be stale, and by how much."""
         self.count = 0
-        self._remade = ""
         self.kinds: dict[str, Callable[[Process, Random], None]] = {
             "kill": self.kill,
             "crash": self.crash,
@@ -140,13 +139,10 @@ class Faults:
         self._server.forget_consumers()
 
     def stream_made_again(self, process: Process, random: Random) -> None:
-        """One that holds no state of the cluster: leases, or records; in one run always the same.
-
-        Not both: a leader's epoch goes on from the leases or, if they are lost, from what records, nominations and bindings name.
-        """
-        self._remade = self._remade or random.choice((streams.LEASES, streams.DECISIONS, streams.REQUEUES)).name
-        self._tell(f"{self._remade} is made again")
-        self._server.remake(self._remade)
+        """One that holds no state of the cluster: leases, or records."""
+        name = random.choice((streams.LEASES, streams.DECISIONS, streams.REQUEUES)).name
+        self._tell(f"{name} is made again")
+        self._server.remake(name)
 
     def _end(self, delay_s: float, kind: str, process: Process, end: Callable[[], object]) -> None:
         def over() -> None:

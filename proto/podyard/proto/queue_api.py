@@ -9,6 +9,10 @@ from podyard.proto.events import BareEvent
 from podyard.proto.message import Message, PodRef
 from podyard.proto.requeues import HintCall, PoolName
 
+KnownEpoch: TypeAlias = Annotated[
+    int, Meta(ge=0, description="the highest epoch in an answer so far; a leader of a lower one steps down")
+]
+
 
 class PopRequest(Message, frozen=True, kw_only=True):
     """`pop`: a scheduler asks for work. Idempotent by `pop_id`: the same id gets the same answer again.
@@ -21,6 +25,7 @@ class PopRequest(Message, frozen=True, kw_only=True):
     digests: Annotated[dict[str, str], Meta(description="profile name -> digest of plugins and arguments")] = {}
     max_pods: Annotated[int, Meta(ge=1, le=256)] = 256
     wait_s: Annotated[float, Meta(ge=0, le=10)] = 1.0
+    epoch: KnownEpoch = 0
 
 
 class PoppedPod(Message, frozen=True, kw_only=True):
@@ -59,6 +64,7 @@ class SessionHeartbeat(Message, frozen=True, kw_only=True):
     held: Annotated[
         tuple[str, ...], Meta(description="attempts whose decision waits in the binder: their bindings may take long")
     ] = ()
+    epoch: KnownEpoch = 0
 
 
 class AttemptResult(Message, frozen=True, kw_only=True):
@@ -92,6 +98,7 @@ class DoneRequest(Message, frozen=True, kw_only=True):
 
     session: str
     results: Annotated[tuple[AttemptResult, ...], Meta(max_length=1024)]
+    epoch: KnownEpoch = 0
 
 
 class ActivateRequest(Message, frozen=True, kw_only=True):
@@ -112,6 +119,7 @@ class PreemptingRequest(Message, frozen=True, kw_only=True):
     running: bool
     victim: PodRef | None = None
     attempt: Annotated[str, Meta(description="the attempt that preempts; empty: unknown")] = ""
+    epoch: KnownEpoch = 0
 
 
 class QueueReply(Message, frozen=True, kw_only=True):

@@ -23,15 +23,16 @@ class Earlier(NamedTuple):
     epoch: int = 0
 
 
-def epoch_above(lease_epoch: int, found: Earlier, placements: Iterable[BoundPod | Release]) -> int:
+def epoch_above(lease_epoch: int, found: Earlier, placements: Iterable[BoundPod | Release], known: int = 0) -> int:
     """A new leader's epoch: the lease's, but above all that earlier leaders are known to have had.
 
     The lease's epoch begins anew when the stream LEASES is made again, and schedulers never listen to a lower one than they know.
 
     :param placements: of the view: bindings name the attempts that made them
+    :param known: the highest of which schedulers told this process
     """
     bound = max((_epoch_of(one.attempt) for one in placements if isinstance(one, BoundPod)), default=0)
-    return max(lease_epoch, 1 + max(found.epoch, bound))
+    return max(lease_epoch, 1 + max(found.epoch, bound, known))
 
 
 def _epoch_of(attempt: str) -> int:

@@ -33,6 +33,7 @@ class QueueEndpoints:
     :param position: how far the queue has read the cluster
     :param settled: called after anything was done: it carries the core's effects out
     :param linger_s: how long a pop that had to wait goes on waiting for more pods
+    :param outranked: told of an epoch above the leader's own: there was, or is, another leader
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class QueueEndpoints:
         popped: Callable[[int], None],
         instance: str,
         linger_s: float,
+        outranked: Callable[[int], None],
     ) -> None:
         self._leader = leader
         self._position = position
@@ -51,6 +53,7 @@ class QueueEndpoints:
         self._popped = popped
         self._instance = instance
         self._linger_s = linger_s
+        self._outranked = outranked
         self._ready = anyio.Event()
         self._waiting = 0
         self._over = False
@@ -65,7 +68,13 @@ class QueueEndpoints:
         self._over = True
         self._ready.set()
 
-    def _check(self, request: Request) -> None:
+    def _check(self, request: Request, epoch: int = 0) -> None:
+        """
+        :param epoch: the highest that who asks knows of
+        """
+        if epoch > self._leader.epoch and not self._over:
+            self.end()
+            self._outranked(epoch)
         if self._over:
             raise Busy(request.subject, "the queue changes its leader")
 
@@ -74,7 +83,7 @@ class QueueEndpoints:
         message = codec.decode(PopRequest, request.payload)
         deadline = anyio.current_time() + message.wait_s
         while True:
-            self._check(request)
+            self._check(request, message.epoch)
             reply = self._leader.pop(message, time.time(), self._position())
             if reply is not None:
                 self._popped(len(reply.pods))
@@ -102,25 +111,25 @@ class QueueEndpoints:
     async def done(self, request: Request) -> bytes:
         """Results of attempts."""
         message = codec.decode(DoneRequest, request.payload)
-        return self._answer(request, lambda now: self._leader.done(message, now))
+        return self._answer(request, message.epoch, lambda now: self._leader.done(message, now))
 
     async def heartbeat(self, request: Request) -> bytes:
         """A scheduler lives."""
         message = codec.decode(SessionHeartbeat, request.payload)
-        return self._answer(request, lambda now: self._leader.heartbeat(message, now))
+        return self._answer(request, message.epoch, lambda now: self._leader.heartbeat(message, now))
 
     async def activate(self, request: Request) -> bytes:
         """Move pods to activeQ."""
         message = codec.decode(ActivateRequest, request.payload)
-        return self._answer(request, lambda now: self._leader.activate(message, now))
+        return self._answer(request, 0, lambda now: self._leader.activate(message, now))
 
     async def preempting(self, request: Request) -> bytes:
         """A preemption starts or ends."""
         message = codec.decode(PreemptingRequest, request.payload)
-        return self._answer(request, lambda now: self._leader.preempting(message, now))
+        return self._answer(request, message.epoch, lambda now: self._leader.preempting(message, now))
 
-    def _answer(self, request: Request, act: Callable[[float], QueueReply]) -> bytes:
-        self._check(request)
+    def _answer(self, request: Request, epoch: int, act: Callable[[float], QueueReply]) -> bytes:
+        self._check(request, epoch)
         reply = act(time.time())
         self._settled()
         return codec.encode(reply)

@@ -69,14 +69,20 @@ async def main(service: Service[QueueSettings]) -> None:
         on_contact=stage.on_contact,
     )
 
+    known = 0
+    """The highest epoch of which schedulers told."""
+
     async def lead(epoch: int) -> None:
+        nonlocal known
         found = await earlier.read(service.bus, service.log)
-        epoch = earlier.epoch_above(epoch, found, view.placements.values())
-        stage.term = Term(service, settings, informer, view, profiles, registered, instruments, epoch, found)
+        epoch = earlier.epoch_above(epoch, found, view.placements.values(), known)
+        term = Term(service, settings, informer, view, profiles, registered, instruments, epoch, found)
+        stage.term = term
         try:
-            await stage.term.run()
+            await term.run()
         finally:
             stage.term = None
+            known = max(known, term.outranked_by)
 
     lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
     async with anyio.create_task_group() as tasks:
@@ -84,7 +90,8 @@ async def main(service: Service[QueueSettings]) -> None:
         await informer.synced()
         gc.collect()
         gc.freeze()  # what was listed lives long: full collections need not walk it
-        await lease.lead(lead)
+        while True:
+            await lease.lead(lead)
 
 
 SERVICE = ServiceDefinition(

@@ -85,14 +85,18 @@ class Term:
             popped=instruments.pops.inc,
             instance=service.instance,
             linger_s=settings.pop_linger_s,
+            outranked=self._end,
         )
         self._began = False
+        self._tasks = anyio.create_task_group()
+        self.outranked_by = 0
+        """The epoch above its own of which a scheduler told, and which ended the term; 0: none."""
 
     async def run(self) -> None:
-        """Lead until cancelled."""
+        """Lead until cancelled, or until a scheduler knows of a higher epoch."""
         await self._informer.synced()
         self._begin(self._found)
-        async with anyio.create_task_group() as tasks:
+        async with self._tasks as tasks:
             tasks.start_soon(self._nominations.run)
             tasks.start_soon(self._outbox.run)
             subscriptions = await self._serve()
@@ -106,6 +110,12 @@ class Term:
                     for subscription in subscriptions:
                         await subscription.close()
                     await self._outbox.flush()
+
+    def _end(self, epoch: int) -> None:
+        """Schedulers listen to the highest epoch only: whoever has it leads, or has to be outranked by the next term."""
+        self._log.warning("steps down: a scheduler knows of a higher epoch", known=epoch)
+        self.outranked_by = epoch
+        self._tasks.cancel_scope.cancel()
 
     def _begin(self, found: Earlier) -> None:
         """Fill the queue. No await in here: the view must not move between the filling and the first change."""

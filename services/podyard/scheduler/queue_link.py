@@ -1,15 +1,15 @@
 """The queue's side: pops, results, heartbeats, and the session they belong to."""
 
 from collections.abc import Mapping
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import anyio
 import structlog
+from msgspec import structs
 
 from podyard.bus import Bus, BusError, TemporaryError, Unclear
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
-from podyard.proto.message import Message
 from podyard.proto.queue_api import DoneRequest, PopReply, PopRequest, PreemptingRequest, QueueReply, SessionHeartbeat
 from podyard.runtime.health import Health
 from podyard.scheduler.core.messages import Popped, SessionStarted
@@ -17,7 +17,8 @@ from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.settings import SchedulerSettings
 
-R = TypeVar("R", bound=Message)
+R = TypeVar("R", PopReply, QueueReply)
+Asked: TypeAlias = PopRequest | DoneRequest | SessionHeartbeat | PreemptingRequest
 
 CHECK: Final = "queue"
 POP: Final = subjects.queue_verb("pop")
@@ -36,7 +37,11 @@ ANSWER_S: Final = 5.0
 
 
 class QueueLink:
-    """One session after the other. A session ends when the queue refuses it; the next one begins with nothing open."""
+    """One session after the other. A session ends when the queue refuses it; the next one begins with nothing open.
+
+    While the queue changes its leader two may answer. The highest epoch counts: an answer of a lower one than is known counts as none,
+    and every request names the highest, so that a leader that is none any more, and does not know it, steps down.
+    """
 
     def __init__(
         self,
@@ -61,7 +66,10 @@ class QueueLink:
         self._session = session
         self._sessions = 1
         self._pops = 0
+        self._epoch = 0
+        """The highest of all answers."""
         self._last_pop = ""
+        """The last pop that was answered, with pods or without: another leader may have given pods in an answer that came too late."""
         self._said = ""
         self._health = health
         self._instruments = instruments
@@ -92,9 +100,9 @@ class QueueLink:
                 await self._refused(session, reply.refused)
                 continue
             self._health.set_ready(CHECK, True)
+            self._last_pop = request.pop_id
             if reply.pods:
                 self._instruments.pops.inc(len(reply.pods))
-                self._last_pop = request.pop_id
                 self._engine.pace.popped(anyio.current_time() - asked_at)
                 self._engine.step(Popped(reply))
 
@@ -151,13 +159,18 @@ class QueueLink:
 
     # ---- requests ------------------------------------------------------------------------------------------------------------
 
-    async def _ask(self, subject: str, request: Message, reply_type: type[R], timeout_s: float) -> R:
+    async def _ask(self, subject: str, request: Asked, reply_type: type[R], timeout_s: float) -> R:
         """The answer to a request that may safely be sent again, sent until there is one."""
-        payload = codec.encode(request)
         while True:
+            payload = codec.encode(structs.replace(request, epoch=self._epoch))
             try:
                 answer = await self._bus.request(subject, payload, timeout_s=timeout_s)
                 reply = codec.decode(reply_type, answer.payload)
+                if reply.epoch < self._epoch:
+                    why = f"a leader of epoch {reply.epoch} answers, and there is one of {self._epoch}"
+                    await self._again(subject, why, PAUSE_S)
+                    continue
+                self._epoch = reply.epoch
                 self._said = ""
                 return reply
             except Unclear as error:

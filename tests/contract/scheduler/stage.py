@@ -135,6 +135,8 @@ class Queue:
         self._more = anyio.Event()
         self._attempts = 0
         self.epoch = 1
+        self.done_epoch: int | None = None
+        """Of answers to `done`, if another leader gives them."""
         self.position = 0
         self.refuse: set[str] = set()
         """Sessions that are refused."""
@@ -180,7 +182,7 @@ class Queue:
         message = codec.decode(DoneRequest, request.payload)
         self.done_requests += 1
         self.results += message.results
-        return codec.encode(QueueReply(epoch=self.epoch))
+        return codec.encode(QueueReply(epoch=self.epoch if self.done_epoch is None else self.done_epoch))
 
     async def _heartbeat(self, request: Request) -> bytes:
         message = codec.decode(SessionHeartbeat, request.payload)

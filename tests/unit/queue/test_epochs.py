@@ -14,15 +14,16 @@ RELEASED = Release(namespace="default", name="b", uid="v", node="n1", reason="co
 
 
 @pytest.mark.parametrize(
-    ("lease", "found", "attempts", "epoch"),
+    ("lease", "found", "attempts", "known", "epoch"),
     [
-        pytest.param(7, 3, ["5-1"], 7, id="the lease's"),
-        pytest.param(1, 3, [], 4, id="above records and nominations"),
-        pytest.param(1, 3, ["5-1", "30-2"], 31, id="above bindings"),
-        pytest.param(30, 3, ["30-2"], 31, id="never the same"),
-        pytest.param(1, 0, ["", "x-1", "again-30-2"], 1, id="what is no attempt of a queue counts nothing"),
+        pytest.param(7, 3, ["5-1"], 0, 7, id="the lease's"),
+        pytest.param(1, 3, [], 0, 4, id="above records and nominations"),
+        pytest.param(1, 3, ["5-1", "30-2"], 0, 31, id="above bindings"),
+        pytest.param(30, 3, ["30-2"], 0, 31, id="never the same"),
+        pytest.param(1, 0, ["", "x-1", "again-30-2"], 0, 1, id="what is no attempt of a queue counts nothing"),
+        pytest.param(1, 3, ["5-1"], 8, 9, id="above what schedulers know"),
     ],
 )
-def test_an_epoch_never_goes_back(lease: int, found: int, attempts: list[str], epoch: int):
+def test_an_epoch_never_goes_back(lease: int, found: int, attempts: list[str], known: int, epoch: int):
     placements = [RELEASED, *map(bound, attempts)]
-    assert epoch_above(lease, Earlier({}, (), found), placements) == epoch
+    assert epoch_above(lease, Earlier({}, (), found), placements, known) == epoch

@@ -346,6 +346,15 @@ def test_a_heartbeat_names_attempts_that_are_not_open(stage: Stage) -> None:
     assert (reply.refused, reply.unknown) == ("", ("6-5",))
 
 
+def test_a_result_of_another_pod_under_the_same_id_is_not_taken_for_it(stage: Stage) -> None:
+    """Two leaders may have had the same epoch for a moment, and given the same id to two pods."""
+    (pod,) = stage.add("a")
+    popped = stage.take()
+    other = msgspec.structs.replace(popped, name="b", uid="uid-b")
+    reply = stage.done(other, "unschedulable", unschedulable_plugins=("NodeName",))
+    assert (reply.unknown, pod.pool) == ((popped.attempt,), "inFlight")
+
+
 # -- preemption and activation
 
 

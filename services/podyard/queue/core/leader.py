@@ -171,12 +171,15 @@ class Leader:
     # -- done --------------------------------------------------------------------------------------------------
 
     def done(self, request: DoneRequest, now: float) -> QueueReply:
-        """Take the results of attempts. Idempotent by attempt id; one that is not open here is named in `unknown`."""
+        """Take the results of attempts. Idempotent by attempt id; one that is not open here is named in `unknown`.
+
+        An id alone does not tell: two leaders may have had the same epoch for a moment, after the stream of leases was made again.
+        """
         session = self.sessions.heard(request.session, now)
         unknown = list[str]()
         for result in request.results:
             attempt = self.attempts.get(result.attempt)
-            if session is None or attempt is None or attempt.session != session.id:
+            if session is None or attempt is None or attempt.session != session.id or attempt.pod.uid != result.uid:
                 unknown.append(result.attempt)
                 self._dropped(result, None, now)
             elif result.outcome == "scheduled":

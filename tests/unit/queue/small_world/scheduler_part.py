@@ -131,9 +131,10 @@ class SchedulerPart:
         if session == self.session:
             if reply.refused:
                 self._refused()
-            elif reply.pods:
+            else:
                 self._last_pop = request.pop_id
-                self._step(Popped(reply))
+                if reply.pods:
+                    self._step(Popped(reply))
         self.world.clock.after(0.001, lambda: self._do(self._pop))
 
     def _send_results(self) -> None:
