@@ -199,6 +199,22 @@ def test_the_reply_names_epoch_and_position(stage: Stage):
     assert reply.position >= stage.stream.messages["cluster.pods.default.a"].sequence
 
 
+def test_who_was_refused_for_a_mate_is_told_a_position_that_shows_the_mate(stage: Stage):
+    """A retry on an older view would ask for the same node again."""
+    stage.node("small", cpu="1")
+    for name in ("a", "b"):
+        stage.pod(name)
+    binder = stage.serving()
+    tickets = [binder.ask(stage.decide(name, "small"), session=name, wait=False) for name in ("a", "b")]
+    follow, binder.pump = binder.pump, lambda: None  # the answers go out before the commit is seen
+    stage.pass_time(GATHER_S)
+    binder.pump = follow
+    assert [binder.answers(ticket)[0].result for ticket in tickets] == ["bound", "conflict"]
+    written = stage.stream.messages[f"placement.commits.{stage.stream.commits[-1].n}"].sequence
+    assert binder.view.position < written
+    assert binder.replies[tickets[1]].position >= written
+
+
 def test_an_unknown_profile_is_an_error(stage: Stage):
     stage.pod("a")
     binder = stage.serving()

@@ -361,7 +361,9 @@ class Binder:
         return self._intake.answer(held, answer)
 
     def _reply(self, complete: Sequence[Ticket]) -> None:
-        position = self._view.position
+        """What was accepted counted against later decisions: whoever was refused for it must see it before trying again, and the own view
+        shows the last commit only a moment after it was acknowledged."""
+        position = max(self._view.position, self.keeper.sequence)
         for ticket in complete:
             reply = BindReply(epoch=self.keeper.epoch, position=position, answers=ticket.complete())
             self._out.append(effects.Reply(ticket.id, reply))
