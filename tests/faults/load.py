@@ -4,7 +4,8 @@ The mix is that of the simulation's world, in the same fields, since the checker
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
 from random import Random
 from typing import Any, Final
 
@@ -20,6 +21,11 @@ ZONES: Final = 4
 CPUS: Final = ("100m", "250m", "500m", "1", "2", "3")
 WEIGHTS: Final = (3, 4, 6, 8, 7, 4)
 PRIORITIES: Final = {"middle": 10, "high": 100}
+FLOW_PODS: Final = 3
+FLOW_EVERY_S: Final = 0.2
+LIVING: Final = 75
+"""Of a flow, as many are left; older ones are deleted."""
+
 PATIENCE_S: Final = 60.0
 ANSWER_S: Final = 5.0
 RETRY_S: Final = 0.2
@@ -90,11 +96,28 @@ class Load:
             await asyncio.sleep(over_s / groups)
         await self._people.apply([node(index) for index in range(NODES)])
 
-    async def storm(self, updates: int) -> None:
-        """Updates of nodes that may wake pods: their size, and a label nobody looks at."""
-        for number in range(0, updates, NODES):
-            changed = [node(index, cpu=5 + (number // NODES) % 2, note=str(number)) for index in range(NODES)]
-            await self._people.apply(changed)
+    @asynccontextmanager
+    async def flowing(self, *, storm: bool = False) -> AsyncGenerator[None]:
+        """Pods keep coming, and the oldest go, while the block runs; or nodes are updated as fast as the api can."""
+        over = asyncio.Event()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._storm(over) if storm else self._flow(over))
+            try:
+                yield
+            finally:
+                over.set()
+
+    async def _flow(self, over: asyncio.Event) -> None:
+        while not over.is_set():
+            await self._people.apply([self._pod() for _ in range(FLOW_PODS)])
+            await self._people.delete(subjects.PODS, self.made[-LIVING - FLOW_PODS : -LIVING])
+            await asyncio.sleep(FLOW_EVERY_S)
+
+    async def _storm(self, over: asyncio.Event) -> None:
+        """Updates that may wake pods, by the node's size, and that change nothing of interest."""
+        while not over.is_set():
+            cpu = 5 + (self.touched // NODES) % 2
+            await self._people.apply([node(index, cpu=cpu, note=str(self.touched)) for index in range(NODES)])
             self.touched += NODES
         await self._people.apply([node(index) for index in range(NODES)])
 

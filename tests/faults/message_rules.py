@@ -6,7 +6,7 @@ server, others come from it.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from podyard.bus.watch import picker
 from tests.faults.frames import Frame
@@ -14,6 +14,9 @@ from tests.faults.frames import Frame
 Moment = Literal["before", "stored", "answered"]
 """before: the message never reaches the server. stored: it does, and its answer does not reach the process. answered: that too, and
 nothing that the process sends afterwards reaches the server."""
+
+TOLD: Final = 3
+"""How often a rule tells what it did; of the rest it tells the number, at its end."""
 
 Where = Callable[[Frame], bool]
 
@@ -51,6 +54,8 @@ class Rule:
     def end(self) -> None:
         """Do nothing more."""
         self.over = True
+        if self.happened > TOLD:
+            self._tell(f"ends: {self}")
 
     async def done(self, times: int, within_s: float) -> None:
         """Wait until it has acted so often.
@@ -80,6 +85,10 @@ class Rule:
     def _matches(self, name: str, frame: Frame) -> bool:
         return self._picked(name) and (self._where is None or self._where(frame))
 
+    def _say(self, text: str) -> None:
+        if self.happened <= TOLD:
+            self._tell(text)
+
     def _count(self) -> None:
         self.happened += 1
         self._changed.set()
@@ -92,7 +101,7 @@ class Drop(Rule):
     """Messages of the process that never arrive."""
 
     def _act(self, name: str, frame: Frame) -> Deed:
-        self._tell(f"loses {name}")
+        self._say(f"loses {name}")
         return Deed()
 
 
@@ -110,7 +119,7 @@ class Repeat(Rule):
         self._after_s = tuple(after_s)
 
     def _act(self, name: str, frame: Frame) -> Deed:
-        self._tell(f"repeats {name}, {', '.join(f'{delay_s:g} s' for delay_s in self._after_s)} later")
+        self._say(f"repeats {name}, {', '.join(f'{delay_s:g} s' for delay_s in self._after_s)} later")
         return Deed((frame,), tuple((delay_s, frame) for delay_s in self._after_s))
 
 
@@ -122,7 +131,7 @@ class Late(Rule):
         self._delay_s = delay_s
 
     def _act(self, name: str, frame: Frame) -> Deed:
-        self._tell(f"brings {name} {self._delay_s:g} s late")
+        self._say(f"brings {name} {self._delay_s:g} s late")
         return Deed((), ((self._delay_s, frame),))
 
 

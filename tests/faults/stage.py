@@ -196,7 +196,9 @@ class Stage:
 
         :raises AssertionError: if it finds anything, with what was done and what was stored last
         """
-        self.tell(f"---- {name}")
+        self._told.clear()
+        pids = ", ".join(f"{one.instance} {one.pid}" for one in self.processes.values())
+        self.tell(f"{name}: on processes {pids}")
         made = Load(self.people, name, Random(seed))
         try:
             yield made

@@ -2,7 +2,7 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 import pytest
@@ -16,6 +16,7 @@ from tests.faults.stage import Stage
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 whole = pytest.mark.whole_faults
 HIT_WITHIN_S: Final = 20.0
+BOUND_WITHIN_S: Final = 40.0
 SCHEDULERS: Final = ("scheduler-1", "scheduler-2")
 
 
@@ -137,8 +138,7 @@ async def test_a_binder_that_dies_while_taking_over_leaves_it_to_the_next(stage:
         second = stage.standby("binder", first)
         consumers = "$JS.API.CONSUMER.CREATE.CLUSTER.>"
         point = CrashPoint(consumers, "answered") if listing else CrashPoint("placement.fence", "answered", where=alone)
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(load.run())
+        async with load.flowing():
             await stage.bound(10)
             stage.proxy(second).rule(point)
             stage.process(first).kill()
@@ -162,10 +162,7 @@ async def test_a_scheduler_that_dies_between_deletions_of_its_victims(stage: Sta
         await stage.died(points, HIT_WITHIN_S)
         for rule in points:
             rule.end()
-        await stage.verdict()
-        preemptors = [uid for uid, (name, _) in stage.people.accepted.items() if name in load.made[-3:]]
-        assert len(preemptors) == 3
-        assert all(isinstance(stage.recorder.placed.get(uid), Binding) for uid in preemptors)
+        await asyncio.wait_for(all_bound(stage, load.made[-3:]), BOUND_WITHIN_S)
 
 
 @whole
@@ -180,3 +177,9 @@ async def test_a_queue_that_dies_around_a_nomination(stage: Stage, moment: Momen
         await point.hit(HIT_WITHIN_S)
         assert await stage.process(leader).ended() == -signal.SIGKILL
         await stage.leading("queue", other_than=leader)
+
+
+async def all_bound(stage: Stage, names: Sequence[str]) -> None:
+    """Wait until these pods are."""
+    while set(names) - {one.name for one in stage.recorder.placed.values() if isinstance(one, Binding)}:
+        await stage.recorder.changed()
