@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from podyard.framework import events
+from podyard.framework.events import ClusterEvent
+from podyard.objects import claims
 from podyard.objects.core import Pod
+from podyard.proto.actions import ActionType
 from podyard.proto.decisions import Outcome
 from podyard.proto.queue_api import (
     ActivateRequest,
@@ -37,6 +40,9 @@ BINDING_TIMEOUT_S = 30.0
 
 TICK_S = 1.0
 """How often `tick` runs."""
+
+VOLUMES_GIVEN_BACK = ClusterEvent(events.PERSISTENT_VOLUME, ActionType.UPDATE)
+"""Stands for the end of what a scheduler had promised a pod besides its room."""
 
 PREEMPTION_OVER = "the preemption for it is over"
 
@@ -233,19 +239,28 @@ class Leader:
     def _dropped(self, result: AttemptResult, pod: QueuedPod | None, now: float) -> None:
         """Room that was assumed is free again, unless the pod was bound to that very node.
 
-        Without the pod's object (an attempt that is not known here any more) no hint can look at it: all say Queue.
+        Without the pod's object (an attempt that is not known here any more) no hint can look at it: all say Queue. A pod with claims
+        gives back the volumes that it was promised, too. No object tells of that, and the reference says nothing to those who wait for
+        a volume; here they are told as if volumes had changed, by an event without objects.
         """
         node = result.assumed
-        if not node or self._bound_node(result.uid) == node or not self.queue.wants(events.ASSIGNED_POD_DELETE):
+        if not node or self._bound_node(result.uid) == node:
             return
-        incoming = Incoming(
-            event=events.ASSIGNED_POD_DELETE,
-            old=None if pod is None else on_node(pod.pod, node),
-            id=f"dropped-{result.attempt}",
+        known = pod or self.queue.pods.get(result.uid)
+        old = None if pod is None else on_node(pod.pod, node)
+        self._freed(Incoming(event=events.ASSIGNED_POD_DELETE, old=old, missed=pod is None), result, "", now)
+        if known is None or any(True for _ in claims.claims_of(known.pod)):
+            self._freed(Incoming(event=VOLUMES_GIVEN_BACK, missed=True), result, "-volumes", now)
+
+    def _freed(self, incoming: Incoming, result: AttemptResult, suffix: str, now: float) -> None:
+        if not self.queue.wants(incoming.event, incoming.missed):
+            return
+        incoming = msgspec.structs.replace(
+            incoming,
+            id=f"dropped-{result.attempt}{suffix}",
             object_name=f"{result.namespace}/{result.name}",
-            why=f"its place on {node} was given up: {result.message or result.outcome}",
+            why=f"its place on {result.assumed} was given up: {result.message or result.outcome}",
             trace=result.trace,
-            missed=pod is None,
         )
         self.recent.note(incoming, now)
         self.queue.move_all(incoming, now, except_uid=result.uid)
