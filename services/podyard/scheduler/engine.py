@@ -26,7 +26,7 @@ from podyard.scheduler.core.effects import (
     Preempt,
     Record,
 )
-from podyard.scheduler.core.messages import Changed, Listed, Message, Work
+from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Message, Work
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.outbox import Outbox
@@ -113,8 +113,8 @@ class Engine:
         if effects:
             self._carry_out(effects)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
-        if self.core.ready:
-            self._wake.set()
+        if self.core.ready or isinstance(message, BindAnswered):
+            self._wake.set()  # after an answer of the binder there may be another deadline to sleep to
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         outcomes: Counter[str] = Counter()
