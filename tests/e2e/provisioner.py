@@ -1,0 +1,81 @@
+"""Plays whoever makes volumes in a real cluster: a CSI provisioner and the volume controller, seen from the objects that they write."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import msgspec
+
+from podyard.bus import Bus, Outgoing
+from podyard.bus.errors import Conflict
+from podyard.proto import codec, streams, subjects
+from podyard.proto.events import ClusterEvent
+
+SELECTED: Final = "volume.kubernetes.io/selected-node"
+COMPLETED: Final = "pv.kubernetes.io/bind-completed"
+
+
+class Provisioner:
+    """Makes volumes, or says that it cannot, when the test wants it."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    async def make(self, claim: str) -> None:
+        """A volume that can be reached from everywhere, bound to the claim on both sides."""
+        name = f"made-{claim}"
+        claimed = await self._read("persistentvolumeclaims", "default", claim)
+        reference = {"namespace": "default", "name": claim, "uid": claimed.uid, "kind": "PersistentVolumeClaim"}
+        volume = {
+            "metadata": {"name": name, "uid": f"uid-{name}"},
+            "spec": {
+                "capacity": {"storage": "1Gi"},
+                "accessModes": ["ReadWriteOnce"],
+                "storageClassName": "made",
+                "claimRef": reference,
+            },
+            "status": {"phase": "Bound"},
+        }
+        await self._write("persistentvolumes", "", volume, 0)
+
+        def bind(document: dict[str, Any]) -> None:
+            document["spec"]["volumeName"] = name
+            document["metadata"].setdefault("annotations", {})[COMPLETED] = "yes"
+            document["status"] = {"phase": "Bound"}
+
+        await self._change(claim, bind)
+
+    async def fail(self, claim: str) -> None:
+        """The volume cannot be made on the node that the claim names: take it away, so that the scheduler tries again."""
+        await self._change(claim, lambda document: document["metadata"]["annotations"].pop(SELECTED))
+
+    async def _change(self, claim: str, change: Callable[[dict[str, Any]], object]) -> None:
+        while True:
+            found = await self._bus.get(
+                streams.CLUSTER.name, subjects.object_("persistentvolumeclaims", "default", claim)
+            )
+            assert found is not None, claim
+            document = msgspec.json.decode(codec.decode(ClusterEvent, found.payload).object)
+            change(document)
+            try:
+                await self._write("persistentvolumeclaims", "default", document, found.sequence)
+            except Conflict:
+                continue
+            return
+
+    async def _read(self, resource: str, namespace: str, name: str) -> ClusterEvent:
+        found = await self._bus.get(streams.CLUSTER.name, subjects.object_(resource, namespace, name))
+        assert found is not None, name
+        return codec.decode(ClusterEvent, found.payload)
+
+    async def _write(self, resource: str, namespace: str, document: dict[str, Any], expect: int) -> None:
+        metadata = document["metadata"]
+        event = ClusterEvent(
+            resource=resource,
+            namespace=namespace,
+            name=metadata["name"],
+            uid=metadata["uid"],
+            who="a provisioner",
+            object=msgspec.Raw(msgspec.json.encode(document)),
+        )
+        subject = subjects.object_(resource, namespace, metadata["name"])
+        await self._bus.publish(Outgoing(subject, codec.encode(event), expect=expect))
