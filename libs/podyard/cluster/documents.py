@@ -108,11 +108,12 @@ class DocumentView:
         self._listing = _Documents()
 
     def end_listing(self, position: int) -> list[Change]:
-        """The listing is complete up to `position`. Later versions that this process noted stay known."""
+        """The listing is complete up to `position`. Later versions that this process noted stay known, unless the stream went back: it
+        was made again, or lost its end, and what was later is not there."""
         if self._listing is None:
             return []
         old, self._state, self._listing = self._state, self._listing, None
-        for found in old.by_resource.values():
+        for found in old.by_resource.values() if position >= self.position else ():
             for subject, stored in found.items():
                 if stored.sequence > position:
                     self._state.put(subject, stored)

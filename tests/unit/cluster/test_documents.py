@@ -86,6 +86,16 @@ def test_own_writes_after_a_listing_began_survive_it(view: DocumentView, stream:
     assert view.stored(KEY) is None
 
 
+def test_nothing_of_a_stream_that_went_back_stays_known(view: DocumentView, stream: StreamModel) -> None:
+    stream.put("pods", pod_document("a", "u1"))
+    stream.put("pods", pod_document("b", "u2"))
+    follow(view, stream)
+    view.begin_listing()
+    view.end_listing(0)
+    assert view.stored(KEY) is None
+    assert list(view.all("pods")) == []
+
+
 def test_an_unreadable_version_is_no_object(view: DocumentView, stream: StreamModel) -> None:
     stream.store(subjects.object_(*KEY), b"{")
     follow(view, stream)
