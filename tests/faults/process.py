@@ -39,6 +39,9 @@ class Process:
         self._environment = environment
         self._tell = tell
         self.paused = False
+        self.ended_by_itself: list[str] = []
+        """Sentences: ends that nobody had asked for."""
+        self._to_end = False
         self._process: asyncio.subprocess.Process | None = None
 
     @property
@@ -54,6 +57,8 @@ class Process:
     async def start(self) -> None:
         """Start it (again); it may not be ready yet."""
         assert not self.alive, f"{self.instance} runs already"
+        self.look()
+        self._to_end = False
         self.port = _free_port()
         self.starts += 1
         self.paused = False
@@ -76,8 +81,19 @@ class Process:
             )
         self._tell(f"{self.instance} starts, pid {self.pid}")
 
+    def look(self) -> None:
+        """Note it if it has ended although nobody asked for that."""
+        if self._process is not None and self._process.returncode is not None and not self._to_end:
+            self._to_end = True
+            said = (
+                f"{self.instance} pid {self.pid} ended by itself with {self._process.returncode}; its log: {self.log}"
+            )
+            self.ended_by_itself.append(said)
+            self._tell(said)
+
     def kill(self) -> None:
         """SIGKILL."""
+        self._to_end = True
         self._signal(signal.SIGKILL)
 
     def pause(self) -> None:
@@ -92,6 +108,7 @@ class Process:
 
     def terminate(self) -> None:
         """SIGTERM."""
+        self._to_end = True
         self._signal(signal.SIGTERM)
 
     def _signal(self, number: signal.Signals) -> None:

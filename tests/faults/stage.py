@@ -225,7 +225,12 @@ class Stage:
             for uid, (name, position) in self.people.accepted.items()
             if uid not in self.recorder.stored_at
         ]
+        if self.recorder.checker.violations:
+            wrong = []  # what is on its way when something is wrong already means nothing
         complaints = [text for process in self.processes.values() for text in process.complaints()]
+        for process in self.processes.values():
+            process.look()
+            complaints += process.ended_by_itself
         found = [*self.recorder.checker.violations, *lost, *wrong, *complaints]
         found += [f"the recorder missed {text}" for text in self.recorder.missed]
         assert not found, "\n".join(found)

@@ -6,7 +6,7 @@ from typing import Final
 
 import pytest
 
-from tests.faults.message_rules import DropAnswers, Late, Repeat
+from tests.faults.message_rules import Drop, DropAnswers, Late, Repeat, Rule
 from tests.faults.stage import Stage
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -73,11 +73,12 @@ async def test_answers_that_do_not_come_are_asked_for_again(stage: Stage):
         assert all(rule.happened == rule.times for rule in rules), [str(rule) for rule in rules]
 
 
-async def test_commits_whose_acknowledgement_is_lost_are_settled(stage: Stage):
+async def test_commits_that_are_lost_or_whose_acknowledgement_is_lost_are_settled(stage: Stage):
     """The binder moves the fence and learns from that what became of its batch; never is a pod bound again, never is one forgotten."""
     async with stage.trial("no-acks") as load:
         leader = await stage.leading("binder")
-        rules = [stage.proxy(leader).rule(DropAnswers("answer to placement.>", times=3))]
+        rules: list[Rule] = [stage.proxy(leader).rule(Drop("placement.fence", times=2))]
+        rules.append(stage.proxy(leader).rule(DropAnswers("answer to placement.>", times=3)))
         rules.append(stage.proxy("api-1").rule(DropAnswers("answer to cluster.>", times=2)))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(load.run())
