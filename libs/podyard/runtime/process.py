@@ -8,7 +8,6 @@ import gc
 import importlib.metadata
 import os
 import random
-import secrets
 from typing import Any, Final, TypeVar, cast
 
 import anyio
@@ -21,6 +20,7 @@ from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.connection import Bus, BusState, connect
 from podyard.bus.errors import BusError, TemporaryError
 from podyard.bus.settings import BusSettings
+from podyard.runtime import sessions
 from podyard.runtime.health import Health
 from podyard.runtime.http import HttpEndpoint
 from podyard.runtime.micro import Endpoints
@@ -51,7 +51,7 @@ class _Process:
     def __init__(self, definition: ServiceDefinition[Any], settings: ServiceSettings) -> None:
         self.definition = definition
         self.settings = settings
-        self.session = f"{settings.instance}-{secrets.token_hex(4)}"
+        self.session = sessions.begin(settings.instance)
         self.version = importlib.metadata.version("podyard")
         self.log: structlog.stdlib.BoundLogger = start_logging(
             level=settings.log.level,

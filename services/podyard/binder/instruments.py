@@ -5,11 +5,41 @@ from typing import Final
 import prometheus_client
 
 from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
+from podyard.runtime import sessions
 from podyard.telemetry.tracing import AttributeValue, Spans
 
 BATCH_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 SECONDS_BUCKETS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 GOOD: Final = frozenset({"bound"})
+
+
+MOST_SCHEDULERS: Final = 32
+"""Instances with counters of their own; names that are made up at each start must not make ever more."""
+OTHERS: Final = "others"
+MOST_SESSIONS: Final = 1024
+
+
+class Schedulers:
+    """Whom decisions are counted for: the instance that a session is named after, as long as there are few."""
+
+    def __init__(self) -> None:
+        self._by_session: dict[str, str] = {}
+        self._names: set[str] = set()
+
+    def name_of(self, session: str) -> str:
+        """The label for a session's decisions."""
+        found = self._by_session.get(session)
+        if found is None:
+            if len(self._by_session) >= MOST_SESSIONS:
+                self._by_session.clear()
+            found = self._by_session[session] = self._bounded(sessions.instance_of(session))
+        return found
+
+    def _bounded(self, instance: str) -> str:
+        if instance not in self._names and len(self._names) >= MOST_SCHEDULERS:
+            return OTHERS
+        self._names.add(instance)
+        return instance
 
 
 class Instruments:
@@ -20,16 +50,22 @@ class Instruments:
         self._spans = spans
         self.decisions = counter(
             "podyard_binder_decisions",
-            "Decisions answered, by result, cause of a refusal, and profile",
-            ["result", "cause", "profile"],
+            "Decisions answered, by result, cause of a refusal, profile, and the scheduler's instance",
+            ["result", "cause", "profile", "scheduler"],
             registry=registry,
         )
-        self._counters: dict[tuple[str, str, str], prometheus_client.Counter] = {}
+        self._counters: dict[tuple[str, str, str, str], prometheus_client.Counter] = {}
+        self._schedulers = Schedulers()
         self.commits = counter("podyard_binder_commits", "Batches that became durable", registry=registry)
         self.batch_bindings = histogram(
             "podyard_binder_batch_bindings", "Bindings of one batch", buckets=BATCH_BUCKETS, registry=registry
         )
         self.batch_bytes = counter("podyard_binder_batch_bytes", "Payload of durable batches", registry=registry)
+        self.skipped = counter(
+            "podyard_binder_skipped_filters",
+            "Bindings for which the filters were not asked again: nothing had happened that their scheduler did not count on",
+            registry=registry,
+        )
         self.commit_seconds = histogram(
             "podyard_binder_commit_seconds",
             "From sending a batch to knowing that it is durable",
@@ -61,16 +97,17 @@ class Instruments:
     def settled(self, settled: Settled, now: float) -> None:
         """A decision has its answer."""
         answer = settled.answer
-        self._counter(answer.result, answer.cause, settled.decision.profile).inc()
+        scheduler = self._schedulers.name_of(settled.session)
+        self._counter(answer.result, answer.cause, settled.decision.profile, scheduler).inc()
         self.bind_seconds.observe(max(0.0, now - settled.received_at))
         keep = answer.result not in GOOD
         trace = settled.decision.trace
         if self._spans.wanted(trace, keep=keep):
             self._emit_bind(settled, now, keep=keep)
 
-    def _counter(self, result: str, cause: str, profile: str) -> prometheus_client.Counter:
+    def _counter(self, result: str, cause: str, profile: str, scheduler: str) -> prometheus_client.Counter:
         """The decisions' counter of these labels, remembered: looking it up costs more than counting."""
-        key = (result, cause, profile)
+        key = (result, cause, profile, scheduler)
         found = self._counters.get(key)
         if found is None:
             found = self._counters[key] = self.decisions.labels(*key)
@@ -81,6 +118,7 @@ class Instruments:
         self.commits.inc()
         self.batch_bindings.observe(len(committed.bound))
         self.batch_bytes.inc(committed.wire_bytes)
+        self.skipped.inc(committed.skipped)
         self.commit_seconds.observe(max(0.0, committed.settled_at - committed.sent_at))
         forced = sum(1 for bound in committed.bound if bound.forced)
         if forced:

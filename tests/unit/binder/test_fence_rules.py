@@ -177,6 +177,19 @@ def test_a_stale_read_must_not_depose(stage: Stage):
     assert binder.bind(stage.decide("a")) == ["bound"]
 
 
+def test_a_fence_that_went_back_ends_the_reign_and_the_next_one_serves(stage: Stage):
+    """CLUSTER was deleted and made again: moving a fence that is not there would be refused for ever."""
+    binder = stage.serving("binder-a")
+    binder.bind(stage.decide("a"))
+    stage.stream.messages.clear()
+    stage.stream.last = 0
+    binder.bind(stage.decide("b"))
+    assert binder.core.phase is Phase.DEPOSED
+    successor = stage.serving("binder-a")
+    assert successor.core.phase is Phase.SERVING
+    assert stage.stream.fence().n == 0
+
+
 def test_10164_is_unclear_move_the_fence_and_judge_again(stage: Stage):
     binder = stage.serving()
     binder.faults.append("no number")

@@ -138,6 +138,7 @@ def test_who_comes_late_finds_no_claim_that_a_later_decision_had_seen() -> None:
     log.durable(["u1"], P + 1)
     log.held("u2", ("t", 1))
     log.durable(["u2"], P + 2)
+    assert not log.covers("s", P + 1, claims(1)), "as many, but the other's, and its own is seen"
     assert not log.covers("s", P + 1, NOTHING)
     assert not log.covers("s", P, claims(1)), "the other session's binding is there too"
     assert not log.covers("s", P, claims(1, 2))

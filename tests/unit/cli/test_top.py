@@ -29,8 +29,9 @@ def binder(at: float, *, commits: int, bindings: int, seconds: float) -> Look:
 podyard_binder_batch_bindings_sum {bindings}
 podyard_binder_commit_seconds_sum {seconds}
 podyard_binder_leading 1
-podyard_binder_decisions_total{{result="bound",cause="",profile="a"}} {bindings}
-podyard_binder_decisions_total{{result="conflict",cause="fit",profile="a"}} 2
+podyard_binder_decisions_total{{result="bound",cause="",profile="a",scheduler="s1"}} {bindings}
+podyard_binder_decisions_total{{result="conflict",cause="fit",profile="a",scheduler="s1"}} 2
+podyard_binder_decisions_total{{result="conflict",cause="fit",profile="a",scheduler="s2"}} 3
 podyard_ready{{check="nats"}} 1
 """
     return Look(service="binder", instance="binder-1", at=at, samples=figures.parse(text))
@@ -56,7 +57,7 @@ def test_rates_are_between_two_looks():
     (row,) = found.binders
     assert (row.bindings_per_s, row.commits_per_s, row.batch, row.leading) == (400.0, 5.0, 80.0, True)
     assert row.commit_ms == pytest.approx(10.0)
-    assert row.refused == {"conflict fit": 2}
+    assert row.refused == {"conflict fit": 5}, "of all schedulers"
 
 
 def test_a_process_that_was_started_again_began_at_nothing():

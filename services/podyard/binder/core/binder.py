@@ -212,6 +212,8 @@ class Binder:
         batch = self._batch
         if batch is not None and batch.id == message.batch_id and batch.guarded_subjects():
             self._out.append(effects.Inspect(batch.id, batch.guarded_subjects()))
+        elif self.phase is not Phase.ELECTED and self.keeper.went_back(message.number):
+            self._step_down("the fence went back: the stream was made again, or lost its end")
         else:
             self._out.append(effects.ReadFence(0.0 if self._retry_s == FIRST_RETRY_S else self._retry_s))
 
@@ -233,9 +235,12 @@ class Binder:
 
     def _deposed(self, fence: Fence | None) -> None:
         """Write nothing, say nothing: the scheduler asks the new one."""
-        self.phase = Phase.DEPOSED
         holder = "somebody" if fence is None else f"{fence.holder or 'somebody'} with epoch {fence.epoch}"
-        self._out.append(effects.StepDown(f"the fence was moved by {holder}"))
+        self._step_down(f"the fence was moved by {holder}")
+
+    def _step_down(self, reason: str) -> None:
+        self.phase = Phase.DEPOSED
+        self._out.append(effects.StepDown(reason))
 
     def _on_inspected(self, message: effects.Inspected) -> None:
         """Why a commit's compare-and-set failed: the fence, or a binding that the view does not know."""
@@ -351,9 +356,8 @@ class Binder:
         """Said after an own write only, so a binding that it tells of was durable at the fence's sequence."""
         if answer.result == "bound" and not answer.committed_at:
             answer = msgspec.structs.replace(answer, committed_at=self.keeper.sequence)
-        self._out.append(
-            effects.Settled(held.decision, answer, accepted.bound if accepted is not None else None, held.received_at)
-        )
+        bound = accepted.bound if accepted is not None else None
+        self._out.append(effects.Settled(held.decision, answer, bound, held.received_at, session=held.key[0]))
         if accepted is not None:
             profile = self._profiles[held.decision.profile]
             for failure in points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node):

@@ -16,7 +16,7 @@ class Claims(NamedTuple):
     """Numbers of its session that a decision counted as placed and unseen: ranges, both ends included, ascending and apart."""
 
     ranges: tuple[tuple[int, int], ...]
-    count: int
+    size: int
 
 
 def claims_of(request: BindRequest) -> list[Claims | None]:

@@ -190,6 +190,8 @@ class Settled(NamedTuple):
     answer: BindAnswer
     bound: BoundPod | None
     received_at: float
+    session: str
+    """Whose decision it is."""
 
 
 class Committed(NamedTuple):

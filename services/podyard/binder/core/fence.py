@@ -7,6 +7,8 @@ at most one is ever applied, and one that was not applied when the fence moved n
     moved, batch id is ours    -> exactly that send was applied
     not moved                  -> nothing is known (a read may be stale): move it again
     moved by somebody else     -> deposed: write nothing, say nothing
+    lower than we know it,
+    says a compare-and-set     -> another stream than the one that was listed: all that is known is void, begin anew
 
 Source: DESIGN 3 "Commit"; each rule was found by a model checker.
 """
@@ -92,6 +94,13 @@ class FenceKeeper:
         if found is None or sequence <= self.sequence:
             return Standing.NOTHING_NEW
         return Standing.THEIRS
+
+    def went_back(self, number: int | None) -> bool:
+        """Whether a refused move says that the fence has a lower version than we know: no stream that goes on can say that.
+
+        :param number: the fence's last sequence as the refusal names it; `None`: it names none
+        """
+        return number is not None and number < self.sequence
 
     def _write(self, batch_id: str, n: int) -> Write:
         self._sent[batch_id] = _Sent(self.epoch, n)

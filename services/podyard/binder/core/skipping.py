@@ -14,8 +14,8 @@ the scheduler had if both decide by the same cluster. That is so if
    or never sent is missing, a binding of another session, by force or unknown is one too many: both say no;
 4. each of them stands where the scheduler had it, as what it had it: the number names decision and node, and a number counts only while
    the pod's object is not newer than that decision;
-5. nobody is nominated to the node by any fact. Nominations that only the scheduler knew made it ask the filters twice, with and without
-   them, and both passed.
+5. nobody is nominated to the node by any fact, and no room is kept on it for anybody. Nominations that only the scheduler knew made it
+   ask the filters twice, with and without them, and both passed.
 
 What is not known says no: a binder that took over or listed again skips only over what came after its listing; of old bindings the log
 forgets the oldest, and everything before them with it. A decision that claims a later number than its own says what it cannot have known.
@@ -143,7 +143,7 @@ class Skipping:
         if claims is None or position < self._foreign:
             return False
         since = self._counts[-1] - self._counts[bisect_right(self._positions, position) - 1] + len(self._pending)
-        if since != claims.count:
+        if since != claims.size:
             return False
         if not since:
             return True

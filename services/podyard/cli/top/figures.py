@@ -150,11 +150,12 @@ def _binder(look: Look, before: Look | None) -> BinderRow:
     bindings, commits = "podyard_binder_batch_bindings_sum", "podyard_binder_commits_total"
     done = _grown(look, before, commits)
     seconds = _grown(look, before, "podyard_binder_commit_seconds_sum")
-    refused = {
-        " ".join(filter(None, (labels["result"], labels["cause"]))): int(value)
-        for found, value in sorted(look.samples.get("podyard_binder_decisions_total", {}).items())
-        if (labels := dict(found))["result"] != "bound" and value
-    }
+    refused: dict[str, int] = {}
+    for found, value in sorted(look.samples.get("podyard_binder_decisions_total", {}).items()):
+        labels = dict(found)
+        if labels["result"] != "bound" and value:  # one sample a profile and scheduler
+            what = " ".join(filter(None, (labels["result"], labels["cause"])))
+            refused[what] = refused.get(what, 0) + int(value)
     return BinderRow(
         instance=look.instance,
         leading=look.total("podyard_binder_leading") > 0,
