@@ -183,7 +183,7 @@ def test_a_fence_that_went_back_ends_the_reign_and_the_next_one_serves(stage: St
     binder.bind(stage.decide("a"))
     stage.stream.messages.clear()
     stage.stream.last = 0
-    binder.bind(stage.decide("b"))
+    binder.ask(stage.decide("b"))
     assert binder.core.phase is Phase.DEPOSED
     successor = stage.serving("binder-a")
     assert successor.core.phase is Phase.SERVING
