@@ -11,7 +11,6 @@ from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.codec import MessageError
 from podyard.runtime.health import Health
-from podyard.scheduler.core.messages import BindAnswered
 from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
 
@@ -51,7 +50,7 @@ class BindLink:
         left = request
         while left.decisions:
             reply = await self._ask(left)
-            self._engine.step(BindAnswered(left, reply))
+            self._engine.answered(left, reply)
             answered = {answer.attempt for answer in reply.answers}
             decisions = tuple(decision for decision in left.decisions if decision.attempt not in answered)
             left = msgspec.structs.replace(left, decisions=decisions)

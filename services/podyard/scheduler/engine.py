@@ -11,7 +11,7 @@ from anyio.abc import TaskGroup
 
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer
-from podyard.proto.binder_api import BindRequest
+from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.queue_api import AttemptResult
 from podyard.scheduler import cycle_spans, victim_traces
@@ -30,6 +30,7 @@ from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Messa
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.outbox import Outbox
+from podyard.scheduler.window import Window
 from podyard.telemetry.tracing import Spans
 
 FEWEST: Final = 16
@@ -75,9 +76,12 @@ class Pace:
 class Engine:
     """The core with its outboxes. All of it runs on one event loop; between two awaits nothing else sees its state."""
 
-    def __init__(self, core: Scheduler, *, spans: Spans, instruments: Instruments, slice_s: float) -> None:
+    def __init__(
+        self, core: Scheduler, *, spans: Spans, instruments: Instruments, slice_s: float, most_under_way: int
+    ) -> None:
         self.core = core
         self.pace = Pace(slice_s)
+        self.window = Window(most_under_way)
         self.binds: Outbox[BindRequest] = Outbox()
         self.results: Outbox[AttemptResult] = Outbox()
         self.records: Outbox[AttemptRecord] = Outbox()
@@ -93,6 +97,17 @@ class Engine:
         self._positions: list[int] = []
         instruments.unanswered.set_function(lambda: core.unanswered)
         instruments.backlog.set_function(lambda: core.backlog)
+        instruments.window.set_function(lambda: self.window.size)
+
+    @property
+    def wanted(self) -> int:
+        """Popped pods to have in hand: no more than will be decided soon, others may have the rest."""
+        return min(self.pace.wanted, max(FEWEST, 2 * self.window.size))
+
+    @property
+    def may_work(self) -> bool:
+        """Whether there are pods to decide, and the binder can be asked."""
+        return self.core.ready and self.window.room > 0
 
     # ---- from the informer ---------------------------------------------------------------------------------------------------
 
@@ -113,7 +128,7 @@ class Engine:
         if effects:
             self._carry_out(effects)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
-        if self.core.ready or isinstance(message, BindAnswered):
+        if self.may_work or isinstance(message, BindAnswered):
             self._wake.set()  # after an answer of the binder there may be another deadline to sleep to
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
@@ -122,9 +137,11 @@ class Engine:
             match effect:
                 case Done():
                     self.results.put(effect.result)
-                    outcomes[effect.result.outcome] += not effect.goes_on
+                    if not effect.goes_on:
+                        outcomes[effect.result.outcome] += 1
                 case Bind():
                     self._instruments.decisions.inc(len(effect.request.decisions))
+                    self.window.asked(len(effect.request.decisions))
                     self.binds.put(effect.request)
                 case Preempt():
                     outcomes[effect.result.outcome] += 1
@@ -142,6 +159,11 @@ class Engine:
                     self._instruments.conflicts.labels(effect.cause).inc()
                     self._instruments.retries.inc(effect.retried)
         self._instruments.count_results(outcomes)
+
+    def answered(self, request: BindRequest, reply: BindReply) -> None:
+        """The binder has answered some of a request's decisions."""
+        self.window.answered(reply.answers)
+        self.step(BindAnswered(request, reply))
 
     def _preempt(self, effect: Preempt) -> None:
         now = time.time()
@@ -167,14 +189,14 @@ class Engine:
         async with anyio.create_task_group() as tasks:
             while True:
                 self._await_positions(tasks, informer)
-                if self.core.ready or self._permit_due():
+                if self.may_work or self._permit_due():
                     self._slice()
                     await anyio.lowlevel.checkpoint()
                 else:
                     await self._sleep()
 
     def _slice(self) -> None:
-        limit, backlog = self.pace.pods, self.core.backlog
+        limit, backlog = min(self.pace.pods, self.window.room), self.core.backlog
         start = time.perf_counter()
         self.step(Work(limit))
         done = backlog - self.core.backlog

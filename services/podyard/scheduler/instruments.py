@@ -51,6 +51,11 @@ class Instruments:
         self.unanswered = gauge(
             "podyard_scheduler_unanswered_pods", "Decided pods whose binding is not known yet", registry=registry
         )
+        self.window = gauge(
+            "podyard_scheduler_window_pods",
+            "Decisions that may be with the binder at once: fewer when it refuses many",
+            registry=registry,
+        )
         self.backlog = gauge("podyard_scheduler_backlog_pods", "Popped pods not looked at yet", registry=registry)
 
     def count_results(self, outcomes: Counter[str]) -> None:

@@ -89,7 +89,7 @@ class QueueLink:
                 session=session,
                 pop_id=f"{session}/{self._pops}",
                 digests=self._digests,
-                max_pods=self._engine.pace.wanted,
+                max_pods=self._engine.wanted,
                 wait_s=self._settings.pop_wait_s,
             )
             asked_at = anyio.current_time()
@@ -109,7 +109,7 @@ class QueueLink:
     async def _room(self) -> None:
         """Wait while there is enough to do: popped pods for a slice and the next pop, or too many decisions without an answer."""
         core, settings = self._engine.core, self._settings
-        while core.backlog >= self._engine.pace.wanted or core.unanswered >= settings.most_unanswered:
+        while core.backlog >= self._engine.wanted or core.unanswered >= settings.most_unanswered:
             await self._engine.progress()
 
     # ---- results -------------------------------------------------------------------------------------------------------------

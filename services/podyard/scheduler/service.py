@@ -42,7 +42,13 @@ async def main(service: Service[SchedulerSettings]) -> None:
     instruments = Instruments(service.metrics)
     extenders = described(configuration.extenders)
     core = Scheduler(profiles, view, service.session, stopwatch=time.perf_counter, extenders=extenders)
-    engine = Engine(core, spans=service.spans, instruments=instruments, slice_s=settings.slice_s)
+    engine = Engine(
+        core,
+        spans=service.spans,
+        instruments=instruments,
+        slice_s=settings.slice_s,
+        most_under_way=settings.most_under_way,
+    )
     health.set_ready(VIEW_CHECK, False, "listing the cluster")
 
     def on_contact(fresh: bool) -> None:

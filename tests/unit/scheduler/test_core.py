@@ -472,3 +472,13 @@ def test_effects_of_an_attempt_come_before_its_request() -> None:
     play.add(pod)
     play.schedule(pod)
     assert [type(effect) for effect in play.effects] == [Done, Bind]
+
+
+def test_retries_of_conflicts_count_as_pods_of_a_slice() -> None:
+    """The engine's window bounds what is decided ahead of the binder: refused decisions must not go round it."""
+    play = Play(make_node("a", cpu="2"))
+    pods = [make_pod(name, cpu="1") for name in ("p", "q")]
+    play.add(*pods)
+    for decision in play.schedule(*pods):
+        play.answer(decision, "conflict", cause="fit")
+    assert [len(play.work(limit=1)) for _ in range(3)] == [1, 1, 0]

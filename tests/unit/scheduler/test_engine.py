@@ -1,19 +1,27 @@
-"""The engine: whoever waits for the core to do something is woken, however many wait."""
+"""The engine: whoever waits for the core to do something is woken; it goes on as far as the binder's answers let it."""
+
+from typing import Any, Final
 
 import anyio
 import prometheus_client
 
-from podyard.scheduler.core.messages import Listed
-from podyard.scheduler.engine import Engine
+from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest
+from podyard.scheduler import window
+from podyard.scheduler.core.messages import Listed, Work
+from podyard.scheduler.engine import FEWEST, Engine
 from podyard.scheduler.instruments import Instruments
 from podyard.telemetry.tracing import Spans
-from tests.unit.framework.builders import make_node
+from tests.unit.framework.builders import make_node, make_pod
 from tests.unit.scheduler.play import Play
+
+MOST_UNDER_WAY: Final = 16
 
 
 async def test_all_who_wait_for_progress_are_woken_by_the_next() -> None:
     instruments = Instruments(prometheus_client.CollectorRegistry())
-    engine = Engine(Play(make_node("a")).core, spans=Spans(), instruments=instruments, slice_s=0.005)
+    engine = Engine(
+        Play(make_node("a")).core, spans=Spans(), instruments=instruments, slice_s=0.005, most_under_way=512
+    )
     woken: list[str] = []
 
     async def wait(name: str) -> None:
@@ -32,3 +40,73 @@ async def test_all_who_wait_for_progress_are_woken_by_the_next() -> None:
             assert sorted(woken) == ["pop", "preemption"]
             engine.step(Listed())
     assert len(woken) == 4
+
+
+class Reached:
+    """An informer that is always where it should be."""
+
+    position = 10**9
+
+
+async def test_it_decides_no_further_ahead_of_the_binders_answers_than_its_window() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    play = Play(make_node("a"))
+    engine = Engine(
+        play.core, spans=Spans(), instruments=Instruments(registry), slice_s=0.005, most_under_way=MOST_UNDER_WAY
+    )
+    pods = [make_pod(f"p-{number:02}") for number in range(3 * MOST_UNDER_WAY)]
+    play.add(*pods)
+    play.pop(*pods)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(engine.work, Reached())
+        for _ in range(3):
+            await anyio.wait_all_tasks_blocked()
+            requests = await asked(engine)
+            assert sum(len(request.decisions) for request in requests) == MOST_UNDER_WAY
+            for request in requests:
+                engine.answered(request, bound(request))
+        await anyio.wait_all_tasks_blocked()
+        assert (len(engine.binds), engine.core.backlog) == (0, 0)
+        tasks.cancel_scope.cancel()
+
+
+async def test_while_much_is_refused_it_asks_the_queue_for_few_pods_and_says_so() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    play = Play(make_node("a"))
+    engine = Engine(play.core, spans=Spans(), instruments=Instruments(registry), slice_s=0.005, most_under_way=256)
+    engine.pace.measured(1000, 0.01)
+    for _ in range(20):
+        engine.pace.measured(1000, 0.01)
+    assert engine.wanted > FEWEST
+    pods = [make_pod(f"p-{number:02}") for number in range(8)]
+    play.add(*pods)
+    play.pop(*pods)
+    engine.step(Work(8))
+    (request,) = await asked(engine)
+    engine.answered(request, refused(request))
+    assert engine.wanted == FEWEST
+    assert registry.get_sample_value("podyard_scheduler_window_pods") == engine.window.size == window.FEWEST
+    assert registry.get_sample_value("podyard_scheduler_bind_conflicts_total", {"cause": "fit"}) == 8
+    assert registry.get_sample_value("podyard_scheduler_bind_retries_total") == 8
+    assert registry.get_sample_value("podyard_scheduler_results_total", {"outcome": "bind_error"}) is None
+
+
+async def asked(engine: Engine) -> list[BindRequest]:
+    """What waits for the binder."""
+    return await engine.binds.take(1000) if len(engine.binds) else []
+
+
+def bound(request: BindRequest) -> BindReply:
+    return _reply(request, result="bound")
+
+
+def refused(request: BindRequest) -> BindReply:
+    return _reply(request, result="conflict", cause="fit")
+
+
+def _reply(request: BindRequest, **more: Any) -> BindReply:
+    return BindReply(
+        epoch=1,
+        position=Reached.position,
+        answers=tuple(BindAnswer(attempt=one.attempt, uid=one.uid, **more) for one in request.decisions),
+    )

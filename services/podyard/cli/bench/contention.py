@@ -127,15 +127,15 @@ class Contention:
         """
         await load.create(self._bus, load.requests(self._load.nodes))
         payloads = load.requests(self._load.pods)
+        started = time.time()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._counter.run)
-            started = time.time()
             tasks.start_soon(self._create, payloads)
             await self._until_at_rest()
-            seconds = self._counter.last_commit_at - started, time.time() - started
             tasks.cancel_scope.cancel()
+        rested = time.time()
         await self._tally.take()
-        return await self._result(*seconds)
+        return await self._result(self._counter.last_commit_at - started, rested - started)
 
     async def _create(self, payloads: list[bytes]) -> None:
         await load.create(self._bus, payloads)

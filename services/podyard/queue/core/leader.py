@@ -28,6 +28,7 @@ from podyard.proto.queue_api import (
 from podyard.queue.core.attempts import Attempt, Session, Sessions
 from podyard.queue.core.effects import AttemptEnded, Incoming
 from podyard.queue.core.gates import PreemptionGate
+from podyard.queue.core.mates import are_mates
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.recent import Recent
 from podyard.queue.core.scheduling_queue import SchedulingQueue
@@ -37,6 +38,9 @@ SESSION_TIMEOUT_S = 10.0
 
 BINDING_TIMEOUT_S = 30.0
 """How long a scheduled pod waits for its binding fact."""
+
+MOST_PODS = 256
+"""In one answer to a pop, mates included: as many as one request to the binder holds."""
 
 TICK_S = 1.0
 """How often `tick` runs."""
@@ -127,11 +131,21 @@ class Leader:
         return reply
 
     def _take(self, session: Session, limit: int, now: float) -> tuple[PoppedPod, ...]:
+        """Up to `limit` pods, and those right behind them that are of the last one's kind and look at each other: two schedulers that had
+        some of them each would put them in each other's way."""
         session.last_pop += 1
         popped = list[PoppedPod]()
-        while len(popped) < limit and (pod := self.queue.pop()) is not None:
-            popped.append(self._hand_out(pod, session, now))
+        last: QueuedPod | None = None
+        while len(popped) < limit or (len(popped) < MOST_PODS and last is not None and self._mate_of(last)):
+            last = self.queue.pop()
+            if last is None:
+                break
+            popped.append(self._hand_out(last, session, now))
         return tuple(popped)
+
+    def _mate_of(self, last: QueuedPod) -> bool:
+        head = self.queue.active.head()
+        return head is not None and are_mates(last.pod, head.pod)
 
     def _hand_out(self, pod: QueuedPod, session: Session, now: float) -> PoppedPod:
         self._attempt_count += 1

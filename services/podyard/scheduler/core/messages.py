@@ -32,7 +32,7 @@ class Listed(NamedTuple):
 
 
 class Work(NamedTuple):
-    """Schedule up to `limit` pods that are ready, settle waits, retry conflicts whose position is reached."""
+    """Settle waits at Permit; schedule up to `limit` pods that are ready: conflicts whose position is reached first."""
 
     limit: int
 

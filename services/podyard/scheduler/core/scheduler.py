@@ -233,13 +233,15 @@ class Scheduler:
             return
         self._settle_permits(now)
         position, settling = self._view.position, self._settling
-        while settling.successors and self._asking is None:
+        while limit > 0 and settling.successors and self._asking is None:
             self._attempt(settling.successors.pop(0), now)
-        due = [retry for retry in settling.retries if retry.position <= position]
-        while due and self._asking is None:
-            retry = due.pop(0)
+            limit -= 1
+        due = deque(retry for retry in settling.retries if retry.position <= position)
+        while limit > 0 and due and self._asking is None:
+            retry = due.popleft()
             settling.retries.remove(retry)
             self._attempt(retry.popped, now, retry)
+            limit -= 1
         while limit > 0 and self._asking is None and self._batches and self._batches[0].position <= position:
             pods = self._batches[0].pods
             self._attempt(pods.popleft(), now)
