@@ -43,7 +43,15 @@ def permit(
     return None, waits
 
 
-def unreserve(profile: Profile, state: CycleState | None, pod: PodInfo, cluster: Snapshot, node_name: str) -> None:
-    """Reserve is undone, in reverse order, by all plugins: the pod does not get the node after all."""
+def unreserve(profile: Profile, state: CycleState | None, pod: PodInfo, cluster: Snapshot, node_name: str) -> list[str]:
+    """Reserve is undone, in reverse order, by all plugins: the pod does not get the node after all.
+
+    :return: what plugins raised, in words; the others are asked all the same
+    """
+    failures: list[str] = []
     for plugin in reversed(profile.reserve):
-        plugin.unreserve(state or CycleState(), pod, cluster, node_name)
+        try:
+            plugin.unreserve(state or CycleState(), pod, cluster, node_name)
+        except Exception as fault:  # the boundary to plugins
+            failures.append(str(PluginError.wrapping(plugin.name, "Unreserve", fault)))
+    return failures

@@ -177,17 +177,20 @@ class Cycle:
             result.times.append(PointTime("Permit", reserved, self._stopwatch()))
         if rejection is None:
             return True
-        self.unreserve(pod, state, result.node)
-        result.node, result.scores, result.message = "", (), rejection.message
+        message = "; ".join((rejection.message, *self.unreserve(pod, state, result.node)))
+        result.node, result.scores, result.message, result.waits = "", (), message, {}
         if rejection.rejected:
             result.rejection = rejection
         else:
-            result.error = rejection.message
+            result.error = message
         return False
 
-    def unreserve(self, pod: PodInfo, state: CycleState | None, node_name: str) -> None:
-        """Reserve is undone, in reverse order: the pod does not get the node after all."""
-        confirming.unreserve(self._profile, state, pod, self._cluster, node_name)
+    def unreserve(self, pod: PodInfo, state: CycleState | None, node_name: str) -> list[str]:
+        """Reserve is undone, in reverse order: the pod does not get the node after all.
+
+        :return: what plugins raised, in words
+        """
+        return confirming.unreserve(self._profile, state, pod, self._cluster, node_name)
 
     # ---- what is shared ------------------------------------------------------------------------------------------------------
 

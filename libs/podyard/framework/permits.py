@@ -67,8 +67,13 @@ class WaitingPods:
         return True
 
     def forget(self, uid: str) -> None:
-        """The pod is gone: nothing is to be settled."""
+        """The pod is gone: nothing is to be settled, also if a plugin has ended its wait already."""
         self._deadlines.pop(uid, None)
+        self._settled = [settled for settled in self._settled if settled.uid != uid]
+
+    def unsettled(self) -> list[str]:
+        """Uids of the pods that wait, and of those whose wait has ended and is not settled yet."""
+        return [*self._deadlines, *(settled.uid for settled in self._settled)]
 
     @property
     def has_settled(self) -> bool:

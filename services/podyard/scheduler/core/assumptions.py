@@ -47,6 +47,8 @@ class Assumption(msgspec.Struct, kw_only=True, gc=False):
     """While it waits: the binder is being asked again."""
     withdrawn: bool = False
     """While it waits: nobody wants the binding any more."""
+    trouble: str = ""
+    """What plugins raised when Reserve was undone, to be added to the reason for that."""
     successor: PoppedPod | None = None
     """The same pod popped again before this attempt was answered: it waits for the answer."""
 
@@ -102,6 +104,11 @@ class Assumptions:
         assumption.held = True
         self._held[assumption.popped.uid] = assumption
         self._held.move_to_end(assumption.popped.uid)
+
+    def answered(self, assumption: Assumption) -> None:
+        """The decision has its answer: it waits no more."""
+        assumption.held = False
+        self._held.pop(assumption.popped.uid, None)
 
     def ask_first(self, assumption: Assumption) -> None:
         """A decision that waits is asked about again before all others."""

@@ -162,7 +162,8 @@ class Placing:
             return None
         self.waiting.forget(uid)
         cycle = self._cycles[assumption.popped.profile]
-        cycle.unreserve(assumption.pod, assumption.result.state, assumption.decision.node)
+        failures = cycle.unreserve(assumption.pod, assumption.result.state, assumption.decision.node)
+        assumption.trouble = "".join(f"; {failure}" for failure in failures)
         if not isinstance(self._view.placements.get(uid), BoundPod):
             self.table.remove(uid)
         return assumption

@@ -51,6 +51,7 @@ class Settling:
         assumption = self._placing.assumptions.get(answer.uid)
         if assumption is None or assumption.popped.attempt != answer.attempt or assumption.answered:
             return
+        self._placing.assumptions.answered(assumption)
         match answer.result:
             case "bound":
                 self._committed(assumption, answer.committed_at)
@@ -85,7 +86,7 @@ class Settling:
         """Another attempt's binding is durable."""
         self._placing.forget(assumption.popped.uid)
         if node != assumption.decision.node:
-            self._outcomes.dropped(assumption, f"the pod is bound to {node} already")
+            self._outcomes.dropped(assumption, f"the pod is bound to {node} already{assumption.trouble}")
         if assumption.successor is not None:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
 
@@ -97,6 +98,7 @@ class Settling:
             self.give_up(answer.uid, "bind_error", why)
             return
         self._placing.forget(answer.uid)
+        why += assumption.trouble
         self._outcomes.dropped(assumption, why)
         self.retries.append(Retry(position, assumption.popped, assumption.tries, why))
         self._outcomes.add(AwaitPosition(position))
@@ -129,9 +131,16 @@ class Settling:
             return
         result = assumption.result
         node, result.node = result.node, ""
-        result.rejection, result.message = settled.status, settled.status.message
+        result.rejection, result.message = settled.status, settled.status.message + assumption.trouble
         self._outcomes.refused_at_permit(assumption, node)
         self._follow_up(assumption)
+
+    def bound_by_others(self, uid: str, node: str) -> None:
+        """The view shows another's binding of a pod that waits at Permit: there is nothing to wait for."""
+        assumption = self._placing.assumptions.get(uid)
+        if assumption is not None:
+            self._elsewhere(assumption, node)
+            self._outcomes.done(assumption.popped, "scheduled", node=node)
 
     def give_up(self, uid: str, outcome: Outcome, why: str) -> None:
         """The attempt ends without a binding: `bind_error` for error backoff, `error` for a pod that is no more."""
@@ -139,7 +148,7 @@ class Settling:
         assumption = self._placing.forget(uid)
         if assumption is None:
             return
-        node = assumption.decision.node
+        node, why = assumption.decision.node, why + assumption.trouble
         if outcome == "bind_error":
             self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=node, sent=decided)
         else:
