@@ -192,7 +192,7 @@ class Scheduler:
         """The queue took the old session for dead, and back all that had no result. What the binder was asked is still awaited."""
         self._session = self._requests.session = session
         self._forget_pops(now)
-        for uid in list(self._placing.waiting):
+        for uid in self._placing.waiting.unsettled():
             self._placing.forget(uid)
         self._placing.assumptions.restart_numbers()
         self._placing.nominations.forget(self._view.pods)
@@ -218,6 +218,8 @@ class Scheduler:
                 continue
             if change.new is not None and change.new.bound is not None:
                 self._settling.seen(change.uid, change.new.bound)
+                if change.uid in placing.waiting:
+                    self._settling.bound_by_others(change.uid, change.new.bound.node)
             elif change.new is None and change.uid in placing.waiting:
                 self._settling.give_up(change.uid, "error", "the pod is gone")
 
