@@ -38,8 +38,8 @@ async def harmed() -> AsyncGenerator[Harmed]:
     async with (
         embedded_server() as server,
         serving(Proxy("test", [server.port], told.append)) as proxy,
-        connect(BusSettings(servers=(server.url,), name="other", service="test")) as other,
-        connect(BusSettings(servers=(proxy.url,), name="harmed", service="test")) as bus,
+        connect(BusSettings(servers=(server.url,), name="other", service="test", drain_timeout_s=0.2)) as other,
+        connect(BusSettings(servers=(proxy.url,), name="harmed", service="test", drain_timeout_s=0.2)) as bus,
     ):
         await ensure_streams(other)
         yield Harmed(bus, other, proxy, told)

@@ -183,3 +183,31 @@ async def all_bound(stage: Stage, names: Sequence[str]) -> None:
     """Wait until these pods are."""
     while set(names) - {one.name for one in stage.recorder.placed.values() if isinstance(one, Binding)}:
         await stage.recorder.changed()
+
+
+@whole
+@pytest.mark.parametrize("moment", ["before", "stored"])
+async def test_a_queue_that_dies_while_it_buries_a_session(stage: Stage, moment: Moment):
+    """A scheduler dies with attempts open; the queue writes what became of them, and dies too."""
+    async with stage.trial(f"burial-{moment}") as load:
+        leader = await stage.leading("queue")
+        death = stage.proxy("scheduler-1").rule(CrashPoint("svc.queue.done", "before", nth=2))
+        burial = stage.proxy(leader).rule(CrashPoint("decisions.>", moment))
+        async with load.flowing():
+            await death.hit(HIT_WITHIN_S)
+            await burial.hit(HIT_WITHIN_S)
+            assert await stage.process(leader).ended() == -signal.SIGKILL
+            await stage.leading("queue", other_than=leader)
+
+
+@whole
+async def test_everything_dies_at_once(stage: Stage):
+    """Nothing but what is stored is left, with pods in every state."""
+    async with stage.trial("everything") as load, load.flowing():
+        await stage.bound(10)
+        for process in stage.processes.values():
+            process.kill()
+        for process in stage.processes.values():
+            assert await process.ended() == -signal.SIGKILL
+        await stage.revive()
+        await stage.bound(5)

@@ -77,8 +77,8 @@ async def test_commits_that_are_lost_or_whose_acknowledgement_is_lost_are_settle
     """The binder moves the fence and learns from that what became of its batch; never is a pod bound again, never is one forgotten."""
     async with stage.trial("no-acks") as load:
         leader = await stage.leading("binder")
-        rules: list[Rule] = [stage.proxy(leader).rule(Drop("placement.fence", times=2))]
-        rules.append(stage.proxy(leader).rule(DropAnswers("answer to placement.>", times=3)))
+        rules: list[Rule] = [stage.proxy(leader).rule(Drop("placement.fence", times=1))]
+        rules.append(stage.proxy(leader).rule(DropAnswers("answer to placement.>", times=2)))
         rules.append(stage.proxy("api-1").rule(DropAnswers("answer to cluster.>", times=2)))
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(load.run())
