@@ -75,10 +75,10 @@ class Servers:
         except httpx.HTTPError as error:
             return type(error).__name__
 
-    def settings(self, name: str, *, at: str = "", **more: Any) -> BusSettings:
+    def settings(self, name: str, *, at: str = "") -> BusSettings:
         """How a client connects: to any of them, or only to the server `at`."""
         urls = (self[at].url,) if at else self.urls
-        return BusSettings(servers=urls, name=name, **{"request_timeout_s": 2.0, **more})
+        return BusSettings(servers=urls, name=name, request_timeout_s=2.0)
 
     async def leader(self, bus: Bus, stream: str, *, but: str = "") -> str:
         """Who leads the stream, waited for.
@@ -127,7 +127,8 @@ async def three_servers(directory: Path, *, routes: Routes | None = None) -> Asy
     :param routes: which URLs each connects to; `None`: every other server, directly
     """
     free = free_ports(2 * len(NAMES))
-    ports, monitors = (dict(zip(NAMES, some, strict=True)) for some in (free[:3], free[3:]))
+    ports = dict[str, int](zip(NAMES, free[:3], strict=True))
+    monitors = dict[str, int](zip(NAMES, free[3:], strict=True))
     async with AsyncExitStack() as stack:
         servers: dict[str, EmbeddedServer] = {}
         for name in NAMES:
