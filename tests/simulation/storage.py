@@ -148,7 +148,12 @@ class Storage:
                 continue
             self._remove(VOLUMES, "", name)
             if name.startswith("disk-"):
-                self._clock.later(1.0, lambda name=name: self._make_disk(name, name.removeprefix("disk-")))
+                self._clock.later(1.0, lambda name=name: self._anew(name))
+
+    def _anew(self, disk: str) -> None:
+        """Unless it came meanwhile with a node: whoever holds that one by now keeps it."""
+        if (VOLUMES, disk) not in self._objects:
+            self._make_disk(disk, disk.removeprefix("disk-"))
 
     # ---- documents
 
