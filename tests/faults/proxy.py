@@ -16,6 +16,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Final, TypeVar
 
 from tests.faults.frames import Frame, Parser
@@ -86,6 +87,8 @@ class Proxy:
         self.said: list[Observer] = []
         """Called for every message that comes from the server, even if the process never gets it."""
         self._tell = tell
+        self._on_their_way = 0
+        self._landed = asyncio.Event()
         self._rules: list[Rule] = []
         self._connections: list[_Connection] = []
         self._turn = 0
@@ -132,6 +135,23 @@ class Proxy:
         self.tell("resets the connection")
         for connection in self._connections:
             connection.reset()
+
+    async def landed(self) -> None:
+        """Wait until all that comes late has come."""
+        while self._on_their_way:
+            self._landed.clear()
+            await self._landed.wait()
+
+    def later(self, delay_s: float, arrive: Callable[[], None]) -> None:
+        """Something arrives so many seconds from now."""
+
+        def land() -> None:
+            self._on_their_way -= 1
+            arrive()
+            self._landed.set()
+
+        self._on_their_way += 1
+        asyncio.get_running_loop().call_later(delay_s, land)
 
     def send(self, frame: Frame) -> bool:
         """Bring a message to the server as if the process had sent it, on its newest connection; whether there is one."""
@@ -288,7 +308,7 @@ class _Connection:
             deed = rule.judge(name, frame, up=up)
             if deed is not None:
                 for delay_s, later in deed.later:
-                    asyncio.get_running_loop().call_later(delay_s, self._late, later, up)
+                    self._proxy.later(delay_s, partial(self._late, later, up))
                 if deed.kill:
                     self._killed = True
                     self._proxy.kill()

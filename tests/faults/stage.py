@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from podyard.bus import Bus, BusSettings, Delivery, WatchSpec, connect
 from podyard.bus.bootstrap import ensure_streams
@@ -185,6 +185,7 @@ class Stage:
             for rule in proxy.rules():
                 rule.end()
             proxy.heal()
+            await proxy.landed()
         for process in self.processes.values():
             if process.paused:
                 process.resume()
@@ -312,7 +313,7 @@ async def staged(
         yield stage
 
 
-async def _end(stage: Stage, watches: Sequence["asyncio.Future[None]"]) -> None:
+async def _end(stage: Stage, watches: Sequence[asyncio.Task[Any]]) -> None:
     """End all processes, then what reads."""
     for process in stage.processes.values():
         process.kill()

@@ -14,7 +14,7 @@ from tests.faults.frames import Frame
 from tests.faults.proxy import Proxy
 from tests.faults.stage import Stage, staged
 
-pytestmark = pytest.mark.asyncio(loop_scope="session")
+pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(200)]
 whole = pytest.mark.whole_faults
 POLL_S: Final = 0.1
 """The queue tells what it holds only when asked."""
