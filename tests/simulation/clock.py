@@ -25,7 +25,7 @@ class Clock:
 
     def at(self, when: float, call: Callable[[], None]) -> None:
         """Call at a time; one that is past means now."""
-        heapq.heappush(self._events, (max(when, self.now), next(self._ticket), call))
+        heapq.heappush(self._events, (max(self.now, when), next(self._ticket), call))
 
     def later(self, delay_s: float, call: Callable[[], None]) -> None:
         """Call after a delay."""
@@ -34,10 +34,9 @@ class Clock:
     def run(self, until: float) -> None:
         """Let everything happen up to `until`, seconds since the beginning."""
         end = START + until
-        events = self._events
+        events, pop = self._events, heapq.heappop
         while events and events[0][0] <= end:
-            when, _, call = heapq.heappop(events)
-            self.now = when
+            self.now, _, call = pop(events)
             call()
         self.now = end
 

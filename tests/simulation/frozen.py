@@ -6,28 +6,30 @@ import secrets
 import time
 import typing
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache, partial
 from random import Random
 from typing import Any
 
 import nats.nuid
 from anyio._backends import _asyncio
 
+from podyard.bus import _heads
+from podyard.cluster import view
 from podyard.telemetry import traceparent
 from tests.simulation.clock import Clock
 
 _make_scope: Callable[..., None] = _asyncio.CancelScope.__init__
+_parse = lru_cache(64)(_heads.parse)
+_decode_event = lru_cache(64)(view._decode_event)
+_decode_commit = lru_cache(64)(view._decode_commit)
 _protocol_attributes = cache(typing._get_protocol_attrs)  # type: ignore[attr-defined]
 
 
 class _Ordered(dict[Any, None]):
     """A set that is iterated in the order of its additions, whatever its members' addresses are."""
 
-    def add(self, member: Any) -> None:
-        self[member] = None
-
-    def remove(self, member: Any) -> None:
-        del self[member]
+    add = dict.setdefault  # type: ignore[assignment]
+    remove = dict.__delitem__  # type: ignore[assignment]
 
     def discard(self, member: Any) -> None:
         self.pop(member, None)
@@ -36,9 +38,7 @@ class _Ordered(dict[Any, None]):
 def freeze(clock: Clock, seed: int) -> None:
     """For the rest of this (forked) process, time and chance are the simulation's. Cannot be undone, only done again."""
     source = Random(seed * 7919 + 1)
-    time.time = lambda: clock.now
-    time.monotonic = lambda: clock.now
-    time.perf_counter = lambda: clock.now
+    time.time = time.monotonic = time.perf_counter = partial(getattr, clock, "now")
     time.time_ns = lambda: int(clock.now * 1e9)
     time.perf_counter_ns = lambda: int(clock.now * 1e9)
     random.seed(seed)
@@ -50,11 +50,19 @@ def freeze(clock: Clock, seed: int) -> None:
     gc.collect = _nothing
     gc.disable()  # the process ends with the simulation; and what was killed must not be cleaned up
     _order_scopes()
+    _read_once()
     typing._get_protocol_attrs = _protocol_attributes  # type: ignore[attr-defined]  # Python 3.11 finds them anew for each isinstance
 
 
 def _nothing(*_: Any) -> int:
     return 0
+
+
+def _read_once() -> None:
+    """What all processes read of one stored message is read once: they never change it."""
+    _heads.parse = _parse
+    view._decode_event = _decode_event
+    view._decode_commit = _decode_commit
 
 
 def _order_scopes() -> None:

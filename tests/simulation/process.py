@@ -2,6 +2,7 @@
 
 import importlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import prometheus_client
@@ -46,6 +47,8 @@ class Way:
         self._process = process
         self._loop = loop
         self._clock = process.clock
+        self._network = process.network
+        self._chance = process.clock.random.random
         self._last_up = 0.0
         self._last_down: dict[str, float] = {}
         """When the last message of each lane arrives."""
@@ -57,7 +60,7 @@ class Way:
         """A message leaves the process."""
         if self._loop.dead or self._process.crashes_now(subject):
             return
-        if self._process.network.up_held:
+        if self._network.up_held:
             self._up_waiting.append((subject, call))
         elif not self._lost(subject):
             self._send(subject, call)
@@ -66,7 +69,7 @@ class Way:
         """A message leaves the server."""
         if self._loop.dead:
             return
-        if self._process.network.down_held:
+        if self._network.down_held:
             self._down_waiting.append((lane, call))
         elif not self._lost(subject):
             self._hand(lane, call)
@@ -88,29 +91,28 @@ class Way:
         self._down_waiting.clear()
 
     def _lost(self, subject: str) -> bool:
-        loss = self._process.network.loss
-        return bool(loss and subject and self._clock.random.random() < loss)
+        loss = self._network.loss
+        return bool(loss and subject and self._chance() < loss)
 
     def _delay_s(self) -> float:
-        random, slow_s = self._clock.random, self._process.network.slow_s
-        return random.uniform(QUICKEST_S, USUAL_S) + (random.uniform(0, slow_s) if slow_s else 0.0)
+        slow_s = self._network.slow_s
+        return QUICKEST_S + (USUAL_S - QUICKEST_S) * self._chance() + (slow_s * self._chance() if slow_s else 0.0)
 
     def _send(self, subject: str, call: Callable[[], None]) -> None:
         clock = self._clock
         self._last_up = max(self._last_up, clock.now + self._delay_s())
         self._process.note("->", subject)
         clock.at(self._last_up, call)
-        if (
-            self._process.network.repeat
-            and subject.startswith("svc.")
-            and clock.random.random() < self._process.network.repeat
-        ):
+        repeat = self._network.repeat
+        if repeat and subject.startswith("svc.") and self._chance() < repeat:
             clock.at(self._last_up + clock.random.uniform(0, 3), call)
 
     def _hand(self, lane: str, call: Callable[[], None]) -> None:
-        arrives = max(self._last_down.get(lane, 0.0), self._clock.now + self._delay_s())
+        arrives, before = self._clock.now + self._delay_s(), self._last_down.get(lane, 0.0)
+        if arrives < before:
+            arrives = before
         self._last_down[lane] = arrives
-        self._clock.at(arrives, lambda: self._loop.receive(call))
+        self._clock.at(arrives, partial(self._loop.receive, call))
 
 
 class Process:

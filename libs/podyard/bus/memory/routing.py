@@ -1,7 +1,7 @@
 """Who listens on which subject."""
 
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
 
 from podyard.bus.watch import picker
 
@@ -14,6 +14,9 @@ class Listening(NamedTuple):
     pattern: str
     queue: str
     deliver: Callable[[str, str, bytes, bytes], None]
+
+
+_NOBODY: Final[Mapping[int, Listening]] = {}
 
 
 class Routes:
@@ -49,9 +52,12 @@ class Routes:
 
     def listening(self, subject: str) -> list[Listening]:
         """Who gets a message on `subject`: everybody, and of each queue group one, in turn."""
+        matching = self._matching(subject)
+        if not any(one.queue for one in matching):
+            return matching
         found: list[Listening] = []
         groups: dict[str, list[Listening]] = {}
-        for one in self._matching(subject):
+        for one in matching:
             if one.queue:
                 groups.setdefault(one.queue, []).append(one)
             else:
@@ -61,12 +67,13 @@ class Routes:
             found.append(members[self._turn % len(members)])
         return found
 
-    def _matching(self, subject: str) -> Iterator[Listening]:
-        yield from self._exact.get(subject, {}).values()
-        yield from self._below.get(subject[: subject.rfind(".") + 1], {}).values()
+    def _matching(self, subject: str) -> list[Listening]:
+        found = list(self._exact.get(subject, _NOBODY).values())
+        found += self._below.get(subject[: subject.rfind(".") + 1], _NOBODY).values()
         for matches, one in self._others.values():
             if matches(subject):
-                yield one
+                found.append(one)
+        return found
 
     def _place(self, pattern: str) -> tuple[dict[str, dict[int, Listening]], str] | None:
         if "*" not in pattern and ">" not in pattern:
