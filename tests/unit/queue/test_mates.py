@@ -71,9 +71,14 @@ def test_nobody_is_passed_by_for_a_mate():
         made("a-0", APART), made("a-1", APART), made("urgent", priority=5), made("a-2", APART, priority=-1)
     )
     assert names(stage, 1) == ["urgent"]
-    assert names(stage, 1) == ["a-0", "a-1", "a-2"]
+    assert names(stage, 2) == ["a-0", "a-1", "a-2"]
     stage = queue_with(made("a-0", APART), made("other"), made("a-1", APART))
-    assert names(stage, 1) == ["a-0"]
+    assert names(stage, 2) == ["a-0", "other"]
+
+
+def test_who_asks_for_one_pod_gets_one():
+    stage = queue_with(made("a-0", APART), made("a-1", APART))
+    assert [names(stage, 1), names(stage, 1)] == [["a-0"], ["a-1"]]
 
 
 def test_mates_end_at_what_one_request_to_the_binder_holds():

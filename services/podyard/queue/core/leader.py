@@ -132,11 +132,12 @@ class Leader:
 
     def _take(self, session: Session, limit: int, now: float) -> tuple[PoppedPod, ...]:
         """Up to `limit` pods, and those right behind them that are of the last one's kind and look at each other: two schedulers that had
-        some of them each would put them in each other's way."""
+        some of them each would put them in each other's way. Who asks for one pod gets one."""
+        most = MOST_PODS if limit > 1 else limit
         session.last_pop += 1
         popped = list[PoppedPod]()
         last: QueuedPod | None = None
-        while len(popped) < limit or (len(popped) < MOST_PODS and last is not None and self._mate_of(last)):
+        while len(popped) < limit or (len(popped) < most and last is not None and self._mate_of(last)):
             last = self.queue.pop()
             if last is None:
                 break
