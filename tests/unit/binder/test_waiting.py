@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from podyard.binder.core import effects
+from podyard.bus.delivery import Delivery
 from podyard.cluster.keys import ObjectKey
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
@@ -100,6 +101,21 @@ def raw(document: dict[str, Any]) -> msgspec.Raw:
     return msgspec.Raw(json.dumps(document).encode())
 
 
+def later(stage: Stage, binder: Reign) -> None:
+    """Time to gather passes; the view stays where it is."""
+    stage.now += 0.011
+    binder.step(effects.Tick())
+
+
+def follow_one(stage: Stage, binder: Reign) -> None:
+    """The next message of the stream reaches the view, those behind it do not."""
+    ahead = [(m.sequence, subject) for subject, m in stage.stream.messages.items() if m.sequence > binder.position]
+    binder.position, subject = min(ahead)
+    message = stage.stream.messages[subject]
+    delivery = Delivery(subject, message.payload, message.sequence, 0.0, message.headers)
+    binder.step(effects.Changed(binder.view.apply(delivery)))
+
+
 def results(binder: Reign, *decisions: Any) -> list[str]:
     return [answer.result for answer in binder.answers(binder.ask(*decisions))]
 
@@ -135,8 +151,11 @@ def test_it_is_not_asked_before_the_view_shows_what_it_wrote(stage: Stage, binde
     decision = stage.decide("a")
     ticket = binder.ask(decision, wait=False)
     say(stage, "x", "news", told=False)  # before the order in the stream; the view has seen neither
-    stage.now += 0.011
-    binder.step(effects.Tick())
+    later(stage, binder)
+    follow_one(stage, binder)
+    assert binder.view.others[ORDERS].keys() == {("default", "x")}
+    later(stage, binder)
+    assert plugin.calls == 1
     stage.pass_time(0.05)
     assert [answer.result for answer in binder.answers(ticket)] == ["waiting"]
     say(stage, "a", "ready")
@@ -170,6 +189,20 @@ def test_who_waits_does_not_count_as_placed(stage: Stage, binder: Reign) -> None
     assert (answer.result, answer.cause) == ("conflict", "InterPodAffinity")
     say(stage, "w", "ready")
     assert results(binder, stage.decide("z")) == ["waiting"]  # now it has its neighbour, and waits for its own device
+
+
+def test_who_may_not_stand_beside_it_is_refused_meanwhile(stage: Stage, binder: Reign) -> None:
+    labels = {"kubernetes.io/hostname": "n1"}
+    status = {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"}}
+    stage.put_object("nodes", "", "n1", "uid-n1", {"metadata": {"name": "n1", "labels": labels}, "status": status})
+    document = {"name": "w", "namespace": "default", "uid": uid_of("w"), "labels": {"app": "a"}}
+    stage.put_object("pods", "default", "w", uid_of("w"), {"metadata": document, "spec": {"containers": []}})
+    assert results(binder, stage.decide("w")) == ["waiting"]
+    label = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "kubernetes.io/hostname"}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [label]}}
+    stage.pod("z", cpu="1", affinity=apart)
+    (answer,) = binder.answers(binder.ask(stage.decide("z")))
+    assert (answer.result, answer.cause) == ("conflict", "InterPodAffinity")
 
 
 def test_its_time_begins_with_the_first_wait_and_is_its_own(stage: Stage, binder: Reign, plugin: Device) -> None:
