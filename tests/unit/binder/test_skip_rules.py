@@ -1,9 +1,12 @@
 """Each condition of `binder.core.skipping`: what the log must know, and when the filters are asked after all."""
 
+from typing import Any
+
 import pytest
 
 from podyard.binder.core import effects, skipping
 from podyard.binder.core.claims import Claims, claims_of
+from podyard.binder.core.intake import Open
 from podyard.binder.core.skipping import Skipping, WrongSkip
 from podyard.binder.core.world import World
 from podyard.cluster.changes import Change, Origin
@@ -368,6 +371,25 @@ def test_a_node_where_somebody_else_is_to_have_room_is_filtered(stage: Lagging, 
     puller.send(binder)
     commit(stage)
     assert (len(stage.stream.live()), skips(binder)) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "c"}}]}, id="a claim"),
+        pytest.param(
+            {"volumes": [{"name": "v", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}}]}, id="a claim of its own"
+        ),
+        pytest.param({"resourceClaims": [{"name": "r", "resourceClaimName": "c"}]}, id="a resource claim"),
+        pytest.param({"volumes": [{"name": "v", "emptyDir": {}}]}, id="no claim"),
+    ],
+)
+def test_a_pod_with_claims_is_filtered(stage: Lagging, spec: dict[str, Any]) -> None:
+    """What was promised of volumes, and to whom, the filters of each process remember for themselves."""
+    stage.labelled_pod("p", "a", **spec)
+    world = stage.serving().core.world
+    held = Open(stage.decide("p"), ("s", 1), 0.0, NOTHING)
+    assert world.may_skip(held) == ("emptyDir" in str(spec))
 
 
 def test_objects_written_with_a_binding_are_not_skipped_over(stage: Lagging) -> None:

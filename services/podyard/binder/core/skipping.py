@@ -17,6 +17,8 @@ the scheduler had if both decide by the same cluster. That is so if
 5. nobody is nominated to the node by any fact, and no room is kept on it for anybody. Nominations that only the scheduler knew made it
    ask the filters twice, with and without them, and both passed.
 
+Pods with claims are filtered always: of promises that are not in the objects yet each process has a memory of its own.
+
 What is not known says no: a binder that took over or listed again skips only over what came after its listing; of old bindings the log
 forgets the oldest, and everything before them with it. A decision that claims a later number than its own says what it cannot have known.
 Pod there, unbound, node there, room and ports are judged always, and PreBind always runs.
@@ -30,6 +32,7 @@ from typing import ClassVar, Final, TypeAlias
 
 from podyard.binder.core.claims import Claims, Numbers
 from podyard.cluster.changes import Change
+from podyard.cluster.pods import PodView
 from podyard.framework.status import Status
 from podyard.proto import subjects
 from podyard.proto.binder_api import Decision
@@ -182,6 +185,14 @@ class Skipping:
         if len(self._unseen) > KEPT:
             self._unseen.clear()
             self.foreign(self._positions[-1])
+
+
+def has_claims(pod: PodView) -> bool:
+    """Whether the pod uses claims, of volumes or of resources."""
+    spec = pod.stored.spec
+    if spec.resource_claims:
+        return True
+    return any(one.persistent_volume_claim is not None or one.ephemeral is not None for one in spec.volumes)
 
 
 def _concerns_placed(change: Change) -> bool:

@@ -7,6 +7,7 @@ The view shows both later, by the commit record.
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from podyard.binder.core import skipping
 from podyard.binder.core.intake import Open
 from podyard.binder.core.skipping import Key, Skipping
 from podyard.cluster.changes import Change
@@ -109,7 +110,7 @@ class World:
         if not self.skipping.covers(held.key[0], decision.position, held.claims):
             return False
         pod = self.view.pods_by_uid.get(decision.uid)
-        return pod is not None and pod.sequence <= decision.position
+        return pod is not None and pod.sequence <= decision.position and not skipping.has_claims(pod)
 
     def keep(self, bound: BoundPod) -> None:
         """Nobody else gets what the pod needs of its node, from now on."""
