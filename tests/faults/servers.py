@@ -11,7 +11,7 @@ What can be done to a server: `kill`, `pause`, `resume`, `stop`, `start` (`Embed
 
 import socket
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -99,14 +99,13 @@ class Servers:
                 await anyio.sleep(POLL_S)
 
     async def let_lead(self, bus: Bus, stream: str, name: str) -> None:
-        """Move the stream's leadership to a server, waited for."""
-        with anyio.fail_after(ELECTED_WITHIN_S):
-            while await self.leader(bus, stream) != name:
+        """Move the stream's leadership to a server, waited for: it may have to catch up first."""
+        with anyio.fail_after(CAUGHT_UP_WITHIN_S):
+            while (await _told(bus, stream)).get("leader") != name:
                 body = msgspec.json.encode({"placement": {"preferred": name}})
-                try:
+                with suppress(BusError):
                     await bus.request(f"$JS.API.STREAM.LEADER.STEPDOWN.{stream}", body)
-                except BusError:
-                    await anyio.sleep(POLL_S)
+                await anyio.sleep(POLL_S)
 
 
 @asynccontextmanager

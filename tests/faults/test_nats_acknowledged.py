@@ -5,20 +5,20 @@ import pytest
 from tests.faults.acknowledged import ROOT, Load, Stored
 
 GOOD = {
-    f"{ROOT}.a": Stored(1, b"a"),
-    f"{ROOT}.b-1": Stored(2, b"b"),
-    f"{ROOT}.b-2": Stored(3, b"b"),
-    f"{ROOT}.unclear": Stored(4, b"u"),
+    f"{ROOT}.load-a": Stored(1, b"a"),
+    f"{ROOT}.load-b-1": Stored(2, b"b"),
+    f"{ROOT}.load-b-2": Stored(3, b"b"),
+    f"{ROOT}.load-unclear": Stored(4, b"u"),
 }
-FIRST = f"{ROOT}.a"
+FIRST = f"{ROOT}.load-a"
 
 
 def written() -> Load:
     load = Load([])
-    load.sent = {subject: one.payload for subject, one in GOOD.items()} | {f"{ROOT}.refused": b"r"}
-    load.acknowledged = {subject: one for subject, one in GOOD.items() if subject != f"{ROOT}.unclear"}
-    load.batches = [([f"{ROOT}.b-1", f"{ROOT}.b-2"], True)]
-    load.refused = {f"{ROOT}.refused"}
+    load.sent = {subject: one.payload for subject, one in GOOD.items()} | {f"{ROOT}.load-refused": b"r"}
+    load.acknowledged = {subject: one for subject, one in GOOD.items() if subject != f"{ROOT}.load-unclear"}
+    load.batches = [([f"{ROOT}.load-b-1", f"{ROOT}.load-b-2"], True)]
+    load.refused = {f"{ROOT}.load-refused"}
     return load
 
 
@@ -33,9 +33,9 @@ def test_all_that_was_acknowledged_and_something_unclear_is_good() -> None:
         pytest.param({FIRST: None}, "there is nothing", id="lost"),
         pytest.param({FIRST: Stored(1, b"other")}, "not what was acknowledged", id="another payload"),
         pytest.param({FIRST: Stored(0, b"a")}, "was acknowledged, there is @0", id="an older version"),
-        pytest.param({f"{ROOT}.b-2": None}, "there are 1 of 2", id="half a batch"),
-        pytest.param({f"{ROOT}.refused": Stored(9, b"r")}, "was refused, and is there", id="refused"),
-        pytest.param({f"{ROOT}.foreign": Stored(9, b"f")}, "nobody sent", id="foreign"),
+        pytest.param({f"{ROOT}.load-b-2": None}, "there are 1 of 2", id="half a batch"),
+        pytest.param({f"{ROOT}.load-refused": Stored(9, b"r")}, "was refused, and is there", id="refused"),
+        pytest.param({f"{ROOT}.load-foreign": Stored(9, b"f")}, "nobody sent", id="foreign"),
     ],
 )
 def test_each_kind_of_loss_is_found(changed: dict[str, Stored | None], told: str) -> None:

@@ -30,18 +30,26 @@ async def test_each_of_three_servers_loses_more_or_less_of_its_newest_block(tmp_
 
 
 async def blocks_cut(directory: Path, shares: list[float]) -> None:
-    """One server after the other is killed and loses its newest block's end; then each of them in turn says what there is."""
+    """One server after the other is killed and loses its newest block's end. Then it leads, and says what there is.
+
+    Before that it is no server that could be lost again: neither `current` in the stream's description nor /healthz is a proof that it has
+    caught up (nats-server 2.15.1; losing the next one at once lost acknowledged writes).
+    """
     async with servers.three_servers(directory) as nats, connect(nats.settings("watcher")) as bus:
         await ensure_streams(bus, replicas=3)
-        async with connect(nats.settings("load")) as writing, Load([writing]).running() as load:
-            for number, share in enumerate(shares):
-                name = servers.NAMES[number % len(servers.NAMES)]
-                await load.more(4 * ENOUGH)
-                await nats[name].kill()
-                assert disks.cut_newest_block(nats[name], STREAM, share=share) > 0
-                await load.more(ENOUGH)
-                await nats[name].start()
-                await nats.healthy(name)
+        for number, share in enumerate(shares):
+            name = servers.NAMES[number % len(servers.NAMES)]
+            async with connect(nats.settings("load")) as writing:
+                async with Load([writing], name=f"round-{number}").running() as load:
+                    await load.more(4 * ENOUGH)
+                    await nats[name].kill()
+                    assert disks.cut_newest_block(nats[name], STREAM, share=share) > 0
+                    await load.more(ENOUGH)
+                    await nats[name].start()
+                    await nats.healthy(name)
+                    await load.more(ENOUGH)
+                await nats.let_lead(bus, STREAM, name)
+                await load.check(bus)
         for name in nats.by_name:
             await nats.let_lead(bus, STREAM, name)
             await load.check(bus)

@@ -15,9 +15,11 @@ Rules (DESIGN 3 "Readers", NATS 3), and where they are kept:
   stream sequence that went backwards, after half of a marker's life without contact (a marker may have expired unseen), and when
   the reader asks for it.
 
-A reader is told of silence after 2 s; while it lasts, the server is asked whether the consumer is still there.
+A reader is told of silence after 2 s; while it lasts, the server is asked whether the consumer is still there. If nobody answers for
+the consumer, but somebody for the stream, the consumer's server has gone from a cluster that lives: another consumer is made.
 """
 
+import asyncio
 import logging
 import random
 import re
@@ -115,6 +117,7 @@ class Watch:
         self._wake = anyio.Event()
         self._connects = 0
         self._probe_now = False
+        self._silence: asyncio.TimerHandle | None = None
         self._listed_to = 0
         self._target = 0
         self._synced = False
@@ -133,6 +136,8 @@ class Watch:
         """
         reason, delay_s = "start", 0.0
         end = self._link.on_state(self._on_state)
+        self._heard_at = time.monotonic()
+        self._watch_silence()
         try:
             while True:
                 began_at = time.monotonic()
@@ -147,6 +152,8 @@ class Watch:
                 delay_s = min(RETRY_MAX_S, max(RETRY_MIN_S, delay_s * 2))
         finally:
             end()
+            if self._silence is not None:
+                self._silence.cancel()
 
     async def _read(self, reason: str) -> str:
         """List and follow until that breaks; returns why."""
@@ -200,15 +207,20 @@ class Watch:
                 await feed.close()
 
     async def _wait(self, feed: Feed) -> None:
-        """Until something happened; meanwhile watch over the silence."""
+        """Until something happened; after a silence ask whether the consumer is still there."""
         self._wake = anyio.Event() if self._wake.is_set() else self._wake
         with anyio.move_on_after(self.spec.heartbeat_s):
             await self._wake.wait()
-        silent_s = time.monotonic() - self._heard_at
-        if silent_s > STALE_AFTER_S:
-            self._contact(False)
-        if self._probe_now or silent_s > max(1.0, 3 * self.spec.heartbeat_s):
+        if self._probe_now or time.monotonic() - self._heard_at > max(1.0, 3 * self.spec.heartbeat_s):
             await self._probe(feed)
+
+    def _watch_silence(self) -> None:
+        """Tell the reader in time, whatever this watch is waiting for; calls itself again."""
+        left_s = self._heard_at + STALE_AFTER_S - time.monotonic()
+        if left_s <= 0:
+            self._contact(False)
+        delay_s = left_s if left_s > 0 else self.spec.heartbeat_s
+        self._silence = asyncio.get_running_loop().call_later(delay_s, self._watch_silence)
 
     async def _probe(self, feed: Feed) -> None:
         """Ask whether the consumer is still there; no answer says nothing."""
@@ -221,10 +233,20 @@ class Watch:
             self._break(f"the consumer is gone ({error})")
         except BusError as error:
             log.debug("watch of %s: no word about its consumer: %s", self.spec.stream, error)
+            await self._replace_lost(error)
+
+    async def _replace_lost(self, error: BusError) -> None:
+        """A consumer lives on one server. If that one is gone, or cut off, the stream may live on with the others: read from there."""
+        if time.monotonic() - self._heard_at < STALE_AFTER_S:
+            return
+        try:
+            await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
+        except BusError as no_stream:
+            log.debug("watch of %s: no word about the stream either: %s", self.spec.stream, no_stream)
+        else:
+            self._break(f"the stream answers, the consumer does not ({error})")
 
     async def _pause(self, delay_s: float) -> None:
-        if time.monotonic() - self._heard_at > STALE_AFTER_S:
-            self._contact(False)
         await anyio.sleep(delay_s * random.uniform(0.75, 1.25))
 
     # --- called by the feed and the link, synchronously: they set what `_wait` looks at
