@@ -9,7 +9,6 @@ from time import perf_counter  # the real one: runs take `time`'s
 from msgspec.structs import replace
 
 from tests.simulation import seeds
-from tests.simulation.sabotage import SABOTAGES
 from tests.simulation.simulation import Plan
 
 
@@ -18,8 +17,6 @@ def main() -> int:
     options = _options()
     seeds.fix_hashes()
     seeds.warm()
-    if options.sabotage:
-        return _sabotaged(options.sabotage, options.first, options.seeds)
     if options.crashes:
         return _crashes(options.workers)
     chosen = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
@@ -36,29 +33,6 @@ def main() -> int:
     print(", ".join(f"{amount} {name}" for name, amount in totals.items()))
     print(f"{done} seeds in {seconds:.1f} s: {done / seconds:.2f} seeds/s, {failed} failed", flush=True)
     return 1 if failed else 0
-
-
-def _sabotaged(name: str, first: int, most: int) -> int:
-    """Run seeds until all was seen that switching off `name` must bring; or all of them, if it must bring nothing."""
-    patch, says = SABOTAGES[name]
-    missing = set(says)
-    for seed in range(first, first + most):
-        violations = seeds.run(Plan(seed=seed), patch).violations
-        missing = {words for words in missing if not any(words in text for text in violations)}
-        for text in violations[:3]:
-            print(f"seed {seed}: {text}")
-        if says and not missing:
-            print(f"without {name}: seen after {seed - first + 1} seeds", flush=True)
-            return 0
-        if violations and not says:
-            print(f"without {name}: violations, and there should be none", flush=True)
-            return 1
-    print(
-        f"without {name}: not seen in {most} seeds: {sorted(missing)}"
-        if missing
-        else f"without {name}: nothing happens"
-    )
-    return 1 if missing else 0
 
 
 def _crashes(workers: int) -> int:
@@ -96,7 +70,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at once")
     parser.add_argument("--history", action="store_true", help="print every message")
     parser.add_argument("--crashes", action="store_true", help="a small run, with a crash before every single effect")
-    parser.add_argument("--sabotage", choices=sorted(SABOTAGES), help="switch this off, and look for what it prevents")
     return parser.parse_args()
 
 

@@ -157,9 +157,13 @@ class Checker:
 
     def _placed(self, position: int) -> list[Placed]:
         """Live bindings, with their pods as they are at a position, or were when they were last there."""
-        history = self._history
-        found = [(one, history.pod(one.uid, position) or history.last_of_pod(one.uid)) for one in self.live.values()]
-        return [Placed(one.uid, pod, one.node) for one, pod in found if pod is not None]
+        found: list[Placed] = []
+        for one in self.live.values():
+            pod = self._history.pod(one.uid, position)
+            last = pod or self._history.last_of_pod(one.uid)
+            if last is not None:
+                found.append(Placed(one.uid, last, one.node, pod is None))
+        return found
 
     # ---- the end
 

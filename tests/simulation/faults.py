@@ -41,6 +41,7 @@ class Faults:
             "stale reads": self.stale_reads,
             "no room": self.no_room,
             "lost consumer": self.lost_consumer,
+            "lagging consumers": self.lagging_consumers,
             "stream made again": self.stream_made_again,
         }
 
@@ -137,6 +138,11 @@ class Faults:
     def lost_consumer(self, process: Process, random: Random) -> None:
         """The server forgets the state of all consumers, as after a restart."""
         self._server.forget_consumers()
+
+    def lagging_consumers(self, process: Process, random: Random) -> None:
+        """For some seconds consumers hand out at their heartbeats only: of what is written again meanwhile, the last version."""
+        for number in range(random.choice((3, 10, 40))):
+            self._clock.later(0.2 * number, self._server.stall_consumers)
 
     def stream_made_again(self, process: Process, random: Random) -> None:
         """One that holds no state of the cluster: leases, or records."""

@@ -39,6 +39,13 @@ class Shares(NamedTuple):
     """A node that its creator chose."""
 
 
+NOTHING_SPECIAL = Shares(*(0.0 for _ in Shares._fields))
+"""Pods that want room only."""
+
+TEAMS = 4
+"""Groups of pods that want to be in one zone."""
+
+
 def pod(random: Random, serial: int, nodes: int, storage: Storage, shares: Shares) -> Document:
     """One pod of the mix, as its creator writes it; makes the claim that it uses."""
     container: Document = {"name": "c", "image": "x"}
@@ -60,7 +67,7 @@ def pod(random: Random, serial: int, nodes: int, storage: Storage, shares: Share
                 }
             ]
         case "together":
-            app = f"team{random.randrange(2)}"
+            app = f"team{random.randrange(TEAMS)}"
             spec["affinity"] = {"podAffinity": _near("topology.kubernetes.io/zone", app)}
         case "ports":
             container["ports"] = [{"containerPort": 80, "hostPort": random.choice((8080, 9090)), "protocol": "TCP"}]

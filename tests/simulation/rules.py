@@ -15,6 +15,8 @@ class Placed(NamedTuple):
     uid: str
     pod: Document
     node: str
+    gone: bool = False
+    """Its object is deleted, its binding still takes room."""
 
 
 def requests(pod: Document) -> Counter[str]:
@@ -126,7 +128,7 @@ def _uneven(pod: Document, node: Document, nodes: Mapping[str, Document], others
                 counts[domain] += 0
         for one in others:
             there = nodes.get(one.node)
-            going = "deletionTimestamp" in one.pod["metadata"]
+            going = one.gone or "deletionTimestamp" in one.pod["metadata"]
             if there is not None and not going and selected(constraint["labelSelector"], one.pod):
                 counts[labels(there)[key]] += 1
         if counts[labels(node)[key]] + 1 - min(counts.values()) > constraint["maxSkew"]:

@@ -23,6 +23,8 @@ ZONES = 4
 PODS = 210
 ARRIVING_S = 45.0
 NODE_CPU = 5
+BUNCHES = (1, 1, 1, 2, 5, 12)
+"""How many pods come at once."""
 Document = dict[str, Any]
 
 
@@ -43,7 +45,8 @@ class World:
         self._stream = server.streams[streams.CLUSTER.name]
         self._pods = pods_made
         self._nodes = nodes
-        self._arriving_s = arriving_s
+        self.arriving_s = arriving_s
+        """How long pods keep coming."""
         self.objects: dict[tuple[str, str], Document] = {}
         """Documents that live, by resource and name."""
         self.placed: dict[str, Binding | Tombstone] = {}
@@ -52,8 +55,14 @@ class World:
         """Uids of all pods ever made."""
         self.shares = pods.Shares()
         self.storage = Storage(clock, self.objects, self.put, self.remove, lambda: not self._stream.full)
+        self.cordoned_s = (5.0, 30.0)
+        """How long nodes stay cordoned."""
+        self.changes = -(-nodes // 5)
+        """How often a node is changed."""
         self.strangers = pods_made // 20
         """How often somebody else takes a volume."""
+        self.collecting_s = (0.1, 2.0)
+        """How long after a node its pods are removed."""
         self._ends: set[str] = set()
         self._serial = 0
 
@@ -64,12 +73,24 @@ class World:
         self.storage.begin()
         for index in range(self._nodes):
             self.make_node(index)
-        end_s = self._arriving_s
-        self._plan(self._pods, 0.5, end_s, self.make_pod)
-        self._plan(-(-self._nodes // 5), end_s / 5, end_s, self.change_node)
+        end_s = self.arriving_s
+        self._plan_pods(self._pods, 0.5, end_s)
+        self._plan(self.changes, end_s / 5, end_s, self.change_node)
         self._plan(self._nodes // 10, end_s / 4, end_s, self.lose_node)
         self._plan(-(-self._pods // 12), end_s / 10, end_s, self.delete_pod)
         self._plan(self.strangers, end_s / 10, end_s, self.storage.take_one)
+
+    def _plan_pods(self, number: int, first_s: float, last_s: float) -> None:
+        """They come alone or in bunches."""
+        left = number
+        while left:
+            bunch = min(left, self._random.choice(BUNCHES))
+            self._plan(1, first_s, last_s, lambda bunch=bunch: self._make_pods(bunch))
+            left -= bunch
+
+    def _make_pods(self, number: int) -> None:
+        for _ in range(number):
+            self.make_pod()
 
     def _plan(self, times: int, first_s: float, last_s: float, call: Callable[[], None]) -> None:
         for _ in range(times):
@@ -117,7 +138,9 @@ class World:
         if self._random.random() < 0.5:
             node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
             if node["spec"]["unschedulable"]:
-                self._clock.later(self._random.uniform(5, 30), lambda: self._uncordon(node["metadata"]["name"]))
+                self._clock.later(
+                    self._random.uniform(*self.cordoned_s), lambda: self._uncordon(node["metadata"]["name"])
+                )
         else:
             node["status"]["allocatable"]["cpu"] = self._random.choice(("3", "5", "7"))
         self.put(subjects.NODES, "", node)
@@ -134,7 +157,7 @@ class World:
         self.remove(subjects.NODES, "", name)
         self.storage.node_gone(name)
         self._clock.later(self._random.uniform(3, 20), lambda: self.make_node(int(name[1:])))
-        self._clock.later(self._random.uniform(0.1, 2), lambda: self._collect(name))
+        self._clock.later(self._random.uniform(*self.collecting_s), lambda: self._collect(name))
 
     def _collect(self, node: str) -> None:
         """Pod garbage collection: pods of a node that is no more."""

@@ -73,6 +73,10 @@ class Consumer:
         elif not self._hand_out(message, 0):
             self._busy = True
 
+    def stall(self) -> None:
+        """Hand out nothing more before the next heartbeat: what is written again meanwhile is handed out once."""
+        self._busy = True
+
     def _chunk(self) -> None:
         if self.closed:
             return

@@ -159,6 +159,11 @@ class MemoryServer:
         for consumer in list(self._consumers.values()):
             self._forget(consumer)
 
+    def stall_consumers(self) -> None:
+        """Let all consumers lag until their next heartbeat, as a server does that is busy elsewhere."""
+        for consumer in self._consumers.values():
+            consumer.stall()
+
     def _store(self, stream: Stream, message: Incoming, reply: str) -> None:
         now = self._timers.now()
         if headers.BATCH_ID in message.lines:

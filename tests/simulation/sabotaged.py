@@ -1,0 +1,81 @@
+"""What a sabotage is, and pieces that several of them need."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from podyard.binder import service as binder_service
+from podyard.binder.core.batch import Batch
+from podyard.bus import Lease
+from tests.simulation.simulation import Simulation
+
+Patch = Callable[[Simulation], None]
+
+
+class Sabotage(NamedTuple):
+    """One mechanism switched off."""
+
+    patch: Patch
+    says: tuple[str, ...]
+    """Words of the violations of which one must come; empty: none may come."""
+    first: int = 1
+    """A seed that shows it."""
+
+
+class Unguarded(NamedTuple):
+    """A write without compare-and-set, where the code expects a `Write`."""
+
+    subject: str
+    payload: bytes
+    expect: Any
+    ttl_s: int | None = None
+
+
+def unguard(prefix: str) -> None:
+    """The binder writes subjects that begin so whatever they hold."""
+    guarded = Batch.writes
+
+    def writes(self: Any, *arguments: Any) -> list[Any]:
+        return [
+            Unguarded(one.subject, one.payload, None, one.ttl_s) if one.subject.startswith(prefix) else one
+            for one in guarded(self, *arguments)
+        ]
+
+    Batch.writes = writes  # type: ignore[method-assign]
+
+
+def kill_all(simulation: Simulation, service: str, times_s: tuple[float, ...] = (12.0, 24.0, 36.0)) -> None:
+    """All processes of a service are killed again and again, besides the seed's own faults."""
+    for process in simulation.processes:
+        if process.service == service:
+            for at_s in times_s:
+                simulation.clock.later(at_s, process.kill)
+
+
+def slow(simulation: Simulation, service: str, most_s: float) -> None:
+    """Messages of a service take up to so long until the faults are over."""
+    for process in simulation.processes:
+        if process.service == service:
+            network = process.network
+            network.slow_s = most_s
+            simulation.clock.later(60.0, lambda network=network: setattr(network, "slow_s", 0.0))
+
+
+def lagging(simulation: Simulation) -> None:
+    """Consumers hand out at their heartbeats only, until the faults are over."""
+    for number in range(275):
+        simulation.clock.later(5.0 + 0.2 * number, simulation.server.stall_consumers)
+
+
+def lease_always_held(simulation: Simulation) -> None:
+    """Both binders lead at once."""
+
+    async def lead(self: Lease, main: Callable[[int], Any]) -> None:
+        self.epoch += 1
+        await main(self.epoch)
+
+    binder_service.Lease = lambda *arguments: _with(Lease(*arguments), lead)  # type: ignore[attr-defined,assignment]
+
+
+def _with(lease: Lease, lead: Callable[..., Any]) -> Lease:
+    lease.lead = lambda main: lead(lease, main)  # type: ignore[method-assign]
+    return lease

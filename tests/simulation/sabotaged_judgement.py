@@ -1,0 +1,131 @@
+"""What the binder looks at before it commits, switched off one by one, where pods want just that."""
+
+from functools import cache
+from typing import Any
+
+from msgspec.structs import replace
+
+from podyard.binder.core import gathering, judge
+from podyard.binder.core import world as binder_world
+from podyard.framework.profile import Profile
+from tests.simulation import pods
+from tests.simulation.pods import NOTHING_SPECIAL
+from tests.simulation.sabotaged import Patch, Sabotage, slow
+from tests.simulation.simulation import Simulation
+
+
+def _blind(*plugins: str, **shares: float) -> Patch:
+    """The binder does not ask these plugins; and that many pods want what they guard."""
+
+    def patch(simulation: Simulation) -> None:
+        if shares:
+            simulation.world.shares = NOTHING_SPECIAL._replace(**shares)
+        asked = judge.framework_judge.filter_one
+
+        @cache
+        def less(at: int, profile: Any) -> Profile:
+            kept = {
+                point: tuple(one for one in getattr(profile.it, point) if one.name not in plugins)
+                for point in ("pre_filter", "filter")
+            }
+            return replace(profile.it, **kept)
+
+        judge.framework_judge.filter_one = lambda profile, *rest: asked(less(id(profile), _Same(profile)), *rest)
+
+    return patch
+
+
+class _Same:
+    """A profile as a key: it cannot be hashed. All are the same one to a cache that asks for its address first."""
+
+    def __init__(self, it: Profile) -> None:
+        self.it = it
+
+    def __hash__(self) -> int:
+        return 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same)
+
+
+def _cordons(simulation: Simulation) -> None:
+    """NodeUnschedulable is not asked, and nodes are changed all the time."""
+    _blind("NodeUnschedulable")(simulation)
+    simulation.world.changes = 300
+
+
+def _affinity(simulation: Simulation) -> None:
+    """InterPodAffinity is not asked, and many small groups want to be together."""
+    _blind("InterPodAffinity", together=0.7)(simulation)
+    pods.TEAMS = 50
+
+
+def _overload(simulation: Simulation) -> None:
+    """Neither the quick look at the table nor NodeResourcesFit."""
+    _blind("NodeResourcesFit")(simulation)
+    judge.shortages = lambda *_: []  # type: ignore[assignment]
+
+
+def _ports(simulation: Simulation) -> None:
+    """Neither the quick look at host ports nor NodePorts."""
+    _blind("NodePorts", ports=0.6)(simulation)
+    judge.taken_ports = lambda *_: []  # type: ignore[assignment]
+
+
+def _wrong_usage(simulation: Simulation) -> None:
+    """A binding says that the pod takes less than it requests."""
+    made = judge.BoundPod
+
+    def bound(**fields: Any) -> Any:
+        usage = fields["usage"]
+        return made(**{**fields, "usage": replace(usage, requests={**usage.requests, "cpu": 1})})
+
+    judge.BoundPod = bound  # type: ignore[assignment,misc]
+
+
+def _keeps_room(simulation: Simulation) -> None:
+    """The binder's table does not give back the room of what is released."""
+    binder_world.World.free = lambda self, uid: None  # type: ignore[method-assign]
+    follow = binder_world.World._follow_pod
+
+    def deaf(self: Any, change: Any) -> None:
+        if change.release is None:
+            follow(self, change)
+
+    binder_world.World._follow_pod = deaf  # type: ignore[method-assign]
+
+
+def _forgets_mates(simulation: Simulation) -> None:
+    """What was accepted, and is not in the view yet, does not count for the next."""
+    binder_world.World.hold = lambda *_: None  # type: ignore[method-assign]
+
+
+def _does_not_wait_for_positions(simulation: Simulation) -> None:
+    """Decisions are judged by what the binder has read, however little.
+
+    Nothing comes of it: judged by less, a decision is refused or fits what the record says; a pod not yet read counts as gone, and the
+    scheduler, which knows better, lets the queue try it again.
+    """
+    judge_one = gathering.Gatherer._judge_one
+
+    def at_once(self: Any, held: Any, batch: Any, later: Any, now: float) -> None:
+        judge_one(self, held, batch, later, now)
+
+    gathering.Gatherer._wait_or_give_up = at_once  # type: ignore[method-assign]
+    slow(simulation, "binder", 0.05)
+
+
+SABOTAGES: dict[str, Sabotage] = {
+    "judgement of room": Sabotage(_overload, ("overload",)),
+    "judgement of ports": Sabotage(_ports, ("host port",)),
+    "judgement of anti-affinity": Sabotage(_blind("InterPodAffinity", alone=0.6), ("anti-affinity",)),
+    "judgement of affinity": Sabotage(_affinity, ("required affinity",)),
+    "judgement of spread": Sabotage(_blind("PodTopologySpread", even=0.6), ("spread",)),
+    "judgement of cordons": Sabotage(_cordons, ("cordoned",)),
+    "judgement of volume limits": Sabotage(_blind("NodeVolumeLimits", attached=0.6), ("volume limit",)),
+    "judgement of one-pod claims": Sabotage(_blind("VolumeRestrictions", one_pod_volume=0.5), ("ReadWriteOncePod",)),
+    "usage as requested": Sabotage(_wrong_usage, ("and requests",)),
+    "room given back": Sabotage(_keeps_room, ("not the sum",)),
+    "own writes count": Sabotage(_forgets_mates, ("overload",)),
+    "wait for the position": Sabotage(_does_not_wait_for_positions, ()),
+}
