@@ -118,17 +118,20 @@ class _Pipeline:
 
         self._under_way = 0
         self._bytes_under_way = 0
+        self._enough = 0
+        """So few may be under way that who waits is woken: not for each answer, of which there may be thousands."""
+
         self._progress = anyio.Event()
 
     async def run(self) -> list[Ack | BusError]:
         try:
             for index, message in enumerate(self._messages):
                 while self._full():
-                    await self._wait_for_answers()
+                    await self._wait_for_answers(self._under_way - 1)
                 if not await self._send(index, message):
                     break
             while self._under_way:
-                await self._wait_for_answers()
+                await self._wait_for_answers(0)
         finally:
             for reply in self._replies[self._oldest :]:
                 self._inbox.forget(reply)
@@ -155,13 +158,14 @@ class _Pipeline:
             return not isinstance(error, Unavailable)
         return True
 
-    async def _wait_for_answers(self) -> None:
-        """Until something was settled, if only by the oldest message's time running out."""
+    async def _wait_for_answers(self, enough: int) -> None:
+        """Until at most `enough` are under way, or the time of the oldest message ran out."""
         results = self._results
         while self._oldest < len(self._replies) and results[self._oldest] is not None:
             self._oldest += 1
         if not self._under_way:
             return
+        self._enough = enough
         self._progress = anyio.Event()
         with anyio.move_on_after(max(0.0, self._deadlines[self._oldest] - time.monotonic())):
             await self._progress.wait()
@@ -189,7 +193,8 @@ class _Pipeline:
             self._results[index] = result
             self._under_way -= 1
             self._bytes_under_way -= len(self._messages[index].payload)
-            self._progress.set()
+            if self._under_way <= self._enough:
+                self._progress.set()
 
 
 def _sure(result: Ack | BusError) -> Ack:
