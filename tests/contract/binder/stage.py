@@ -42,6 +42,8 @@ class FaultyBus:
         self._bus = bus
         self.faults: deque[str] = deque()
         """For the next sends: `ok`, `lost ack` (stored, no answer), `lost` (not sent), `hold` (until `resume`)."""
+        self.cut = False
+        """Nothing that is sent arrives any more, leases neither."""
         self.held = anyio.Event()
         self._resume = anyio.Event()
         self.batches: list[str] = []
@@ -64,6 +66,8 @@ class FaultyBus:
         )
 
     async def _faulty(self, what: str, send: Callable[[], Awaitable[Ack]]) -> Ack:
+        if self.cut:
+            await anyio.sleep_forever()
         if what.startswith("leases."):
             return await send()
         fault = self.faults.popleft() if self.faults else "ok"

@@ -1,0 +1,82 @@
+"""A binder in a thread of its own: it can be paused or killed while others go on, as a process can."""
+
+import asyncio
+import threading
+import time
+from contextlib import suppress
+from typing import Any
+
+from podyard.binder import service as binder_service
+from podyard.binder.settings import BinderSettings
+from podyard.bus import BusSettings, connect
+from podyard.runtime.service import Service
+from tests.contract.binder.stage import FaultyBus, make_service
+
+START_WITHIN_S = 10.0
+
+
+class Elsewhere:
+    """Runs one binder service until killed. What its loop has in hand when it is killed never goes on."""
+
+    def __init__(self, url: str, instance: str, **settings: Any) -> None:
+        self.instance = instance
+        self.faulty: FaultyBus | None = None
+        self._service: Service[BinderSettings] | None = None
+        self._url = url
+        self._settings = settings
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name=instance, daemon=True)
+        self._connected = threading.Event()
+
+    def start(self) -> "Elsewhere":
+        self._thread.start()
+        assert self._connected.wait(START_WITHIN_S), f"{self.instance} does not get a connection"
+        return self
+
+    def pause(self, seconds: float) -> None:
+        """SIGSTOP, and SIGCONT so much later."""
+        self._loop.call_soon_threadsafe(time.sleep, seconds)
+
+    def kill(self) -> None:
+        """SIGKILL: it neither finishes nor lets go of anything."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(START_WITHIN_S)
+        assert not self._thread.is_alive()
+
+    @property
+    def leads(self) -> bool:
+        """Whether it believes so."""
+        assert self._service is not None
+        return self._service.metrics.get_sample_value("podyard_binder_leading") == 1
+
+    def end(self) -> None:
+        """Tidy up after the test: whatever it was, it ends in order."""
+        if self._thread.is_alive():
+            self.kill()
+        tidying = threading.Thread(target=self._tidy_up)
+        tidying.start()
+        tidying.join(START_WITHIN_S)
+
+    def cut(self) -> None:
+        """Nothing that it stores arrives from now on, its lease included; it still hears all."""
+        assert self.faulty is not None
+        self.faulty.cut = True
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._main = self._loop.create_task(self._serve())
+        self._loop.run_forever()
+
+    def _tidy_up(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._main.cancel()
+        with suppress(asyncio.CancelledError):
+            self._loop.run_until_complete(self._main)
+        self._loop.close()
+
+    async def _serve(self) -> None:
+        async with connect(BusSettings(servers=(self._url,), name=self.instance)) as bus:
+            self.faulty = FaultyBus(bus)
+            self._service = make_service(self.faulty, self.instance, **self._settings)
+            self._connected.set()
+            await binder_service.main(self._service)

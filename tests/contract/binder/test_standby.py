@@ -1,0 +1,98 @@
+"""A standby takes over when the leader is killed, paused or cut off; the deposed one writes nothing and says nothing (DESIGN 3, NATS 5)."""
+
+from collections.abc import Iterator
+
+import anyio
+import pytest
+
+from podyard.binder import service as binder_service
+from podyard.bus import RequestTimeout
+from podyard.proto.binder_api import Decision
+from tests.contract.binder.elsewhere import Elsewhere
+from tests.contract.binder.stage import Cluster, eventually, make_service
+
+LEASE_S = 2
+PAUSE_S = 4.5
+"""Long enough for the other to take over."""
+SILENT_S = 7.0
+"""Until the paused one has gone on for a while."""
+
+
+@pytest.fixture
+async def cluster(bus) -> Cluster:
+    cluster = Cluster(bus)
+    await cluster.node()
+    await cluster.pods("a", "b", "c")
+    return cluster
+
+
+@pytest.fixture
+def leader(bus_server) -> Iterator[Elsewhere]:
+    leader = Elsewhere(bus_server.url, "binder-a", lease_ttl_s=LEASE_S)
+    yield leader
+    leader.end()
+
+
+@pytest.mark.parametrize("how", ["killed", "paused", "cut off"])
+async def test_a_standby_takes_over_from_a_leader_that_is(how: str, cluster: Cluster, connect_bus, leader: Elsewhere):
+    leader.start()
+    assert await cluster.bind(cluster.decide("a")) == ["bound"]
+    first = await cluster.fence()
+    assert first.holder == "binder-a"
+    async with anyio.create_task_group() as tasks:
+        standby = make_service(await connect_bus("binder-b"), "binder-b", lease_ttl_s=LEASE_S)
+        tasks.start_soon(binder_service.main, standby)
+        match how:
+            case "killed":
+                leader.kill()
+            case "paused":
+                leader.pause(PAUSE_S)
+            case _:
+                leader.cut()
+        asked = cluster.decide("b")
+        silent = anyio.Event()
+        tasks.start_soon(_is_never_answered, cluster, asked, silent)
+
+        async def taken_over() -> bool:
+            return (await cluster.fence()).holder == "binder-b"
+
+        await eventually("the standby holds the fence", taken_over)
+        await _bound(cluster, cluster.decide("c"))
+
+        async def knows() -> bool:
+            return not leader.leads
+
+        if how != "killed":
+            await eventually("the old leader knows that it leads no more", knows)
+        assert await cluster.placement("b") is None, "it was asked, and wrote nothing"
+        epoch = await _bound(cluster, asked)  # sent again with the same attempt id
+        second = await cluster.fence()
+        assert epoch == second.epoch > first.epoch
+        epochs = [record.epoch for record in await cluster.commits()]
+        assert epochs == [first.epoch, second.epoch, second.epoch]
+        await silent.wait()
+        tasks.cancel_scope.cancel()
+
+
+async def _bound(cluster: Cluster, decision: Decision) -> int:
+    """Ask until somebody answers that it is bound, as schedulers do: a dead or paused one may be given the question.
+
+    :return: the epoch of who answered
+    """
+
+    async def answered() -> int:
+        try:
+            reply = await cluster.ask(decision, timeout_s=0.5)
+        except RequestTimeout:
+            return 0
+        assert [answer.result for answer in reply.answers] == ["bound"]
+        return reply.epoch
+
+    return await eventually(f"{decision.name} is bound", answered)
+
+
+async def _is_never_answered(cluster: Cluster, asked: Decision, silent: anyio.Event) -> None:
+    """The leader was asked before it knew that it leads no more."""
+    with pytest.raises(RequestTimeout):
+        await cluster.ask(asked, timeout_s=SILENT_S)
+    silent.set()
