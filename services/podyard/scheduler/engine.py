@@ -114,6 +114,7 @@ class Engine:
     def on_changes(self, changes: list[Change]) -> None:
         """The view changed."""
         self.step(Changed(changes))
+        self.window.spread_over(len(self.core.nodes))
 
     def on_listed(self, reason: str) -> None:
         """The view was listed (again)."""

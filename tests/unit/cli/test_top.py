@@ -15,11 +15,19 @@ QUEUE = QueueListReply(
 
 
 def scheduler(
-    number: int, at: float, *, decisions: int, popped: int = 0, conflicts: dict[str, int] | None = None
+    number: int,
+    at: float,
+    *,
+    decisions: int,
+    popped: int = 0,
+    conflicts: dict[str, int] | None = None,
+    retries: int = 0,
+    window: int = 256,
 ) -> Look:
     text = f"podyard_scheduler_decisions_total {decisions}\npodyard_scheduler_popped_pods_total {popped}\n"
     for cause, count in (conflicts or {}).items():
         text += f'podyard_scheduler_bind_conflicts_total{{cause="{cause}"}} {count}\n'
+    text += f"podyard_scheduler_bind_retries_total {retries}\npodyard_scheduler_window_pods {window}\n"
     text += 'podyard_ready{check="nats"} 1\npodyard_ready{check="queue"} ' + ("1\n" if popped else "0\n")
     return Look(service="scheduler", instance=f"scheduler-{number}", at=at, samples=figures.parse(text))
 
@@ -60,6 +68,38 @@ def test_rates_are_between_two_looks():
     assert row.refused == {"conflict fit": 5}, "of all schedulers"
 
 
+def test_several_schedulers_are_added_up():
+    before = [scheduler(1, 10.0, decisions=300, conflicts={"fit": 6}), scheduler(2, 10.0, decisions=0)]
+    now = [
+        scheduler(1, 11.0, decisions=500, popped=510, conflicts={"fit": 8, "NodePorts": 8}, retries=9, window=2),
+        scheduler(2, 11.0, decisions=300, popped=300, conflicts={"fit": 4}, retries=4),
+        scheduler(3, 11.0, decisions=200, popped=200),
+    ]
+    found = figures.figures(before, now, QUEUE)
+    assert [row.conflict_rate_now for row in found.schedulers] == [0.05, pytest.approx(4 / 300), None]
+    assert [(row.retries, row.window) for row in found.schedulers] == [(9, 2), (4, 256), (0, 256)]
+    together = found.all_schedulers
+    assert (together.decisions, together.conflicts, together.conflict_rate, together.retries) == (1000, 20, 0.02, 13)
+    assert together.conflict_rate_now == pytest.approx(14 / 500), "of those that were there before"
+    assert together.conflicts_by_cause == {"NodePorts": 8, "fit": 12}
+    (line,) = [line for line in rendered.lines(found) if line.startswith("all ")]
+    assert line.split() == [
+        "all",
+        "2",
+        "1010",
+        "1000",
+        "500",
+        "20",
+        "2.0%",
+        "2.8%",
+        "13",
+        "NodePorts",
+        "8,",
+        "fit",
+        "12",
+    ]
+
+
 def test_a_process_that_was_started_again_began_at_nothing():
     found = figures.figures([scheduler(1, 10.0, decisions=300)], [scheduler(1, 11.0, decisions=20)], None)
     assert found.schedulers[0].decisions_per_s == 20.0
@@ -87,7 +127,8 @@ def test_it_is_shown_as_tables():
         "scheduler-1-abc: 2 in flight, scheduler-2-def: 0 in flight",
     ]
     text = "\n".join(shown)
-    assert "scheduler-1   2           4        -    4           -    100%    1           25.0%" in text
+    assert "scheduler-1   2           4        4           -    100%    1           25.0%   -" in text
+    assert "all " not in text, "of one scheduler"
     assert "binder-1   leads" in text
     assert rendered.lines(figures.figures([], [], None)) == ["no queue leader answers"]
 

@@ -5,6 +5,8 @@ from typing import Any, Final
 import anyio
 import prometheus_client
 
+from podyard.cluster.changes import Change, Origin
+from podyard.cluster.nodes import NodeView
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest
 from podyard.scheduler import window
 from podyard.scheduler.core.messages import Listed, Work
@@ -110,3 +112,14 @@ def _reply(request: BindRequest, **more: Any) -> BindReply:
         position=Reached.position,
         answers=tuple(BindAnswer(attempt=one.attempt, uid=one.uid, **more) for one in request.decisions),
     )
+
+
+async def test_its_window_follows_the_number_of_nodes() -> None:
+    play = Play()
+    instruments = Instruments(prometheus_client.CollectorRegistry())
+    engine = Engine(play.core, spans=Spans(), instruments=instruments, slice_s=0.005, most_under_way=256)
+    nodes = [NodeView(make_node(name), name, name, 1) for name in map(str, range(100))]
+    engine.on_changes([Change("nodes", node.name, None, node, Origin()) for node in nodes])
+    assert engine.window.size == len(nodes) // window.NODES_A_DECISION
+    engine.on_changes([Change("nodes", node.name, node, None, Origin()) for node in nodes[40:]])
+    assert engine.window.size == 40 // window.NODES_A_DECISION

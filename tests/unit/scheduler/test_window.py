@@ -48,7 +48,7 @@ def test_it_grows_back_within_a_few_hundred_answers():
     one.answered(answers("conflict", 100))
     one.answered(answers("bound", 150))
     assert window.FEWEST < one.size < MOST
-    one.answered(answers("bound", 160))
+    one.answered(answers("bound", 210))
     assert one.size == MOST
 
 
@@ -74,3 +74,17 @@ def test_a_request_is_not_begun_for_a_pod_or_two_while_others_are_under_way():
     assert one.room == 0
     one.answered(answers("bound", 1))
     assert one.room == window.WORTH_ASKING
+
+
+def test_a_small_cluster_has_less_under_way_from_the_beginning_and_a_request_is_always_worth_it():
+    one = Window(MOST)
+    sizes: list[int] = []
+    for nodes in (8, 100, 5000):
+        one.spread_over(nodes)
+        sizes.append(one.size)
+    assert sizes == [window.WORTH_ASKING, 50, MOST]
+    one.spread_over(100)
+    one.asked(40)
+    assert one.room == 0
+    one.answered([*answers("bound", 6), *answers("conflict", 3)])
+    assert one.size == MOST // 8, "what conflicts ask for counts if it is less"

@@ -16,9 +16,12 @@ from podyard.cli.bench import end_state, load, mixed
 from podyard.cli.bench.commits import CommitCounter
 from podyard.cli.bench.end_state import EndState
 from podyard.cli.bench.tally import Tally
+from podyard.cli.lab import plan
 from podyard.cli.lab.child import Child
 from podyard.cli.lab.lab import Lab
+from podyard.cli.lab.plan import Planned
 from podyard.cli.top import looking
+from podyard.cli.top.figures import CONFLICTS, DECISIONS, RETRIES
 from podyard.cluster.snapshot import snapshot
 from podyard.framework.profile import Profile
 from podyard.proto import codec, subjects
@@ -33,10 +36,12 @@ KILL_BINDER_AT: Final = 0.6
 """Bound pods, of all, when the binder that leads is killed, for good: its standby takes over when the lease has run out."""
 PARKED: Final = "unschedulable"
 MOST_LISTED: Final = 10_000
-DECISIONS: Final = "podyard_scheduler_decisions_total"
-CONFLICTS: Final = "podyard_scheduler_bind_conflicts_total"
-RETRIES: Final = "podyard_scheduler_bind_retries_total"
 RESULTS: Final = "podyard_scheduler_results_total"
+
+
+def services(schedulers: int, *, kills: bool) -> tuple[Planned, ...]:
+    """What runs: a binder that is killed needs a standby."""
+    return plan.parse(f"api,queue,scheduler={schedulers},binder={2 if kills else 1}")
 
 
 class UnsettledError(Exception):

@@ -18,7 +18,7 @@ def contention(
     *,
     nodes: int = 1000,
     schedulers: int = 3,
-    offered: float = 1.0,
+    offered: float = 1.02,
     apart: float = 0.2,
     kills: Annotated[bool, Parameter(negative="--no-kills")] = True,
     compare: Annotated[bool, Parameter(negative="--no-compare")] = True,
@@ -70,15 +70,14 @@ def _measured(load: "Load", schedulers: int, kills: bool, data: str) -> "Content
 
 async def _one(load: "Load", schedulers: int, kills: bool, data: str) -> "ContentionResult":
     from podyard.bus import BusSettings, connect
-    from podyard.cli.bench.contention import Contention
-    from podyard.cli.lab import plan
+    from podyard.cli.bench.contention import Contention, services
     from podyard.cli.lab.lab import LabOptions, running_lab
     from podyard.cli.render import bench_contention
     from podyard.plugins.defaults import default_profile
 
-    services = plan.parse(f"api,queue,scheduler={schedulers},binder={2 if kills else 1}")
-    with bench_contention.Display(f"{schedulers} schedulers") as display:
-        async with running_lab(LabOptions(services=services, data_dir=data)) as lab:
+    options = LabOptions(services=services(schedulers, kills=kills), data_dir=data)
+    with bench_contention.Display("1 scheduler" if schedulers == 1 else f"{schedulers} schedulers") as display:
+        async with running_lab(options) as lab:
             await lab.until_ready(measuring.READY_WITHIN_S)
             async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
                 return await Contention(lab, bus, default_profile(), load, kills=kills, tell=display.show).run()

@@ -17,14 +17,15 @@ SCHEDULERS: Final = (
     "SCHEDULER",
     "IN FLIGHT",
     "POPPED",
-    "/S",
     "DECISIONS",
     "/S",
     "SHARE",
     "CONFLICTS",
     "RATE",
-    "REPEATED",
-    "RESULTS, CONFLICTS BY CAUSE",
+    "NOW",
+    "RETRIED",
+    "WINDOW",
+    "CONFLICTS BY CAUSE; RESULTS",
 )
 BINDERS: Final = ("BINDER", "", "BINDINGS", "/S", "COMMITS", "/S", "BATCH", "COMMIT", "REFUSED")
 SERVICES: Final = ("SERVICE", "STATE", "")
@@ -35,7 +36,7 @@ Rows = list[list[str | Text]]
 def parts(figures: Figures) -> list[tuple[tuple[str, ...], Rows]]:
     """Header and rows of each table that has rows, top to bottom."""
     made = [
-        (SCHEDULERS, [_scheduler(row) for row in figures.schedulers]),
+        (SCHEDULERS, _schedulers(figures)),
         (BINDERS, [_binder(row) for row in figures.binders]),
         (SERVICES, [_service(row) for row in figures.services]),
     ]
@@ -62,21 +63,60 @@ def _queue(figures: Figures) -> str:
     return "no queue leader answers" if figures.queue is None else queue_view.summary(figures.queue)
 
 
+def _schedulers(figures: Figures) -> Rows:
+    rows = [_scheduler(row) for row in figures.schedulers]
+    if len(rows) > 1:
+        rows.append(_all(figures))
+    return rows
+
+
+def _all(figures: Figures) -> list[str | Text]:
+    """What a service of several schedulers is judged by."""
+    of, rows = figures.all_schedulers, figures.schedulers
+    rates = [row.decisions_per_s for row in rows if row.decisions_per_s is not None]
+    return [
+        Text("all", style="bold"),
+        str(sum(row.in_flight for row in rows)),
+        str(sum(row.popped for row in rows)),
+        str(of.decisions),
+        _rate(sum(rates) if rates else None),
+        "",
+        str(of.conflicts),
+        _share(of.conflict_rate),
+        _share(of.conflict_rate_now),
+        str(of.retries),
+        "",
+        _counts(of.conflicts_by_cause),
+    ]
+
+
 def _scheduler(row: SchedulerRow) -> list[str | Text]:
-    style = "bold red" if row.conflict_rate > HIGH_CONFLICTS else ""
     return [
         row.instance,
         str(row.in_flight) if row.session else "no session",
         str(row.popped),
-        _rate(row.popped_per_s),
         str(row.decisions),
         _rate(row.decisions_per_s),
         f"{row.share:.0%}",
         str(row.conflicts),
-        Text(f"{row.conflict_rate:.1%}", style=style),
-        str(row.repeated_requests),
-        "; ".join(filter(None, [_counts(row.results), _counts(row.conflicts_by_cause)])),
+        _share(row.conflict_rate),
+        _share(row.conflict_rate_now),
+        str(row.retries),
+        str(row.window),
+        "; ".join(filter(None, [_counts(row.conflicts_by_cause), _results(row)])),
     ]
+
+
+def _share(conflicts: float | None) -> Text:
+    """Of decisions, marked if it is high."""
+    if conflicts is None:
+        return Text("-")
+    return Text(f"{conflicts:.1%}", style="bold red" if conflicts > HIGH_CONFLICTS else "")
+
+
+def _results(row: SchedulerRow) -> str:
+    told = _counts(row.results)
+    return f"{told}, {row.repeated_requests} requests repeated" if row.repeated_requests else told
 
 
 def _binder(row: BinderRow) -> list[str | Text]:

@@ -8,7 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from podyard.proto.queue_api import QueueListReply
 
+DECISIONS: Final = "podyard_scheduler_decisions_total"
 CONFLICTS: Final = "podyard_scheduler_bind_conflicts_total"
+RETRIES: Final = "podyard_scheduler_bind_retries_total"
 CHECK: Final = "podyard_ready"
 
 Labels = tuple[tuple[str, str], ...]
@@ -53,11 +55,30 @@ class SchedulerRow(msgspec.Struct, frozen=True, kw_only=True):
     conflicts: int = 0
     conflict_rate: float = 0.0
     """Of its decisions, from 0 to 1."""
+    conflict_rate_now: float | None = None
+    """Of the decisions since the look before; None: there were none, or no look."""
     conflicts_by_cause: dict[str, int] = {}
+    retries: int = 0
+    """Decisions that were made again after a conflict, within their attempts."""
+    window: int = 0
+    """Decisions that may be with the binder at once: fewer while it refuses many."""
     results: dict[str, int] = {}
     """Attempts that it has ended, by outcome."""
     repeated_requests: int = 0
     """Requests to queue and binder that were sent again."""
+
+
+class AllSchedulers(msgspec.Struct, frozen=True, kw_only=True):
+    """Those that answered, together, each since its start."""
+
+    decisions: int
+    conflicts: int
+    conflict_rate: float
+    """Of decisions, from 0 to 1."""
+    conflict_rate_now: float | None
+    """Of the decisions since the look before; None: there were none, or no look."""
+    conflicts_by_cause: dict[str, int]
+    retries: int
 
 
 class BinderRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -91,6 +112,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """All of `podyard top`."""
 
     schedulers: tuple[SchedulerRow, ...]
+    all_schedulers: AllSchedulers
     binders: tuple[BinderRow, ...]
     services: tuple[ServiceRow, ...]
     queue: QueueListReply | None
@@ -113,9 +135,12 @@ def figures(before: Sequence[Look], now: Sequence[Look], queue: QueueListReply |
     """The figures of the looks `now`; rates need those `before` (none: no rates)."""
     earlier = {look.instance: look for look in before if look.samples}
     schedulers = [look for look in now if look.service == "scheduler" and look.samples]
-    all_decisions = sum(look.total("podyard_scheduler_decisions_total") for look in schedulers)
+    together = _all(schedulers, earlier)
     return Figures(
-        schedulers=tuple(_scheduler(look, earlier.get(look.instance), all_decisions, queue) for look in schedulers),
+        all_schedulers=together,
+        schedulers=tuple(
+            _scheduler(look, earlier.get(look.instance), together.decisions, queue) for look in schedulers
+        ),
         binders=tuple(
             _binder(look, earlier.get(look.instance)) for look in now if look.service == "binder" and look.samples
         ),
@@ -127,8 +152,7 @@ def figures(before: Sequence[Look], now: Sequence[Look], queue: QueueListReply |
 def _scheduler(look: Look, before: Look | None, all_decisions: float, queue: QueueListReply | None) -> SchedulerRow:
     sessions: Mapping[str, int] = queue.sessions if queue is not None else {}
     session = next((name for name in sessions if name.rpartition("-")[0] == look.instance), "")
-    decisions = look.total("podyard_scheduler_decisions_total")
-    conflicts = look.total(CONFLICTS)
+    decisions, conflicts = look.total(DECISIONS), look.total(CONFLICTS)
     return SchedulerRow(
         instance=look.instance,
         session=session,
@@ -136,14 +160,40 @@ def _scheduler(look: Look, before: Look | None, all_decisions: float, queue: Que
         popped=int(look.total("podyard_scheduler_popped_pods_total")),
         popped_per_s=_rate(look, before, "podyard_scheduler_popped_pods_total"),
         decisions=int(decisions),
-        decisions_per_s=_rate(look, before, "podyard_scheduler_decisions_total"),
+        decisions_per_s=_rate(look, before, DECISIONS),
         share=decisions / all_decisions if all_decisions else 0.0,
         conflicts=int(conflicts),
         conflict_rate=conflicts / decisions if decisions else 0.0,
+        conflict_rate_now=_conflict_rate_now([(look, before)]),
         conflicts_by_cause=_whole(look.by(CONFLICTS, "cause")),
+        retries=int(look.total(RETRIES)),
+        window=int(look.total("podyard_scheduler_window_pods")),
         results=_whole(look.by("podyard_scheduler_results_total", "outcome")),
         repeated_requests=int(look.total("podyard_scheduler_repeated_requests_total")),
     )
+
+
+def _all(looks: Sequence[Look], earlier: Mapping[str, Look]) -> AllSchedulers:
+    decisions, conflicts = (sum(look.total(name) for look in looks) for name in (DECISIONS, CONFLICTS))
+    causes: dict[str, int] = {}
+    for look in looks:
+        for cause, count in look.by(CONFLICTS, "cause").items():
+            causes[cause] = causes.get(cause, 0) + int(count)
+    return AllSchedulers(
+        decisions=int(decisions),
+        conflicts=int(conflicts),
+        conflict_rate=conflicts / decisions if decisions else 0.0,
+        conflict_rate_now=_conflict_rate_now([(look, earlier.get(look.instance)) for look in looks]),
+        conflicts_by_cause=dict(sorted(causes.items())),
+        retries=int(sum(look.total(RETRIES) for look in looks)),
+    )
+
+
+def _conflict_rate_now(looks: Sequence[tuple[Look, Look | None]]) -> float | None:
+    """Of the decisions between two looks; processes that were not there at the first count for nothing."""
+    known = [(look, before) for look, before in looks if before is not None]
+    decisions = sum(_grown(look, before, DECISIONS) for look, before in known)
+    return sum(_grown(look, before, CONFLICTS) for look, before in known) / decisions if decisions else None
 
 
 def _binder(look: Look, before: Look | None) -> BinderRow:
