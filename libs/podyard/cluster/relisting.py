@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.keys import NamespacedName
+from podyard.cluster.pods import PodView
 from podyard.cluster.tables import Tables
 from podyard.objects.kinds import Object
 from podyard.proto import subjects
@@ -14,7 +15,7 @@ def differences(old: Tables, new: Tables, position: int) -> Iterator[Change]:
     """The steps from `old` to `new`: nodes, other objects, then pods; each marked as relisted.
 
     An update is a gap, since versions in between may have been missed. A binding that was seen neither to end nor to go on is
-    released with reason "terminated": its tombstone has expired.
+    released with reason "terminated": its tombstone has expired, or (if the pod still lives) the stream was made again without it.
 
     :param position: up to where `new` is true
     """
@@ -74,10 +75,18 @@ def _pods(old: Tables, new: Tables, origin: Origin) -> Iterator[Change]:
                 after,
                 origin,
                 bound=before.bound is None and after.bound is not None,
-                release=after.release if before.release is None else None,
+                release=_release_between(before, after),
                 gap=True,
                 relisted=True,
             )
+
+
+def _release_between(before: PodView, after: PodView) -> Release | None:
+    if before.release is not None:
+        return None
+    if after.release is None and after.bound is None and before.bound is not None:
+        return _ended(before.bound)
+    return after.release
 
 
 def _ended(bound: BoundPod) -> Release:

@@ -405,6 +405,20 @@ def test_a_bound_pod_of_which_nothing_is_left_is_released(reader: Follower) -> N
     assert not reader.view.pods_on("n1")
 
 
+def test_a_binding_that_is_nowhere_any_more_is_released_though_its_pod_lives(reader: Follower) -> None:
+    """As after a loss of the stream, when somebody has published the pod again."""
+    bound = bound_pod("a", "u1", "n1")
+    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.commit([bound])
+    reader.news()
+    reader.stream.expire(subjects.binding("default", "a", "u1"))
+    (released,) = reader.relist()
+    assert (released.release.node, released.occupied_before, released.occupied_after) == ("n1", bound, None)
+    assert released.new is not None
+    assert released.new.bound is None
+    assert not reader.view.pods_on("n1")
+
+
 def test_a_binding_without_an_object_still_takes_room(reader: Follower) -> None:
     reader.stream.commit([bound_pod("a", "u1", "n1")])
     (change,) = reader.relist()
