@@ -97,6 +97,16 @@ class Rule:
         return f"{type(self).__name__} {self.pattern!r}, {self.happened} times"
 
 
+class Note(Rule):
+    """Does nothing but count what the process sends, when it sends it."""
+
+    def judge(self, name: str, frame: Frame, *, up: bool) -> Deed | None:
+        """Leaves it alone."""
+        if up is self.up and self._matches(name, frame):
+            self._count()
+        return None
+
+
 class Drop(Rule):
     """Messages of the process that never arrive."""
 

@@ -23,6 +23,7 @@ from tests.faults.frames import Frame, Parser
 from tests.faults.message_rules import Rule
 
 CHUNK: Final = 1 << 18
+CLOSED_WITHIN_S: Final = 1.0
 MOST_OPEN: Final = 20_000
 """Requests of a connection whose answers are still told apart; older ones are forgotten."""
 
@@ -162,11 +163,17 @@ class Proxy:
 
     async def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serve one connection of the process."""
-        server = await self._dial()
-        if server is None:
-            writer.transport.abort()
-            return
-        connection = _Connection(self, (reader, writer), server)
+        ends: list[Ends] = [(reader, writer)]
+        try:
+            server = await self._dial()
+            if server is not None:
+                ends.append(server)
+                await self._serve(_Connection(self, (reader, writer), server))
+        finally:
+            for _, end in ends:
+                await _closed(end)
+
+    async def _serve(self, connection: "_Connection") -> None:
         self._connections.append(connection)
         self.made += 1
         try:
@@ -208,16 +215,23 @@ class _Connection:
             asyncio.ensure_future(self._write(self._server[1], proxy.up, self._up, proxy.sent)),
             asyncio.ensure_future(self._write(self._client[1], proxy.down, self._down, ())),
         ]
+        to_server, to_client = writers
         try:
-            done, _ = await asyncio.wait(writers, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
+            await asyncio.wait(writers, return_when=asyncio.FIRST_COMPLETED)
+            if to_client.done() and not self._server_ended:
+                # the process has gone, and what it sent may still be on its way
+                await asyncio.wait((to_server, readers[1]), return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in (*readers, *writers):
                 task.cancel()
-            await asyncio.gather(*readers, *writers, return_exceptions=True)
-            for _, writer in (self._client, self._server):
-                writer.close()  # what was written is still sent
+            ended = await asyncio.gather(*readers, *writers, return_exceptions=True)
+        for failure in ended:
+            if isinstance(failure, Exception):
+                raise failure
+
+    @property
+    def _server_ended(self) -> bool:
+        return self._server[0].at_eof()
 
     def reset(self) -> None:
         """End it at once, in both directions."""
@@ -249,7 +263,7 @@ class _Connection:
             while (item := await queue.get()) is not None:
                 due_s, frame = item
                 await way.passable(due_s)
-                if not self._send(writer, way, frame):
+                if writer.is_closing() or not self._send(writer, way, frame):
                     return
                 for observer in observers if frame.message else ():
                     observer(frame)
@@ -343,6 +357,19 @@ async def serving(proxy: Proxy) -> AsyncGenerator[Proxy]:
         failed = [one for one in await asyncio.gather(*served, return_exceptions=True) if isinstance(one, Exception)]
         if failed:
             raise failed[0]
+
+
+async def _closed(writer: asyncio.StreamWriter) -> None:
+    """Close it: what was written is still sent, if the other side takes it soon."""
+    writer.close()
+    try:
+        async with asyncio.timeout(CLOSED_WITHIN_S):
+            await writer.wait_closed()
+    except OSError:
+        writer.transport.abort()
+    except asyncio.CancelledError:
+        writer.transport.abort()
+        raise
 
 
 def _remember(known: OrderedDict[str, str], reply: str, subject: str) -> None:

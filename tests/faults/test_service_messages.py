@@ -66,12 +66,16 @@ async def test_requests_that_are_overtaken(stage: Stage):
 @whole
 async def test_answers_that_do_not_come_are_asked_for_again(stage: Stage):
     async with stage.trial("no-answers") as load:
-        rules = [
-            stage.proxy(instance).rule(DropAnswers(f"answer to {subject}", times=2))
-            for instance in SCHEDULERS
+        lost = [
+            (one, subject, 2)
+            for one in SCHEDULERS
             for subject in ("svc.queue.pop", "svc.queue.done", "svc.binder.bind")
         ]
-        rules.append(stage.proxy("people").rule(DropAnswers("answer to svc.objects.apply", times=1)))
+        lost += [(await stage.leading(service), "leases.*", 1) for service in ("binder", "queue")]
+        lost.append(("people", "svc.objects.apply", 1))
+        rules = [
+            stage.proxy(one).rule(DropAnswers(f"answer to {subject}", times=times)) for one, subject, times in lost
+        ]
         await load.run()
         await stage.verdict()
         assert all(rule.happened == rule.times for rule in rules), [str(rule) for rule in rules]

@@ -11,13 +11,20 @@ from podyard.proto import codec, headers, subjects
 from podyard.proto.placement import Fence
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from tests.faults.frames import Frame
+from tests.faults.message_rules import Note
 from tests.faults.proxy import Proxy
 from tests.faults.stage import Stage, staged
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(200)]
 whole = pytest.mark.whole_faults
+HELD_WITHIN_S: Final = 20.0
 POLL_S: Final = 0.1
 """The queue tells what it holds only when asked."""
+
+
+def commits(frame: Frame) -> bool:
+    """The fence as the last message of a batch."""
+    return headers.BATCH_COMMIT in _heads.parse(frame.head)
 
 
 class Fences:
@@ -30,12 +37,11 @@ class Fences:
 
     def _on_sent(self, frame: Frame) -> None:
         if frame.subject == subjects.FENCE:
-            commits = headers.BATCH_COMMIT in _heads.parse(frame.head)
-            self.sent.append((codec.decode(Fence, frame.payload).epoch, commits))
+            self.sent.append((codec.decode(Fence, frame.payload).epoch, commits(frame)))
 
     def late(self, epoch: int) -> int:
         """Batches that were sent under an epoch below that one."""
-        return sum(commits for mine, commits in self.sent if mine < epoch)
+        return sum(batch for mine, batch in self.sent if mine < epoch)
 
 
 @whole
@@ -61,8 +67,10 @@ async def test_a_commit_that_arrives_after_the_next_binder_took_over_is_refused(
         async with load.flowing():
             await stage.bound(10)
             epoch = stage.recorder.checker.fence.epoch
-            fences.sent.clear()
             stage.proxy(leader).hold(up=True)
+            fences.sent.clear()
+            held = stage.proxy(leader).rule(Note(subjects.FENCE, where=commits))
+            await held.done(1, HELD_WITHIN_S)
             await stage.leading("binder", other_than=leader)
             await stage.bound(5)
             taken = stage.recorder.checker.fence.epoch
