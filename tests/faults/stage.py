@@ -1,10 +1,12 @@
 """A whole stack for fault tests: a nats-server (or those that are given), a proxy before it for each service process, the recorder with
 the simulation's checker, people, and a verdict.
 
-    async with staged(tmp_path) as stage:
-        async with stage.trial("kill", seed=1) as load:
-            tasks...
-            point = stage.proxy("binder-1").rule(CrashPoint("placement.fence", "stored", nth=4))
+    async with staged(tmp_path) as stage, stage.trial("acks") as load:
+        leader = await stage.leading("binder")
+        point = stage.proxy(leader).rule(CrashPoint("placement.fence", "stored", nth=4))
+        async with load.flowing():
+            await point.hit(20)
+            await stage.leading("binder", other_than=leader)
 """
 
 import asyncio
@@ -16,14 +18,15 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from podyard.bus import Bus, BusSettings, Delivery, WatchSpec, connect
+from podyard.bus import Bus, BusSettings, connect
 from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.embedded import embedded_server
 from podyard.bus.errors import BusError
 from podyard.cli.lab import plan
-from podyard.proto import codec, operations, streams, subjects
+from podyard.proto import codec, streams, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from tests.faults import load, recorder
+from tests.faults.leaders import Leaders
 from tests.faults.load import Load, People
 from tests.faults.message_rules import CrashPoint
 from tests.faults.overhearing import Overheard
@@ -58,52 +61,6 @@ def settings(lease_ttl_s: int) -> dict[str, str]:
         "PODYARD_NODE_AGENT_STOP_DELAY_S": "0.1",
         "PODYARD_BINDER_COMMIT_TIMEOUT_S": "2",
     }
-
-
-class Leaders:
-    """Who leads which service, as it is stored. A sink of a watch."""
-
-    SPEC = WatchSpec(
-        stream=streams.LEASES.name, list_subjects=streams.LEASES.subjects, follow_subjects=streams.LEASES.subjects
-    )
-
-    def __init__(self) -> None:
-        self.now: dict[str, operations.Lease] = {}
-        self._changed = asyncio.Event()
-
-    async def until(self, service: str, within_s: float, *, other_than: str = "") -> str:
-        """The leader's instance, once it is another one than that.
-
-        :raises AssertionError: if none is in time
-        """
-        try:
-            async with asyncio.timeout(within_s):
-                while True:
-                    lease = self.now.get(service)
-                    if lease is not None and lease.holder != other_than:
-                        return lease.holder
-                    self._changed.clear()
-                    await self._changed.wait()
-        except TimeoutError:
-            raise AssertionError(
-                f"nobody but {other_than or 'nobody'} leads {service} within {within_s} s: {self.now}"
-            ) from None
-
-    def listing(self, target: int, reason: str) -> None: ...
-
-    def deliver(self, delivery: Delivery) -> None:
-        service = subjects.decode(delivery.subject.removeprefix("leases."))
-        if delivery.deleted:
-            self.now.pop(service, None)
-        else:
-            self.now[service] = codec.decode(operations.Lease, delivery.payload)
-        self._changed.set()
-
-    def synced(self, position: int) -> None: ...
-
-    def advanced(self, position: int) -> None: ...
-
-    def contact(self, fresh: bool) -> None: ...
 
 
 class Stage:
