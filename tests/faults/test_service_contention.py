@@ -1,0 +1,73 @@
+"""Three schedulers, a binder and its standby fill a cluster; a scheduler and the binder are killed midway.
+
+The run is that of `podyard bench contention`; what is left is judged from the stream, by the framework's filters and by the commits played
+again. One scheduler's run on the same pods is what it is compared with.
+"""
+
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from podyard.bus import BusSettings, connect
+from podyard.cli.bench import contention, mixed
+from podyard.cli.bench.contention import Contention, ContentionResult
+from podyard.cli.lab.lab import LabOptions, running_lab
+from podyard.cluster.snapshot import snapshot
+from podyard.plugins.defaults import default_profile
+from tests.e2e import ledger
+from tests.e2e.stage import READY_S
+
+SCHEDULERS: Final = 3
+APART: Final = 0.2
+FILLED: Final = 0.97
+MOST_CONFLICTS: Final = 0.05
+ALIKE: Final = 0.01
+
+
+async def play(given: mixed.Load, schedulers: int, directory: Path) -> ContentionResult:
+    """One run, whose history is checked too. Kills are of runs with several schedulers."""
+    kills = schedulers > 1
+    options = LabOptions(services=contention.services(schedulers, kills=kills), data_dir=str(directory))
+    async with running_lab(options) as lab:
+        await lab.until_ready(READY_S)
+        async with connect(BusSettings(servers=(lab.url,), name="test", service="cli")) as bus:
+            run = Contention(lab, bus, default_profile(), given, kills=kills, tell=lambda progress: None)
+            result = await run.run()
+            ledger.check_commits(await ledger.read_back(bus), (await snapshot(bus)).nodes)
+            return result
+
+
+def check(run: ContentionResult, given: mixed.Load) -> None:
+    """What holds at the end of any run."""
+    assert run.end.fitting == {}, "unbound pods fit a node"
+    assert run.unexplained == (), "pods are neither bound nor parked with a reason"
+    assert (run.end.overloaded, run.end.too_close) == ((), ())
+    assert run.end.bound + run.end.unbound == len(given.pods)
+    assert run.end.unbound > 0, "all was bound: nothing was contended for"
+    assert run.end.cpu_filled >= FILLED
+
+
+async def compare(given: mixed.Load, directory: Path) -> None:
+    several = await play(given, SCHEDULERS, directory / "several")
+    check(several, given)
+    first, *others = several.schedulers
+    assert several.killed == (first.instance, "binder-1")
+    assert (first.starts, [one.starts for one in others]) == (2, [1] * len(others))
+    assert min(one.share for one in several.schedulers) > 0.05, "a scheduler had nothing to do"
+    assert several.conflict_rate < MOST_CONFLICTS, several.conflicts_by_cause
+    alone = await play(given, 1, directory / "alone")
+    check(alone, given)
+    assert alone.conflicts == 0, "there is nobody whom one scheduler could conflict with"
+    assert abs(several.end.bound - alone.end.bound) <= ALIKE * alone.end.bound, (several.end.bound, alone.end.bound)
+
+
+@pytest.mark.timeout(300)
+async def test_three_schedulers_and_a_standby_fill_a_cluster_as_one_scheduler_does(tmp_path: Path) -> None:
+    await compare(mixed.load(300, offered=1.01, apart=APART, seed=3), tmp_path)
+
+
+@pytest.mark.whole_faults
+@pytest.mark.timeout(900)
+async def test_three_schedulers_and_a_standby_fill_a_thousand_nodes_as_one_scheduler_does(tmp_path: Path) -> None:
+    await compare(mixed.load(1000, offered=1.02, apart=APART, seed=1), tmp_path)
