@@ -38,15 +38,28 @@ RELEASED_TTL_S: Final = 1
 RETRY_S: Final = 0.1
 
 
+def _ignore_trouble(reason: str) -> None:
+    del reason
+
+
 class Lease:
     """One candidate for leading `service`. Owned by the task that runs `run` or `lead`.
 
     :param instance: stable name of this process' place, taken up again after a restart
     :param session: this process start, never used twice
     :param ttl_s: whole seconds, at least 1; above the time NATS needs to elect a leader, in a cluster
+    :param on_trouble: told why it could not try to get the lease, so that nobody may lead; with an empty text once it could
     """
 
-    def __init__(self, bus: Bus, service: str, instance: str, session: str, ttl_s: int = streams.LEASE_TTL_S) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        service: str,
+        instance: str,
+        session: str,
+        ttl_s: int = streams.LEASE_TTL_S,
+        on_trouble: Callable[[str], None] = _ignore_trouble,
+    ) -> None:
         self.service = service
         self.instance = instance
         self.session = session
@@ -55,6 +68,7 @@ class Lease:
         a fence takes at least the fence's epoch + 1, should that stream have been made again. 0 before the first claim."""
 
         self._bus = bus
+        self._on_trouble = on_trouble
         self._subject = subjects.lease(service)
         self._ttl_s = ttl_s
         self._sequence = 0
@@ -112,10 +126,14 @@ class Lease:
             while True:
                 changed.event = anyio.Event()
                 try:
-                    if await self._try():
-                        return
+                    acquired = await self._try()
                 except BusError as error:
                     log.debug("lease of %s: %s", self.service, error)
+                    self._on_trouble(f"cannot try to get the lease: {error}")
+                else:
+                    self._on_trouble("")
+                    if acquired:
+                        return
                 with anyio.move_on_after(self._ttl_s / LOOKS_PER_TTL):
                     await changed.event.wait()
         finally:

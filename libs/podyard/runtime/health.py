@@ -4,6 +4,7 @@ Written by the event loop, read by the HTTP thread: single attribute and dict wr
 """
 
 import time
+from collections.abc import Callable
 from typing import NamedTuple
 
 import anyio
@@ -48,6 +49,10 @@ class Health:
         since = before.since if before is not None and before.ok == ok else time.time()
         self._checks[check] = Check(ok, reason, since)
         self._ready.labels(check).set(1 if ok else 0)
+
+    def trouble(self, check: str) -> Callable[[str], None]:
+        """What tells of `check` by its trouble: not ready for that reason, ready if the text is empty."""
+        return lambda reason: self.set_ready(check, not reason, reason)
 
     def remove(self, check: str) -> None:
         """Forget a check that no longer applies."""

@@ -39,7 +39,14 @@ async def main(service: Service[BinderSettings]) -> None:
     binding = [one for one in configuration.extenders if one.bind_verb]
     binding_extender = next(iter(described(binding)), None)
     instruments = Instruments(service.metrics, service.spans)
-    lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
+    lease = Lease(
+        service.bus,
+        service.name,
+        service.instance,
+        service.session,
+        service.settings.lease_ttl_s,
+        on_trouble=service.health.trouble("lease"),
+    )
     numbers = itertools.count(1)
 
     async def lead(epoch: int) -> None:

@@ -41,7 +41,9 @@ async def main(service: Service[NodeAgentSettings]) -> None:
         raise SettingsError((f"node_agent.eviction_*: {error}",)) from error
     service.health.set_ready(LEADER, True, "standing by")
     metrics = instruments.Metrics(service.metrics)
-    lease = Lease(service.bus, settings.lease(), service.instance, service.session)
+    lease = Lease(
+        service.bus, settings.lease(), service.instance, service.session, on_trouble=service.health.trouble("lease")
+    )
 
     async def play(epoch: int) -> None:
         service.health.set_ready(LEADER, True, f"plays its nodes, epoch {epoch}")

@@ -84,7 +84,14 @@ async def main(service: Service[QueueSettings]) -> None:
             stage.term = None
             known = max(known, term.outranked_by)
 
-    lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
+    lease = Lease(
+        service.bus,
+        service.name,
+        service.instance,
+        service.session,
+        service.settings.lease_ttl_s,
+        on_trouble=service.health.trouble("lease"),
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()

@@ -10,7 +10,14 @@ from podyard.workloads.settings import WorkloadsSettings
 async def main(service: Service[WorkloadsSettings]) -> None:
     """Lead whenever the lease is ours."""
     instruments = Instruments(service.metrics)
-    lease = Lease(service.bus, service.name, service.instance, service.session, service.settings.lease_ttl_s)
+    lease = Lease(
+        service.bus,
+        service.name,
+        service.instance,
+        service.session,
+        service.settings.lease_ttl_s,
+        on_trouble=service.health.trouble("lease"),
+    )
 
     async def lead(epoch: int) -> None:
         try:

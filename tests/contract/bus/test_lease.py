@@ -6,7 +6,7 @@ import time
 import anyio
 import pytest
 
-from podyard.bus import Ack, Bus, EmbeddedServer, Lease, Outgoing, Unclear
+from podyard.bus import Ack, Bus, EmbeddedServer, Lease, Outgoing, Unclear, ensure_streams
 from podyard.proto import codec, operations
 from tests.conftest import ConnectBus
 from tests.contract.bus.readers import eventually
@@ -16,7 +16,8 @@ class Candidate:
     """A candidate that runs, and what it was told."""
 
     def __init__(self, bus: Bus, instance: str, session: str, ttl_s: int = 2) -> None:
-        self.lease = Lease(bus, "queue", instance, session, ttl_s)
+        self.trouble: list[str] = []
+        self.lease = Lease(bus, "queue", instance, session, ttl_s, on_trouble=self.trouble.append)
         self.told: list[str] = []
         self.acquired = asyncio.Event()
         self.lost = asyncio.Event()
@@ -112,6 +113,18 @@ async def test_renewing_keeps_it_beyond_its_ttl(bus: Bus, connect_bus: ConnectBu
     assert holder.told == [f"acquired {holder.lease.epoch}"]
     await rival.end()
     await holder.end()
+
+
+async def test_a_candidate_that_cannot_try_says_so_until_it_can(bus: Bus):
+    """Without that a service would call itself ready as a standby while nobody can lead."""
+    await bus.request("$JS.API.STREAM.DELETE.LEASES", b"")
+    candidate = Candidate(bus, "queue-1", "s1")
+    await eventually(lambda: asyncio.sleep(0, result=any(candidate.trouble)))
+    assert not candidate.lease.held
+    await ensure_streams(bus)
+    await candidate.until_acquired()
+    assert candidate.trouble[-1] == ""
+    await candidate.end()
 
 
 async def test_a_holder_that_was_overwritten_steps_down(bus: Bus):
