@@ -89,10 +89,13 @@ def warm() -> None:
     Simulation(Plan(seed=0, pods=12, nodes=3, faults=0)).run()
 
 
-def describe(verdict: Verdict) -> str:
-    """A failed run, for people: what, how it came, how to see it again."""
+def describe(verdict: Verdict, again: str) -> str:
+    """A failed run, for people: what, how it came, how to see it again.
+
+    :param again: the options that run it again
+    """
     lines = [f"seed {verdict.seed}: {len(verdict.violations)} violations, digest {verdict.digest[:16]}"]
     lines += [f"  {text}" for text in verdict.violations[:20]]
     lines += ["trace:", *(f"  {line}" for line in verdict.trace)]
-    lines.append(f"again: python -m tests.simulation --seed {verdict.seed}")
+    lines.append(f"again: python -m tests.simulation {again}")
     return "\n".join(lines)
