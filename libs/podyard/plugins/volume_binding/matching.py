@@ -22,6 +22,8 @@ from podyard.plugins.volume_binding.stock import NONE, Demand, Stock, demand_of
 
 OWN: Final = NONE - 1
 """Places of volumes that are a claim's own, since they are not in the stock: this and the numbers below."""
+MOST_OWN: Final = 1024
+"""Of one claim; more than one comes of somebody's mistake."""
 
 
 def is_for(reference: ObjectReference | None, claim: PersistentVolumeClaim) -> bool:
@@ -35,22 +37,23 @@ def is_for(reference: ObjectReference | None, claim: PersistentVolumeClaim) -> b
 
 
 class Matcher:
-    """One claim, the stock that meets its demand, and a volume that is its own."""
+    """One claim, the stock that meets its demand, and the volumes that are its own, the smallest first.
 
-    def __init__(self, claim: PersistentVolumeClaim, number: int, stock: Stock, own: Item | None) -> None:
+    The first of its own that is left decides: where it is out of reach, no other will do.
+    """
+
+    def __init__(self, claim: PersistentVolumeClaim, number: int, stock: Stock, own: Sequence[Item]) -> None:
         """
         :param number: of the claim among the pod's claims; the same if the pod names it twice
         """
         self.claim = claim
         self.stock = stock
-        self._own = own
-        self._own_place = OWN - number
+        self._own = {OWN - number * MOST_OWN - at: item for at, item in enumerate(own[:MOST_OWN])}
 
     def volume(self, place: int) -> PersistentVolume:
         """The volume at a place that this matcher gave."""
-        if self._own is not None and place == self._own_place:
-            return self._own.volume
-        return self.stock.shelf.free[place].volume
+        own = self._own.get(place)
+        return self.stock.shelf.free[place].volume if own is None else own.volume
 
     def best(
         self, nodes: NodeTable, rows: NDArray[np.intp], first: NDArray[np.int64], taken: Sequence[NDArray[np.int64]]
@@ -60,24 +63,32 @@ class Matcher:
         :param first: what the stock has for these rows
         :param taken: places of the same class that are gone, each aligned with rows
         """
-        if self._own is None:
+        if not self._own:
             return _first_left(first, taken)
-        best = np.where(self._own.reach.mask(nodes, rows), self._own_place, NONE)
-        gone = np.zeros(len(rows), dtype=np.bool_)
-        for one in taken:  # the pod names the claim twice, and takes one volume each time
-            gone |= one == self._own_place
-        return np.where(gone, _first_left(first, taken), best) if gone.any() else best
+        best = np.full(len(rows), NONE, dtype=np.int64)
+        left = np.ones(len(rows), dtype=np.bool_)
+        for place, item in self._own.items():
+            decided = left.copy()
+            for one in taken:  # the pod names the claim twice, and takes one volume each time
+                decided &= one != place
+            best[decided & item.reach.mask(nodes, rows)] = place
+            left &= ~decided
+            if not left.any():
+                return best
+        return np.where(left, _first_left(first, taken), best)
 
     def best_one(self, labels: Mapping[str, str], taken: Collection[int]) -> int | None:
         """The same for a node of these labels; `None` if there is none."""
-        if self._own is not None and self._own_place not in taken:
-            return self._own_place if self._own.reach.holds(labels) else None
+        for place, item in self._own.items():
+            if place not in taken:
+                return place if item.reach.holds(labels) else None
         return min((place for place in self.stock.first_one(labels) if place not in taken), default=None)
 
     def named_one(self, name: str, labels: Mapping[str, str], taken: Collection[int], books: VolumeBooks) -> int | None:
         """The place of the volume of this name if the claim may take it on a node of these labels."""
-        if self._own is not None and self._own_place not in taken:
-            return self.best_one(labels, taken) if self._own.name == name else None
+        for place, item in self._own.items():
+            if place not in taken:
+                return self.best_one(labels, taken) if item.name == name else None
         place = self.stock.shelf.place(name)
         if place is None or place in taken:
             return None
@@ -99,19 +110,19 @@ def matchers_of(unbound: Sequence[PersistentVolumeClaim], books: VolumeBooks, cl
         yield Matcher(claim, number, stock, _own(claim, stock, books))
 
 
-def _own(claim: PersistentVolumeClaim, stock: Stock, books: VolumeBooks) -> Item | None:
-    """The smallest volume that is for this claim, by what it says itself or by a promise."""
+def _own(claim: PersistentVolumeClaim, stock: Stock, books: VolumeBooks) -> list[Item]:
+    """The volumes that are for this claim, by what they say themselves or by a promise, the smallest first."""
     key = claim.metadata.namespace, claim.metadata.name
-    found = [
-        item
+    found = {
+        item.name: item
         for item in (*stock.shelf.claimed.get(key, ()), *books.promised_to(key))
         if is_for(books.claim_of(item.volume), claim)
         and item.storage_class == stock.demand.storage_class
         and item.key[0] >= stock.demand.size_nano
         and item.volume.metadata.deletion_timestamp is None
         and stock.demand.alike(item.traits)
-    ]
-    return min(found, key=lambda item: item.key) if found else None
+    }
+    return sorted(found.values(), key=lambda item: item.key)
 
 
 def _first_left(first: NDArray[np.int64], taken: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:

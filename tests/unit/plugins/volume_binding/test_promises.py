@@ -212,6 +212,17 @@ def test_a_claim_that_changes_is_judged_anew_by_a_kept_judgement() -> None:
     assert scheduler.chosen(pod("p0", "c0")) == {"c0": "a"}
 
 
+def test_a_claim_that_is_named_twice_takes_two_volumes_of_its_own() -> None:
+    own = {"namespace": "default", "name": "c", "uid": ""}
+    scheduler = Scheduler(volume("a", claim=own), volume("b", claim=own), volume("free"))
+    scheduler.put("persistentvolumeclaims", claim("c"))
+    assert scheduler.chosen(pod("p", "c", "c")) == {"c": "a"}
+    scheduler = Scheduler(volume("a", claim=own), volume("b", "elsewhere", claim=own), volume("free"))
+    scheduler.put("persistentvolumeclaims", claim("c"))
+    _, result = scheduler.attempt(pod("p", "c", "c"))
+    assert result.node == "", "the second of its own is out of reach, and no other will do"
+
+
 def test_two_claims_with_volumes_of_their_own_do_not_take_turns() -> None:
     own = {name: {"namespace": "default", "name": name} for name in ("c0", "c1")}
     scheduler = Scheduler(volume("a", claim=own["c0"]), volume("b", claim=own["c1"]), volume("c"))
