@@ -111,6 +111,8 @@ class Stage:
                 position = max(position, self.write(write))
             except ClusterError as error:
                 failures.append(str(error))
+                if work.atomic:
+                    break
         return Done(work.owner, position, failures)
 
     def write(self, write: Any) -> int:

@@ -1,6 +1,6 @@
-"""New versions of volumes and claims, to be written together with the pod's binding.
+"""New versions of volumes and claims, to be written together with the pod's binding; and what makes them bound to each other.
 
-Podyard has no volume controller, so both sides of a binding are completed at once.
+Nobody else completes a binding of a volume that was chosen for a pod, so both sides of it are written at once.
 
 Source: kube-scheduler v1.36.2, component-helpers/storage/volume/pv_helpers.go (GetBindVolumeToClaim);
 kube-controller-manager v1.36.2, pkg/controller/volume/persistentvolume/pv_controller.go (bind).
@@ -34,10 +34,15 @@ def select_node(claim: PersistentVolumeClaim, node_name: str, cluster: Snapshot)
 def _bound_volume(claim: PersistentVolumeClaim, volume: PersistentVolume, cluster: Snapshot) -> ObjectWrite:
     name = volume.metadata.name
     document = _document(claims.VOLUMES, "", name, cluster)
-    spec = document.setdefault("spec", {})
+    set_bound_volume(document, volume, claim)
+    return _write(claims.VOLUMES, "", name, document)
+
+
+def set_bound_volume(document: dict[str, Any], volume: PersistentVolume, claim: PersistentVolumeClaim) -> None:
+    """Change the document of `volume`: it is bound to the claim."""
     if not matching.is_for(volume.spec.claim_ref, claim):
         _annotate(document, claims.BOUND_BY_CONTROLLER, "yes")
-    spec["claimRef"] = {
+    document.setdefault("spec", {})["claimRef"] = {
         "kind": "PersistentVolumeClaim",
         "apiVersion": "v1",
         "namespace": claim.metadata.namespace,
@@ -45,12 +50,17 @@ def _bound_volume(claim: PersistentVolumeClaim, volume: PersistentVolume, cluste
         "uid": claim.metadata.uid,
     }
     document["status"] = {**(document.get("status") or {}), "phase": claims.BOUND}
-    return _write(claims.VOLUMES, "", name, document)
 
 
 def _bound_claim(claim: PersistentVolumeClaim, volume: PersistentVolume, cluster: Snapshot) -> ObjectWrite:
     namespace, name = claim.metadata.namespace, claim.metadata.name
     document = _document(claims.CLAIMS, namespace, name, cluster)
+    set_bound_claim(document, volume)
+    return _write(claims.CLAIMS, namespace, name, document)
+
+
+def set_bound_claim(document: dict[str, Any], volume: PersistentVolume) -> None:
+    """Change a claim's document: it is bound to the volume."""
     document.setdefault("spec", {})["volumeName"] = volume.metadata.name
     _annotate(document, claims.BIND_COMPLETED, "yes")
     _annotate(document, claims.BOUND_BY_CONTROLLER, "yes")
@@ -60,7 +70,6 @@ def _bound_claim(claim: PersistentVolumeClaim, volume: PersistentVolume, cluster
         "accessModes": list(volume.spec.access_modes),
         "capacity": dict(volume.spec.capacity),
     }
-    return _write(claims.CLAIMS, namespace, name, document)
 
 
 def _annotate(document: dict[str, Any], key: str, value: str) -> None:

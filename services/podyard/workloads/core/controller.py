@@ -16,7 +16,7 @@ from podyard.cluster.pods import PodView
 from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
-from podyard.workloads.core import actions, syncing
+from podyard.workloads.core import actions, syncing, volumes
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Message, Write
 from podyard.workloads.core.budget_index import BudgetIndex
@@ -193,6 +193,7 @@ class Workloads:
         key = change.key
         if change.resource in syncing.HANDLED or (change.old is None and metadata_of(change.new).owner_references):
             self._mark(key)
+        self._mark(*volumes.concerned(change, self._view.others))
         if change.resource == syncing.BUDGETS:
             self._budgets.forget(key)
         controller = metadata_of(change.new if change.new is not None else change.old).controller

@@ -11,13 +11,15 @@ from typing import Any, Final, NamedTuple
 from podyard.cluster.intents import living
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
+from podyard.objects import claims
 from podyard.objects.apps import Deployment, ReplicaSet
 from podyard.objects.batch import Job
+from podyard.objects.core import PersistentVolume, PersistentVolumeClaim
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.proto import subjects
-from podyard.workloads.core import budgets, deployments, documents, jobs, replica_sets, templates
+from podyard.workloads.core import budgets, deployments, documents, jobs, replica_sets, templates, volumes
 from podyard.workloads.core import pods as pod_facts
-from podyard.workloads.core.actions import Alter, Delete, Document, Remove, Write
+from podyard.workloads.core.actions import Alter, Create, Delete, Document, Remove, Write
 from podyard.workloads.core.budget_index import BUDGETS, BudgetIndex
 from podyard.workloads.core.ownership import Ownership, View, metadata_of
 from podyard.workloads.core.templates import Maker
@@ -25,7 +27,7 @@ from podyard.workloads.core.templates import Maker
 REPLICA_SETS: Final = "replicasets"
 DEPLOYMENTS: Final = "deployments"
 JOBS: Final = "jobs"
-HANDLED: Final = (REPLICA_SETS, DEPLOYMENTS, JOBS, BUDGETS)
+HANDLED: Final = (REPLICA_SETS, DEPLOYMENTS, JOBS, BUDGETS, claims.CLAIMS, claims.VOLUMES)
 """Resources with a controller here."""
 
 SCALES: Final = frozenset((REPLICA_SETS, DEPLOYMENTS, "statefulsets", "replicationcontrollers"))
@@ -89,6 +91,10 @@ class Syncing:
                 return self._job(key, found, now)
             case PodDisruptionBudget():
                 return self._budget(key, found, now)
+            case PersistentVolumeClaim():
+                return self._claim(found, now)
+            case PersistentVolume() if volumes.is_left_over(found, self._view.others):
+                return Looked("its claim is gone", [Delete(key, found.metadata.uid)])
             case _:
                 return NOTHING
 
@@ -228,6 +234,18 @@ class Syncing:
             if deployment is not None and deployment.metadata.uid == above.uid:
                 found = deployment
         return found.metadata.uid, 1 if found.spec.replicas is None else found.spec.replicas
+
+    def _claim(self, found: PersistentVolumeClaim, now: float) -> Looked:
+        plan = volumes.plan(found, self._view.others, self._view.nodes)
+        name = claims.full_name(found.metadata)
+        if plan.bind is not None:
+            return Looked(f"claim {name} gets it", together=volumes.bound_together(found, plan.bind))
+        if plan.make is None:
+            return NOTHING
+        made = self._maker.admit(plan.make, now)
+        return Looked(
+            f"claim {name} wants a volume", [Create(ObjectKey(claims.VOLUMES, "", made["metadata"]["name"]), made)]
+        )
 
     # ---- documents -----------------------------------------------------------------------------------------------------------
 

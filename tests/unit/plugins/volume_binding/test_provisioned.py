@@ -44,7 +44,10 @@ def uses(*names: str) -> list[dict[str, object]]:
 
 
 def once(binder: Reign, decision: Decision) -> BindAnswer:
-    (answer,) = binder.answers(binder.ask(decision))
+    """What the decision is answered; then time for all that follows, so that what waits is at rest."""
+    ticket = binder.ask(decision)
+    binder.stage.pass_time(0.05)
+    (answer,) = binder.answers(ticket)
     return answer
 
 
@@ -77,7 +80,11 @@ def test_a_volume_that_is_there_before_its_claim_is_complete_does_not_end_the_wa
     document = stored(stage, "persistentvolumeclaims", "default", "p")
     document["spec"]["volumeName"] = "made-p"
     put_claim(stage, document)
-    stage.pass_time(0.011)
+    stage.pass_time(0.05)
+    assert once(binder, decision).result == "waiting"
+    made = volume("made-p", claim={"namespace": "default", "name": "p", "uid": "uid-p"})
+    stage.put_object("persistentvolumes", "", "made-p", "made-p", made)
+    stage.pass_time(0.05)
     assert once(binder, decision).result == "waiting"
     provision(stage, "p")
     stage.pass_time(0.011)
