@@ -10,7 +10,7 @@ What can be done to a server: `kill`, `pause`, `resume`, `stop`, `start` (`Embed
 """
 
 import socket
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +35,33 @@ POLL_S: Final = 0.05
 
 Routes = Callable[[str, Mapping[str, int]], list[str]]
 """The routes that a server is to make: its name, and every server's own port for routes -> URLs."""
+
+
+Undo = Callable[[], Awaitable[None]]
+Harm = Callable[[EmbeddedServer], Awaitable[Undo]]
+"""Does something to a server; what it returns undoes it."""
+
+
+async def killed(server: EmbeddedServer) -> Undo:
+    """SIGKILL; until it is undone it stays away."""
+    await server.kill()
+    return server.start
+
+
+async def paused(server: EmbeddedServer) -> Undo:
+    """SIGSTOP: connections stay, nothing is answered."""
+    server.pause()
+
+    async def resumed() -> None:
+        server.resume()
+
+    return resumed
+
+
+async def stopped(server: EmbeddedServer) -> Undo:
+    """SIGTERM: it ends in order."""
+    await server.stop()
+    return server.start
 
 
 class Servers:

@@ -1,17 +1,16 @@
 """Three servers; the one that leads CLUSTER is killed or paused under load: writing goes on within 15 s (G8), nothing is lost (G6)."""
 
 import time
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from podyard.bus import Bus, EmbeddedServer, connect, ensure_streams
+from podyard.bus import Bus, connect, ensure_streams
 from podyard.proto import streams
 from tests.faults import acknowledged, servers
 from tests.faults.acknowledged import Load
-from tests.faults.servers import Servers
+from tests.faults.servers import Harm, Servers, killed, paused
 
 GOES_ON_S: Final = 15.0
 """NATS promises nothing; its election takes 6 s."""
@@ -20,23 +19,6 @@ ENOUGH: Final = 50
 """Acknowledged writes before and after each fault."""
 
 STREAM: Final = streams.CLUSTER.name
-
-Harm = Callable[[EmbeddedServer], Awaitable[Callable[[], Awaitable[None]]]]
-"""Does something to a server; returns what undoes it."""
-
-
-async def killed(server: EmbeddedServer) -> Callable[[], Awaitable[None]]:
-    await server.kill()
-    return server.start
-
-
-async def paused(server: EmbeddedServer) -> Callable[[], Awaitable[None]]:
-    server.pause()
-
-    async def resumed() -> None:
-        server.resume()
-
-    return resumed
 
 
 async def test_writing_goes_on_when_the_leader_is_killed_or_paused_and_nothing_is_lost(tmp_path: Path) -> None:

@@ -1,17 +1,19 @@
 """NATS fails under a whole stack at work: services wait, go on, and nothing is bound twice, overcommitted or lost (the checker)."""
 
 import asyncio
+import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import pytest
 
-from podyard.proto import streams
+from podyard.proto import streams, subjects
 from tests.faults import servers
 from tests.faults.load import Load
-from tests.faults.servers import Servers
+from tests.faults.servers import Harm, Servers, killed, paused, stopped
 from tests.faults.stage import Stage, staged
 
 whole = pytest.mark.whole_faults
@@ -20,7 +22,16 @@ STREAM: Final = streams.CLUSTER.name
 FAILOVER_TTL_S: Final = streams.LEASE_TTL_S
 """Leases must outlive an election of NATS."""
 
-MORE: Final = 15
+GOES_ON_S: Final = 15.0
+BINDS_S: Final = 30.0
+"""A service whose own server hangs sees that after 6 s, and settles what it sent: on top of the election."""
+
+WITHIN_S: Final = 60.0
+PODS: Final = 12
+OVER_S: Final = 2.0
+"""A wave of pods; the last but two is deleted, so that there is always room for the next."""
+
+MORE: Final = 4
 """Pods bound between two faults."""
 
 
@@ -36,11 +47,21 @@ async def stack(nats: Servers, directory: Path, services: str = ONE_OF_EACH) -> 
 
 async def under_load(stage: Stage, load: Load, faults: list[Callable[[], Awaitable[None]]]) -> None:
     """Pods come and go while one fault follows the other, each amid bindings."""
-    async with asyncio.TaskGroup() as tasks:
-        tasks.create_task(load.run(pods=40 * len(faults), over_s=4.0 * len(faults)))
+
+    async def coming_and_going() -> None:
+        while True:
+            await load.run(pods=len(load.made) + PODS, over_s=OVER_S)
+            if len(load.made) > 2 * PODS:
+                await stage.people.delete(subjects.PODS, load.made[-3 * PODS : -2 * PODS])
+
+    feeding = asyncio.ensure_future(coming_and_going())
+    try:
         for fault in faults:
-            await stage.bound(MORE, 60)
+            await stage.bound(MORE, WITHIN_S)
             await fault()
+    finally:
+        feeding.cancel()
+        await asyncio.gather(feeding, return_exceptions=True)
 
 
 async def test_the_only_server_is_killed_amid_commits(tmp_path: Path) -> None:
@@ -57,3 +78,50 @@ async def test_the_only_server_is_killed_amid_commits(tmp_path: Path) -> None:
         async with stage.trial("server-killed") as load:
             await under_load(stage, load, [kill, kill])
         assert [process.starts for process in stage.processes.values()] == starts
+
+
+class Gap(NamedTuple):
+    """The longest times, in seconds, in which nothing was stored, and in which no pod was bound."""
+
+    stored_s: float
+    bound_s: float
+
+
+async def gap_until_bound(stage: Stage, more: int) -> Gap:
+    """What there was of them until so many more pods are bound."""
+    checker = stage.recorder.checker
+    stored_at = bound_at = time.monotonic()
+    bound, goal, gap = checker.bound, checker.bound + more, Gap(0.0, 0.0)
+    async with asyncio.timeout(WITHIN_S):
+        while checker.bound < goal:
+            await stage.recorder.changed()
+            now = time.monotonic()
+            gap, stored_at = gap._replace(stored_s=max(gap.stored_s, now - stored_at)), now
+            if checker.bound > bound:
+                gap, bound_at, bound = gap._replace(bound_s=max(gap.bound_s, now - bound_at)), now, checker.bound
+    return gap
+
+
+@whole
+@pytest.mark.timeout(400)
+async def test_leaders_of_the_stream_are_killed_paused_and_restarted(tmp_path: Path) -> None:
+    """Three servers. A server that is away takes neither writing nor anybody's view with it."""
+    async with servers.three_servers(tmp_path / "nats") as nats, stack(nats, tmp_path) as stage:
+        gaps: list[Gap] = []
+
+        async def harm(how: Harm) -> None:
+            name = await nats.leader(stage.bus, STREAM)
+            stage.tell(f"the leader {name} is {how.__name__}")
+            undo = await how(nats[name])
+            gaps.append(await gap_until_bound(stage, MORE))
+            stage.tell(f"{gaps[-1].stored_s:.1f} s without anything stored, {gaps[-1].bound_s:.1f} s without a binding")
+            await undo()
+            await nats.healthy(name)
+
+        async with stage.trial("leaders-harmed") as load:
+            await under_load(stage, load, [partial(harm, how) for how in (killed, paused, stopped)])
+        print(
+            "; ".join(f"nothing stored for {gap.stored_s:.1f} s, nothing bound for {gap.bound_s:.1f} s" for gap in gaps)
+        )
+        assert max(gap.stored_s for gap in gaps) < GOES_ON_S
+        assert max(gap.bound_s for gap in gaps) < BINDS_S
