@@ -1,6 +1,7 @@
 """Volumes that are made for a pod, end to end: the pod waits in the binder, nobody else does, whoever dies meanwhile."""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -8,8 +9,9 @@ import pytest_asyncio
 import yaml
 
 from podyard.proto.decisions import AttemptRecord
+from podyard.workloads.core.volumes import SIMULATED
 from tests.e2e.provisioner import SELECTED, Provisioner
-from tests.e2e.stage import WITHIN_S, Stand, held, node, pod, stand
+from tests.e2e.stage import WITHIN_S, WITHOUT_LOOPS, Stand, held, node, pod, stand
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
 
@@ -162,3 +164,20 @@ async def test_a_volume_that_never_comes_gives_back_what_was_promised_besides(he
     await here.do.apply([local_volume("disk-2", "node-1")], "a second volume")
     await Provisioner(here.bus).make("c")
     await here.running("never")
+
+
+async def test_simulated_volumes_close_the_loop(tmp_path: Path) -> None:
+    async with stand(tmp_path, f"{WITHOUT_LOOPS},workloads") as here:
+        simulated = [
+            storage_class("later", SIMULATED),
+            storage_class("now", SIMULATED) | {"volumeBindingMode": "Immediate"},
+        ]
+        await here.do.apply([*simulated, node("node-1")], "a cluster that makes its own volumes")
+        await here.do.apply(
+            [claim("x", "later"), claim("y", "now"), user("both", "x", "y")], "a pod that wants two of them"
+        )
+        await here.running("both")
+        volumes = here.seen.view.others["persistentvolumes"].values()
+        assert {volume.spec.claim_ref.name: volume.status.phase for volume in volumes} == {"x": "Bound", "y": "Bound"}
+        await here.do.delete("persistentvolumeclaims", "default", "y", "it is not needed")
+        await here.seen.until("the end of its volume", lambda: len(volumes) == 1, WITHIN_S)
