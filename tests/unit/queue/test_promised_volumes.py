@@ -114,6 +114,13 @@ def test_an_attempt_that_goes_on_tells_of_its_volumes_too(stage: Stage) -> None:
     assert waiting.pool == "backoffQ"
 
 
+def test_an_attempt_without_claims_that_goes_on_wakes_nobody(stage: Stage) -> None:
+    waiting = stage.park("w", "OnVolumes")
+    _, popped = binding(stage, "a")
+    stage.done(msgspec.structs.replace(popped, attempt=f"{popped.attempt}/1"), "bind_error", assumed="n1")
+    assert waiting.pool == "unschedulable"
+
+
 def test_volumes_that_went_with_the_pod_to_that_node_are_not_given_back(stage: Stage) -> None:
     waiting = stage.park("w", "OnVolumes")
     pod, popped = binding(stage, "a")
