@@ -69,6 +69,14 @@ class Checker:
         self._ever: dict[str, str] = {}
         """Uid -> what its subject holds: `binding` or `tombstone`."""
 
+    def begin_anew(self) -> None:
+        """The stream was made again: what was bound before is a matter of what is published now."""
+        self.live.clear()
+        self.commits = 0
+        self.fence = Fence(epoch=0, n=0)
+        self._history = History()
+        self._ever.clear()
+
     def stored(self, batch: Sequence[Read]) -> None:
         """What was stored at once."""
         records = [read.record for read in batch if read.record is not None]

@@ -18,12 +18,22 @@ class Faults:
     """Plans the faults of one seed. Each is told to the history."""
 
     def __init__(
-        self, clock: Clock, server: MemoryServer, processes: Sequence[Process], tell: Callable[[str], None]
+        self,
+        clock: Clock,
+        server: MemoryServer,
+        processes: Sequence[Process],
+        tell: Callable[[str], None],
+        lose_cluster: Callable[[], None],
     ) -> None:
+        """
+        :param tell: notes a line in the history
+        :param lose_cluster: makes CLUSTER again
+        """
         self._clock = clock
         self._server = server
         self._processes = processes
         self._tell = tell
+        self._lose_cluster = lose_cluster
         self._stale: dict[str, float] = {}
         """Until when reads may be stale, and by how much."""
         self.count = 0
@@ -145,10 +155,13 @@ class Faults:
             self._clock.later(0.2 * number, self._server.stall_consumers)
 
     def stream_made_again(self, process: Process, random: Random) -> None:
-        """One that holds no state of the cluster: leases, or records."""
-        name = random.choice((streams.LEASES, streams.DECISIONS, streams.REQUEUES)).name
-        self._tell(f"{name} is made again")
-        self._server.remake(name)
+        """Leases, records, or the state of the cluster."""
+        name = random.choice((streams.LEASES, streams.DECISIONS, streams.REQUEUES, streams.CLUSTER)).name
+        if name == streams.CLUSTER.name:
+            self._lose_cluster()
+        else:
+            self._tell(f"{name} is made again")
+            self._server.remake(name)
 
     def _end(self, delay_s: float, kind: str, process: Process, end: Callable[[], object]) -> None:
         def over() -> None:

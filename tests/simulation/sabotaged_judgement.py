@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from podyard.binder.core import gathering, judge
 from podyard.binder.core import world as binder_world
+from podyard.binder.core.skipping import Skipping
 from podyard.framework.profile import Profile
 from tests.simulation import pods
 from tests.simulation.pods import NOTHING_SPECIAL
@@ -100,6 +101,20 @@ def _forgets_mates(simulation: Simulation) -> None:
     binder_world.World.hold = lambda *_: None  # type: ignore[method-assign]
 
 
+def _always_skips(simulation: Simulation) -> None:
+    """The filters are skipped without a proof that the scheduler's answer still holds."""
+    Skipping.verify = False
+    Skipping.covers = lambda *_: True  # type: ignore[method-assign]
+    simulation.world.shares = NOTHING_SPECIAL._replace(alone=0.3, even=0.3)
+
+
+def _nothing_is_foreign(simulation: Simulation) -> None:
+    """Changes of objects after a decision's position do not keep its filters from being skipped. Nodes change all the time."""
+    Skipping.verify = False
+    Skipping.foreign = lambda *_: None  # type: ignore[method-assign]
+    simulation.world.changes = 300
+
+
 def _does_not_wait_for_positions(simulation: Simulation) -> None:
     """Decisions are judged by what the binder has read, however little.
 
@@ -124,6 +139,8 @@ SABOTAGES: dict[str, Sabotage] = {
     "judgement of cordons": Sabotage(_cordons, ("cordoned",)),
     "judgement of volume limits": Sabotage(_blind("NodeVolumeLimits", attached=0.6), ("volume limit",)),
     "judgement of one-pod claims": Sabotage(_blind("VolumeRestrictions", one_pod_volume=0.5), ("ReadWriteOncePod",)),
+    "proof of skips": Sabotage(_always_skips, ("anti-affinity", "spread")),
+    "proof of skips: objects": Sabotage(_nothing_is_foreign, ("cordoned",)),
     "usage as requested": Sabotage(_wrong_usage, ("and requests",)),
     "room given back": Sabotage(_keeps_room, ("not the sum",)),
     "own writes count": Sabotage(_forgets_mates, ("overload",)),

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import structlog
 
+from podyard.binder.core.skipping import Skipping
 from podyard.bus.bootstrap import config_of
 from podyard.bus.memory import MemoryServer
 from podyard.bus.memory.stream import Stored, Stream
@@ -89,14 +90,22 @@ class Simulation:
         self.processes = [
             Process(self.clock, self.server, service, instance, self.tell, self.wrong) for service, instance in PLACES
         ]
-        self.faults = Faults(self.clock, self.server, self.processes, self.tell)
+        self.faults = Faults(self.clock, self.server, self.processes, self.tell, self._lose_cluster)
         self._history: list[str] = []
         self._hash = hashlib.sha256()
         self._first_wrong: int | None = None
         self._listed: QueueListReply | None = None
         self._reads = 0
+        Skipping.verify = plan.seed % 2 == 0
         if sabotage is not None:
             sabotage(self)
+
+    def _lose_cluster(self) -> None:
+        """CLUSTER is made again, and what was in it is published again, in one of two ways."""
+        same = self.clock.random.random() < 0.5
+        self.tell(f"CLUSTER is made again, {'the same' if same else 'new'} uids come")
+        self.checker.begin_anew()
+        self.world.lose_all(same_uids=same)
 
     # ---- the history
 

@@ -13,7 +13,7 @@ from podyard.proto import codec, headers, streams, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
-from tests.simulation import pods
+from tests.simulation import pods, restoring
 from tests.simulation.clock import Clock
 from tests.simulation.history import CLAIMS, VOLUMES
 from tests.simulation.storage import Storage
@@ -134,6 +134,8 @@ class World:
     def change_node(self) -> None:
         """Cordon a node, uncordon it, or make it smaller or larger."""
         names = sorted(name for resource, name in self.objects if resource == subjects.NODES)
+        if not names:
+            return
         node = json.loads(json.dumps(self.objects[subjects.NODES, self._random.choice(names)]))
         if self._random.random() < 0.5:
             node["spec"]["unschedulable"] = not node["spec"].get("unschedulable", False)
@@ -153,6 +155,8 @@ class World:
     def lose_node(self) -> None:
         """Delete a node; another of the same name comes later. Its pods are removed with it."""
         names = sorted(name for resource, name in self.objects if resource == subjects.NODES)
+        if not names:
+            return
         name = self._random.choice(names)
         self.remove(subjects.NODES, "", name)
         self.storage.node_gone(name)
@@ -182,6 +186,32 @@ class World:
             pod["metadata"]["deletionTimestamp"] = "2023-11-14T22:13:20Z"
             pod["metadata"]["deletionGracePeriodSeconds"] = 1
             self.put(subjects.PODS, "default", pod)
+
+    def lose_all(self, *, same_uids: bool) -> None:
+        """The cluster's state is lost with its stream; somebody makes it again soon.
+
+        :param same_uids: from what runs; else from manifests
+        """
+        found = restoring.as_it_ran(self.objects, self.placed) if same_uids else restoring.anew(self.objects)
+        self.objects.clear()
+        self.placed.clear()
+        self._ends.clear()
+        self._server.remake(streams.CLUSTER.name)
+        self._stream = self._server.streams[streams.CLUSTER.name]
+        self._clock.later(self._random.uniform(0.1, 5.0), lambda: self._restore(found))
+
+    def _restore(self, found: list[tuple[str, Document]]) -> None:
+        for resource, document in found:
+            there = (resource, document["metadata"]["name"]) in self.objects
+            if not there and not (resource == CLAIMS and self._volume_is_new(document)):
+                if resource == subjects.PODS:
+                    self.accepted.add(document["metadata"]["uid"])
+                self.put(resource, document["metadata"].get("namespace", ""), document)
+
+    def _volume_is_new(self, claim: Document) -> bool:
+        """Whether a claim's volume was made anew while nothing was there: it is not the claim's any more."""
+        volume = self.objects.get((VOLUMES, claim["spec"].get("volumeName", "")))
+        return volume is not None and volume["spec"].get("claimRef", {}).get("uid") != claim["metadata"]["uid"]
 
     # ---- writing
 
