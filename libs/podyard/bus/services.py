@@ -24,6 +24,10 @@ Callback = Callable[[str, bytes, str], None]
 BACKLOG: Final = 4
 """Requests that may wait, in multiples of those in hand; above it they are refused as busy rather than kept."""
 
+MOST_BYTES: Final = 64 << 20
+"""Payloads in hand and waiting together; above it requests are refused, too, unless nothing is in hand. Few are larger than 100 KB; but
+as many of the largest as may wait by number would be gigabytes."""
+
 
 class Subscription:
     """Something listened to; `close()` ends it."""
@@ -38,7 +42,10 @@ class Subscription:
 
 
 class Endpoint:
-    """One service endpoint: at most `max_inflight` requests in hand, each a task of the bus' group; a few wait, the rest is refused."""
+    """One service endpoint: at most `max_inflight` requests in hand, each a task of the bus' group; a few wait, the rest is refused.
+
+    Invariant: `_bytes` is the sum of the payloads in hand and waiting.
+    """
 
     def __init__(self, link: Link, tasks: TaskGroup, dead: DeadLetters, handler: Handler, max_inflight: int) -> None:
         self._link = link
@@ -48,6 +55,7 @@ class Endpoint:
         self._max_inflight = max_inflight
         self._in_hand = 0
         self._waiting: deque[Request] = deque()
+        self._bytes = 0
         self._idle = anyio.Event()
         self._finishing = False
 
@@ -63,10 +71,14 @@ class Endpoint:
         request = request_of(subject, reply, payload, head)
         if self._finishing:
             self._reply(request, b"", _refusal("the service is shutting down", retry_s=0.2))
+        elif self._in_hand and self._bytes + len(payload) > MOST_BYTES:
+            self._reply(request, b"", _refusal(f"requests of {self._bytes >> 20} MiB are in hand", retry_s=0.2))
         elif self._in_hand < self._max_inflight:
             self._in_hand += 1
+            self._bytes += len(payload)
             self._tasks.start_soon(self._work, request)
         elif len(self._waiting) < self._max_inflight * BACKLOG:
+            self._bytes += len(payload)
             self._waiting.append(request)
         else:
             self._reply(request, b"", _refusal(f"{self._in_hand} requests are in hand", retry_s=0.2))
@@ -75,6 +87,7 @@ class Endpoint:
         try:
             while True:
                 await self._answer(request)
+                self._bytes -= len(request.payload)
                 if not self._waiting:
                     return
                 request = self._waiting.popleft()

@@ -4,7 +4,18 @@ import asyncio
 
 import pytest
 
-from podyard.bus import Bus, Busy, EmbeddedServer, NoResponders, RemoteError, Reply, Request, RequestTimeout, Unclear
+from podyard.bus import (
+    Bus,
+    Busy,
+    EmbeddedServer,
+    NoResponders,
+    RemoteError,
+    Reply,
+    Request,
+    RequestTimeout,
+    Unclear,
+    services,
+)
 from podyard.bus.errors import Unavailable
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter, Lease
@@ -140,6 +151,27 @@ async def test_requests_above_the_limit_wait_and_above_that_are_refused(bus: Bus
     answers = await asyncio.gather(*waiting)
     assert [answer.payload for answer in answers] == [b"done"] * 10
     assert most == 2
+
+
+async def test_large_requests_are_refused_before_they_fill_the_memory(bus: Bus, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(services, "MOST_BYTES", 4 << 20)
+    release = asyncio.Event()
+
+    async def handler(request: Request) -> bytes:
+        await release.wait()
+        return b"done"
+
+    await bus.serve("svc.large", handler, max_inflight=2)
+    large, fit = bytes(1 << 20), 4
+    asking = [asyncio.create_task(bus.request("svc.large", large)) for _ in range(fit + 2)]
+    done, waiting = await asyncio.wait(asking, return_when=asyncio.FIRST_EXCEPTION)
+    while len(done) < 2:
+        more, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        done |= more
+    assert all(isinstance(task.exception(), Busy) and "MiB are in hand" in str(task.exception()) for task in done)
+    release.set()
+    assert [(await task).payload for task in waiting] == [b"done"] * fit
+    assert (await bus.request("svc.large", large)).payload == b"done", "they count only while they are there"
 
 
 async def test_a_queue_group_shares_the_work(bus: Bus, connect_bus: ConnectBus):
