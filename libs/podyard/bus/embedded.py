@@ -32,6 +32,7 @@ log: Final = logging.getLogger("podyard.bus")
 
 READY_WITHIN_S: Final = 20.0
 STOP_WITHIN_S: Final = 5.0
+FROZEN_WITHIN_S: Final = 2.0
 POLL_S: Final = 0.005
 """How often to look whether the server has written its port; it needs 10 ms, and tells nobody."""
 
@@ -108,8 +109,11 @@ class EmbeddedServer:
         await self._end(signal.SIGKILL)
 
     def pause(self) -> None:
-        """Freeze it (SIGSTOP): connections stay, nothing is answered."""
+        """Freeze it (SIGSTOP): connections stay, nothing is answered from here on."""
         os.kill(self.pid, signal.SIGSTOP)
+        deadline = time.monotonic() + FROZEN_WITHIN_S
+        while not _frozen(self.pid) and time.monotonic() < deadline:
+            os.sched_yield()
 
     def resume(self) -> None:
         """Let it go on after `pause`."""
@@ -277,3 +281,14 @@ async def _answers(port: int) -> bool:
     except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
         return False
     return b'"jetstream":true' in greeting
+
+
+def _frozen(pid: int) -> bool:
+    """Whether all threads stand still; on a busy machine some still answer after the signal was sent. Where there is no /proc: yes."""
+    try:
+        states = [
+            (task / "stat").read_text().rpartition(")")[2].split()[0] for task in Path(f"/proc/{pid}/task").iterdir()
+        ]
+    except OSError:  # no /proc, or a thread has ended meanwhile
+        return not Path(f"/proc/{pid}/task").exists()
+    return all(state in "Tt" for state in states)
