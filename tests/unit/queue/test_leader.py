@@ -333,6 +333,16 @@ def test_attempts_of_a_lost_answer_go_back_after_two_heartbeats(stage: Stage) ->
     assert (lost.pool, kept.pool) == ("activeQ", "inFlight")
 
 
+def test_attempts_of_a_pop_that_another_leader_answered_first_go_back_after_two_heartbeats(stage: Stage) -> None:
+    (pod,) = stage.add("a")
+    stage.pop(pop_id="answered by both")
+    beat = SessionHeartbeat(session="s", last_pop="answered by both")
+    stage.leader.heartbeat(beat, stage.now)
+    assert pod.pool == "inFlight", "a done may be under way"
+    stage.leader.heartbeat(beat, stage.now)
+    assert pod.pool == "activeQ"
+
+
 def test_attempts_of_an_answer_that_is_still_under_way_stay(stage: Stage) -> None:
     (pod,) = stage.add("a")
     stage.pop(pop_id="under way")
