@@ -106,6 +106,16 @@ def test_who_was_asked_about_longest_ago_comes_first() -> None:
     assert third.decisions == (*first.decisions[:212], *second.decisions)
 
 
+def test_who_is_withdrawn_comes_before_all_others() -> None:
+    play, decisions = held(*(f"p{number}" for number in range(300)))
+    core = play.core
+    last = core._placing.assumptions.get(decisions[-1].uid)  # pyright: ignore[reportPrivateUsage] - as a preemption does
+    assert last is not None
+    core._asking_again.withdraw(last, play.now)  # pyright: ignore[reportPrivateUsage]
+    (request,) = wait(play, 0)
+    assert [one.withdrawn for one in request.decisions] == [False] * 255 + [True]
+
+
 def test_each_request_speaks_for_the_session_that_decided() -> None:
     play, _ = held("p")
     play.session("s2")

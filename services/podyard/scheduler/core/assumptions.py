@@ -102,8 +102,8 @@ class Assumptions:
     def hold(self, assumption: Assumption) -> None:
         """The decision waits in the binder; it is asked about again after all others that do."""
         assumption.held = True
+        self._held.pop(assumption.popped.uid, None)
         self._held[assumption.popped.uid] = assumption
-        self._held.move_to_end(assumption.popped.uid)
 
     def answered(self, assumption: Assumption) -> None:
         """The decision has its answer: it waits no more."""
