@@ -15,7 +15,7 @@ from podyard.cluster.view import ClusterView
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.plugins.defaults import default_profile
-from podyard.proto import codec, headers, subjects
+from podyard.proto import codec, headers, streams, subjects
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import ClusterEvent
@@ -25,6 +25,8 @@ from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Plac
 
 PROFILE = default_profile()
 GATHER_S = 0.011
+MOST_MESSAGES = 1000
+"""Of one atomic batch. Source: ADR-50."""
 FOLLOWED = ("cluster.", "placement.commits.", subjects.FENCE)
 
 
@@ -46,6 +48,10 @@ class Stream:
     def write(self, batch_id: str, writes: Sequence[effects.Write]) -> effects.Message:
         if len({write.subject for write in writes}) < len(writes):
             return effects.Unclear(batch_id, "10164: a subject twice")
+        assert len(writes) <= MOST_MESSAGES, "the server abandons a larger batch"
+        assert all(len(write.payload) <= streams.MAX_PAYLOAD_BYTES for write in writes), (
+            "the server takes no such message"
+        )
         for write in writes:
             there = self.messages.get(write.subject)
             if (there.sequence if there else 0) != write.expect:

@@ -19,11 +19,20 @@ from podyard.proto.placement import Binding, BoundPod, CommitRecord
 MAX_BATCH: Final = streams.MAX_BATCH
 """Decisions of one batch, and releases."""
 
-MAX_RECORD_BYTES: Final = streams.MAX_PAYLOAD_BYTES - 256 * 1024
-"""How large a commit record may become; the rest is for its frame and headers."""
+MAX_BINDING_BYTES: Final = 256 * 1024
+"""How large one binding may be. A larger one would be refused by the server, and its mates with it, again and again."""
+
+MAX_RECORD_BYTES: Final = streams.MAX_PAYLOAD_BYTES - MAX_BINDING_BYTES - 256 * 1024
+"""From which size of its bindings on a commit record takes no more: the last one, releases and headers still fit."""
+
+MAX_OBJECTS: Final = 100
+"""Objects that PreBind may want written for one decision."""
 
 MAX_PAYLOADS: Final = 640
-"""Bindings and objects of PreBind in one batch: with 256 releases, the record and the fence below the server's 1,000."""
+"""Bindings and objects of PreBind in one batch, before the last decision: with that, 256 releases, the record and the fence below the
+server's 1,000."""
+
+CAUSE_SIZE: Final = "size"
 
 SERVICE: Final = "binder"
 
@@ -67,13 +76,19 @@ class Batch:
         """Whether there is no room for another binding, in the record or in the batch."""
         return self._entry_bytes >= MAX_RECORD_BYTES or len(self._payloads) >= MAX_PAYLOADS
 
-    def accept(self, held: Open, accepted: Accepted, now: float) -> None:
-        """The decision is to be bound."""
+    def accept(self, held: Open, accepted: Accepted, now: float) -> str:
+        """The decision is to be bound.
+
+        :return: empty, or why it cannot be written
+        """
+        fault = too_many(accepted.writes) or self._add(accepted.bound, held, now)
+        if fault:
+            return fault
         self.accepted.append((held, accepted))
-        self._add(accepted.bound, held, now)
         for write in accepted.writes:
             self._payloads.append(_object_write(write, held.decision.trace))
             self.touched.add(self._payloads[-1].subject)
+        return ""
 
     def wait(self, held: Open, accepted: Accepted) -> None:
         """The decision is to wait, once what its plugins want first is durable."""
@@ -82,15 +97,20 @@ class Batch:
             self._payloads.append(_object_write(write, held.decision.trace))
             self.touched.add(self._payloads[-1].subject)
 
-    def force(self, bound: BoundPod, now: float) -> None:
-        """The pod is to be bound without judgement."""
+    def force(self, bound: BoundPod, now: float) -> bool:
+        """The pod is to be bound without judgement; False if its binding is too large to be written."""
+        if self._add(bound, None, now):
+            return False
         self.forced.append(bound)
-        self._add(bound, None, now)
+        return True
 
-    def _add(self, bound: BoundPod, held: Open | None, now: float) -> None:
+    def _add(self, bound: BoundPod, held: Open | None, now: float) -> str:
         payload = codec.encode(_binding(bound, held, now))
+        if len(payload) > MAX_BINDING_BYTES:
+            return f"the binding takes {len(payload)} bytes, at most {MAX_BINDING_BYTES} can be written: give the pod fewer labels"
         self._entry_bytes += len(payload)
         self._payloads.append(Write(subjects.binding(bound.namespace, bound.name, bound.uid), payload, 0))
+        return ""
 
     def writes(self, keeper: FenceKeeper, position: int, now: float) -> list[Write]:
         """Its messages: bindings and releases (and objects of PreBind), the record, last the fence. Gives it a new id."""
@@ -131,6 +151,15 @@ class Batch:
 def first_writes(accepted: Accepted) -> tuple[ObjectWrite, ...]:
     """What is to be durable before the pod is bound."""
     return tuple(write for wait in accepted.waits for write in wait.writes)
+
+
+def too_many(writes: Sequence[ObjectWrite]) -> str:
+    """Why so many objects cannot be written for one decision; empty if they can."""
+    return (
+        f"PreBind wants {len(writes)} objects written, at most {MAX_OBJECTS} can be"
+        if len(writes) > MAX_OBJECTS
+        else ""
+    )
 
 
 def subjects_of(writes: Sequence[ObjectWrite]) -> set[str]:

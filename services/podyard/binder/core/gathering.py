@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from podyard.binder.core import judge, points
-from podyard.binder.core.batch import MAX_BATCH, Batch, first_writes, subjects_of
+from podyard.binder.core.batch import CAUSE_SIZE, MAX_BATCH, Batch, first_writes, subjects_of, too_many
 from podyard.binder.core.effects import AskToBind
 from podyard.binder.core.forced import Forced
 from podyard.binder.core.held import HeldDecisions
@@ -84,8 +84,10 @@ class Gatherer:
         """The next batch; empty if all that waits waits for the view."""
         batch = Batch()
         for bound in self._forced.take(MAX_BATCH):
-            batch.force(bound, now)
-            self._world.hold(bound)
+            if batch.full:
+                self._forced.retry([bound])
+            elif batch.force(bound, now):
+                self._world.hold(bound)
         self._judge_waiting(batch, now)
         batch.releases, batch.expiries = self._releases.ready(MAX_BATCH, now)
         return batch
@@ -143,8 +145,11 @@ class Gatherer:
         elif verdict.writes and subjects_of(verdict.writes) & batch.touched:
             later.append(held)  # a mate writes the same object: judged again when that is durable
         else:
-            batch.accept(held, verdict, now)
-            self._world.hold(verdict.bound, held.key)
+            fault = batch.accept(held, verdict, now)
+            if fault:
+                batch.refused.append((held, _error(held, CAUSE_SIZE, fault)))
+            else:
+                self._world.hold(verdict.bound, held.key)
 
     def _is_taken(self, held: Open, batch: Batch, later: list[Open]) -> bool:
         """Whether another attempt for this pod is in the way. The one that came last counts: who decided the other has given it up,
@@ -227,6 +232,9 @@ class Gatherer:
 
     def _hold(self, held: Open, verdict: Accepted, batch: Batch, later: list[Open], now: float) -> None:
         writes = first_writes(verdict)
+        if fault := too_many(writes):
+            batch.refused.append((held, _error(held, CAUSE_SIZE, fault)))
+            return
         if subjects_of(writes) & batch.touched:
             later.append(held)
             return
