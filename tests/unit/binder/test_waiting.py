@@ -117,7 +117,10 @@ def follow_one(stage: Stage, binder: Reign) -> None:
 
 
 def results(binder: Reign, *decisions: Any) -> list[str]:
-    return [answer.result for answer in binder.answers(binder.ask(*decisions))]
+    """What a request is answered; then time for all that follows, so that what waits is at rest."""
+    ticket = binder.ask(*decisions)
+    binder.stage.pass_time(0.05)
+    return [answer.result for answer in binder.answers(ticket)]
 
 
 def test_it_is_asked_again_only_when_something_it_waits_for_changes(
