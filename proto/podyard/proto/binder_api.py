@@ -38,7 +38,8 @@ class Decision(Message, frozen=True, kw_only=True):
     record: AttemptRecord | None = None
     trace: Annotated[str, Meta(description="traceparent of the scheduling cycle's span")] = ""
     withdrawn: Annotated[
-        bool, Meta(description="the scheduler wants it no more (preempted while it waited): refused unless it is durable")
+        bool,
+        Meta(description="the scheduler wants it no more (preempted while it waited): refused unless it is durable"),
     ] = False
 
 
@@ -55,7 +56,10 @@ class BindRequest(Message, frozen=True, kw_only=True):
     session: str
     digest: Annotated[dict[str, str], Meta(description="profile name -> digest of plugins and arguments")] = {}
     outstanding: Annotated[
-        tuple[NumberRange, ...], Meta(description="numbers assumed and not yet seen committed, at the first decision")
+        tuple[NumberRange, ...],
+        Meta(
+            description="numbers assumed and not seen committed, at the first decision, ascending; 0: pods of an earlier session"
+        ),
     ] = ()
     decisions: Annotated[tuple[Decision, ...], Meta(max_length=256)]
 

@@ -9,8 +9,11 @@ Never in here: await, clocks, logs, the bus, telemetry.
 - `world`        view, node table and own writes: what is judged by
 - `intake`       decisions in hand, and answers to repetitions
 - `judge`        is the pod there, does the node take it
+- `skipping`     when the filters need not be asked again: what came after which position
+- `claims`       which decisions a decision counted on
 - `points`       PreBind, Bind, PostBind
 - `batch`        a commit and its messages
+- `held`         decisions of which a PreBind plugin waits
 - `gathering`    builds a batch from what waits, takes one apart that was not written
 - `inspection`   why a commit's compare-and-set failed
 - `releases`     ends of bindings, tombstones
