@@ -1,6 +1,5 @@
 """Nodes and pods of mixed sizes, from a seed: enough of them that the CPU runs out before the pods do."""
 
-from collections.abc import Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -83,8 +82,3 @@ def _pod(app: str, member: int, cpu_milli: int, gib_a_cpu: int, keeps_apart: boo
         "metadata": {"name": f"{app}-{member:02}", "namespace": NAMESPACE, "labels": {APP: app}},
         "spec": spec,
     }
-
-
-def names(documents: list[Document]) -> Iterator[str]:
-    """Names of objects, in order."""
-    return (document["metadata"]["name"] for document in documents)
