@@ -40,6 +40,8 @@ class Recorder:
         self._waiting: dict[int, Stored] = {}
         self._taken: dict[int, tuple[str, bytes]] = {}
         """Subject and payload of what the checker has seen, by sequence."""
+        self._last: dict[str, tuple[int, bool]] = {}
+        """By subject, its last version and whether that one expires."""
         self._batch: list[Stored] = []
         self._holes: dict[int, str] = {}
         """Sequences that nobody has seen, with their subject once it is known."""
@@ -91,7 +93,7 @@ class Recorder:
         while (message := self._waiting.pop(self.next, None)) is not None:
             self.next += 1
             lines = _heads.parse(message.head) if message.head else {}
-            self._note_predecessor(message, lines)
+            self._follow(message, lines)
             if self._batch and lines.get(headers.BATCH_ID) != self._batch_id:
                 self._judge()
             self._batch.append(message)
@@ -103,10 +105,18 @@ class Recorder:
     def _batch_id(self) -> str | None:
         return _heads.parse(self._batch[0].head).get(headers.BATCH_ID)
 
-    def _note_predecessor(self, message: Stored, lines: dict[str, str]) -> None:
-        before = lines.get(headers.EXPECTED_LAST_SUBJECT_SEQUENCE, "")
-        if before.isdecimal() and int(before) in self._holes:
-            self._holes[int(before)] = message.subject
+    def _follow(self, message: Stored, lines: dict[str, str]) -> None:
+        """Every write of CLUSTER is a compare-and-set, and names the version before it: what nobody saw, too."""
+        text = lines.get(headers.EXPECTED_LAST_SUBJECT_SEQUENCE)
+        last, expires = self._last.get(message.subject, (0, False))
+        self._last[message.subject] = message.sequence, headers.TTL in lines
+        where = f"@{message.sequence} {message.subject}"
+        if text is None:
+            self.checker.violations.append(f"{where} is written without a compare-and-set")
+        elif int(text) in self._holes:
+            self._holes[int(text)] = message.subject
+        elif int(text) != last and not (expires and int(text) == 0):
+            self.checker.violations.append(f"{where} follows @{text} and overwrites @{last}")
 
     def _judge(self) -> None:
         batch, self._batch = [Read(message) for message in self._batch], []

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple
 import msgspec
 import pytest
 
-from podyard.bus import Bus, BusSettings, Outgoing, connect
+from podyard.bus import Bus, BusSettings, Outgoing, _heads, connect
 from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.embedded import embedded_server
-from podyard.proto import codec, subjects
+from podyard.bus.memory.stream import Stored
+from podyard.proto import codec, headers, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone, Usage
 from tests.faults import recorder
@@ -112,6 +113,26 @@ async def test_versions_that_nobody_saw_are_named():
         await asyncio.gather(watch, return_exceptions=True)
         assert here.record.missed == ["@1 of an unknown subject", "@2 cluster.nodes._.n0"]
         assert ("pods", "one") in here.record.objects
+
+
+async def test_a_write_that_looks_at_nothing_is_a_violation():
+    async with desk() as here:
+        await here.put(named(node(0)), "nodes")
+        subject = subjects.object_("nodes", "", "n0")
+        found = await here.bus.get("CLUSTER", subject)
+        assert found is not None
+        last = await here.bus.publish(Outgoing(subject, found.payload))
+        await here.seen(last.sequence)
+        assert here.record.checker.violations == ["@2 cluster.nodes._.n0 is written without a compare-and-set"]
+
+
+async def test_a_version_that_does_not_follow_the_one_before_it_is_a_violation():
+    """No server takes it; one that has lost an acknowledged write does."""
+    record = Recorder()
+    for sequence, expected in ((1, 0), (2, 1), (3, 1)):
+        head = _heads.build({headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(expected)})
+        record.note(Stored(subjects.lease("x"), b"", head, sequence, 0.0))
+    assert record.checker.violations == ["@3 leases.x follows @1 and overwrites @2"]
 
 
 class Forgery(NamedTuple):
