@@ -131,8 +131,8 @@ async def test_a_version_that_does_not_follow_the_one_before_it_is_a_violation()
     record = Recorder()
     for sequence, expected in ((1, 0), (2, 1), (3, 1)):
         head = _heads.build({headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(expected)})
-        record.note(Stored(subjects.lease("x"), b"", head, sequence, 0.0))
-    assert record.checker.violations == ["@3 leases.x follows @1 and overwrites @2"]
+        record.note(Stored("cluster.nodestatus.n1", b"", head, sequence, 0.0))
+    assert record.checker.violations == ["@3 cluster.nodestatus.n1 follows @1 and overwrites @2"]
 
 
 class Forgery(NamedTuple):

@@ -40,7 +40,7 @@ async def test_requests_that_come_again_and_again_have_one_effect(stage: Stage):
 
 @whole
 async def test_commits_and_lease_renewals_that_come_again_are_refused(stage: Stage):
-    """The server sees each write twice or three times; but for the first its batch id or its compare-and-set is refused, and nobody waits."""
+    """The server sees each write three times; twice its batch id or its compare-and-set is refused, and nobody waits."""
     async with stage.trial("repeated-writes") as load:
         rules = [
             stage.proxy(await stage.leading(service)).rule(Repeat(pattern, (0.0, 2.0)))
