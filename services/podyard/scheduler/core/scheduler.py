@@ -30,14 +30,15 @@ from podyard.scheduler.core.messages import (
 from podyard.scheduler.core.outcomes import Outcomes
 from podyard.scheduler.core.placing import Attempted, Placing, View
 from podyard.scheduler.core.requests import Requests
-from podyard.scheduler.core.settling import Retry, Settling
+from podyard.scheduler.core.settling import POSITION_WAIT_S, Retry, Settling
 
 
 class Batch(msgspec.Struct, gc=False):
-    """Pods of one pop answer that were not looked at yet; the view must have reached `position` first."""
+    """Pods of one pop answer that were not looked at yet; the view must have reached `position` first, and not later than `due_at`."""
 
     position: int
     pods: deque[PoppedPod]
+    due_at: float
 
 
 class Asking(NamedTuple):
@@ -123,8 +124,8 @@ class Scheduler:
     @property
     def next_deadline(self) -> float | None:
         """When `Work` is to be done because of the time, on the clock of `now`: a wait at Permit runs out, or the binder is to be asked
-        again. `None`: no pod waits."""
-        deadlines = self._placing.waiting.next_deadline(), self._asking_again.deadline()
+        again, or the view has not got as far as it should. `None`: no pod waits."""
+        deadlines = self._placing.waiting.next_deadline(), self._asking_again.deadline(), self._late_at()
         return min((one for one in deadlines if one is not None), default=None)
 
     def is_unsettled(self, uid: str) -> bool:
@@ -183,7 +184,7 @@ class Scheduler:
             # a new leader hands out again what the old one had handed out: only the new attempts count
             self._epoch = reply.epoch
             self._forget_pops(now)
-        self._batches.append(Batch(reply.position, deque(reply.pods)))
+        self._batches.append(Batch(reply.position, deque(reply.pods), now + POSITION_WAIT_S))
         self.backlog += len(reply.pods)
         if reply.position > self._view.position:
             self._outcomes.add(AwaitPosition(reply.position))
@@ -234,6 +235,7 @@ class Scheduler:
         if self._asking is not None:
             return
         self._settle_permits(now)
+        self._give_up_late(now)
         position, settling = self._view.position, self._settling
         while limit > 0 and settling.successors and self._asking is None:
             self._attempt(settling.successors.pop(0), now)
@@ -253,6 +255,31 @@ class Scheduler:
                 self._batches.popleft()
         self._requests.flush()
         self._asking_again.run(now)
+
+    def _late_at(self) -> float | None:
+        """When the first of those that wait for a position is given up."""
+        if self._asking is not None:
+            return None
+        position = self._view.position
+        waiting: list[Batch | Retry] = [*self._batches, *self._settling.retries]
+        return min((one.due_at for one in waiting if one.position > position), default=None)
+
+    def _give_up_late(self, now: float) -> None:
+        """Let others try the pods whose position the view does not reach: it may be of a stream that was made again since.
+
+        To decide by an older view would be wrong: the queue takes it that everything up to the position was known.
+        """
+        position = self._view.position
+        reason = "decided nothing: the scheduler has read up to {}, the position is {}"
+        for batch in [one for one in self._batches if one.position > position and one.due_at <= now]:
+            self._batches.remove(batch)
+            self.backlog -= len(batch.pods)
+            for popped in batch.pods:
+                self._outcomes.done(popped, "error", message=reason.format(position, batch.position))
+        retries = self._settling.retries
+        for retry in [one for one in retries if one.position > position and one.due_at <= now]:
+            retries.remove(retry)
+            self._outcomes.done(retry.popped, "bind_error", message=reason.format(position, retry.position))
 
     def _settle_permits(self, now: float) -> None:
         for settled in self._placing.waiting.settle(now):

@@ -15,17 +15,21 @@ from podyard.scheduler.core.effects import AwaitPosition, Conflicted
 from podyard.scheduler.core.outcomes import Outcomes, refusal
 from podyard.scheduler.core.placing import Placing, View
 
+POSITION_WAIT_S: Final = 5.0
+"""How long a pod waits for the view to reach a position; the binder waits as long. A view that is so far behind is no good for now."""
+
 MOST_RETRIES: Final = 3
 """How often a decision that conflicted is made again before the pod goes to error backoff (DESIGN.md 4)."""
 
 
 class Retry(msgspec.Struct, gc=False):
-    """A decision that conflicted: to be made again when the view has reached `position`."""
+    """A decision that conflicted: to be made again when the view has reached `position`, and not later than `due_at`."""
 
     position: int
     popped: PoppedPod
     tries: int
     why: str
+    due_at: float
 
 
 class Settling:
@@ -60,7 +64,7 @@ class Settling:
             case "waiting":
                 self._asking_again.hold(assumption, now)
             case "conflict":
-                self._conflicted(assumption, answer, position, session)
+                self._conflicted(assumption, answer, position, session, now)
             case "gone":
                 self.give_up(answer.uid, "error", "the pod is gone")
             case "error":
@@ -90,7 +94,7 @@ class Settling:
         if assumption.successor is not None:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
 
-    def _conflicted(self, assumption: Assumption, answer: BindAnswer, position: int, session: str) -> None:
+    def _conflicted(self, assumption: Assumption, answer: BindAnswer, position: int, session: str, now: float) -> None:
         why = refusal(answer)
         over = assumption.tries > MOST_RETRIES or assumption.session != session or assumption.successor is not None
         self._outcomes.add(Conflicted(answer.cause, not over))
@@ -100,7 +104,7 @@ class Settling:
         self._placing.forget(answer.uid)
         why += assumption.trouble
         self._outcomes.dropped(assumption, why)
-        self.retries.append(Retry(position, assumption.popped, assumption.tries, why))
+        self.retries.append(Retry(position, assumption.popped, assumption.tries, why, now + POSITION_WAIT_S))
         self._outcomes.add(AwaitPosition(position))
 
     # ---- the cluster ---------------------------------------------------------------------------------------------------------
