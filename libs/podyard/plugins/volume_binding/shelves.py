@@ -5,7 +5,7 @@ size the reference takes any, Podyard the first by name.
 """
 
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from podyard.framework.snapshot import Snapshot
@@ -99,7 +99,9 @@ NO_SHELF = Shelf()
 class Shelves:
     """All volumes of a cluster."""
 
-    def __init__(self) -> None:
+    def __init__(self, settled: Callable[[str], None] = lambda name: None) -> None:
+        """:param settled: told of a volume by name when its object says whose it is, when it is gone, or another has its name"""
+        self._settled = settled
         self._items: dict[str, Item] = {}
         self._shelves: dict[str, Shelf] = {}
         self._version = -1
@@ -129,8 +131,11 @@ class Shelves:
                 if known is not None:
                     self._shelves[known.storage_class].take(known)
                 item = items[name] = Item(volume)
+                if item.claim is not None or (known and known.volume.metadata.uid != volume.metadata.uid):
+                    self._settled(name)
                 self._shelves.setdefault(item.storage_class, Shelf()).put(item)
         if len(items) > len(objects):
             for name in [name for name in items if ("", name) not in objects]:
                 gone = items.pop(name)
                 self._shelves[gone.storage_class].take(gone)
+                self._settled(name)

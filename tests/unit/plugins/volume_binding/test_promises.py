@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult
 from podyard.framework.interfaces import FilterToken, Signed
@@ -153,6 +155,25 @@ def test_the_objects_own_claim_counts_more_than_a_promise() -> None:
     reference = scheduler.books().claim_of(held)
     assert reference is not None
     assert reference.name == "other"
+
+
+@pytest.mark.parametrize("how", ["claimed and wiped", "made again", "gone and made again"])
+def test_a_volume_that_is_free_again_is_promised_to_nobody_though_its_pod_still_stands(how: str) -> None:
+    scheduler = Scheduler(volume("a"))
+    for name in ("c0", "c1"):
+        scheduler.put("persistentvolumeclaims", claim(name))
+    scheduler.attempt(pod("p0", "c0"))
+    again = volume("a")
+    if how == "claimed and wiped":
+        scheduler.put("persistentvolumes", volume("a", claim={"namespace": "default", "name": "c0", "uid": "uid-c0"}))
+        assert not scheduler.attempt(pod("p1", "c1"))[1].node
+    else:
+        again["metadata"]["uid"] = "another"
+    if how == "gone and made again":
+        scheduler.world.carry_out(("object", "persistentvolumes", ("", "a"), None))
+        assert not scheduler.attempt(pod("p1", "c1"))[1].node
+    scheduler.put("persistentvolumes", again)
+    assert scheduler.chosen(pod("p2", "c1")) == {"c1": "a"}
 
 
 def test_pods_that_share_a_claim_go_where_its_volume_was_promised() -> None:
