@@ -330,13 +330,7 @@ class Binder:
         complete: list[Ticket] = []
         for held, accepted in batch.accepted:
             bound = accepted.bound
-            answer = BindAnswer(
-                attempt=bound.attempt,
-                uid=bound.uid,
-                result="bound",
-                node=bound.node,
-                committed_at=self.keeper.sequence,
-            )
+            answer = BindAnswer(attempt=bound.attempt, uid=bound.uid, result="bound", node=bound.node)
             complete += self._answer(held, answer, accepted)
         for held, answer in batch.refused:
             complete += self._answer(held, answer, None)
