@@ -37,10 +37,12 @@ async def blocks_cut(directory: Path, shares: list[float]) -> None:
     """
     async with servers.three_servers(directory) as nats, connect(nats.settings("watcher")) as bus:
         await ensure_streams(bus, replicas=3)
+        loads: list[Load] = []
         for number, share in enumerate(shares):
             name = servers.NAMES[number % len(servers.NAMES)]
             async with connect(nats.settings("load")) as writing:
-                async with Load([writing], name=f"round-{number}").running() as load:
+                loads.append(Load([writing], name=f"round-{number}"))
+                async with loads[-1].running() as load:
                     await load.more(4 * ENOUGH)
                     await nats[name].kill()
                     assert disks.cut_newest_block(nats[name], STREAM, share=share) > 0
@@ -52,7 +54,8 @@ async def blocks_cut(directory: Path, shares: list[float]) -> None:
                 await load.check(bus)
         for name in nats.by_name:
             await nats.let_lead(bus, STREAM, name)
-            await load.check(bus)
+            for load in loads:
+                await load.check(bus)
 
 
 @pytest.mark.whole_faults

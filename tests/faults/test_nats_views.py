@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import msgspec
@@ -88,7 +88,7 @@ async def put(bus: Bus, name: str) -> int:
 async def host_of(bus: Bus) -> str:
     """The server that has the consumer of the only reader; empty while there is none, or two."""
     answer = await bus.request(f"$JS.API.CONSUMER.LIST.{STREAM}", b"")
-    consumers = msgspec.json.decode(answer.payload).get("consumers") or []
+    consumers: list[dict[str, Any]] = msgspec.json.decode(answer.payload).get("consumers") or []
     return consumers[0]["cluster"]["leader"] if len(consumers) == 1 else ""
 
 
