@@ -22,6 +22,7 @@ from podyard.proto import codec, headers, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Placement, Tombstone
 from tests.simulation import rules, storage_rules
+from tests.simulation.hesitating import LABEL
 from tests.simulation.history import CLAIMS, CLASSES, CSI_NODES, LATEST, NODES, PODS, VOLUMES, Document, History, State
 from tests.simulation.rules import Placed
 
@@ -176,10 +177,12 @@ class Checker:
     # ---- the end
 
     def unbound_that_fit(self, waiting: Iterable[Document]) -> list[str]:
-        """Of pods that wait, those that some node would take now; with the node."""
+        """Of pods that wait, those that some node would take now; with the node. What a user's plugin thinks of them nobody knows."""
         state, placed = self._history.at(LATEST), self._placed(LATEST)
         found: list[str] = []
         for pod in waiting:
+            if LABEL in rules.labels(pod):
+                continue
             for name, node in state.nodes.items():
                 if not rules.why_not(pod, node, state, placed):
                     found.append(f"{pod['metadata']['name']} fits {name}")

@@ -3,6 +3,7 @@
 from random import Random
 from typing import Any, NamedTuple
 
+from tests.simulation.hesitating import LABEL
 from tests.simulation.storage import Storage
 
 Document = dict[str, Any]
@@ -15,9 +16,9 @@ WEIGHTS = (3, 4, 6, 8, 7, 4)
 class Shares(NamedTuple):
     """Which part of all pods wants what; the rest wants nothing but room."""
 
-    alone: float = 0.10
+    alone: float = 0.08
     """No other of its kind on the node."""
-    even: float = 0.10
+    even: float = 0.08
     """Spread evenly over zones."""
     together: float = 0.06
     """In a zone where others of its kind are."""
@@ -31,8 +32,12 @@ class Shares(NamedTuple):
     """The same, a claim of several pods."""
     one_pod_volume: float = 0.03
     """The same, one pod at a time."""
+    made_volume: float = 0.04
+    """A volume that is made for it where it is placed."""
     attached: float = 0.08
     """A volume of which nodes can have a few only."""
+    hesitating: float = 0.06
+    """To wait before it is bound."""
     huge: float = 0.02
     """More than any node has."""
     placed: float = 0.02
@@ -52,6 +57,7 @@ def pod(random: Random, serial: int, nodes: int, storage: Storage, shares: Share
     container["resources"] = {"requests": {"cpu": random.choices(CPUS, WEIGHTS)[0], "memory": "64Mi"}}
     spec: Document = {"containers": [container], "priority": random.choice((0, 0, 0, 0, 10, 100))}
     name, app = f"p{serial}", f"app{random.randrange(6)}"
+    labels: dict[str, str] = {}
     match _kind(random, shares):
         case "alone":
             app = f"alone{random.randrange(3)}"
@@ -79,6 +85,10 @@ def pod(random: Random, serial: int, nodes: int, storage: Storage, shares: Share
             spec["volumes"] = _volume(storage.claim(f"shared{random.randrange(3)}"))
         case "one_pod_volume":
             spec["volumes"] = _volume(storage.claim(f"single{random.randrange(3)}", one_pod=True))
+        case "made_volume":
+            spec["volumes"] = _volume(storage.made_claim(f"of-{name}"))
+        case "hesitating":
+            labels[LABEL] = "yes"
         case "attached":
             spec["volumes"] = _volume(storage.attached_claim(f"of-{name}"))
         case "huge":
@@ -93,7 +103,7 @@ def pod(random: Random, serial: int, nodes: int, storage: Storage, shares: Share
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{serial}", "labels": {"app": app}},
+        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{serial}", "labels": {"app": app, **labels}},
         "spec": {"schedulerName": "default-scheduler", **spec},
         "status": {},
     }

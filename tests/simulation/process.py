@@ -2,7 +2,8 @@
 
 import importlib
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import prometheus_client
@@ -10,6 +11,7 @@ import structlog
 
 from podyard.bus import BusSettings
 from podyard.bus.memory import MemoryBus, MemoryServer, connect
+from podyard.configuration import files
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service, ServiceDefinition
@@ -21,6 +23,9 @@ from tests.simulation.loop import VirtualLoop
 QUICKEST_S = 0.0001
 USUAL_S = 0.0004
 """Delays of a message on its way, uniform between these two unless the network is slow."""
+
+CONFIGURATION = Path(__file__).with_name("scheduler.yaml")
+files.read = cache(files.read)  # every process reads it at its start
 
 Tell = Callable[[str], None]
 
@@ -188,9 +193,10 @@ class Process:
             self.loop.receive(lambda: bus.link.cut("cut"))
 
     def restore(self) -> None:
-        """The connection can be made again."""
-        if self._bus is not None and self.loop is not None and self.alive and not self._bus.state.connected:
-            self.loop.receive(self._bus.link.restore)
+        """The connection can be made again. A paused process learns of both later."""
+        if self._bus is not None and self.loop is not None and self.alive:
+            bus = self._bus
+            self.loop.receive(lambda: None if bus.state.connected else bus.link.restore())
 
     def note(self, direction: str, subject: str) -> None:
         """A message, for the history."""
@@ -199,7 +205,7 @@ class Process:
     async def _main(self, session: str) -> None:
         definition: ServiceDefinition[Any] = importlib.import_module(f"podyard.{self.service}.service").SERVICE
         registry = prometheus_client.CollectorRegistry()
-        settings = ServiceSettings(instance=self.instance)
+        settings = ServiceSettings(instance=self.instance, scheduler_config=str(CONFIGURATION))
         assert self.way is not None
         bus_settings = BusSettings(name=self.instance, service=self.service)
         try:

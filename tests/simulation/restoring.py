@@ -37,6 +37,8 @@ def anew(objects: Mapping[tuple[str, str], Document]) -> list[tuple[str, Documen
     uids: dict[str, str] = {}
     for resource, document in _copies(objects):
         metadata = document["metadata"]
+        if resource == VOLUMES and document["spec"]["storageClassName"] == "made":
+            continue
         uids[metadata["uid"]] = metadata["uid"] = f"{metadata['uid']}+"
         metadata.pop("deletionTimestamp", None)
         metadata.pop("deletionGracePeriodSeconds", None)
@@ -44,7 +46,7 @@ def anew(objects: Mapping[tuple[str, str], Document]) -> list[tuple[str, Documen
     for resource, document in found:
         if resource == VOLUMES:
             _free(document, uids)
-        elif resource == CLAIMS and document["spec"]["storageClassName"] == "local":
+        elif resource == CLAIMS and document["spec"]["storageClassName"] != "attached":
             document["spec"].pop("volumeName", None)
             document["metadata"].pop("annotations", None)
             document["status"] = {"phase": "Pending"}

@@ -14,7 +14,10 @@ Document = dict[str, Any]
 
 LOCAL = "local"
 ATTACHED = "attached"
+MADE = "made"
 DRIVER = "csi.example.com"
+MAKER = "maker.example.com"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
 NO_PROVISIONER = "kubernetes.io/no-provisioner"
 BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
 ATTACHABLE = (1, 2, 2, 3)
@@ -52,6 +55,7 @@ class Storage:
         for name, provisioner, mode in (
             (LOCAL, NO_PROVISIONER, "WaitForFirstConsumer"),
             (ATTACHED, DRIVER, "Immediate"),
+            (MADE, MAKER, "WaitForFirstConsumer"),
         ):
             self._put(
                 CLASSES,
@@ -94,6 +98,11 @@ class Storage:
             self._put(CLAIMS, "default", self._claim(name, LOCAL, modes))
         return name
 
+    def made_claim(self, name: str) -> str:
+        """A claim whose volume is made when its pod has got a node. Returns its name."""
+        self._put(CLAIMS, "default", self._claim(name, MADE, ["ReadWriteOnce"]))
+        return name
+
     def attached_claim(self, name: str) -> str:
         """A claim that is bound already, to a volume that any node can attach. Returns its name."""
         claim, volume = self._claim(name, ATTACHED, ["ReadWriteOnce"]), self._volume(f"net-{name}", ATTACHED)
@@ -128,12 +137,32 @@ class Storage:
         elif resource == CLAIMS and document is not None and name.startswith("of-"):
             if document["spec"].get("volumeName"):
                 self._clock.later(2.0, lambda: self._without_pod(name))
+            elif _selected(document) and (before is None or not _selected(before)):
+                self._clock.later(random.choice((0.1, 1.0, 6.0, 20.0)), lambda: self._make(name, _selected(document)))
         elif resource == CLAIMS and document is None and before is not None:
             uid = before["metadata"]["uid"]
             self._clock.later(random.uniform(0.5, 3), lambda: self._wipe(uid))
         elif resource == VOLUMES and document is not None and "claimRef" in document["spec"]:
             uid = document["spec"]["claimRef"]["uid"]
             self._clock.later(3.0, lambda: self._wipe(uid))
+
+    def _make(self, name: str, node: str) -> None:
+        """Make the volume of a claim on its node, or (one of five) say that it cannot be made there."""
+        found = self._objects.get((CLAIMS, name))
+        if found is None or found["spec"].get("volumeName") or _selected(found) != node:
+            return
+        if not self._has_room():
+            self._clock.later(1.0, lambda: self._make(name, node))
+            return
+        claim = json.loads(json.dumps(found))
+        if self._clock.random.random() < 0.2:
+            del claim["metadata"]["annotations"][SELECTED_NODE]
+            self._put(CLAIMS, "default", claim)
+            return
+        volume = self._volume(self._uid("made"), MADE)
+        volume["spec"]["csi"] = {"driver": MAKER, "volumeHandle": volume["metadata"]["name"]}
+        volume["spec"]["nodeAffinity"] = _only_on(node)
+        self._bind(claim, volume)
 
     def _without_pod(self, claim: str) -> None:
         if (PODS, claim.removeprefix("of-")) not in self._objects and (CLAIMS, claim) in self._objects:
@@ -163,9 +192,8 @@ class Storage:
 
     def _make_disk(self, name: str, node: str) -> None:
         volume = self._volume(name, LOCAL)
-        here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
         volume["spec"]["local"] = {"path": "/mnt"}
-        volume["spec"]["nodeAffinity"] = {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}
+        volume["spec"]["nodeAffinity"] = _only_on(node)
         self._put(VOLUMES, "", volume)
 
     def _volume(self, name: str, kind: str) -> Document:
@@ -211,3 +239,13 @@ class Storage:
         claim["status"] = {"phase": "Bound"}
         self._put(VOLUMES, "", volume)
         self._put(CLAIMS, "default", claim)
+
+
+def _selected(claim: Document) -> str:
+    """The node for which a claim's volume is to be made; empty: none yet."""
+    return claim["metadata"].get("annotations", {}).get(SELECTED_NODE, "")
+
+
+def _only_on(node: str) -> Document:
+    here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+    return {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}}
