@@ -13,11 +13,13 @@ import prometheus_client
 import structlog
 
 from podyard.bus import Ack, Bus, Outgoing, Request, Subscription
+from podyard.objects import decoding, pod_requests
+from podyard.objects.core import Pod
 from podyard.proto import codec, streams, subjects
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import ClusterEvent
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone
+from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone, Usage
 from podyard.proto.queue_api import (
     AttemptResult,
     DoneRequest,
@@ -60,9 +62,15 @@ class Cluster:
     def __init__(self, bus: Bus) -> None:
         self.bus = bus
         self.bound: dict[str, BoundPod] = {}
+        self.usage: dict[str, Usage] = {}
+        """By uid: what pods take of a node, as their bindings tell."""
         self._commits = 0
 
     async def put(self, resource: str, *documents: dict[str, Any]) -> None:
+        if resource == subjects.PODS:
+            for document in documents:
+                made: Pod = decoding.decode(resource, msgspec.json.encode(document))
+                self.usage[made.metadata.uid] = pod_requests.usage(made)
         answers = await self.bus.publish_many([_event(resource, document) for document in documents])
         assert all(isinstance(answer, Ack) for answer in answers), answers
 
@@ -222,7 +230,7 @@ class Binder:
         taken = message.decisions[: self.most]
         answers = [self.answer(decision) or _bound(decision) for decision in taken]
         bound = [
-            _placed(decision)
+            _placed(decision, self._cluster.usage[decision.uid])
             for decision, answer in zip(taken, answers, strict=True)
             if answer.result == "bound" and decision.uid not in self._cluster.bound
         ]
@@ -245,7 +253,7 @@ def _bound(decision: Decision) -> BindAnswer:
     return BindAnswer(attempt=decision.attempt, uid=decision.uid, result="bound", node=decision.node)
 
 
-def _placed(decision: Decision) -> BoundPod:
+def _placed(decision: Decision, usage: Usage) -> BoundPod:
     return BoundPod(
         namespace=decision.namespace,
         name=decision.name,
@@ -253,6 +261,7 @@ def _placed(decision: Decision) -> BoundPod:
         node=decision.node,
         attempt=decision.attempt,
         decided_at=decision.position,
+        usage=usage,
     )
 
 
