@@ -90,6 +90,11 @@ class Instruments:
             "Times the node table was not the sum of the live bindings: each one is a bug",
             registry=registry,
         )
+        self.held = prometheus_client.Gauge(
+            "podyard_binder_held_decisions",
+            "Decisions that wait for a PreBind plugin, as for a volume that is made; their pods' room is kept",
+            registry=registry,
+        )
         self.leading = prometheus_client.Gauge(
             "podyard_binder_leading", "1 while this process leads", registry=registry
         )

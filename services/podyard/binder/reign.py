@@ -102,6 +102,7 @@ class Reign:
     async def run(self, lease_epoch: int) -> None:
         """Take over, serve, and return when deposed; cancelled when the lease is lost."""
         self._set_ready(False, "taking over: moving the fence, then listing")
+        self._instruments.held.set_function(lambda: 0 if self._over else self.core.held)
         try:
             async with self._tasks:
                 self._tasks.start_soon(self._keep_time)

@@ -96,6 +96,7 @@ class Engine:
         self._awaited: set[int] = set()
         self._positions: list[int] = []
         instruments.unanswered.set_function(lambda: core.unanswered)
+        instruments.held.set_function(lambda: core.held)
         instruments.backlog.set_function(lambda: core.backlog)
         instruments.window.set_function(lambda: self.window.size)
 

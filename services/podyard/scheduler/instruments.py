@@ -56,6 +56,11 @@ class Instruments:
             "Decisions that may be with the binder at once: fewer when it refuses many",
             registry=registry,
         )
+        self.held = gauge(
+            "podyard_scheduler_held_pods",
+            "Decided pods that wait in the binder for a PreBind plugin",
+            registry=registry,
+        )
         self.backlog = gauge("podyard_scheduler_backlog_pods", "Popped pods not looked at yet", registry=registry)
 
     def count_results(self, outcomes: Counter[str]) -> None:

@@ -92,8 +92,14 @@ async def test_a_volume_that_somebody_takes_at_the_same_moment_leaves_the_pod_un
 
 async def test_a_successor_goes_on_with_a_wait_and_the_first_one_writes_nothing_more(cluster, connect_bus):
     decision = cluster.decide("made")
-    async with reigning(await connect_bus("first"), "binder-a"):
+    async with reigning(await connect_bus("first"), "binder-a") as first:
         assert await cluster.bind(decision) == ["waiting"]
+        metrics = first._service.metrics  # as /metrics tells them
+
+        async def counted():
+            return metrics.get_sample_value("podyard_binder_held_decisions") == 1
+
+        await eventually("the wait is counted", counted)
         marked = await stored(cluster, "persistentvolumeclaims", "default", "made")
         assert marked["metadata"]["annotations"] == {SELECTED: "n1"}
         before = await cluster.bus.get("CLUSTER", subjects.object_("persistentvolumeclaims", "default", "made"))
@@ -115,5 +121,6 @@ async def test_a_successor_goes_on_with_a_wait_and_the_first_one_writes_nothing_
                 return await cluster.placement("made")
 
             await eventually("its binding", bound)
+            assert metrics.get_sample_value("podyard_binder_held_decisions") == 0, "it was deposed"
             (record,) = await cluster.commits()
             assert record.epoch == (await cluster.fence()).epoch

@@ -123,3 +123,32 @@ async def test_its_window_follows_the_number_of_nodes() -> None:
     assert engine.window.size == len(nodes) // window.NODES_A_DECISION
     engine.on_changes([Change("nodes", node.name, node, None, Origin()) for node in nodes[40:]])
     assert engine.window.size == 40 // window.NODES_A_DECISION
+
+
+class _Informer:
+    """A view that is always where it should be."""
+
+    position = 1 << 60
+
+
+async def test_the_engine_sleeps_no_longer_than_to_the_next_question_about_a_wait() -> None:
+    registry = prometheus_client.CollectorRegistry()
+    play, pod = Play(make_node("a")), make_pod("p")
+    engine = Engine(
+        play.core, spans=Spans(), instruments=Instruments(registry), slice_s=0.005, most_under_way=MOST_UNDER_WAY
+    )
+    play.add(pod)
+    play.pop(pod)
+    informer: Any = _Informer()
+    with anyio.fail_after(10):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(engine.work, informer)
+            (request,) = await engine.binds.take(1)
+            await anyio.wait_all_tasks_blocked()
+            (decision,) = request.decisions
+            waits = BindAnswer(attempt=decision.attempt, uid=decision.uid, result="waiting")
+            engine.answered(request, BindReply(epoch=1, answers=(waits,)))
+            assert registry.get_sample_value("podyard_scheduler_held_pods") == 1
+            (again,) = await engine.binds.take(1)
+            tasks.cancel_scope.cancel()
+    assert again.decisions == request.decisions

@@ -146,6 +146,11 @@ class Binder:
         return due
 
     @property
+    def held(self) -> int:
+        """Decisions that wait for a PreBind plugin."""
+        return self._gatherer.held
+
+    @property
     def idle(self) -> bool:
         """Whether nothing is under way and nobody waits."""
         waiting = len(self._intake) + len(self._settled) + self._gatherer.asked + self._gatherer.held
