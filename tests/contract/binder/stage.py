@@ -20,7 +20,7 @@ from podyard.binder.settings import BinderSettings
 from podyard.bus import Ack, Bus, NoResponders, Outgoing, Unclear
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, subjects
-from podyard.proto.binder_api import BindReply, BindRequest, Decision
+from podyard.proto.binder_api import BindReply, BindRequest, Decision, NumberRange
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import CommitRecord, Fence, Placement
@@ -181,7 +181,9 @@ class Cluster:
             object=msgspec.Raw(json.dumps(document).encode()),
         )
         subject = subjects.object_(resource, namespace, metadata["name"])
-        self.position = (await self.bus.publish(Outgoing(subject, codec.encode(event)))).sequence
+        there = await self.bus.get("CLUSTER", subject)
+        message = Outgoing(subject, codec.encode(event), expect=there.sequence if there is not None else 0)
+        self.position = (await self.bus.publish(message)).sequence
 
     def decide(self, name: str, node: str = "n1", attempt: str = "", trace: str = "") -> Decision:
         return Decision(
@@ -195,8 +197,16 @@ class Cluster:
             trace=trace,
         )
 
-    async def ask(self, *decisions: Decision, session: str = "s1", timeout_s: float = WITHIN_S) -> BindReply:
-        request = BindRequest(session=session, decisions=decisions, digest={PROFILE.name: PROFILE.digest})
+    async def ask(
+        self,
+        *decisions: Decision,
+        session: str = "s1",
+        timeout_s: float = WITHIN_S,
+        outstanding: tuple[NumberRange, ...] = (),
+    ) -> BindReply:
+        request = BindRequest(
+            session=session, decisions=decisions, digest={PROFILE.name: PROFILE.digest}, outstanding=outstanding
+        )
         payload = codec.encode(request)
         with anyio.fail_after(WITHIN_S):
             while True:

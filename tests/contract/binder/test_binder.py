@@ -1,11 +1,14 @@
 """The binder on a real server: what it writes, and that races, lost acknowledgements and take-overs do no harm."""
 
 import anyio
+import msgspec
 import pytest
 
 from podyard.binder import service as binder_service
+from podyard.binder.reign import Reign
 from podyard.bus import Outgoing, RequestTimeout
 from podyard.proto import codec, headers, subjects
+from podyard.proto.binder_api import NumberRange
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.placement import Binding, Tombstone
 from podyard.telemetry.tracing import Spans
@@ -110,6 +113,33 @@ async def test_a_binder_that_was_paused_past_its_lease_writes_nothing(cluster, c
                 reply = await cluster.ask(decision)  # sent again, same attempt id
                 assert (reply.epoch, [answer.result for answer in reply.answers]) == (epoch, ["bound"])
         assert [record.epoch for record in await cluster.commits()] == [epoch]
+
+
+async def test_what_the_scheduler_counted_on_is_not_filtered_again(cluster, connect_bus):
+    """The positions of a real stream: who has read up to the record has seen the binding, who has not claims it."""
+    async with reigning(await connect_bus("binder"), "binder-a") as reign:
+
+        async def skipped(name: str, position: int, *claims: int) -> bool:
+            before = _skips(reign)
+            decision = msgspec.structs.replace(cluster.decide(name), position=position)
+            ranges = tuple(NumberRange(first=number, last=number) for number in claims)
+            (answer,) = (await cluster.ask(decision, outstanding=ranges)).answers
+            assert answer.result == "bound"
+            return _skips(reign) > before
+
+        await cluster.pods("e")
+        start = cluster.position  # behind the listing with which the reign began
+        assert await skipped("a", start)
+        assert await skipped("b", start, 1), "claimed, and there"
+        await cluster.pods("d")
+        record = await cluster.bus.get("CLUSTER", subjects.commit(2))
+        assert await skipped("c", record.sequence), "both are seen at the second record"
+        assert not await skipped("d", cluster.position), "the third binding came later, and is not claimed"
+
+
+def _skips(reign: Reign) -> float:
+    registry = reign._service.metrics  # pyright: ignore[reportPrivateUsage] - what /metrics shows
+    return registry.get_sample_value("podyard_binder_skipped_filters_total") or 0.0
 
 
 async def test_two_binders_race_and_no_uid_is_bound_twice(cluster, connect_bus):
@@ -247,8 +277,6 @@ async def test_bind_spans_hang_below_the_cycle_and_bad_ones_are_kept(cluster, co
 
 
 async def test_the_decision_record_stays_with_the_binding(cluster, connect_bus):
-    import msgspec
-
     record = AttemptRecord(
         namespace="default", name="a", uid="uid-a", attempt="1-a", outcome="scheduled", at=1.5, node="n1"
     )
