@@ -82,22 +82,9 @@ def test_several_schedulers_are_added_up():
     assert (together.decisions, together.conflicts, together.conflict_rate, together.retries) == (1000, 20, 0.02, 13)
     assert together.conflict_rate_now == pytest.approx(14 / 500), "of those that were there before"
     assert together.conflicts_by_cause == {"NodePorts": 8, "fit": 12}
-    (line,) = [line for line in rendered.lines(found) if line.startswith("all ")]
-    assert line.split() == [
-        "all",
-        "2",
-        "1010",
-        "1000",
-        "500",
-        "20",
-        "2.0%",
-        "2.8%",
-        "13",
-        "NodePorts",
-        "8,",
-        "fit",
-        "12",
-    ]
+    line, causes = [line.split() for line in rendered.lines(found) if line.startswith("all ")]
+    assert line == ["all", "2", "1010", "1000", "500", "20", "2.0%", "2.8%", "13"]
+    assert causes == ["all", "NodePorts", "8,", "fit", "12"]
 
 
 def test_a_process_that_was_started_again_began_at_nothing():

@@ -25,8 +25,8 @@ SCHEDULERS: Final = (
     "NOW",
     "RETRIED",
     "WINDOW",
-    "CONFLICTS BY CAUSE; RESULTS",
 )
+CAUSES: Final = ("SCHEDULER", "CONFLICTS BY CAUSE", "ATTEMPTS BY RESULT")
 BINDERS: Final = ("BINDER", "", "BINDINGS", "/S", "COMMITS", "/S", "BATCH", "COMMIT", "REFUSED")
 SERVICES: Final = ("SERVICE", "STATE", "")
 
@@ -37,6 +37,7 @@ def parts(figures: Figures) -> list[tuple[tuple[str, ...], Rows]]:
     """Header and rows of each table that has rows, top to bottom."""
     made = [
         (SCHEDULERS, _schedulers(figures)),
+        (CAUSES, _causes(figures)),
         (BINDERS, [_binder(row) for row in figures.binders]),
         (SERVICES, [_service(row) for row in figures.services]),
     ]
@@ -86,8 +87,14 @@ def _all(figures: Figures) -> list[str | Text]:
         _share(of.conflict_rate_now),
         str(of.retries),
         "",
-        _counts(of.conflicts_by_cause),
     ]
+
+
+def _causes(figures: Figures) -> Rows:
+    rows: Rows = [[row.instance, _counts(row.conflicts_by_cause), _results(row)] for row in figures.schedulers]
+    if len(rows) > 1:
+        rows.append([Text("all", style="bold"), _counts(figures.all_schedulers.conflicts_by_cause), ""])
+    return rows
 
 
 def _scheduler(row: SchedulerRow) -> list[str | Text]:
@@ -103,7 +110,6 @@ def _scheduler(row: SchedulerRow) -> list[str | Text]:
         _share(row.conflict_rate_now),
         str(row.retries),
         str(row.window),
-        "; ".join(filter(None, [_counts(row.conflicts_by_cause), _results(row)])),
     ]
 
 
