@@ -73,7 +73,7 @@ def lease_always_held(simulation: Simulation) -> None:
         self.epoch += 1
         await main(self.epoch)
 
-    binder_service.Lease = lambda *arguments: _with(Lease(*arguments), lead)  # type: ignore[attr-defined,assignment]
+    binder_service.Lease = lambda *arguments, **options: _with(Lease(*arguments, **options), lead)  # type: ignore[attr-defined,assignment]
 
 
 def _with(lease: Lease, lead: Callable[..., Any]) -> Lease:

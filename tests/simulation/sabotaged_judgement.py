@@ -109,10 +109,13 @@ def _always_skips(simulation: Simulation) -> None:
 
 
 def _nothing_is_foreign(simulation: Simulation) -> None:
-    """Changes of objects after a decision's position do not keep its filters from being skipped. Nodes change all the time."""
+    """Changes of objects after a decision's position do not keep its filters from being skipped. Nodes change all the time, and
+    schedulers learn it late."""
     Skipping.verify = False
     Skipping.foreign = lambda *_: None  # type: ignore[method-assign]
-    simulation.world.changes = 300
+    simulation.world.shares = NOTHING_SPECIAL
+    simulation.world.changes = 600
+    slow(simulation, "scheduler", 0.5)
 
 
 def _does_not_wait_for_positions(simulation: Simulation) -> None:
