@@ -46,7 +46,7 @@ class Stored(NamedTuple):
 
 
 class Load:
-    """Writers under way. `settle` ends them."""
+    """Writers under way while `running`."""
 
     def __init__(
         self,

@@ -119,12 +119,6 @@ class Servers:
                     return found
                 await anyio.sleep(POLL_S)
 
-    async def replicated(self, bus: Bus, stream: str) -> None:
-        """Wait until every replica of the stream holds what the leader holds."""
-        with anyio.fail_after(ELECTED_WITHIN_S):
-            while not _all_current(await _told(bus, stream), len(self.by_name) - 1):  # noqa: ASYNC110  # nobody tells
-                await anyio.sleep(POLL_S)
-
     async def let_lead(self, bus: Bus, stream: str, name: str) -> None:
         """Move the stream's leadership to a server, waited for: it may have to catch up first."""
         with anyio.fail_after(CAUGHT_UP_WITHIN_S):
@@ -196,11 +190,6 @@ async def _told(bus: Bus, stream: str) -> dict[str, Any]:
     except BusError:
         return {}
     return msgspec.json.decode(answer.payload).get("cluster") or {}
-
-
-def _all_current(cluster: dict[str, Any], followers: int) -> bool:
-    replicas: list[dict[str, Any]] = cluster.get("replicas") or []
-    return len(replicas) == followers and all(one["current"] and not one.get("offline") for one in replicas)
 
 
 def free_ports(number: int) -> list[int]:

@@ -12,8 +12,8 @@ from podyard.proto import streams
 from tests.e2e import ledger
 from tests.e2e.stage import jetstream
 from tests.faults import load
-from tests.faults.process import Process
-from tests.faults.stage import LEASE_TTL_S, Stage, staged
+from tests.faults.process import Process, http
+from tests.faults.stage import Stage, staged
 
 whole = pytest.mark.whole_faults
 SERVICES: Final = "api,queue,scheduler=2,binder=2,node_agent,workloads"
@@ -47,8 +47,9 @@ async def test_records_and_leases_are_made_again_while_services_work(tmp_path: P
             await delete(stage, stream)
             await stage.bound(BEHIND)
             await make_again(stage, stream)
+        leader = await stage.leading("binder")
         await delete(stage, streams.LEASES.name)
-        await asyncio.sleep(2 * LEASE_TTL_S)  # nobody leads by a lease that cannot be renewed
+        await without_lease(stage.process(leader))
         await make_again(stage, streams.LEASES.name)
         stage.leaders.now.clear()
         await stage.leading("binder")
@@ -80,6 +81,13 @@ async def test_nothing_of_a_cluster_that_was_deleted_is_taken_for_true(tmp_path:
             await process.ready()
         complaints = [text for process in stage.processes.values() for text in process.complaints()]
         assert not complaints, "\n".join(complaints)
+
+
+async def without_lease(process: Process) -> None:
+    """Wait until the service that led says that nobody can lead: its lease has ended, and it can get no other."""
+    async with asyncio.timeout(WITHIN_S):
+        while b"[-] lease" not in await http(process.port, "/readyz"):  # noqa: ASYNC110  # another process
+            await asyncio.sleep(POLL_S)
 
 
 async def filled(stage: Stage) -> set[str]:
