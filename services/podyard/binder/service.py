@@ -21,6 +21,7 @@ COLLECT_EVERY = (100_000, 50, 50)
 """Thresholds of the garbage collector. What the binder keeps it keeps for long, and little of it is cyclic: with Python's own thresholds
 (700, 10, 10) collections cost a third of the CPU time per pod."""
 
+STANDS_BY = "stands by: another binder leads"
 PAUSE_S = 0.2
 """After being deposed: whoever did it gets its chance at the lease first."""
 
@@ -59,11 +60,14 @@ async def main(service: Service[BinderSettings]) -> None:
             clients=clients,
             binding_extender=binding_extender,
         )
-        await reign.run(epoch)
+        try:
+            await reign.run(epoch)
+        finally:  # what it said last, cut off from the cluster perhaps, is not so for who stands by
+            service.health.set_ready(LEADS_CHECK, True, STANDS_BY)
 
     async with clients_of(binding) as clients:
+        service.health.set_ready(LEADS_CHECK, True, STANDS_BY)
         while True:
-            service.health.set_ready(LEADS_CHECK, True, "stands by: another binder leads")
             await lease.lead(lead)
             await anyio.sleep(PAUSE_S)
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from podyard.binder import service as binder_service
+from podyard.binder.reign import LEADS_CHECK
 from podyard.binder.settings import BinderSettings
 from podyard.bus import BusSettings, connect
 from podyard.runtime.service import Service
@@ -48,6 +49,12 @@ class Elsewhere:
         """Whether it believes so."""
         assert self._service is not None
         return self._service.metrics.get_sample_value("podyard_binder_leading") == 1
+
+    @property
+    def stands_by(self) -> bool:
+        """Whether it says so on /readyz, as somebody who is ready."""
+        assert self._service is not None
+        return self._service.health.checks[LEADS_CHECK][:2] == (True, binder_service.STANDS_BY)
 
     def end(self) -> None:
         """Tidy up after the test: whatever it was, it ends in order."""

@@ -60,10 +60,10 @@ async def test_a_standby_takes_over_from_a_leader_that_is(how: str, cluster: Clu
         await _bound(cluster, cluster.decide("c"))
 
         async def knows() -> bool:
-            return not leader.leads
+            return not leader.leads and leader.stands_by
 
         if how != "killed":
-            await eventually("the old leader knows that it leads no more", knows)
+            await eventually("the old leader knows, and says, that it leads no more", knows)
         assert await cluster.placement("b") is None, "it was asked, and wrote nothing"
         epoch = await _bound(cluster, asked)  # sent again with the same attempt id
         second = await cluster.fence()
