@@ -143,7 +143,7 @@ SABOTAGES: dict[str, Sabotage] = {
     "judgement of volume limits": Sabotage(_blind("NodeVolumeLimits", attached=0.6), ("volume limit",)),
     "judgement of one-pod claims": Sabotage(_blind("VolumeRestrictions", one_pod_volume=0.5), ("ReadWriteOncePod",)),
     "proof of skips": Sabotage(_always_skips, ("anti-affinity", "spread")),
-    "proof of skips: objects": Sabotage(_nothing_is_foreign, ("cordoned",)),
+    "proof of skips, of objects": Sabotage(_nothing_is_foreign, ("cordoned",)),
     "usage as requested": Sabotage(_wrong_usage, ("and requests",)),
     "room given back": Sabotage(_keeps_room, ("not the sum",)),
     "own writes count": Sabotage(_forgets_mates, ("overload",)),
