@@ -121,8 +121,8 @@ async def test_its_window_follows_the_number_of_nodes() -> None:
     nodes = [NodeView(make_node(name), name, name, 1) for name in map(str, range(100))]
     engine.on_changes([Change("nodes", node.name, None, node, Origin()) for node in nodes])
     assert engine.window.size == len(nodes) // window.NODES_A_DECISION
-    engine.on_changes([Change("nodes", node.name, node, None, Origin()) for node in nodes[40:]])
-    assert engine.window.size == 40 // window.NODES_A_DECISION
+    engine.on_changes([Change("nodes", node.name, node, None, Origin()) for node in nodes[80:]])
+    assert engine.window.size == 80 // window.NODES_A_DECISION
 
 
 class _Informer:

@@ -82,9 +82,9 @@ def test_a_small_cluster_has_less_under_way_from_the_beginning_and_a_request_is_
     for nodes in (8, 100, 5000):
         one.spread_over(nodes)
         sizes.append(one.size)
-    assert sizes == [window.WORTH_ASKING, 50, MOST]
+    assert sizes == [window.WORTH_ASKING, 25, MOST]
     one.spread_over(100)
-    one.asked(40)
+    one.asked(20)
     assert one.room == 0
-    one.answered([*answers("bound", 6), *answers("conflict", 3)])
-    assert one.size == MOST // 8, "what conflicts ask for counts if it is less"
+    one.answered([*answers("bound", 6), *answers("conflict", 4)])
+    assert one.size == MOST // 16, "what conflicts ask for counts if it is less"
