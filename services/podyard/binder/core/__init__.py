@@ -8,6 +8,7 @@ Never in here: await, clocks, logs, the bus, telemetry.
 - `fence`        who may write, and what became of a send
 - `world`        view, node table and own writes: what is judged by
 - `intake`       decisions in hand, and answers to repetitions
+- `ahead`        decisions that wait for the view to reach their position
 - `judge`        is the pod there, does the node take it
 - `skipping`     when the filters need not be asked again: what came after which position
 - `claims`       which decisions a decision counted on

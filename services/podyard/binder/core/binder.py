@@ -153,7 +153,7 @@ class Binder:
     @property
     def idle(self) -> bool:
         """Whether nothing is under way and nobody waits."""
-        waiting = len(self._intake) + len(self._settled) + self._gatherer.asked + self._gatherer.held
+        waiting = self._gatherer.waiting + len(self._settled) + self._gatherer.asked + self._gatherer.held
         return not self._sending and self._batch is None and not waiting
 
     # ---- taking over ---------------------------------------------------------------------------------------------------------
@@ -281,7 +281,7 @@ class Binder:
         self._out += self._gatherer.asks
         self._gatherer.asks.clear()
         if batch.empty and not self._settled:
-            self._gather_from = self._now - GATHER_S + POSITION_POLL_S if len(self._intake) else None
+            self._gather_from = self._now - GATHER_S + POSITION_POLL_S if self._gatherer.waiting else None
             self._note_work()
             return
         self._batch = batch
@@ -394,8 +394,8 @@ class Binder:
     def _why_refused(self, digests: Mapping[str, str]) -> str:
         if self.phase is not Phase.SERVING:
             return "this binder does not lead"
-        if len(self._intake) >= MAX_WAITING:
-            return f"{len(self._intake)} decisions wait already; ask again"
+        if self._gatherer.waiting >= MAX_WAITING:
+            return f"{self._gatherer.waiting} decisions wait already; ask again"
         for name, digest in digests.items():
             own = self._digests.get(name)
             if own != digest:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from podyard.binder.core import judge, points
+from podyard.binder.core.ahead import Ahead
 from podyard.binder.core.batch import CAUSE_SIZE, MAX_BATCH, Batch, first_writes, subjects_of, too_many
 from podyard.binder.core.effects import AskToBind
 from podyard.binder.core.forced import Forced
@@ -51,6 +52,7 @@ class Gatherer:
         self._extender = binding_extender
         self._asked: dict[str, tuple[Open, BoundPod]] = {}
         """Decisions whose extender is asked, by uid; the room of their pods is kept."""
+        self._ahead = Ahead()
         self._held = HeldDecisions()
         self.asks: list[AskToBind] = []
         """Extenders to be asked, for the core to take."""
@@ -58,12 +60,17 @@ class Gatherer:
     @property
     def urgent(self) -> bool:
         """Whether somebody waits for it: TTLs of tombstones are in no hurry."""
-        return bool(len(self._intake) or len(self._forced) or self._releases.urgent)
+        return bool(self.waiting or len(self._forced) or self._releases.urgent)
 
     @property
     def has_work(self) -> bool:
         """Whether there is anything to write or to answer."""
-        return bool(len(self._intake) or len(self._forced) or len(self._releases))
+        return bool(self.waiting or len(self._forced) or len(self._releases))
+
+    @property
+    def waiting(self) -> int:
+        """Decisions to be judged, those included that wait for the view."""
+        return len(self._intake) + len(self._ahead)
 
     @property
     def asked(self) -> int:
@@ -114,17 +121,25 @@ class Gatherer:
         """Judge up to a batch of decisions, in order; mates that were accepted count, so no uid is twice in the batch (10164)."""
         later: list[Open] = []
         position = self._world.view.position
+        self._intake.put_back(self._ahead.reached(position))
         judged = 0
         while judged < MAX_BATCH and len(self._intake):
             held = self._intake.pop()
             if held.decision.position > position:
-                self._wait_or_give_up(held, batch, later, now)
+                self._ahead.add(held)
             elif batch.full:
                 later.append(held)
             else:
                 judged += 1
                 self._judge_one(held, batch, later, now)
         self._intake.put_back(later)
+        batch.refused += [(held, self._too_late(held)) for held in self._ahead.received_before(now - POSITION_WAIT_S)]
+
+    def _too_late(self, held: Open) -> BindAnswer:
+        read = self._world.view.position
+        return _error(
+            held, CAUSE_POSITION, f"decided at position {held.decision.position}, the binder has read up to {read}"
+        )
 
     def _judge_one(self, held: Open, batch: Batch, later: list[Open], now: float) -> None:
         if self._is_taken(held, batch, later):
@@ -285,14 +300,6 @@ class Gatherer:
         self._asked[held.decision.uid] = held, verdict.bound
         self._world.keep(verdict.bound)
         self.asks.append(AskToBind(held.key, self._extender.name, verdict.pod, verdict.bound.node))
-
-    def _wait_or_give_up(self, held: Open, batch: Batch, later: list[Open], now: float) -> None:
-        decision = held.decision
-        if now < held.received_at + POSITION_WAIT_S:
-            later.append(held)
-            return
-        reason = f"decided at position {decision.position}, the binder has read up to {self._world.view.position}"
-        batch.refused.append((held, _error(held, CAUSE_POSITION, reason)))
 
 
 def _answer(held: Open, result: BindResult, cause: str, *reasons: str) -> BindAnswer:
