@@ -160,9 +160,12 @@ async def serving(proxy: Proxy) -> AsyncGenerator[Proxy]:
         yield proxy
     finally:
         server.close()
-        for task in list(served):
-            task.cancel()
-        failed = [one for one in await asyncio.gather(*served, return_exceptions=True) if isinstance(one, Exception)]
+        failed: list[Exception] = []
+        while served:
+            for task in served:
+                task.cancel()
+            ended = await asyncio.gather(*served, return_exceptions=True)
+            failed += [one for one in ended if isinstance(one, Exception)]
         if failed:
             raise failed[0]
 

@@ -251,7 +251,7 @@ async def staged(
             asyncio.ensure_future(bus.watch(recorder.SPEC, stage.recorder).run()),
             asyncio.ensure_future(bus.watch(Leaders.SPEC, stage.leaders).run()),
         ]
-        stack.push_async_callback(_end, stage, watches)
+        stack.push_async_callback(_end_watches, watches)
         known = {**settings(lease_ttl_s), **(environment or {})}
         for planned in plan.parse(services):
             proxy = await stack.enter_async_context(serving(Proxy(planned.instance, servers, stage.tell)))
@@ -265,18 +265,22 @@ async def staged(
             proxy.kill = process.kill
             stage.overheard.listen(proxy)
             stage.proxies[planned.instance], stage.processes[planned.instance] = proxy, process
+        stack.push_async_callback(_end_processes, stage)
         await stage.revive()
         await stage.people.apply([*load.priority_classes(), *(load.node(index) for index in range(load.NODES))])
         yield stage
 
 
-async def _end(stage: Stage, watches: Sequence[asyncio.Task[Any]]) -> None:
-    """End all processes, then what reads."""
+async def _end_processes(stage: Stage) -> None:
+    """Before their proxies: nobody connects to those any more."""
     for process in stage.processes.values():
         process.kill()
     for process in stage.processes.values():
         if process.pid:
             await process.ended()
+
+
+async def _end_watches(watches: Sequence[asyncio.Task[Any]]) -> None:
     for watch in watches:
         watch.cancel()
     await asyncio.gather(*watches, return_exceptions=True)
