@@ -26,7 +26,7 @@ from podyard.scheduler.core.effects import (
     Preempt,
     Record,
 )
-from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Message, Work
+from podyard.scheduler.core.messages import BindAnswered, Changed, ExtendersAnswered, Listed, Message, Work
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.outbox import Outbox
@@ -130,8 +130,8 @@ class Engine:
         if effects:
             self._carry_out(effects)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
-        if self.may_work or isinstance(message, BindAnswered):
-            self._wake.set()  # after an answer of the binder there may be another deadline to sleep to
+        if self.may_work or isinstance(message, BindAnswered | ExtendersAnswered):
+            self._wake.set()  # after an answer there may be another deadline to sleep to
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         outcomes: Counter[str] = Counter()
@@ -180,8 +180,11 @@ class Engine:
             self.results.put(effect.result)
 
     def told(self, preempt: Preempt) -> None:
-        """The queue knows that the preemption runs: its attempt's result may follow."""
-        del self.untold[preempt.result.attempt]
+        """The queue knows that the preemption runs: its attempt's result may follow.
+
+        Two leaders of the queue may have given one id to two attempts, for a moment after the stream of leases was made again.
+        """
+        self.untold.pop(preempt.result.attempt, None)
         self.results.put(preempt.result)
 
     # ---- work ----------------------------------------------------------------------------------------------------------------

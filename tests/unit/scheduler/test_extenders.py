@@ -6,6 +6,10 @@ import pytest
 
 from podyard.cluster.pods import PodView
 from podyard.framework.extenders import Extender, FilterAnswer, FilterCall, PrioritizeAnswer, PrioritizeCall
+from podyard.framework.interfaces import PermitResult
+from podyard.framework.profile import Enabled, resolve
+from podyard.framework.status import Code, Status
+from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.scheduler.core.effects import AskExtenders, Bind, Done
 from podyard.scheduler.core.messages import ExtendersAnswered, SessionStarted
 from tests.unit.framework.builders import make_node, make_pod
@@ -60,6 +64,34 @@ def test_the_next_pod_is_not_looked_at_meanwhile(play: Play) -> None:
     assert asked(play).number == 2
     answer(play, FilterAnswer(nodes=("a",)))
     assert decided(play) == {"p": "b", "q": "a"}
+
+
+class Patient:
+    """Permit: everybody waits 10 s for it."""
+
+    name = "Patient"
+    scope = "row"
+
+    def signature(self, pod: Any) -> None:
+        return None
+
+    def permit(self, state: Any, pod: Any, cluster: Any, node_name: str) -> PermitResult:
+        return PermitResult(status=Status(code=Code.WAIT), timeout_s=10.0)
+
+
+def test_no_time_is_up_before_the_answer_is_there() -> None:
+    """Who is woken by the time finds nothing to do while an extender is asked: it would be woken again at once, and again."""
+    patient = resolve("default-scheduler", [Enabled(plugin=PrioritySort()), Enabled(plugin=Patient())])
+    play = Play(make_node("a"), use=patient, extenders=(FILTERS,))
+    schedule(play, make_pod("waits"))
+    answer(play, FilterAnswer(nodes=("a",)))
+    due_at = play.core.next_deadline
+    assert due_at == play.now + 10.0
+    schedule(play, make_pod("asks"))
+    assert asked(play).number == 2
+    assert play.core.next_deadline is None
+    answer(play, FilterAnswer(nodes=("a",)))
+    assert play.core.next_deadline == due_at
 
 
 def test_what_changes_meanwhile_counts_afterwards(play: Play) -> None:

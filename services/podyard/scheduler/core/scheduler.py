@@ -124,7 +124,9 @@ class Scheduler:
     @property
     def next_deadline(self) -> float | None:
         """When `Work` is to be done because of the time, on the clock of `now`: a wait at Permit runs out, or the binder is to be asked
-        again, or the view has not got as far as it should. `None`: no pod waits."""
+        again, or the view has not got as far as it should. `None`: no pod waits, or an extender's answer comes before all that."""
+        if self._asking is not None:
+            return None
         deadlines = self._placing.waiting.next_deadline(), self._asking_again.deadline(), self._late_at()
         return min((one for one in deadlines if one is not None), default=None)
 
@@ -258,8 +260,6 @@ class Scheduler:
 
     def _late_at(self) -> float | None:
         """When the first of those that wait for a position is given up."""
-        if self._asking is not None:
-            return None
         position = self._view.position
         waiting: list[Batch | Retry] = [*self._batches, *self._settling.retries]
         return min((one.due_at for one in waiting if one.position > position), default=None)
