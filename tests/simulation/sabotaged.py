@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from podyard.binder import service as binder_service
 from podyard.binder.core.batch import Batch
 from podyard.bus import Lease
+from podyard.runtime.service import Service
 from tests.simulation.simulation import Simulation
 
 Patch = Callable[[Simulation], None]
@@ -69,13 +69,17 @@ def lagging(simulation: Simulation) -> None:
 def lease_always_held(simulation: Simulation) -> None:
     """Both binders lead at once."""
 
-    async def lead(self: Lease, main: Callable[[int], Any]) -> None:
-        self.epoch += 1
-        await main(self.epoch)
+    candidature = Service.lease
 
-    binder_service.Lease = lambda *arguments, **options: _with(Lease(*arguments, **options), lead)  # type: ignore[attr-defined,assignment]
+    def lease(self: Service[Any], *arguments: Any, **options: Any) -> Lease:
+        made = candidature(self, *arguments, **options)
+        if self.name == "binder":
+            made.lead = lambda main: _lead(made, main)  # type: ignore[method-assign]
+        return made
+
+    Service.lease = lease  # type: ignore[method-assign]
 
 
-def _with(lease: Lease, lead: Callable[..., Any]) -> Lease:
-    lease.lead = lambda main: lead(lease, main)  # type: ignore[method-assign]
-    return lease
+async def _lead(lease: Lease, main: Callable[[int], Any]) -> None:
+    lease.epoch += 1
+    await main(lease.epoch)

@@ -7,6 +7,7 @@ import msgspec
 import prometheus_client
 import structlog
 
+from podyard.proto.streams import LEASE_TTL_S
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.settings import ServiceSettings
@@ -14,6 +15,7 @@ from podyard.telemetry.tracing import Spans
 
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus
+    from podyard.bus.lease import Lease
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -73,6 +75,16 @@ class Service(Generic[S]):
         self.log = log
         self.endpoints = endpoints
         """`await endpoints.serve(name, subject, handler, queue_group=...)`: `bus.serve`, counted and described."""
+
+    def lease(self, name: str = "", *, ttl_s: int = LEASE_TTL_S) -> "Lease":
+        """This instance's candidature; the check `lease` says while none can be got, whoever leads.
+
+        :param name: of the lease, the service's own by default
+        """
+        from podyard.bus.lease import Lease
+
+        trouble = self.health.trouble("lease")
+        return Lease(self.bus, name or self.name, self.instance, self.session, ttl_s, on_trouble=trouble)
 
 
 def run(definition: ServiceDefinition[S], process: ServiceSettings, settings: S) -> int:

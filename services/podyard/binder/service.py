@@ -8,7 +8,6 @@ import anyio
 from podyard.binder.instruments import Instruments
 from podyard.binder.reign import LEADS_CHECK, Reign
 from podyard.binder.settings import BinderSettings
-from podyard.bus import Lease
 from podyard.cluster.informer import Followed, base_subjects
 from podyard.configuration import files
 from podyard.extenders import clients_of, described
@@ -40,14 +39,7 @@ async def main(service: Service[BinderSettings]) -> None:
     binding = [one for one in configuration.extenders if one.bind_verb]
     binding_extender = next(iter(described(binding)), None)
     instruments = Instruments(service.metrics, service.spans)
-    lease = Lease(
-        service.bus,
-        service.name,
-        service.instance,
-        service.session,
-        service.settings.lease_ttl_s,
-        on_trouble=service.health.trouble("lease"),
-    )
+    lease = service.lease(ttl_s=service.settings.lease_ttl_s)
     numbers = itertools.count(1)
 
     async def lead(epoch: int) -> None:

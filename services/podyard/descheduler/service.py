@@ -7,7 +7,7 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from podyard.bus import BusError, Lease
+from podyard.bus import BusError
 from podyard.cluster import eviction
 from podyard.cluster.errors import ClusterError
 from podyard.cluster.intents import Author
@@ -40,7 +40,7 @@ async def main(service: Service[DeschedulerSettings]) -> None:
     policy = await anyio.to_thread.run_sync(read_policy, service.settings)
     metrics = instruments.Metrics(service.metrics)
     service.health.set_ready(LEADER, True, "standing by")
-    lease = Lease(service.bus, NAME, service.instance, service.session, on_trouble=service.health.trouble("lease"))
+    lease = service.lease()
 
     async def lead(epoch: int) -> None:
         service.health.set_ready(LEADER, True, f"runs the cycles, epoch {epoch}")

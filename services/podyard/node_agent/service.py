@@ -7,7 +7,6 @@ from typing import Final
 
 import anyio
 
-from podyard.bus import Lease
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer
 from podyard.node_agent import instruments
@@ -41,9 +40,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
         raise SettingsError((f"node_agent.eviction_*: {error}",)) from error
     service.health.set_ready(LEADER, True, "standing by")
     metrics = instruments.Metrics(service.metrics)
-    lease = Lease(
-        service.bus, settings.lease(), service.instance, service.session, on_trouble=service.health.trouble("lease")
-    )
+    lease = service.lease(settings.lease())
 
     async def play(epoch: int) -> None:
         service.health.set_ready(LEADER, True, f"plays its nodes, epoch {epoch}")

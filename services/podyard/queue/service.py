@@ -5,7 +5,6 @@ from typing import Final
 
 import anyio
 
-from podyard.bus import Lease
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer, base_subjects
 from podyard.cluster.view import ClusterView
@@ -84,14 +83,7 @@ async def main(service: Service[QueueSettings]) -> None:
             stage.term = None
             known = max(known, term.outranked_by)
 
-    lease = Lease(
-        service.bus,
-        service.name,
-        service.instance,
-        service.session,
-        service.settings.lease_ttl_s,
-        on_trouble=service.health.trouble("lease"),
-    )
+    lease = service.lease(ttl_s=service.settings.lease_ttl_s)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()

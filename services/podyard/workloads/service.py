@@ -1,6 +1,5 @@
 """Workloads as a service: stands for election, reigns when elected."""
 
-from podyard.bus import Lease
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.workloads.instruments import Instruments
 from podyard.workloads.reign import VIEW_CHECK, Reign
@@ -10,14 +9,7 @@ from podyard.workloads.settings import WorkloadsSettings
 async def main(service: Service[WorkloadsSettings]) -> None:
     """Lead whenever the lease is ours."""
     instruments = Instruments(service.metrics)
-    lease = Lease(
-        service.bus,
-        service.name,
-        service.instance,
-        service.session,
-        service.settings.lease_ttl_s,
-        on_trouble=service.health.trouble("lease"),
-    )
+    lease = service.lease(ttl_s=service.settings.lease_ttl_s)
 
     async def lead(epoch: int) -> None:
         try:
