@@ -10,6 +10,8 @@ Rules (DESIGN 3 "Readers", NATS 3), and where they are kept:
   subjects of a block for each message once much of it has been written again (nats-server 2.15: 31,000 messages took 57 s, like this
   1.4 s). Following has no such cost: what comes next is at the stream's end.
 - Contiguity is the consumer sequence; a hole in it, or a heartbeat that names another one, means messages were lost (`feed`).
+- A consumer says nothing of the stream that it was made on. So the stream is looked at before and after: made again between the two, it
+  would be read from a position of the old one on.
 - Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired and foreign messages.
 - List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the server lost it), on a
   stream sequence that went backwards, after half of a marker's life without contact (a marker may have expired unseen), and when
@@ -122,6 +124,10 @@ class Watch:
         self._target = 0
         self._synced = False
         self._stop_at_sync = False
+        self._same_stream = False
+        """The consumer is known to be one of the stream whose last sequence is the target."""
+        self._complete_then = False
+        """The listing is complete, if so."""
         self._rounds = 0
         self._round_left = 0
 
@@ -191,9 +197,14 @@ class Watch:
         """Read by one consumer until it breaks (returns why) or, with `only_list`, until the listing is complete (returns "")."""
         feed = Feed(self._link, self.spec, self)
         self._stop_at_sync = only_list
+        self._same_stream = self._complete_then = False
         try:
             pending = await feed.open(self._api, subjects, start)
-            if pending == 0 and not self._synced:
+            info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
+            if info.created != self._created:
+                return "the stream was made again while a consumer was made"
+            self._same_stream = True
+            if (pending == 0 or self._complete_then) and not self._synced:
                 self._complete()
             while True:
                 self._raise_failure()
@@ -281,7 +292,7 @@ class Watch:
         self._heard()
         if not self._synced:
             self._complete()
-        if last_stream > self.position:
+        if self._same_stream and last_stream > self.position:
             self.position = last_stream
             self._guarded(self._sink.advanced, last_stream)
 
@@ -295,7 +306,8 @@ class Watch:
 
     def _ignoring(self) -> bool:
         """Whether what comes is of no use: broken, or the listing is complete and another consumer follows."""
-        return bool(self._problem) or self._failure is not None or (self._synced and self._stop_at_sync)
+        listed = self._synced or self._complete_then
+        return bool(self._problem) or self._failure is not None or (listed and self._stop_at_sync)
 
     def _listed(self, sequence: int, pending: int) -> bool:
         """Whether the listing is complete at the message `sequence`, which leaves `pending` more."""
@@ -311,6 +323,9 @@ class Watch:
         return self._rounds > MOST_ROUNDS
 
     def _complete(self) -> None:
+        if not self._same_stream:
+            self._complete_then = True
+            return
         self._synced = True
         self.position = max(self._target, self._listed_to)
         self._guarded(self._sink.synced, self.position)

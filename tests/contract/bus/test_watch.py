@@ -174,6 +174,35 @@ async def test_a_stream_made_again_is_listed_again(bus: Bus):
     assert any("made again" in reason for reason in reader.reasons), reader.reasons
 
 
+@pytest.mark.parametrize("which", [0, 1], ids=["for the listing", "for what follows"])
+async def test_a_stream_made_again_while_a_consumer_is_made_is_not_read_from_the_old_ones_position(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch, which: int
+):
+    """The new one begins at 1: whoever waits for what comes after the old one's end has a view of nothing, and a position of nowhere."""
+    await bus.publish_many([pod(f"p{i}") for i in range(20)])
+    create = bus.api.create_consumer
+    made: list[str] = []
+
+    async def make_again_before(stream: str, config: ConsumerConfig) -> ConsumerInfo:
+        made.append(config.name)
+        if len(made) == which + 1:
+            await bus.api.call("STREAM.DELETE.CLUSTER", None, dict)
+            await ensure_streams(bus)
+            await bus.publish(pod("new"))
+        return await create(stream, config)
+
+    monkeypatch.setattr(bus.api, "create_consumer", make_again_before)
+    reader = Reader()
+    what = msgspec.structs.replace(spec(), follow_subjects=("cluster.>", "placement.>"))
+    async with watching(bus, reader, what) as watch:
+        await reader.until(lambda: list(reader.content) == ["cluster.pods.default.new"])
+        await reader.until(lambda: watch.position == 1)
+        await bus.publish(pod("newer"))
+        await reader.until(lambda: watch.position == 2)
+    assert reader.synced_at == [20, 1][1 - which :]
+    assert "made again" in reader.reasons[1]
+
+
 async def test_a_deleted_consumer_is_noticed(bus: Bus):
     await bus.publish(pod("a"))
     reader = Reader()

@@ -11,11 +11,12 @@ FOLDER = Path(podyard.plugins.__file__).parent
 MAY_KNOW = (
     *(
         f"podyard.cluster.{part}"
-        for part in ("node_table", "node_columns", "pod_columns", "selector_counts", "domain_sums")
+        for part in ("keys", "node_table", "node_columns", "pod_columns", "selector_counts", "domain_sums")
     ),
     *("podyard.framework", "podyard.objects", "podyard.plugins", "podyard.proto"),
 )
-"""None of these can read a stream, keep a cache of the cluster, or tell the time: the node table, its columns, and the indexes it feeds."""
+"""None of these can read a stream, keep a cache of the cluster, or tell the time: names of objects, the node table, its columns, and the
+indexes it feeds."""
 
 CLOCKS_AND_TASKS = {"anyio", "asyncio", "threading", "time", "socket", "nats"}
 
