@@ -302,6 +302,10 @@ def check(bench: Bench, path: Path) -> None:
     results = play.results("p")
     assert [one.outcome for one in results[-1:]] == ([path.outcome] if path.outcome else [])
     assert any(one.assumed == "a" for one in results) is path.told
+    if path.outcome == "unschedulable" or path.happens in (raises_in_reserve, raises_at_permit):
+        assert results[-1].nominated_node == "", (
+            "others would be kept out of the room by a pod that waits for something else"
+        )
     nominated = play.core._placing.nominations.nominated.on("a")  # pyright: ignore[reportPrivateUsage]
     assert (uid in nominated) is path.stays
 

@@ -110,6 +110,7 @@ class Outcomes:
             assumption.popped,
             "unschedulable",
             plugins=(unschedulable, pending),
+            nominated_node="",
             assumed=node,
             message=result.message,
         )
@@ -147,12 +148,18 @@ class Outcomes:
 
 
 def _failure(popped: PoppedPod, made: Attempted) -> AttemptResult:
+    """Who had a node and did not keep it, or met an error, is nominated no longer: it would keep others out of room that they fit in, and
+    wait for something else itself.
+
+    Source: schedule_one.go, clearNominatedNode: of Reserve, Permit, the binding cycle, and of errors that are no FitError.
+    """
     record = made.span.record
+    ended = bool(made.given_up) or record.outcome == "error"
     return records.result_of(
         popped,
         record.outcome,
         plugins=(record.unschedulable_plugins, record.pending_plugins),
-        nominated_node=made.result.nominated_node,
+        nominated_node="" if ended else made.result.nominated_node,
         assumed=made.given_up,
         message=record.message,
     )
