@@ -145,6 +145,21 @@ class Stack:
         os.kill(before.pid, signal.SIGKILL)
         return before
 
+    def crash_and_wait(self, service: str) -> None:
+        """The same, and wait until the engine has brought it back and everything is healthy."""
+        before = self.crash(service)
+
+        def back() -> bool:
+            now = self.container(service)
+            return now.well and now.restarts > before.restarts
+
+        self.until(f"{service} back and healthy", back)
+        self.until("all healthy", self.all_well)
+
+    def phase(self, pod: str) -> str:
+        """What the agent says of a pod; empty if nothing yet."""
+        return json.loads(self.podyard("get", "pod", pod, "-o", "json")).get("status", {}).get("phase", "")
+
     def until(self, what: str, question: Callable[[], T | None], within_s: float = WITHIN_S) -> T:
         """The first answer that is not empty.
 

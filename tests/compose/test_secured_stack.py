@@ -1,7 +1,5 @@
 """docker-compose.secure.yml for real: TLS, a key for everybody, three accounts, and the same stack on them."""
 
-import json
-
 import pytest
 
 from tests.compose.stack import LASTING, Stack
@@ -29,7 +27,7 @@ def test_the_story_of_the_demo_is_told_by_a_person_with_a_key(secured: Stack) ->
 
 def test_outside_a_person_with_a_key_reads_and_writes(secured: Stack) -> None:
     secured.podyard("apply", "-f", "-", stdin=POD.replace("NAME", "with-a-key"))
-    secured.until("the pod runs", lambda: _phase(secured, "with-a-key") == "Running")
+    secured.until("the pod runs", lambda: secured.phase("with-a-key") == "Running")
 
 
 @pytest.mark.parametrize("held", [(), (AUTHORITY,), (AUTHORITY, *CERTIFICATE)], ids=["nothing", "authority", "no nkey"])
@@ -42,18 +40,7 @@ def test_outside_nobody_is_let_in_without_all_of_it(secured: Stack, held: tuple[
 
 
 def test_nats_killed_comes_back_and_everybody_logs_in_again(secured: Stack) -> None:
-    before = secured.crash("nats")
-
-    def back() -> bool:
-        now = secured.container("nats")
-        return now.well and now.restarts > before.restarts
-
-    secured.until("nats back and healthy", back)
-    secured.until("all healthy", secured.all_well)
+    secured.crash_and_wait("nats")
     assert {one.service for one in secured.containers() if one.well} >= set(LASTING)
     secured.podyard("apply", "-f", "-", stdin=POD.replace("NAME", "after-nats"))
-    secured.until("the pod runs", lambda: _phase(secured, "after-nats") == "Running")
-
-
-def _phase(stack: Stack, name: str) -> str:
-    return json.loads(stack.podyard("get", "pod", name, "-o", "json")).get("status", {}).get("phase", "")
+    secured.until("the pod runs", lambda: secured.phase("after-nats") == "Running")

@@ -100,22 +100,11 @@ def test_a_decision_can_be_explained_and_its_trace_read(stack: Stack) -> None:
 
 @pytest.mark.parametrize("service", LASTING)
 def test_a_killed_container_comes_back_and_pods_are_placed(stack: Stack, service: str) -> None:
-    before = stack.crash(service)
-
-    def back() -> bool:
-        now = stack.container(service)
-        return now.well and now.restarts > before.restarts
-
-    stack.until(f"{service} back and healthy", back)
-    stack.until("all healthy", stack.all_well)
+    stack.crash_and_wait(service)
     name = f"after-{service}"
     stack.podyard("apply", "-f", "-", stdin=POD.replace("NAME", name))
-    stack.until(f"{name} running", lambda: _phase(stack, name) == "Running")
+    stack.until(f"{name} running", lambda: stack.phase(name) == "Running")
     _connected(stack, name)
-
-
-def _phase(stack: Stack, name: str) -> str:
-    return json.loads(stack.podyard("get", "pod", name, "-o", "json")).get("status", {}).get("phase", "")
 
 
 def _connected(stack: Stack, pod: str) -> None:

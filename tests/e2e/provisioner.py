@@ -9,6 +9,7 @@ from podyard.bus import Bus, Outgoing
 from podyard.bus.errors import Conflict
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
+from tests.object_events import event_of
 
 SELECTED: Final = "volume.kubernetes.io/selected-node"
 COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -68,14 +69,5 @@ class Provisioner:
         return codec.decode(ClusterEvent, found.payload)
 
     async def _write(self, resource: str, namespace: str, document: dict[str, Any], expect: int) -> None:
-        metadata = document["metadata"]
-        event = ClusterEvent(
-            resource=resource,
-            namespace=namespace,
-            name=metadata["name"],
-            uid=metadata["uid"],
-            who="a provisioner",
-            object=msgspec.Raw(msgspec.json.encode(document)),
-        )
-        subject = subjects.object_(resource, namespace, metadata["name"])
+        subject, event = event_of(resource, namespace, document, "a provisioner")
         await self._bus.publish(Outgoing(subject, codec.encode(event), expect=expect))

@@ -1,12 +1,10 @@
 """The history on a real server is complete, or says what it lacks; and the checker sees in it what no binder may write."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
-import msgspec
 import pytest
 
 from podyard.bus import Bus, BusSettings, Outgoing, _heads, connect
@@ -14,13 +12,13 @@ from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.embedded import embedded_server
 from podyard.bus.memory.stream import Stored
 from podyard.proto import codec, headers, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone, Usage
 from tests.faults import recorder
 from tests.faults.load import node
 from tests.faults.overhearing import Overheard
 from tests.faults.proxy import Proxy, serving
 from tests.faults.recorder import Recorder
+from tests.object_events import event_of
 
 VERSIONS = 300
 WITHIN_S = 10.0
@@ -39,17 +37,7 @@ class Desk:
 
     async def put(self, document: dict[str, Any], resource: str, bus: Bus | None = None) -> int:
         """A version of an object."""
-        metadata = document["metadata"]
-        namespace = metadata.get("namespace", "")
-        subject = subjects.object_(resource, namespace, metadata["name"])
-        event = ClusterEvent(
-            resource=resource,
-            namespace=namespace,
-            name=metadata["name"],
-            uid=metadata["uid"],
-            who="test",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
+        subject, event = event_of(resource, document["metadata"].get("namespace", ""), document, "test")
         return await self.write([(subject, codec.encode(event))], bus)
 
     async def write(self, messages: Sequence[tuple[str, bytes]], bus: Bus | None = None) -> int:

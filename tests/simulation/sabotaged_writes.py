@@ -108,7 +108,7 @@ def _unclear_is_refused(simulation: Simulation) -> None:
         if batch is not None and batch.id == message.batch_id == self._sending:
             for held, accepted in batch.accepted:
                 self.world.drop(accepted.bound.uid)
-                answer = judge._answer(held.decision, "conflict", "unclear")
+                answer = judge.answer(held.decision, "conflict", "unclear")
                 self._reply(self._intake.answer(held, answer))
             self._batch = None
         unclear(self, message)

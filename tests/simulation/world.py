@@ -10,9 +10,9 @@ import msgspec
 from podyard.bus.memory import MemoryServer
 from podyard.bus.memory.stream import Refusal, Stored
 from podyard.proto import codec, headers, streams, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
+from tests.object_events import event_of
 from tests.simulation import pods, restoring
 from tests.simulation.clock import Clock
 from tests.simulation.history import CLAIMS, VOLUMES
@@ -217,16 +217,7 @@ class World:
 
     def put(self, resource: str, namespace: str, document: Document) -> None:
         """Store a version."""
-        metadata = document["metadata"]
-        event = ClusterEvent(
-            resource=resource,
-            namespace=namespace,
-            name=metadata["name"],
-            uid=metadata["uid"],
-            who="world",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
-        subject = subjects.object_(resource, namespace, metadata["name"])
+        subject, event = event_of(resource, namespace, document, "world")
         self._write(subject, codec.encode(event), shared=resource in (CLAIMS, VOLUMES))
 
     def remove(self, resource: str, namespace: str, name: str) -> None:
@@ -234,17 +225,10 @@ class World:
         document = self.objects.get((resource, name))
         if document is None:
             return
-        event = ClusterEvent(
-            resource=resource,
-            namespace=namespace,
-            name=name,
-            uid=document["metadata"]["uid"],
-            op="delete",
-            who="world",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
+        subject, event = event_of(resource, namespace, document, "world")
+        event = msgspec.structs.replace(event, op="delete")
         lines = {headers.OPERATION: headers.DELETED, headers.TTL: f"{streams.MARKER_TTL_S}s"}
-        self._write(subjects.object_(resource, namespace, name), codec.encode(event), lines)
+        self._write(subject, codec.encode(event), lines)
 
     def _write(
         self,

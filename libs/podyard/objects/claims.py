@@ -60,6 +60,11 @@ def claims_of(pod: Pod) -> Iterator[ClaimUse]:
             yield use
 
 
+def has_claims(pod: Pod) -> bool:
+    """Whether any volume of the pod stands for a claim."""
+    return any(True for _ in claims_of(pod))
+
+
 def named_claims(pod: Pod) -> Iterator[str]:
     """Names of the claims that the pod's creator named, in the order of the volumes; one may come twice."""
     for volume in pod.spec.volumes:

@@ -1,12 +1,16 @@
 """Requests to the binder on `svc.binder.bind`, and its replies."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.message import Message
 from podyard.proto.placement import VolumeChoice
+
+POSITION_WAIT_S: Final = 5.0
+"""How long a decision waits in the binder for its view to reach the decision's position, and a pod in a scheduler for that of its pop
+or its retry: a view that is so far behind is no good for now. A request's own time-out is no longer."""
 
 BindResult: TypeAlias = Literal["bound", "already bound", "conflict", "gone", "error", "waiting"]
 """bound: this attempt's binding is durable. already bound: another attempt's is (`node` says where). conflict: the node does not

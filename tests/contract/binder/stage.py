@@ -1,7 +1,6 @@
 """What the binder's contract tests are made of: reigns in this process on a real server, a bus with faults, a cluster to write into."""
 
 import itertools
-import json
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -9,7 +8,6 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
 import anyio
-import msgspec
 import prometheus_client
 import structlog
 
@@ -29,6 +27,7 @@ from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service
 from podyard.runtime.settings import ServiceSettings
 from podyard.telemetry.tracing import Spans
+from tests.object_events import event_of
 
 WITHIN_S = 10.0
 PROFILE = default_profile()
@@ -171,16 +170,7 @@ class Cluster:
         await self.bus.publish(Outgoing(subjects.pod_status(node, "default", name, f"uid-{name}"), codec.encode(fact)))
 
     async def _put(self, resource: str, namespace: str, document: dict[str, Any]) -> None:
-        metadata = document["metadata"]
-        event = ClusterEvent(
-            resource=resource,
-            namespace=namespace,
-            name=metadata["name"],
-            uid=metadata["uid"],
-            who="test",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
-        subject = subjects.object_(resource, namespace, metadata["name"])
+        subject, event = event_of(resource, namespace, document, "test")
         there = await self.bus.get("CLUSTER", subject)
         message = Outgoing(subject, codec.encode(event), expect=there.sequence if there is not None else 0)
         self.position = (await self.bus.publish(message)).sequence

@@ -1,6 +1,6 @@
 """A position that the view does not reach, as after a loss of the stream: the pods go back, nothing is decided by an older view."""
 
-from podyard.scheduler.core.settling import POSITION_WAIT_S
+from podyard.proto.binder_api import POSITION_WAIT_S
 from tests.unit.framework.builders import make_node, make_pod
 from tests.unit.scheduler.play import Play
 

@@ -48,10 +48,6 @@ NOT_TO_BE_HAD: Final = "the volumes that were chosen for the pod's claims are no
 JUDGE: Final = StateKey[Judge]("VolumeBinding")
 
 
-def _has_claims(pod: PodInfo) -> bool:
-    return bool(pod.pod.spec.volumes) and any(True for _ in claims.claims_of(pod.pod))
-
-
 def _judge(state: CycleState) -> Judge:
     found = state.find(JUDGE)
     if found is None:
@@ -69,13 +65,13 @@ class VolumeBinding:
         self.args = args
 
     def signature(self, pod: PodInfo) -> Hashable:
-        if not _has_claims(pod):
+        if not claims.has_claims(pod.pod):
             return None
         uses = tuple(claims.claims_of(pod.pod))
         return pod.namespace, uses, any(use.ephemeral for use in uses) and (pod.name, pod.uid)
 
     def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
-        if not _has_claims(pod):
+        if not claims.has_claims(pod.pod):
             return None
         version = cluster.version
         return (
@@ -95,7 +91,7 @@ class VolumeBinding:
         return hints.read_of(pod)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
-        if not _has_claims(pod):
+        if not claims.has_claims(pod.pod):
             return PreFilterResult(status=statuses.SKIP)
         try:
             state.write(JUDGE, Judge(pod_claims.claims_of(pod, cluster), cluster))
@@ -144,7 +140,7 @@ class VolumeBinding:
         UNSCHEDULABLE: they are not to be had any more by what the binder knows. WAIT: some are to be made; their claims get the node first.
         ERROR: they are not made after all.
         """
-        if not _has_claims(pod):
+        if not claims.has_claims(pod.pod):
             return PreBindResult()
         what = state.find(AWAITED)
         if what is not None:

@@ -17,11 +17,8 @@ from podyard.binder.core.world import World
 from podyard.cluster.changes import Change
 from podyard.framework.extenders import REJECTOR, Extender
 from podyard.framework.profile import Profile
-from podyard.proto.binder_api import BindAnswer, BindRequest, BindResult
+from podyard.proto.binder_api import POSITION_WAIT_S, BindAnswer, BindRequest
 from podyard.proto.placement import BoundPod
-
-POSITION_WAIT_S: Final = 5.0
-"""How long a decision waits for the view to reach its position; a request's own time-out is no longer."""
 
 CAUSE_POSITION: Final = "position"
 CAUSE_WITHDRAWN: Final = "withdrawn"
@@ -200,7 +197,7 @@ class Gatherer:
             if self._held.written(held):
                 due.append(held)
             reasons = tuple(reason for wait in accepted.waits for reason in wait.reasons)
-            told.append((held, _answer(held, "waiting", accepted.waits[0].plugin, *reasons)))
+            told.append((held, judge.answer(held.decision, "waiting", accepted.waits[0].plugin, *reasons)))
         self._judge_again(due)
         return told
 
@@ -302,10 +299,5 @@ class Gatherer:
         self.asks.append(AskToBind(held.key, self._extender.name, verdict.pod, verdict.bound.node))
 
 
-def _answer(held: Open, result: BindResult, cause: str, *reasons: str) -> BindAnswer:
-    decision = held.decision
-    return BindAnswer(attempt=decision.attempt, uid=decision.uid, result=result, cause=cause, reasons=reasons)
-
-
 def _error(held: Open, cause: str, *reasons: str) -> BindAnswer:
-    return _answer(held, "error", cause, *reasons)
+    return judge.answer(held.decision, "error", cause, *reasons)

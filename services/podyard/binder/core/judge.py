@@ -73,16 +73,12 @@ def judge(
         return before
     pod = world.view.pods_by_uid.get(decision.uid)
     if pod is None or pod.gone or pod.key != (decision.namespace, decision.name):
-        return _answer(
-            decision, "gone", CAUSE_GONE, f"no pod {decision.namespace}/{decision.name} with this uid exists"
-        )
+        return answer(decision, "gone", CAUSE_GONE, f"no pod {decision.namespace}/{decision.name} with this uid exists")
     if pod.deleting or pod.ended:
-        return _answer(
-            decision, "gone", CAUSE_GONE, "the pod is being deleted" if pod.deleting else "the pod has ended"
-        )
+        return answer(decision, "gone", CAUSE_GONE, "the pod is being deleted" if pod.deleting else "the pod has ended")
     profile = profiles.get(decision.profile)
     if profile is None:
-        return _answer(decision, "error", CAUSE_PROFILE, f"the binder has no profile {decision.profile!r}")
+        return answer(decision, "error", CAUSE_PROFILE, f"the binder has no profile {decision.profile!r}")
     return _node_takes(decision, pod, profile, world, child_trace, state, skip=skip)
 
 
@@ -91,7 +87,7 @@ def bound_before(decision: Decision, node: str, attempt: str) -> BindAnswer:
     if attempt == decision.attempt:
         return BindAnswer(attempt=decision.attempt, uid=decision.uid, result="bound", node=node)
     how = f"attempt {attempt}" if attempt else "its creator"
-    return _answer(decision, "already bound", CAUSE_BOUND, f"bound to {node} by {how}", node=node)
+    return answer(decision, "already bound", CAUSE_BOUND, f"bound to {node} by {how}", node=node)
 
 
 def _settled_before(decision: Decision, world: World) -> BindAnswer | None:
@@ -101,7 +97,7 @@ def _settled_before(decision: Decision, world: World) -> BindAnswer | None:
         return bound_before(decision, placed.bound.node, placed.bound.attempt)
     ended = world.view.placements.get(decision.uid)
     if isinstance(ended, Release):
-        return _answer(
+        return answer(
             decision, "already bound", CAUSE_BOUND, f"bound to {ended.node}, ended: {ended.reason}", node=ended.node
         )
     return None
@@ -120,19 +116,19 @@ def _node_takes(
     table, node, usage = world.table, decision.node, pod.usage
     row = table.row_of.get(node)
     if row is None:
-        return _answer(decision, "conflict", CAUSE_NODE, f"node {node} does not exist")
+        return answer(decision, "conflict", CAUSE_NODE, f"node {node} does not exist")
     lacking = _lacking(decision, table, row, usage)
     if lacking is not None:
         return lacking
     if pod.stored.spec.node_name not in ("", node):
-        return _answer(decision, "conflict", CAUSE_NODE_NAME, f"its creator wants {pod.stored.spec.node_name}")
+        return answer(decision, "conflict", CAUSE_NODE_NAME, f"its creator wants {pod.stored.spec.node_name}")
     if not skip or Skipping.verify:
         status = framework_judge.filter_one(profile, node, pod, world.snapshot)
         if not status.ok and skip:
             raise WrongSkip(decision, status)
         if not status.ok:
             result: BindResult = "error" if status.code == Code.ERROR else "conflict"
-            return _answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
+            return answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
     prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, state)
     if not prepared.status.ok:
         return not_prepared(decision, prepared)
@@ -160,7 +156,7 @@ def as_bound(decision: Decision, pod: PodView, child_trace: ChildTrace) -> Bound
 def not_prepared(decision: Decision, prepared: Prepared) -> BindAnswer:
     """The answer if PreBind or Bind said no."""
     refused: BindResult = "conflict" if prepared.overtaken else "error"
-    return _answer(decision, refused, prepared.status.plugin, *prepared.status.reasons)
+    return answer(decision, refused, prepared.status.plugin, *prepared.status.reasons)
 
 
 def _lacking(decision: Decision, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
@@ -177,9 +173,9 @@ def _lacking(decision: Decision, table: NodeTable, row: int, usage: Usage) -> Bi
 def _lacking_as_is(decision: Decision, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
     short = shortages(table, row, usage)
     if short:
-        return _answer(decision, "conflict", CAUSE_FIT, *short)
+        return answer(decision, "conflict", CAUSE_FIT, *short)
     if usage.ports and (taken := taken_ports(table, decision.node, usage)):
-        return _answer(decision, "conflict", CAUSE_PORTS, *taken)
+        return answer(decision, "conflict", CAUSE_PORTS, *taken)
     return None
 
 
@@ -210,7 +206,11 @@ def taken_ports(table: NodeTable, node: str, usage: Usage) -> list[str]:
     ]
 
 
-def _answer(decision: Decision, result: BindResult, cause: str, *reasons: str, node: str = "") -> BindAnswer:
+def answer(decision: Decision, result: BindResult, cause: str, *reasons: str, node: str = "") -> BindAnswer:
+    """What is said about a decision.
+
+    :param node: where the pod is bound already
+    """
     return BindAnswer(
         attempt=decision.attempt, uid=decision.uid, result=result, node=node, cause=cause, reasons=reasons
     )

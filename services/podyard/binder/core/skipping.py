@@ -34,6 +34,7 @@ from podyard.binder.core.claims import Claims, Numbers
 from podyard.cluster.changes import Change
 from podyard.cluster.pods import PodView
 from podyard.framework.status import Status
+from podyard.objects import claims as volume_claims
 from podyard.proto import subjects
 from podyard.proto.binder_api import Decision
 
@@ -189,10 +190,7 @@ class Skipping:
 
 def has_claims(pod: PodView) -> bool:
     """Whether the pod uses claims, of volumes or of resources."""
-    spec = pod.stored.spec
-    if spec.resource_claims:
-        return True
-    return any(one.persistent_volume_claim is not None or one.ephemeral is not None for one in spec.volumes)
+    return bool(pod.stored.spec.resource_claims) or volume_claims.has_claims(pod.stored)
 
 
 def _concerns_placed(change: Change) -> bool:

@@ -264,7 +264,7 @@ class Leader:
         known = pod or self.queue.pods.get(result.uid)
         old = None if pod is None else on_node(pod.pod, node)
         self._freed(Incoming(event=events.ASSIGNED_POD_DELETE, old=old, missed=pod is None), result, "", now)
-        if known is None or any(True for _ in claims.claims_of(known.pod)):
+        if known is None or claims.has_claims(known.pod):
             self._freed(Incoming(event=VOLUMES_GIVEN_BACK, missed=True), result, "-volumes", now)
 
     def _freed(self, incoming: Incoming, result: AttemptResult, suffix: str, now: float) -> None:

@@ -13,6 +13,7 @@ from podyard.cluster.pods import PodView
 from podyard.framework.extenders import Answers, Calls, Extender
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
+from podyard.proto.binder_api import POSITION_WAIT_S
 from podyard.proto.queue_api import PoppedPod, PopReply
 from podyard.scheduler.core.asking_again import AskingAgain
 from podyard.scheduler.core.clearing import Clearing
@@ -30,7 +31,7 @@ from podyard.scheduler.core.messages import (
 from podyard.scheduler.core.outcomes import Outcomes
 from podyard.scheduler.core.placing import Attempted, Placing, View
 from podyard.scheduler.core.requests import Requests
-from podyard.scheduler.core.settling import POSITION_WAIT_S, Retry, Settling
+from podyard.scheduler.core.settling import Retry, Settling
 
 
 class Batch(msgspec.Struct, gc=False):

@@ -5,7 +5,7 @@ from typing import Final
 import msgspec
 
 from podyard.framework.permits import Settled
-from podyard.proto.binder_api import BindAnswer
+from podyard.proto.binder_api import POSITION_WAIT_S, BindAnswer
 from podyard.proto.decisions import Outcome
 from podyard.proto.placement import BoundPod
 from podyard.proto.queue_api import PoppedPod
@@ -14,9 +14,6 @@ from podyard.scheduler.core.assumptions import Assumption
 from podyard.scheduler.core.effects import AwaitPosition, Conflicted
 from podyard.scheduler.core.outcomes import Outcomes, refusal
 from podyard.scheduler.core.placing import Placing, View
-
-POSITION_WAIT_S: Final = 5.0
-"""How long a pod waits for the view to reach a position; the binder waits as long. A view that is so far behind is no good for now."""
 
 MOST_RETRIES: Final = 3
 """How often a decision that conflicted is made again before the pod goes to error backoff (DESIGN.md 4)."""
