@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from podyard.bus.embedded import server_binary
-from tests import kept
 from tests.compose.engine import Engine, install
+from tests.support import kept
 
 SUITE: Final = "bookworm"
 INCLUDED: Final = ("ca-certificates", "python3", "python3-venv", "busybox")

@@ -9,7 +9,7 @@ from podyard.bus import Bus, Outgoing
 from podyard.bus.errors import Conflict
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
-from tests.object_events import event_of
+from tests.support.object_events import event_of
 
 SELECTED: Final = "volume.kubernetes.io/selected-node"
 COMPLETED: Final = "pv.kubernetes.io/bind-completed"

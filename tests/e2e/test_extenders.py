@@ -8,7 +8,7 @@ import pytest_asyncio
 import yaml
 
 from tests.e2e.stage import WITHIN_S, Stand, held, node, pod, stand
-from tests.extender_server import ExtenderServer, extender_server
+from tests.support.extender_server import ExtenderServer, extender_server
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
 

@@ -8,7 +8,7 @@ import pytest
 from podyard.cluster.pods import PodView
 from podyard.proto.decisions import AttemptRecord
 from tests.e2e.stage import WITHIN_S, WITHOUT_LOOPS, Stand, node, pod, stand, state_of
-from tests.otlp_sink import Ids, OtlpSink, SinkSpan
+from tests.support.otlp_sink import Ids, OtlpSink, SinkSpan
 
 SERVICES: Final = f"{WITHOUT_LOOPS},workloads"
 SESSION_S: Final = 10.0

@@ -17,7 +17,7 @@ from podyard.proto.objects_api import EvictRequest, ObjectsReply
 from podyard.proto.placement import Binding
 from podyard.telemetry import traceparent
 from tests.e2e.stage import WITHIN_S, WITHOUT_LOOPS, Stand, held, node, pod, stand
-from tests.otlp_sink import Ids, OtlpSink, SinkSpan
+from tests.support.otlp_sink import Ids, OtlpSink, SinkSpan
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

@@ -18,7 +18,7 @@ from tests.faults.load import node
 from tests.faults.overhearing import Overheard
 from tests.faults.proxy import Proxy, serving
 from tests.faults.recorder import Recorder
-from tests.object_events import event_of
+from tests.support.object_events import event_of
 
 VERSIONS = 300
 WITHIN_S = 10.0

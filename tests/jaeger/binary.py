@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from tests import kept
+from tests.support import kept
 
 MODULE: Final = "github.com/jaegertracing/jaeger"
 VERSION: Final = "v1.76.0"

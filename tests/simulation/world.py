@@ -12,11 +12,11 @@ from podyard.bus.memory.stream import Refusal, Stored
 from podyard.proto import codec, headers, streams, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
-from tests.object_events import event_of
 from tests.simulation import pods, restoring
 from tests.simulation.clock import Clock
 from tests.simulation.history import CLAIMS, VOLUMES
 from tests.simulation.storage import Storage
+from tests.support.object_events import event_of
 
 NODES = 20
 ZONES = 4

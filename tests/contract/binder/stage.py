@@ -27,7 +27,7 @@ from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service
 from podyard.runtime.settings import ServiceSettings
 from podyard.telemetry.tracing import Spans
-from tests.object_events import event_of
+from tests.support.object_events import event_of
 
 WITHIN_S = 10.0
 PROFILE = default_profile()

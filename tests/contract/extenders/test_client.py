@@ -19,7 +19,7 @@ from podyard.framework.extenders import (
     PrioritizeCall,
 )
 from podyard.framework.interfaces import NodeVictims
-from tests.extender_server import ExtenderServer, extender_server
+from tests.support.extender_server import ExtenderServer, extender_server
 from tests.unit.framework.builders import make_node, make_pod, on, table_of
 
 NODES = table_of(make_node("a", cpu="4"), make_node("b"))

@@ -15,7 +15,7 @@ import pytest
 from podyard.bus.connection import connect
 from podyard.bus.embedded import embedded_server
 from podyard.bus.settings import BusSettings
-from tests.otlp_sink import OtlpSink
+from tests.support.otlp_sink import OtlpSink
 
 SERVICE = Path(__file__).with_name("echo_service.py")
 LIMIT_S = 20

@@ -8,7 +8,7 @@ import pytest
 from podyard.telemetry import traceparent
 from podyard.telemetry.setup import Tracing, start_tracing
 from podyard.telemetry.tracing import SpanEvent, Spans
-from tests.otlp_sink import OtlpSink
+from tests.support.otlp_sink import OtlpSink
 
 NOW = 1_800_000_000.25
 

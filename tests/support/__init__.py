@@ -1,0 +1,10 @@
+"""What several test packages share, each thing once.
+
+- `objects`   pods and nodes, as manifests or decoded
+- `services`  a service in this process
+- `spans`     a sink that keeps spans
+- `waiting`   `eventually`
+- `object_events`, `kept`, `otlp_sink`, `extender_server`  objects as stored; what takes long to make; an OTLP receiver; an extender
+
+Rules about scheduling never stand here, and nothing here is imported by the product.
+"""
