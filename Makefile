@@ -8,9 +8,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
 SOURCES := proto libs services tests examples
 PYTEST := $(BIN)/pytest
+# what runs on all cores at once, and what starts processes of its own or measures time, and therefore runs alone
+TOGETHER := tests/unit tests/contract tests/conformance examples
+ALONE := tests/simulation tests/e2e tests/faults
 ARGS ?=
 
-.PHONY: help setup demo up test test-unit test-contract test-e2e test-conformance test-simulation test-faults test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-conformance test-explore test-simulation test-faults test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
@@ -31,14 +34,24 @@ demo: setup ## the whole stack on an embedded NATS server, a story in under a mi
 up: setup ## the whole stack on an embedded NATS server, until Ctrl-C
 	@$(BIN)/podyard up $(ARGS)
 
-test: setup ## all tests that need neither root nor Docker
-	$(PYTEST) $(ARGS)
+test: setup ## all tests that need neither root nor Docker: those of one process on all cores, then those that want the machine alone
+	$(PYTEST) -n auto $(TOGETHER) $(ARGS)
+	$(PYTEST) $(ALONE) $(ARGS)
+
+test-all: ## everything there is, before a release: an hour and a half
+	$(MAKE) test
+	$(MAKE) test-contract ARGS="--bus nats"
+	$(MAKE) test-conformance
+	$(MAKE) test-simulation
+	$(MAKE) test-faults
+	$(MAKE) test-jaeger
+	$(MAKE) test-compose
 
 test-unit: setup ## pure code: no network, no clock
-	$(PYTEST) tests/unit $(ARGS)
+	$(PYTEST) -n auto tests/unit $(ARGS)
 
-test-contract: setup ## messages, bus and services on the real NATS server
-	$(PYTEST) tests/contract $(ARGS)
+test-contract: setup ## messages, bus and services on the bus in memory; ARGS="--bus nats": on the real NATS server
+	$(PYTEST) -n auto tests/contract $(ARGS)
 
 test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)
@@ -49,6 +62,9 @@ test-simulation: setup ## 200 seeds of all services in virtual time under faults
 
 test-faults: setup ## every fault test: real servers, services as processes, a proxy that does harm before each, the simulation's checker
 	$(PYTEST) tests/faults -m "whole_faults or not whole_faults" $(ARGS)
+
+test-explore: setup ## property tests with new plays for an hour; ARGS="--minutes 10 TEST", ARGS="--again FILE" plays one again
+	$(BIN)/python -m tests.explore $(ARGS)
 
 test-conformance: setup ## decisions compared with the reference's, case by case
 	@failed=0; for file in tests/conformance/data/*/*.gz; do \

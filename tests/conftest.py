@@ -9,6 +9,11 @@ from typing import Any, TypeVar
 import pytest_asyncio
 
 from podyard.bus import Bus, BusSettings, EmbeddedServer, connect, embedded_server, ensure_streams
+from tests.support import plays
+
+pytest_addoption = plays.pytest_addoption
+pytest_configure = plays.pytest_configure
+pytest_collection_modifyitems = plays.pytest_collection_modifyitems
 
 T = TypeVar("T")
 Hold = Callable[[AbstractAsyncContextManager[T]], Awaitable[T]]

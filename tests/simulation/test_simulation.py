@@ -10,8 +10,8 @@ import pytest
 
 from tests.simulation.simulation import PLACES
 
-SEEDS = 200
-"""About three minutes on two cores; `make test-simulation` runs others, and more crashes."""
+SEEDS = 20
+"""Half a minute on two cores; `make test-simulation` runs 200, and more crashes."""
 WITHIN_S = 1800
 
 
