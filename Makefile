@@ -13,11 +13,11 @@ TOGETHER := tests/unit tests/contract tests/conformance examples
 ALONE := tests/simulation tests/e2e tests/faults
 ARGS ?=
 
-.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-conformance test-explore test-simulation test-faults test-jaeger test-compose verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-conformance test-explore test-simulation test-faults test-jaeger test-compose test-unit-3.13 verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
-	@grep -hE '^[a-z][a-z0-9-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1\t/' | expand -t 18
+	@grep -hE '^[a-z][a-z0-9.-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1\t/' | expand -t 18
 
 setup: $(STAMP) ## make .venv with everything, from the lock files
 
@@ -46,9 +46,20 @@ test-all: ## everything there is, before a release: an hour and a half
 	$(MAKE) test-faults
 	$(MAKE) test-jaeger
 	$(MAKE) test-compose
+	$(MAKE) test-unit-3.13
 
 test-unit: setup ## pure code: no network, no clock
 	$(PYTEST) -n auto tests/unit $(ARGS)
+
+# test-unit with an environment of its own. Each candidate is asked: pyenv puts a python3.13 on PATH that only says that no 3.13 is chosen.
+test-unit-3.13: ## the unit tests on Python 3.13, in .venv-3.13; PYTHON_3_13 names the interpreter
+	@for python in $(or $(PYTHON_3_13),python3.13 $(PYTHON) "$${PYENV_ROOT:-$$HOME/.pyenv}"/versions/3.13.*/bin/python); do \
+		if "$$python" -c 'import sys; sys.exit(sys.version_info[:2] != (3, 13))' 2>/dev/null; then \
+			exec $(MAKE) --no-print-directory test-unit VENV=$(VENV)-3.13 PYTHON="$$python"; \
+		fi; \
+	done; \
+	echo "error: no Python 3.13: $(if $(PYTHON_3_13),$(PYTHON_3_13) is none,neither python3.13 nor $(PYTHON) on PATH is one and pyenv has none)." \
+		"Install one, or say where it is: make $@ PYTHON_3_13=/path/to/python3.13" >&2; exit 2
 
 test-contract: setup ## messages, bus and services on the bus in memory; ARGS="--bus nats": on the real NATS server
 	$(PYTEST) -n auto tests/contract $(ARGS)
@@ -114,6 +125,6 @@ lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 bench: setup ## throughput (pods per second, CPU per process, messages per pod), the cost of a scheduling cycle and of events
 	@$(BIN)/podyard bench all $(ARGS)
 
-clean: ## remove .venv and caches
-	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## remove the virtual environments and caches
+	rm -rf $(VENV) $(VENV)-3.13 .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
