@@ -8,6 +8,7 @@ import inspect
 import json
 import re
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
 
@@ -189,12 +190,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m podyard.proto.schema", description=main.__doc__)
     parser.add_argument("directory", type=Path, help="where the files are, e.g. proto/schema")
     parser.add_argument("--check", action="store_true", help="write nothing, name the files that are not current")
-    parser.add_argument("--api-version", default="0.1.0", help="version that the AsyncAPI document carries")
     arguments = parser.parse_args()
+    version = metadata.version("podyard")
     if not arguments.check:
-        write(arguments.directory, arguments.api_version)
+        write(arguments.directory, version)
         return
-    different = stale(arguments.directory, arguments.api_version)
+    different = stale(arguments.directory, version)
     if different:
         sys.exit(
             f"{arguments.directory}: not current: {', '.join(different)}; run `python -m podyard.proto.schema {arguments.directory}`"
