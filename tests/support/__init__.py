@@ -3,6 +3,7 @@
 - `objects`   pods and nodes, as manifests or decoded
 - `services`  a service in this process
 - `spans`     a sink that keeps spans
+- `story`     what the demo must say
 - `waiting`   `eventually`
 - `object_events`, `kept`, `otlp_sink`, `extender_server`  objects as stored; what takes long to make; an OTLP receiver; an extender
 
