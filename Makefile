@@ -12,8 +12,10 @@ PYTEST := $(BIN)/pytest
 TOGETHER := tests/unit tests/contract tests/conformance examples
 ALONE := tests/simulation tests/e2e tests/faults
 ARGS ?=
+# Where `make release` puts wheel and sdist.
+DIST := dist
 
-.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-conformance test-explore test-simulation test-faults test-jaeger test-compose test-unit-3.13 verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-conformance test-explore test-simulation test-faults test-jaeger test-compose test-release test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
@@ -47,6 +49,7 @@ test-all: ## everything there is, before a release: an hour and a half
 	$(MAKE) test-jaeger
 	$(MAKE) test-compose
 	$(MAKE) test-unit-3.13
+	$(MAKE) test-release
 
 test-unit: setup ## pure code: no network, no clock
 	$(PYTEST) -n auto tests/unit $(ARGS)
@@ -91,6 +94,9 @@ test-compose: setup ## docker compose for real; installs and starts an engine wh
 	@$(BIN)/python -m tests.jaeger.binary
 	$(PYTEST) tests/compose --timeout 900 $(ARGS)
 
+test-release: setup ## wheel and sdist, each installed into a bare virtual environment where the demo tells its story
+	$(PYTEST) tests/release $(ARGS)
+
 verify: verify-format verify-lint verify-types verify-layers verify-schema ## all checks that run no code of ours
 
 verify-format: setup ## formatting
@@ -122,9 +128,15 @@ lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group build -c requirements/dev.txt -o requirements/build.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group compose -o requirements/compose.txt
 
+# uv makes the wheel out of the sdist, so that whoever has only the sdist can make it too. --offline: with what is locked, or not at all.
+release: setup ## wheel and sdist in dist/
+	rm -f $(DIST)/podyard-*
+	$(BIN)/uv build --quiet --offline --no-build-isolation --python $(BIN)/python --out-dir $(DIST) .
+	@ls $(DIST)/podyard-*
+
 bench: setup ## throughput (pods per second, CPU per process, messages per pod), the cost of a scheduling cycle and of events
 	@$(BIN)/podyard bench all $(ARGS)
 
-clean: ## remove the virtual environments and caches
-	rm -rf $(VENV) $(VENV)-3.13 .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+clean: ## remove the virtual environments, dist/ and caches
+	rm -rf $(VENV) $(VENV)-3.13 $(DIST) .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
