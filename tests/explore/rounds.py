@@ -35,7 +35,7 @@ def play(
     """
     reading, writing = os.pipe()
     command = [
-        *(sys.executable, "-m", "pytest", "-m", "hypothesis", "-q", "-n", str(workers)),
+        *(sys.executable, "-m", "pytest", "-m", "hypothesis", "-q", "-n", str(workers), "--dist", "worksteal"),
         *("-p", "tests.explore.telling", "--tell-to", str(writing), "-p", "no:cacheprovider"),
         *("--hypothesis-profile", "explore", "--hypothesis-seed", str(seed), "--timeout", str(SHRINKING_LIMIT_S)),
         *(word for test in without for word in ("--deselect", test)),
