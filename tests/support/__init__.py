@@ -1,6 +1,8 @@
 """What several test packages share, each thing once.
 
 - `objects`   pods and nodes, as manifests or decoded
+- `stored`    messages of CLUSTER, as their writers make them
+- `stream`    the CLUSTER stream without a bus
 - `services`  a service in this process
 - `spans`     a sink that keeps spans
 - `story`     what the demo must say
