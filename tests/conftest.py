@@ -1,86 +1,84 @@
-"""Fixtures that need a real NATS server: `bus_server`, `connect_bus`, `bus`, and `hold` for other context managers."""
+"""Fixtures for tests on a bus. `--bus` says on which server they run: `memory`, the model in this process, or `nats`, the real one.
 
-import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+- `bus_server`, `connect_bus`, `bus`    on the server that `--bus` names
+- `nats_server`, `connect_nats`, `nats_bus`  on a real server always: for what the model does not have, or what leaves this process
+- `hold`                                for other context managers
+"""
+
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
+import pytest
 import pytest_asyncio
 
-from podyard.bus import Bus, BusSettings, EmbeddedServer, connect, embedded_server, ensure_streams
+from podyard.bus import Bus, EmbeddedServer, embedded_server, ensure_streams, memory
 from tests.support import plays
+from tests.support.buses import KINDS, MEMORY, ConnectBus, Server, connector
+from tests.support.holding import Hold, holding
 
-pytest_addoption = plays.pytest_addoption
 pytest_configure = plays.pytest_configure
 pytest_collection_modifyitems = plays.pytest_collection_modifyitems
 
-T = TypeVar("T")
-Hold = Callable[[AbstractAsyncContextManager[T]], Awaitable[T]]
-ConnectBus = Callable[..., Awaitable[Bus]]
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    plays.pytest_addoption(parser)
+    parser.addoption(
+        "--bus", choices=KINDS, default=MEMORY, help="the server of tests that do not need a real one (default: memory)"
+    )
 
 
-class _Held:
-    """A context manager entered and left in one task of its own, as cancel scopes need; pytest-asyncio's fixtures use two."""
-
-    def __init__(self, manager: AbstractAsyncContextManager[Any]) -> None:
-        self._manager = manager
-        self._end = asyncio.Event()
-        self._entered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._run())
-
-    async def entered(self) -> Any:
-        return await self._entered
-
-    async def leave(self) -> None:
-        self._end.set()
-        await self._task
-
-    async def _run(self) -> None:
-        try:
-            async with self._manager as value:
-                self._entered.set_result(value)
-                await self._end.wait()
-        except BaseException as error:
-            if self._entered.done():
-                raise
-            self._entered.set_exception(error)
+@pytest.fixture
+def bus_kind(request: pytest.FixtureRequest) -> str:
+    """Which server `bus_server` is."""
+    return request.config.getoption("--bus")
 
 
 @pytest_asyncio.fixture
 async def hold() -> AsyncIterator[Hold[Any]]:
     """`await hold(manager)` enters an async context manager until the end of the test; the last one is left first."""
-    async with AsyncExitStack() as stack:
-
-        async def enter(manager: AbstractAsyncContextManager[T]) -> T:
-            held = _Held(manager)
-            value = await held.entered()
-            stack.push_async_callback(held.leave)
-            return value
-
-        yield enter
+    async with holding() as hold:
+        yield hold
 
 
 @pytest_asyncio.fixture
-async def bus_server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
+async def nats_server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
     """A nats-server with an empty store, without streams."""
     async with embedded_server(tmp_path / "nats") as server:
         yield server
 
 
+@pytest.fixture
+def bus_server(bus_kind: str, request: pytest.FixtureRequest) -> Server:
+    """A server with an empty store, without streams."""
+    return memory.MemoryServer() if bus_kind == MEMORY else request.getfixturevalue("nats_server")
+
+
 @pytest_asyncio.fixture
-async def connect_bus(bus_server: EmbeddedServer, hold: Hold[Bus]) -> ConnectBus:
+async def connect_bus(bus_server: Server, hold: Hold[Bus]) -> ConnectBus:
     """`await connect_bus("name", request_timeout_s=1.0, ...)`: a further connection to `bus_server`, closed at the end."""
-
-    async def connected(name: str = "test", **settings: Any) -> Bus:
-        return await hold(connect(BusSettings(servers=(bus_server.url,), name=name, **settings)))
-
-    return connected
+    return connector(bus_server, hold)
 
 
 @pytest_asyncio.fixture
 async def bus(connect_bus: ConnectBus) -> Bus:
     """A connection to `bus_server`, all streams made."""
-    connection = await connect_bus()
+    return await _with_streams(connect_bus)
+
+
+@pytest_asyncio.fixture
+async def connect_nats(nats_server: EmbeddedServer, hold: Hold[Bus]) -> ConnectBus:
+    """As `connect_bus`, to `nats_server`."""
+    return connector(nats_server, hold)
+
+
+@pytest_asyncio.fixture
+async def nats_bus(connect_nats: ConnectBus) -> Bus:
+    """A connection to `nats_server`, all streams made."""
+    return await _with_streams(connect_nats)
+
+
+async def _with_streams(connect_to_it: ConnectBus) -> Bus:
+    connection = await connect_to_it()
     await ensure_streams(connection)
     return connection

@@ -4,6 +4,8 @@
 - `stored`    messages of CLUSTER, as their writers make them
 - `stream`    the CLUSTER stream without a bus
 - `services`  a service in this process
+- `buses`     a bus on a real server or on the model of one
+- `holding`   context managers for fixtures
 - `spans`     a sink that keeps spans
 - `story`     what the demo must say
 - `waiting`   `eventually`

@@ -19,28 +19,28 @@ SILENT_S = 7.0
 
 
 @pytest.fixture
-async def cluster(bus) -> Cluster:
-    cluster = Cluster(bus)
+async def cluster(nats_bus) -> Cluster:
+    cluster = Cluster(nats_bus)
     await cluster.node()
     await cluster.pods("a", "b", "c")
     return cluster
 
 
 @pytest.fixture
-def leader(bus_server) -> Iterator[Elsewhere]:
-    leader = Elsewhere(bus_server.url, "binder-a", lease_ttl_s=LEASE_S)
+def leader(nats_server) -> Iterator[Elsewhere]:
+    leader = Elsewhere(nats_server.url, "binder-a", lease_ttl_s=LEASE_S)
     yield leader
     leader.end()
 
 
 @pytest.mark.parametrize("how", ["killed", "paused", "cut off"])
-async def test_a_standby_takes_over_from_a_leader_that_is(how: str, cluster: Cluster, connect_bus, leader: Elsewhere):
+async def test_a_standby_takes_over_from_a_leader_that_is(how: str, cluster: Cluster, connect_nats, leader: Elsewhere):
     leader.start()
     assert await cluster.bind(cluster.decide("a")) == ["bound"]
     first = await cluster.fence()
     assert first.holder == "binder-a"
     async with anyio.create_task_group() as tasks:
-        standby = make_service(await connect_bus("binder-b"), "binder-b", lease_ttl_s=LEASE_S)
+        standby = make_service(await connect_nats("binder-b"), "binder-b", lease_ttl_s=LEASE_S)
         tasks.start_soon(binder_service.main, standby)
         match how:
             case "killed":

@@ -1,17 +1,13 @@
-"""The suite runs on the real server and, where a test needs no server process of its own, on the one in memory as well."""
+"""The suite runs on the real server and, where a test needs no server process of its own, on the one in memory as well.
+
+What runs on both is why the other suites may run on the one in memory.
+"""
 
 import inspect
-from collections.abc import AsyncIterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-import pytest_asyncio
 
-from podyard.bus import Bus, BusSettings, EmbeddedServer, connect, embedded_server, memory
-from tests.conftest import ConnectBus, Hold
-
-KINDS = ("nats", "memory")
+from tests.support.buses import KINDS, NATS
 
 ONLY_NATS = {
     "test_settings_that_cannot_be_changed_are_a_clear_error": "a stream in memory takes any new setting",
@@ -24,30 +20,10 @@ ONLY_NATS = {
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """On which server a test runs."""
+    """On which servers a test runs; whatever `--bus` says."""
+    own = inspect.signature(metafunc.function).parameters
+    only_nats = "nats_server" in own or metafunc.function.__name__ in ONLY_NATS
+    if only_nats and "bus_kind" not in metafunc.fixturenames:
+        metafunc.fixturenames.append("bus_kind")
     if "bus_kind" in metafunc.fixturenames:
-        own = inspect.signature(metafunc.function).parameters
-        only_nats = "bus_server" in own or metafunc.function.__name__ in ONLY_NATS
-        metafunc.parametrize("bus_kind", KINDS[:1] if only_nats else KINDS)
-
-
-@pytest_asyncio.fixture
-async def bus_server(tmp_path: Path, bus_kind: str) -> AsyncIterator[EmbeddedServer | memory.MemoryServer]:
-    """A server with an empty store, without streams."""
-    if bus_kind == "memory":
-        yield memory.MemoryServer()
-        return
-    async with embedded_server(tmp_path / "nats") as server:
-        yield server
-
-
-@pytest_asyncio.fixture
-async def connect_bus(bus_server: EmbeddedServer | memory.MemoryServer, hold: Hold[Bus]) -> ConnectBus:
-    """`await connect_bus("name", request_timeout_s=1.0, ...)`: a further connection to `bus_server`, closed at the end."""
-
-    async def connected(name: str = "test", **settings: Any) -> Bus:
-        if isinstance(bus_server, memory.MemoryServer):
-            return await hold(memory.connect(bus_server, BusSettings(name=name, **settings)))
-        return await hold(connect(BusSettings(servers=(bus_server.url,), name=name, **settings)))
-
-    return connected
+        metafunc.parametrize("bus_kind", (NATS,) if only_nats else KINDS)

@@ -9,7 +9,7 @@ from podyard.bus import EmbeddedServer, NotFound, Outgoing, StreamSettingsConfli
 from podyard.bus._api import StreamInfo
 from podyard.bus.bootstrap import config_of
 from podyard.proto import streams
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 
 SPEC = streams.StreamSpec(name="TRIAL", subjects=("trial.>",), purpose="a trial", max_msgs_per_subject=1)
 
@@ -81,11 +81,11 @@ async def test_somebody_quicker_with_other_settings_is_put_right(
     assert (await ask("TRIAL")).config["max_msgs_per_subject"] == 1
 
 
-async def test_a_server_that_comes_later_is_waited_for(connect_bus: ConnectBus, bus_server: EmbeddedServer):
+async def test_a_server_that_comes_later_is_waited_for(connect_bus: ConnectBus, nats_server: EmbeddedServer):
     bus = await connect_bus(request_timeout_s=0.5)
-    await bus_server.kill()
+    await nats_server.kill()
     making = asyncio.create_task(ensure_streams(bus))
-    await bus_server.start()
+    await nats_server.start()
     async with asyncio.timeout(10):
         await making
     assert await bus.last_sequence("CLUSTER") == 0

@@ -9,7 +9,7 @@ import pytest
 from podyard.bus import Bus, BusSettings, BusState, Busy, EmbeddedServer, Outgoing, Unavailable, connect, ensure_streams
 from podyard.bus.bootstrap import config_of
 from podyard.proto import streams
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually, pod
 
 
@@ -31,45 +31,45 @@ class States:
                 await self._changed.wait()
 
 
-async def test_a_missing_server_is_waited_for_and_told_of(bus_server: EmbeddedServer):
-    await bus_server.kill()
+async def test_a_missing_server_is_waited_for_and_told_of(nats_server: EmbeddedServer):
+    await nats_server.kill()
     states = States()
-    settings = BusSettings(servers=(bus_server.url,), name="early")
+    settings = BusSettings(servers=(nats_server.url,), name="early")
     async with connect(settings, on_state=states, wait=False) as bus:
         with pytest.raises(Unavailable, match="no connection to NATS"):
             await bus.publish(pod("a"), timeout_s=0.2)
         await eventually(lambda: asyncio.sleep(0, result="Connect" in states.seen[-1].last_error))
         assert not bus.state.connected
-        await bus_server.start()
+        await nats_server.start()
         await states.until(connected=True)
         await ensure_streams(bus)
         await bus.publish(pod("a"))
         assert bus.state.connects == 1
 
 
-async def test_connect_enters_its_block_connected(bus_server: EmbeddedServer):
-    async with connect(BusSettings(servers=(bus_server.url,), name="now")) as bus:
+async def test_connect_enters_its_block_connected(nats_server: EmbeddedServer):
+    async with connect(BusSettings(servers=(nats_server.url,), name="now")) as bus:
         assert bus.state.connected
 
 
-async def test_losses_and_returns_are_told(bus: Bus, bus_server: EmbeddedServer):
+async def test_losses_and_returns_are_told(bus: Bus, nats_server: EmbeddedServer):
     states = States()
     end = bus.on_state(states)
     for _ in range(2):
-        await bus_server.kill()
+        await nats_server.kill()
         await states.until(connected=False)
-        await bus_server.start()
+        await nats_server.start()
         await states.until(connected=True)
     assert bus.state.connects == 3
     end()
     told = len(states.seen)
-    await bus_server.kill()
+    await nats_server.kill()
     with pytest.raises(Unavailable):
         await eventually(lambda: bus.publish(pod("a"), timeout_s=0.1))
     assert len(states.seen) == told
 
 
-async def test_a_failing_listener_does_not_harm_the_connection(bus: Bus, bus_server: EmbeddedServer):
+async def test_a_failing_listener_does_not_harm_the_connection(bus: Bus, nats_server: EmbeddedServer):
     def fail(state: BusState) -> None:
         if state.connects != 1:
             raise RuntimeError("a bug of a listener")
@@ -77,9 +77,9 @@ async def test_a_failing_listener_does_not_harm_the_connection(bus: Bus, bus_ser
     states = States()
     bus.on_state(states)
     bus.on_state(fail)
-    await bus_server.kill()
+    await nats_server.kill()
     await states.until(connected=False)
-    await bus_server.start()
+    await nats_server.start()
     await states.until(connected=True)
     await eventually(lambda: asyncio.sleep(0, result=bus.state.connected))
 
@@ -114,21 +114,21 @@ async def test_a_silent_read_loop_is_noticed(connect_bus: ConnectBus):
     assert (await bus.request("$JS.API.INFO", b"")).payload
 
 
-async def test_a_paused_server_is_found_again(connect_bus: ConnectBus, bus_server: EmbeddedServer):
+async def test_a_paused_server_is_found_again(connect_bus: ConnectBus, nats_server: EmbeddedServer):
     bus = await connect_bus("patient", ping_interval_s=0.1)
     await ensure_streams(bus)
     states = States()
     bus.on_state(states)
-    bus_server.pause()
+    nats_server.pause()
     try:
         await states.until(connected=False)
     finally:
-        bus_server.resume()
+        nats_server.resume()
     await states.until(connected=True)
     await bus.publish(pod("a", expect=0))
 
 
-async def test_connections_that_a_server_does_not_greet_are_closed(connect_bus: ConnectBus, bus_server: EmbeddedServer):
+async def test_connections_that_a_server_does_not_greet_are_closed(connect_bus: ConnectBus, nats_server: EmbeddedServer):
     opened, ended = 0, 0
     enough = asyncio.Event()
 
@@ -142,33 +142,33 @@ async def test_connections_that_a_server_does_not_greet_are_closed(connect_bus: 
             enough.set()
 
     await connect_bus(connect_timeout_s=0.2)
-    await bus_server.kill()
+    await nats_server.kill()
     gc.disable()  # it would close them too, whenever it comes
     try:
-        async with await asyncio.start_server(silent, "127.0.0.1", bus_server.port), asyncio.timeout(10):
+        async with await asyncio.start_server(silent, "127.0.0.1", nats_server.port), asyncio.timeout(10):
             await enough.wait()
         assert opened <= ended + 1
     finally:
         gc.enable()
 
 
-async def test_what_the_block_raises_comes_out_as_it_is(bus_server: EmbeddedServer):
+async def test_what_the_block_raises_comes_out_as_it_is(nats_server: EmbeddedServer):
     with pytest.raises(ZeroDivisionError):
-        async with connect(BusSettings(servers=(bus_server.url,), name="brief")):
+        async with connect(BusSettings(servers=(nats_server.url,), name="brief")):
             raise ZeroDivisionError
 
 
-async def test_leaving_the_block_sends_what_waits(bus: Bus, bus_server: EmbeddedServer):
+async def test_leaving_the_block_sends_what_waits(bus: Bus, nats_server: EmbeddedServer):
     received: list[bytes] = []
     await bus.subscribe("signals.>", lambda subject, payload, trace: received.append(payload))
     await bus.request("$JS.API.INFO", b"")
-    async with connect(BusSettings(servers=(bus_server.url,), name="brief")) as brief:
+    async with connect(BusSettings(servers=(nats_server.url,), name="brief")) as brief:
         for number in range(1000):
             brief.send("signals.n1", str(number).encode())
     await eventually(lambda: asyncio.sleep(0, result=len(received) == 1000))
 
 
-async def test_leaving_the_block_finishes_what_is_in_hand(bus: Bus, bus_server: EmbeddedServer):
+async def test_leaving_the_block_finishes_what_is_in_hand(bus: Bus, nats_server: EmbeddedServer):
     received, answer_now, leave = asyncio.Event(), asyncio.Event(), asyncio.Event()
     serving: asyncio.Future[Bus] = asyncio.get_running_loop().create_future()
 
@@ -178,7 +178,7 @@ async def test_leaving_the_block_finishes_what_is_in_hand(bus: Bus, bus_server: 
         return b"in time"
 
     async def service() -> None:
-        async with connect(BusSettings(servers=(bus_server.url,), name="service")) as served:
+        async with connect(BusSettings(servers=(nats_server.url,), name="service")) as served:
             await served.serve("svc.ending", handler)
             await served.request("$JS.API.INFO", b"")
             serving.set_result(served)
@@ -197,8 +197,8 @@ async def test_leaving_the_block_finishes_what_is_in_hand(bus: Bus, bus_server: 
     await running
 
 
-async def test_leaving_the_block_is_no_trouble(bus_server: EmbeddedServer, caplog: pytest.LogCaptureFixture):
-    async with connect(BusSettings(servers=(bus_server.url,), name="brief")):
+async def test_leaving_the_block_is_no_trouble(nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture):
+    async with connect(BusSettings(servers=(nats_server.url,), name="brief")):
         pass
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 

@@ -9,7 +9,7 @@ from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, Wat
 from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import Reader, eventually, watching
 
 LETTERS = WatchSpec(stream="DEAD", list_subjects=("dead.>",), follow_subjects=("dead.>",), heartbeat_s=0.1)
@@ -59,22 +59,22 @@ async def test_a_large_payload_is_cut(bus: Bus):
 
 
 async def test_they_wait_for_a_server_that_is_away(
-    bus: Bus, connect_bus: ConnectBus, bus_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
+    bus: Bus, connect_bus: ConnectBus, nats_server: EmbeddedServer, caplog: pytest.LogCaptureFixture
 ):
     caplog.set_level(logging.INFO)
     hasty = await connect_bus("hasty", request_timeout_s=0.1)
-    await bus_server.kill()
+    await nats_server.kill()
     hasty.dead_letter_soon("queue", Delivery("cluster.pods.d.a", b"x", 7), "while NATS was away")
     await eventually(lambda: asyncio.sleep(0, result="a dead letter waits" in caplog.text))
-    await bus_server.start()
+    await nats_server.start()
     reader = Reader()
     async with watching(bus, reader, LETTERS):
         await reader.until(lambda: reader.deliveries)
     assert [letter.reason for letter in letters(reader)] == ["while NATS was away"]
 
 
-async def test_what_waits_is_stored_before_the_connection_ends(bus_server: EmbeddedServer, bus: Bus):
-    async with connect(BusSettings(servers=(bus_server.url,), name="ending")) as ending:
+async def test_what_waits_is_stored_before_the_connection_ends(nats_server: EmbeddedServer, bus: Bus):
+    async with connect(BusSettings(servers=(nats_server.url,), name="ending")) as ending:
         for number in range(50):
             ending.dead_letter_soon("queue", Request("svc.x", str(number).encode()), "the last words")
     reader = Reader()

@@ -8,7 +8,7 @@ import pytest
 
 from podyard.bus import Ack, Bus, EmbeddedServer, Lease, Outgoing, Unclear, ensure_streams
 from podyard.proto import codec, operations
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually
 
 
@@ -141,10 +141,10 @@ async def test_a_holder_that_was_overwritten_steps_down(bus: Bus):
     await holder.end()
 
 
-async def test_a_holder_steps_down_before_its_lease_ends_when_nats_is_silent(bus: Bus, bus_server: EmbeddedServer):
+async def test_a_holder_steps_down_before_its_lease_ends_when_nats_is_silent(bus: Bus, nats_server: EmbeddedServer):
     holder = Candidate(bus, "queue-1", "s1", ttl_s=2)
     await holder.until_acquired()
-    bus_server.pause()
+    nats_server.pause()
     paused_at = time.monotonic()
     try:
         await holder.until_lost()
@@ -152,7 +152,7 @@ async def test_a_holder_steps_down_before_its_lease_ends_when_nats_is_silent(bus
         assert not holder.lease.held
         assert "could not be renewed" in holder.told[1]
     finally:
-        bus_server.resume()
+        nats_server.resume()
     holder.acquired.clear()
     await holder.until_acquired()
     await holder.end()
@@ -183,11 +183,11 @@ async def test_a_renewal_that_was_applied_but_not_answered_does_not_cost_the_lea
     assert await stored(bus) is None
 
 
-async def test_a_restarted_server_keeps_the_lease(bus: Bus, bus_server: EmbeddedServer):
+async def test_a_restarted_server_keeps_the_lease(bus: Bus, nats_server: EmbeddedServer):
     holder = Candidate(bus, "queue-1", "s1", ttl_s=5)
     await holder.until_acquired()
-    await bus_server.kill()
-    await bus_server.start()
+    await nats_server.kill()
+    await nats_server.start()
     before = await bus.last_sequence("LEASES")
     await eventually(lambda: beyond(bus, before))
     assert len(holder.told) == 1, holder.told

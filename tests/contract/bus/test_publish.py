@@ -23,7 +23,7 @@ from podyard.bus import (
 )
 from podyard.bus.errors import BatchUnclear, Refused
 from podyard.proto.streams import MAX_PAYLOAD_BYTES, StreamSpec
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually, gone, pod
 
 
@@ -97,35 +97,35 @@ class TestSingle:
             await bus.publish(Outgoing("decisions.d.a.u", b"", ttl_s=5))
         assert caught.value.code == 10166
 
-    async def test_a_paused_server_leaves_it_unclear_and_applies_it_later(self, bus: Bus, bus_server: EmbeddedServer):
-        bus_server.pause()
+    async def test_a_paused_server_leaves_it_unclear_and_applies_it_later(self, bus: Bus, nats_server: EmbeddedServer):
+        nats_server.pause()
         try:
             with pytest.raises(Unclear):
                 await bus.publish(pod("a", b"1", expect=0), timeout_s=0.3)
         finally:
-            bus_server.resume()
+            nats_server.resume()
         with pytest.raises(Conflict) as caught:  # settled by a compare-and-set
             await bus.publish(pod("a", b"2", expect=0))
         assert caught.value.last_sequence == 1
         assert await content(bus, "a") == {"a": b"1"}
 
-    async def test_without_a_connection_nothing_is_sent_later(self, bus: Bus, bus_server: EmbeddedServer):
-        await bus_server.kill()
+    async def test_without_a_connection_nothing_is_sent_later(self, bus: Bus, nats_server: EmbeddedServer):
+        await nats_server.kill()
         with pytest.raises((Unavailable, Unclear)):  # unclear only if the loss was not seen yet
             await bus.publish(pod("a", b"early"), timeout_s=0.3)
         with pytest.raises(Unavailable):
             await bus.publish(pod("b", b"without connection"), timeout_s=0.3)
-        await bus_server.start()
+        await nats_server.start()
         await bus.publish(pod("c", b"after"))
         assert await content(bus, "b") == {"b": None}
 
-    async def test_a_publish_waits_for_the_connection_to_come_back(self, bus: Bus, bus_server: EmbeddedServer):
+    async def test_a_publish_waits_for_the_connection_to_come_back(self, bus: Bus, nats_server: EmbeddedServer):
         lost = asyncio.Event()
         bus.on_state(lambda state: None if state.connected else lost.set())
-        await bus_server.kill()
+        await nats_server.kill()
         await lost.wait()
         publishing = asyncio.create_task(bus.publish(pod("a", b"1"), timeout_s=10))
-        await bus_server.start()
+        await nats_server.start()
         try:
             await publishing
         except NoResponders:  # connected before JetStream was up: nothing was stored, and it says so
@@ -155,19 +155,19 @@ class TestMany:
     async def test_no_messages_no_results(self, bus: Bus):
         assert await bus.publish_many([]) == []
 
-    async def test_each_message_has_its_own_time(self, bus: Bus, bus_server: EmbeddedServer):
-        bus_server.pause()
+    async def test_each_message_has_its_own_time(self, bus: Bus, nats_server: EmbeddedServer):
+        nats_server.pause()
         began_at = time.monotonic()
         try:
             results = await bus.publish_many([pod(f"p{i}", expect=0) for i in range(20)], timeout_s=0.3)
         finally:
-            bus_server.resume()
+            nats_server.resume()
         assert time.monotonic() - began_at < 2.0
         assert all(isinstance(result, Unclear) for result in results)
         settled = await bus.publish_many([pod(f"p{i}", expect=0) for i in range(20)])
         assert all(isinstance(result, Conflict) for result in settled), "each had been applied after all"
 
-    async def test_a_killed_server_leaves_nothing_hanging(self, bus: Bus, bus_server: EmbeddedServer):
+    async def test_a_killed_server_leaves_nothing_hanging(self, bus: Bus, nats_server: EmbeddedServer):
         async with asyncio.timeout(15):
             publishing = asyncio.create_task(
                 bus.publish_many([pod(f"p{i}", b"x" * 500, expect=0) for i in range(20_000)])
@@ -177,8 +177,8 @@ class TestMany:
                 return await bus.last_sequence("CLUSTER") > 500
 
             await eventually(under_way)
-            await bus_server.kill()
-            await bus_server.start()
+            await nats_server.kill()
+            await nats_server.start()
             results = await publishing
         stored = [i for i, result in enumerate(results) if isinstance(result, Ack)]
         assert stored
@@ -264,18 +264,18 @@ class TestBatch:
             await bus.publish(pod("a", headers=lines))
         assert await bus.last_sequence("CLUSTER") == 0
 
-    async def test_a_paused_server_leaves_it_unclear_and_whole(self, bus: Bus, bus_server: EmbeddedServer):
-        bus_server.pause()
+    async def test_a_paused_server_leaves_it_unclear_and_whole(self, bus: Bus, nats_server: EmbeddedServer):
+        nats_server.pause()
         try:
             with pytest.raises(Unclear):
                 await bus.publish_batch([pod(f"p{i}", expect=0) for i in range(50)], timeout_s=0.3)
         finally:
-            bus_server.resume()
+            nats_server.resume()
         with pytest.raises(Conflict):
             await bus.publish(pod("p49", b"settle", expect=0))
         assert await bus.last_sequence("CLUSTER") == 50
 
-    async def test_killed_during_batches_none_is_half_there(self, bus: Bus, bus_server: EmbeddedServer):
+    async def test_killed_during_batches_none_is_half_there(self, bus: Bus, nats_server: EmbeddedServer):
         """Every batch overwrites the same 20 subjects: after a kill all of them are of one batch."""
         names = [f"p{i}" for i in range(20)]
         acked: list[int] = []
@@ -292,10 +292,10 @@ class TestBatch:
             acked.clear()
             writing = asyncio.create_task(write_for_ever())
             await eventually(under_way)
-            await bus_server.kill()
+            await nats_server.kill()
             with pytest.raises((Unclear, TemporaryError)):
                 await writing
-            await bus_server.start()
+            await nats_server.start()
             await ensure_streams(bus)
             values = set((await content(bus, *names)).values())
             assert len(values) == 1, f"half a batch: {values}"

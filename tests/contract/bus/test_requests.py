@@ -19,7 +19,7 @@ from podyard.bus import (
 from podyard.bus.errors import Unavailable
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter, Lease
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -65,7 +65,7 @@ async def test_no_answer_in_time_is_unclear(bus: Bus, connect_bus: ConnectBus):
     assert isinstance(caught.value, Unclear)
 
 
-async def test_a_lost_connection_is_unclear_at_once(connect_bus: ConnectBus, bus_server: EmbeddedServer):
+async def test_a_lost_connection_is_unclear_at_once(connect_bus: ConnectBus, nats_server: EmbeddedServer):
     bus = await connect_bus("slow", drain_timeout_s=0.1)
     received = asyncio.Event()
 
@@ -77,7 +77,7 @@ async def test_a_lost_connection_is_unclear_at_once(connect_bus: ConnectBus, bus
     await bus.serve("svc.slow", handler)
     asking = asyncio.create_task(bus.request("svc.slow", b"", timeout_s=60))
     await received.wait()
-    await bus_server.kill()
+    await nats_server.kill()
     async with asyncio.timeout(5):
         with pytest.raises(Unclear):
             await asking
@@ -204,14 +204,14 @@ async def test_a_closed_service_takes_no_more(bus: Bus):
         await bus.request("svc.gone", b"")
 
 
-async def test_services_outlive_a_restart_of_the_server(bus: Bus, connect_bus: ConnectBus, bus_server: EmbeddedServer):
+async def test_services_outlive_a_restart_of_the_server(bus: Bus, connect_bus: ConnectBus, nats_server: EmbeddedServer):
     async def handler(request: Request) -> bytes:
         return b"still here"
 
     await bus.serve("svc.stays", handler)
     client = await connect_bus("client")
-    await bus_server.kill()
-    await bus_server.start()
+    await nats_server.kill()
+    await nats_server.start()
 
     async def answer() -> Reply | None:
         try:
@@ -243,16 +243,16 @@ async def test_plain_messages_reach_every_subscriber_in_order(bus: Bus, connect_
     assert received == [("signals.n1", str(number).encode(), TRACE) for number in range(100)]
 
 
-async def test_plain_messages_without_a_connection_are_dropped_and_counted(bus: Bus, bus_server: EmbeddedServer):
+async def test_plain_messages_without_a_connection_are_dropped_and_counted(bus: Bus, nats_server: EmbeddedServer):
     received: list[bytes] = []
     await bus.subscribe("signals.>", lambda subject, payload, trace: received.append(payload))
     lost = asyncio.Event()
     bus.on_state(lambda state: None if state.connected else lost.set())
-    await bus_server.kill()
+    await nats_server.kill()
     await lost.wait()
     bus.send("signals.n1", b"nobody hears it")
     assert bus.dropped == 1
-    await bus_server.start()
+    await nats_server.start()
     await bus.connected()
     bus.send("signals.n1", b"after")
     await eventually(lambda: asyncio.sleep(0, result=received))

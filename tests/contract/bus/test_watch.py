@@ -12,7 +12,7 @@ from podyard.bus._api import ConsumerConfig, ConsumerInfo
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
 from podyard.proto.operations import DeadLetter
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import Reader, eventually, gone, pod, spec, watching
 
 
@@ -130,33 +130,33 @@ async def test_a_marker_is_delivered_as_deleted(bus: Bus):
     assert reader.content == {}
 
 
-async def test_a_killed_server_that_comes_back_is_read_on(bus: Bus, bus_server: EmbeddedServer):
+async def test_a_killed_server_that_comes_back_is_read_on(bus: Bus, nats_server: EmbeddedServer):
     await bus.publish_many([pod(f"p{i}") for i in range(300)])
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
-        await bus_server.kill()
-        await bus_server.start()
+        await nats_server.kill()
+        await nats_server.start()
         ack = await bus.publish(pod("after", expect=0))
         await reader.until(lambda: watch.position >= ack.sequence)
         assert len(reader.content) == 301
         assert watch.listings > 1, "the server kept the consumer in memory only: it must list again"
 
 
-async def test_a_server_killed_during_the_listing_is_listed_again(bus: Bus, bus_server: EmbeddedServer):
+async def test_a_server_killed_during_the_listing_is_listed_again(bus: Bus, nats_server: EmbeddedServer):
     await bus.publish_many([pod(f"p{i}", b"x" * 1000) for i in range(3000)])
     reader = Reader()
     killed: list[asyncio.Task[None]] = []
 
     def kill_once(delivery: object) -> None:
         if len(reader.deliveries) == 100:
-            killed.append(asyncio.create_task(bus_server.kill()))
+            killed.append(asyncio.create_task(nats_server.kill()))
 
     reader.on_deliver = kill_once
     async with watching(bus, reader, spec("cluster.pods.>", follow="placement.>")):
         await reader.until(lambda: killed)
         await killed[0]
-        await bus_server.start()
+        await nats_server.start()
         await reader.until(lambda: reader.synced_at)
         assert len(reader.content) == 3000
 
@@ -216,12 +216,12 @@ async def test_a_deleted_consumer_is_noticed(bus: Bus):
     assert "consumer is gone" in reader.reasons[1]
 
 
-async def test_a_reader_that_blocks_while_much_is_written_loses_nothing(bus: Bus, bus_server: EmbeddedServer):
+async def test_a_reader_that_blocks_while_much_is_written_loses_nothing(bus: Bus, nats_server: EmbeddedServer):
     """Nothing is queued on this side, so nothing is dropped: the server waits (flow control)."""
     written = threading.Event()
 
     async def write() -> None:
-        async with connect(BusSettings(servers=(bus_server.url,), name="writer")) as writer:
+        async with connect(BusSettings(servers=(nats_server.url,), name="writer")) as writer:
             await writer.publish_many([pod(f"p{i}", b"x" * 10_000) for i in range(3000)])
 
     def write_meanwhile() -> None:
@@ -239,14 +239,14 @@ async def test_a_reader_that_blocks_while_much_is_written_loses_nothing(bus: Bus
     assert reader.reasons == ["start"]
 
 
-async def test_what_is_written_again_while_it_is_listed_is_not_missing_at_the_end(bus: Bus, bus_server: EmbeddedServer):
+async def test_what_is_written_again_while_it_is_listed_is_not_missing_at_the_end(bus: Bus, nats_server: EmbeddedServer):
     """A node that looked deleted for a moment would cost all its pods their places."""
     count, late = 2500, "cluster.pods.default.p2400"
     await bus.publish_many([pod(f"p{i}", b"x" * 20_000) for i in range(count)])
     written = threading.Event()
 
     async def write() -> None:
-        async with connect(BusSettings(servers=(bus_server.url,), name="writer")) as writer:
+        async with connect(BusSettings(servers=(nats_server.url,), name="writer")) as writer:
             await writer.publish_many([pod(f"p{i}", b"again") for i in range(2300, count - 1)])
         written.set()
 
@@ -393,15 +393,15 @@ async def test_several_subjects_are_listed_through_one_filter_and_picked_here(
     assert filters == [(">",), wanted]
 
 
-async def test_silence_is_told_and_ends(bus: Bus, bus_server: EmbeddedServer):
+async def test_silence_is_told_and_ends(bus: Bus, nats_server: EmbeddedServer):
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
-        bus_server.pause()
+        nats_server.pause()
         try:
             await reader.until(lambda: reader.contacts == [False], limit_s=4.0)
         finally:
-            bus_server.resume()
+            nats_server.resume()
         await reader.until(lambda: reader.contacts == [False, True])
         ack = await bus.publish(pod("a"))
         await reader.until(lambda: watch.position >= ack.sequence)

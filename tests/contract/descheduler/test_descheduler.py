@@ -23,7 +23,7 @@ from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.telemetry.tracing import Spans
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.node_agent.stage import Outgoing, Stage, pod_document, staged
 
 LIMIT_S = 15

@@ -12,7 +12,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import DeadLetter
 from podyard.proto.signals import NodeHeartbeat, NodeSignals, NodeUsage, PodUsage, SignalValue
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.node_agent.stage import Stage, agent, pod_document, staged
 
 MEBIBYTE = 1024 * 1024

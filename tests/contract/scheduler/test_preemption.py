@@ -21,7 +21,7 @@ from podyard.proto.events import ClusterEvent
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import BoundPod
 from podyard.proto.queue_api import PreemptingRequest, QueueReply
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.scheduler.stage import Stage, eventually, pod, until
 
 BOUND_TRACE = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00"

@@ -9,7 +9,7 @@ import pytest_asyncio
 from podyard.bus import Bus
 from podyard.proto.binder_api import BindAnswer, BindRequest, Decision
 from podyard.proto.placement import BoundPod
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.scheduler.stage import TRACE, Stage, node, pod, until
 
 

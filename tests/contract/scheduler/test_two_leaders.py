@@ -3,7 +3,7 @@
 import pytest_asyncio
 
 from podyard.bus import Bus
-from tests.conftest import ConnectBus
+from tests.support.buses import ConnectBus
 from tests.contract.scheduler.stage import Stage, pod, until
 
 
