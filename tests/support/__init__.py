@@ -3,6 +3,7 @@
 - `objects`   pods and nodes, as manifests or decoded
 - `stored`    messages of CLUSTER, as their writers make them
 - `stream`    the CLUSTER stream without a bus
+- `cluster`   CLUSTER on a bus, as api, agents and the binder write it
 - `services`  a service in this process
 - `buses`     a bus on a real server or on the model of one
 - `holding`   context managers for fixtures
