@@ -1,7 +1,7 @@
 """The bus on either server: a real one, or the model in memory that passes the bus' own contract suite.
 
-    server = MemoryServer()                    # or that of `embedded_server(directory)`
-    async with connected(server, "me") as bus: ...
+server = MemoryServer()                    # or that of `embedded_server(directory)`
+async with connected(server, "me") as bus: ...
 """
 
 from collections.abc import Awaitable, Callable

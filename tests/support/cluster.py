@@ -1,10 +1,10 @@
 """CLUSTER on a bus, written and read as those do whose services are not there: api, node agents, the binder.
 
-    cluster = Cluster(bus)
-    await cluster.node("n1", cpu="8")
-    await cluster.pod("web", labels={"app": "web"})
-    await cluster.commit([bound("web", "n1")])
-    await cluster.commit(releases=[released("web", "n1")])
+cluster = Cluster(bus)
+await cluster.node("n1", cpu="8")
+await cluster.pod("web", labels={"app": "web"})
+await cluster.commit([bound("web", "n1")])
+await cluster.commit(releases=[released("web", "n1")])
 """
 
 from collections.abc import Iterable, Sequence

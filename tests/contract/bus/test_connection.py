@@ -9,8 +9,8 @@ import pytest
 from podyard.bus import Bus, BusSettings, BusState, Busy, EmbeddedServer, Outgoing, Unavailable, connect, ensure_streams
 from podyard.bus.bootstrap import config_of
 from podyard.proto import streams
-from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually, pod
+from tests.support.buses import ConnectBus
 
 
 class States:
@@ -128,7 +128,9 @@ async def test_a_paused_server_is_found_again(connect_bus: ConnectBus, nats_serv
     await bus.publish(pod("a", expect=0))
 
 
-async def test_connections_that_a_server_does_not_greet_are_closed(connect_bus: ConnectBus, nats_server: EmbeddedServer):
+async def test_connections_that_a_server_does_not_greet_are_closed(
+    connect_bus: ConnectBus, nats_server: EmbeddedServer
+):
     opened, ended = 0, 0
     enough = asyncio.Event()
 

@@ -9,8 +9,8 @@ from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, Wat
 from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter
-from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import Reader, eventually, watching
+from tests.support.buses import ConnectBus
 
 LETTERS = WatchSpec(stream="DEAD", list_subjects=("dead.>",), follow_subjects=("dead.>",), heartbeat_s=0.1)
 

@@ -8,8 +8,8 @@ import pytest
 
 from podyard.bus import Ack, Bus, EmbeddedServer, Lease, Outgoing, Unclear, ensure_streams
 from podyard.proto import codec, operations
-from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually
+from tests.support.buses import ConnectBus
 
 
 class Candidate:

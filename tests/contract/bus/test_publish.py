@@ -23,8 +23,8 @@ from podyard.bus import (
 )
 from podyard.bus.errors import BatchUnclear, Refused
 from podyard.proto.streams import MAX_PAYLOAD_BYTES, StreamSpec
-from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually, gone, pod
+from tests.support.buses import ConnectBus
 
 
 async def content(bus: Bus, *names: str) -> dict[str, bytes | None]:

@@ -19,8 +19,8 @@ from podyard.bus import (
 from podyard.bus.errors import Unavailable
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter, Lease
-from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import eventually
+from tests.support.buses import ConnectBus
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 

@@ -12,8 +12,8 @@ from podyard.bus._api import ConsumerConfig, ConsumerInfo
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
 from podyard.proto.operations import DeadLetter
-from tests.support.buses import ConnectBus
 from tests.contract.bus.readers import Reader, eventually, gone, pod, spec, watching
+from tests.support.buses import ConnectBus
 
 
 async def test_lists_what_is_there_then_follows(bus: Bus):
@@ -239,7 +239,9 @@ async def test_a_reader_that_blocks_while_much_is_written_loses_nothing(bus: Bus
     assert reader.reasons == ["start"]
 
 
-async def test_what_is_written_again_while_it_is_listed_is_not_missing_at_the_end(bus: Bus, nats_server: EmbeddedServer):
+async def test_what_is_written_again_while_it_is_listed_is_not_missing_at_the_end(
+    bus: Bus, nats_server: EmbeddedServer
+):
     """A node that looked deleted for a moment would cost all its pods their places."""
     count, late = 2500, "cluster.pods.default.p2400"
     await bus.publish_many([pod(f"p{i}", b"x" * 20_000) for i in range(count)])

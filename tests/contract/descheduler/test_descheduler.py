@@ -23,8 +23,8 @@ from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.telemetry.tracing import Spans
-from tests.support.buses import ConnectBus
 from tests.contract.node_agent.stage import Outgoing, Stage, pod_document, staged
+from tests.support.buses import ConnectBus
 
 LIMIT_S = 15
 TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}

@@ -12,8 +12,8 @@ from podyard.proto import codec, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import DeadLetter
 from podyard.proto.signals import NodeHeartbeat, NodeSignals, NodeUsage, PodUsage, SignalValue
-from tests.support.buses import ConnectBus
 from tests.contract.node_agent.stage import Stage, agent, pod_document, staged
+from tests.support.buses import ConnectBus
 
 MEBIBYTE = 1024 * 1024
 

@@ -1,4 +1,4 @@
-"""Fixtures: a running queue on a real NATS server, a cluster to write into, a scheduler to play."""
+"""Fixtures: a running queue, a cluster to write into, a scheduler to play."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -6,8 +6,10 @@ from typing import Any
 import pytest_asyncio
 
 from podyard.bus import Bus
+from podyard.queue.service import SERVICE
 from podyard.queue.settings import QueueSettings
-from tests.contract.queue.stack import Cluster, Scheduler, make_service, running
+from tests.contract.queue.stack import Cluster, Scheduler
+from tests.support.services import make_service, running
 
 StartQueue = Callable[..., Awaitable[None]]
 
@@ -18,7 +20,7 @@ async def start_queue(connect_bus: Any, bus: Bus, hold: Any) -> StartQueue:
 
     async def start(instance: str = "q1", settings: QueueSettings | None = None, **more: Any) -> None:
         connection = await connect_bus(instance)
-        await hold(running(make_service(connection, settings or QueueSettings(), instance, **more)))
+        await hold(running(make_service(SERVICE, connection, settings, instance=instance, **more)))
 
     return start
 

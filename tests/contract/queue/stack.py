@@ -1,24 +1,16 @@
-"""What the contract tests of the queue are made of: the service in this process, a cluster to write into, a scheduler to play."""
+"""What the contract tests of the queue are made of: a cluster to write into, a scheduler to play, and what is stored."""
 
 import itertools
-import json
-import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
-import anyio
 import msgspec
-import prometheus_client
-import structlog
 
-from podyard.bus import Ack, Bus, Outgoing, RequestTimeout, TemporaryError
+from podyard.bus import Bus, RequestTimeout, TemporaryError
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, subjects
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.events import BareEvent, ClusterEvent
+from podyard.proto.events import BareEvent
 from podyard.proto.facts import Nomination
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone
 from podyard.proto.queue_api import (
     AttemptResult,
     DoneRequest,
@@ -32,172 +24,35 @@ from podyard.proto.queue_api import (
     SessionHeartbeat,
 )
 from podyard.proto.requeues import RequeueRecord
-from podyard.queue import service as queue_service
-from podyard.queue.settings import QueueSettings
-from podyard.runtime.health import Health
-from podyard.runtime.micro import Endpoints
-from podyard.runtime.service import Service
-from podyard.runtime.settings import ServiceSettings
-from podyard.telemetry.tracing import Spans
+from tests.support import cluster
+from tests.support.cluster import bound
+from tests.support.objects import Document
+from tests.support.waiting import WITHIN_S, eventually
 
-WITHIN_S = 10.0
-T = TypeVar("T")
 DIGESTS = {"default-scheduler": default_profile().digest}
+WHY = "a test wants it"
 
 
-def make_service(
-    bus: Bus, settings: QueueSettings, instance: str, spans: Spans | None = None
-) -> Service[QueueSettings]:
-    """The queue's Service as `podyard run queue` would make it."""
-    registry = prometheus_client.CollectorRegistry()
-    session = f"{instance}-{time.monotonic_ns()}"
-    return Service(
-        queue_service.SERVICE,
-        process=ServiceSettings(instance=instance),
-        settings=settings,
-        bus=bus,
-        health=Health(stall_limit_s=10, registry=registry),
-        spans=spans or Spans(),
-        metrics=registry,
-        log=structlog.get_logger(),
-        endpoints=Endpoints(bus, name="podyard-queue", identity=session, version="0", description="test"),
-        session=session,
-    )
-
-
-@asynccontextmanager
-async def running(service: Service[QueueSettings]) -> AsyncIterator[None]:
-    """The service runs inside the block, and has ended in order after it."""
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(queue_service.main, service)
-        yield
-        tasks.cancel_scope.cancel()
-
-
-async def eventually(what: str, probe: Callable[[], Awaitable[T | None]], within_s: float = WITHIN_S) -> T:
-    """What `probe` gives as soon as it is true; fails with `what` after a while."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        found = await probe()
-        if found:
-            return found
-        await anyio.sleep(0.02)
-    raise AssertionError(f"not seen within {within_s:g} s: {what}")
-
-
-def pod_document(name: str, **spec: Any) -> dict[str, Any]:
-    """A pod that asks for 100m cpu unless `containers` says otherwise."""
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": spec.pop("cpu", "100m")}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": {}},
-        "spec": {"containers": [container], "schedulerName": "default-scheduler", **spec},
-    }
-
-
-def node_document(name: str, cpu: str = "4", **spec: Any) -> dict[str, Any]:
-    """A node."""
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name}},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
-    }
-
-
-class Cluster:
-    """Writes objects and placements as api and binder would."""
+class Cluster(cluster.Cluster):
+    """One in which popped pods are bound and bare events happen."""
 
     def __init__(self, bus: Bus) -> None:
-        self.bus = bus
-        self._versions: dict[str, int] = {}
-        self._commits = 0
-
-    def message(self, resource: str, document: dict[str, Any], *, delete: bool = False, trace: str = "") -> Outgoing:
-        meta = document["metadata"]
-        event = ClusterEvent(
-            resource=resource,
-            name=meta["name"],
-            namespace=meta.get("namespace", ""),
-            uid=meta["uid"],
-            op="delete" if delete else "put",
-            who="test",
-            why="a test wants it",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
-        subject = subjects.object_(resource, event.namespace, event.name)
-        return Outgoing(
-            subject,
-            codec.encode(event),
-            expect=self._versions.get(subject, 0),
-            ttl_s=600 if delete else None,
-            deleted=delete,
-            trace=trace,
-        )
-
-    async def put(self, resource: str, document: dict[str, Any], *, delete: bool = False, trace: str = "") -> int:
-        message = self.message(resource, document, delete=delete, trace=trace)
-        ack = await self.bus.publish(message)
-        self._versions[message.subject] = ack.sequence
-        return ack.sequence
-
-    async def pod(self, name: str, **spec: Any) -> int:
-        return await self.put("pods", pod_document(name, **spec))
-
-    async def node(self, name: str, cpu: str = "4", **spec: Any) -> int:
-        return await self.put("nodes", node_document(name, cpu, **spec))
-
-    async def pods(self, documents: list[dict[str, Any]]) -> None:
-        for answer in await self.bus.publish_many([self.message("pods", one) for one in documents]):
-            assert isinstance(answer, Ack), answer
-
-    async def commit(self, bindings: list[BoundPod] = [], releases: list[Release] = []) -> None:  # noqa: B006 - not changed
-        self._commits += 1
-        n = self._commits
-        messages = [
-            Outgoing(
-                subjects.binding(one.namespace, one.name, one.uid),
-                codec.encode(Binding(**{f: getattr(one, f) for f in BoundPod.__struct_fields__})),
-                expect=0,
-            )
-            for one in bindings
-        ]
-        messages += [
-            Outgoing(
-                subjects.binding(one.namespace, one.name, one.uid),
-                codec.encode(
-                    Tombstone(namespace=one.namespace, name=one.name, uid=one.uid, node=one.node, reason=one.reason)
-                ),
-            )
-            for one in releases
-        ]
-        record = CommitRecord(n=n, epoch=1, batch=f"b{n}", bindings=tuple(bindings), releases=tuple(releases))
-        messages.append(Outgoing(subjects.commit(n), codec.encode(record), ttl_s=600))
-        messages.append(Outgoing(subjects.FENCE, codec.encode(Fence(epoch=1, n=n, batch=f"b{n}"))))
-        await self.bus.publish_batch(messages)
+        super().__init__(bus, why=WHY)
 
     async def bind(self, pod: PoppedPod, node: str) -> None:
-        await self.commit(
-            [BoundPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node, attempt=pod.attempt)]
-        )
+        await self.commit([bound(pod.name, node, uid=pod.uid, attempt=pod.attempt)])
 
-    async def release(self, name: str, node: str) -> None:
-        await self.commit(
-            releases=[Release(namespace="default", name=name, uid=f"uid-{name}", node=node, reason="terminated")]
-        )
-
-    async def bare(self, resource: str, *actions: str, id: str, old: Any = None, new: Any = None) -> None:  # noqa: A002
+    def bare(self, resource: str, action: str, *, id: str, old: Document, new: Document) -> None:  # noqa: A002
+        """An event that no stored object tells of."""
         event = BareEvent(
             id=id,
             resource=resource,
-            actions=actions,
+            actions=(action,),
             who="test",
-            old=msgspec.Raw(json.dumps(old).encode()),
-            new=msgspec.Raw(json.dumps(new).encode()),
+            old=msgspec.Raw(msgspec.json.encode(old)),
+            new=msgspec.Raw(msgspec.json.encode(new)),
         )
-        self.bus.send(subjects.bare_event(resource, actions[0]), codec.encode(event))
+        self.bus.send(subjects.bare_event(resource, action), codec.encode(event))
 
 
 class Scheduler:

@@ -6,7 +6,8 @@ from podyard.bus import Bus, TemporaryError
 from podyard.proto.message import PodRef
 from podyard.proto.queue_api import DoneRequest, PopRequest, PreemptingRequest, SessionHeartbeat
 from tests.contract.queue.conftest import StartQueue
-from tests.contract.queue.stack import DIGESTS, Cluster, Scheduler, eventually
+from tests.contract.queue.stack import DIGESTS, Cluster, Scheduler
+from tests.support.waiting import eventually
 
 KNOWN = 50
 

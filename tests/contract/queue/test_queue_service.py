@@ -11,21 +11,15 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import DeadLetter
 from podyard.proto.queue_api import AttemptResult, DoneRequest
 from podyard.queue import term
+from podyard.queue.service import SERVICE
 from podyard.queue.settings import QueueSettings
-from podyard.telemetry.tracing import SpanRecord, Spans
 from tests.contract.queue.conftest import StartQueue
-from tests.contract.queue.stack import (
-    Cluster,
-    Scheduler,
-    eventually,
-    last_attempt,
-    make_service,
-    node_document,
-    nomination,
-    pod_document,
-    requeue_record,
-    running,
-)
+from tests.contract.queue.stack import Cluster, Scheduler, last_attempt, nomination, requeue_record
+from tests.support import objects
+from tests.support.cluster import released
+from tests.support.services import make_service, running
+from tests.support.spans import KeptSpans
+from tests.support.waiting import eventually
 
 
 async def test_a_pod_goes_from_its_creation_to_its_binding(cluster: Cluster, scheduler: Scheduler) -> None:
@@ -71,7 +65,7 @@ async def test_an_event_that_cannot_help_leaves_the_pod_and_says_why(
 ) -> None:
     await cluster.pod("needy", cpu="2")
     await scheduler.reject(await scheduler.take(), "NodeResourcesFit")
-    sequence = await cluster.node("small", "1")
+    sequence = await cluster.node("small", cpu="1")
     record = await requeue_record(bus, str(sequence))
     assert record.event == "NodeAdd"
     assert (record.object, record.who, record.why) == ("small", "test", "a test wants it")
@@ -93,7 +87,7 @@ async def test_freed_room_wakes_whom_it_may_help_and_nobody_else(
     await scheduler.reject(await scheduler.take(), "NodeResourcesFit")
     await cluster.pod("tainted")
     await scheduler.reject(await scheduler.take(), "TaintToleration")
-    await cluster.release("big", "n1")
+    await cluster.commit(releases=[released("big", "n1")])
     woken = await scheduler.take()
     assert woken.name == "fits"
     assert woken.number == 2
@@ -159,10 +153,10 @@ async def test_a_gated_pod_is_recorded_and_opens(bus: Bus, cluster: Cluster, sch
 
 
 async def test_records_of_a_pod_go_with_it(bus: Bus, cluster: Cluster, scheduler: Scheduler) -> None:
-    document = pod_document("g", schedulingGates=[{"name": "wait"}])
+    document = objects.pod("g", schedulingGates=[{"name": "wait"}])
     await cluster.put("pods", document)
     await eventually("a record of the gate", lambda: last_attempt(bus, "g"))
-    await cluster.put("pods", document, delete=True)
+    await cluster.remove("pods", document)
 
     async def purged() -> bool:
         return await last_attempt(bus, "g") is None
@@ -176,10 +170,10 @@ async def test_a_record_that_comes_after_its_pod_went_goes_too(
 ) -> None:
     """A scheduler stores its records on its own time, also those of a pod that is deleted meanwhile."""
     monkeypatch.setattr(term, "PURGE_AGAIN_S", 1.0)
-    document = pod_document("late")
+    document = objects.pod("late")
     await cluster.put("pods", document)
     pod = await scheduler.take()
-    sequence = await cluster.put("pods", document, delete=True)
+    sequence = await cluster.remove("pods", document)
     await eventually("the queue has read it", lambda: _reached(scheduler, sequence))
     await scheduler.done(pod, "error")
     record = AttemptRecord(
@@ -214,14 +208,14 @@ async def test_a_nomination_is_a_fact_until_the_pod_is_bound(bus: Bus, cluster: 
 async def test_a_bare_event_requeues_once(bus: Bus, cluster: Cluster, scheduler: Scheduler) -> None:
     await cluster.pod("a")
     await scheduler.reject(await scheduler.take(), "TaintToleration")
-    tainted = node_document("n1", taints=[{"key": "x", "effect": "NoSchedule"}])
-    await cluster.bare("Node", "UpdateNodeTaint", id="ev1", old=tainted, new=node_document("n1"))
+    tainted = objects.node("n1", taints=[{"key": "x", "effect": "NoSchedule"}])
+    cluster.bare("Node", "UpdateNodeTaint", id="ev1", old=tainted, new=objects.node("n1"))
     pod = await scheduler.take()
     assert pod.woken_by is not None
     assert (pod.woken_by.event_id, pod.woken_by.plugin) == ("ev1", "TaintToleration")
     await scheduler.reject(pod, "TaintToleration")
-    await cluster.bare("Node", "UpdateNodeTaint", id="ev1", old=tainted, new=node_document("n1"))
-    await cluster.bare("Node", "UpdateNodeTaint", id="ev2", old=tainted, new=tainted)
+    cluster.bare("Node", "UpdateNodeTaint", id="ev1", old=tainted, new=objects.node("n1"))
+    cluster.bare("Node", "UpdateNodeTaint", id="ev2", old=tainted, new=tainted)
     assert (await requeue_record(bus, "ev2")).skipped[0].name == "a"
     await scheduler.sees("a", "unschedulable")
 
@@ -279,7 +273,7 @@ async def test_a_standby_takes_over_and_retries_every_pending_pod(
     bus: Bus, cluster: Cluster, connect_bus: Any, start_queue: StartQueue
 ) -> None:
     scheduler = Scheduler(bus)
-    async with running(make_service(await connect_bus("q1"), QueueSettings(), "q1")):
+    async with running(make_service(SERVICE, await connect_bus("q1"), instance="q1")):
         await scheduler.led()
         await start_queue("q2")
         await cluster.pod("parked")
@@ -298,33 +292,17 @@ async def test_a_standby_takes_over_and_retries_every_pending_pod(
     await scheduler.sees("flying", "inFlight")
 
 
-class Kept:
-    """A span sink that keeps everything."""
-
-    def __init__(self) -> None:
-        self.spans: list[SpanRecord] = []
-
-    def accept(self, span: SpanRecord) -> None:
-        self.spans.append(span)
-
-    def sampled(self, trace_id: int, name: str) -> bool:
-        return False
-
-    def named(self, name: str) -> list[SpanRecord]:
-        return [span for span in self.spans if span.name == name]
-
-
 async def test_attempts_make_traces_that_link(bus: Bus, cluster: Cluster, start_queue: StartQueue) -> None:
-    sink = Kept()
-    await start_queue(spans=Spans(sink))
+    sink = KeptSpans()
+    await start_queue(spans=sink)
     scheduler = Scheduler(bus)
     await scheduler.led()
     apply = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
     taint = "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
-    await cluster.put("pods", pod_document("a"), trace=apply)
+    await cluster.put("pods", objects.pod("a"), trace=apply)
     first = await scheduler.take()
     await scheduler.reject(first, "TaintToleration", message="0/1 nodes are available")
-    await cluster.put("nodes", node_document("n1"), trace=taint)
+    await cluster.put("nodes", objects.node("n1"), trace=taint)
     second = await scheduler.take()
     await scheduler.done(second, "error", message="boom")
     roots = sink.named("attempt")
@@ -342,8 +320,8 @@ async def test_attempts_make_traces_that_link(bus: Bus, cluster: Cluster, start_
 
 
 async def test_an_unsampled_good_attempt_costs_no_span(bus: Bus, cluster: Cluster, start_queue: StartQueue) -> None:
-    sink = Kept()
-    await start_queue(spans=Spans(sink))
+    sink = KeptSpans()
+    await start_queue(spans=sink)
     scheduler = Scheduler(bus)
     await scheduler.led()
     await cluster.pod("a")

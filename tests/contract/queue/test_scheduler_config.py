@@ -8,8 +8,9 @@ import msgspec
 
 from podyard.bus import Bus
 from podyard.configuration import files
-from podyard.queue.settings import QueueSettings
-from tests.contract.queue.stack import Cluster, Scheduler, make_service, running
+from podyard.queue.service import SERVICE
+from tests.contract.queue.stack import Cluster, Scheduler
+from tests.support.services import make_service, running
 
 CONFIGURATION = """
 apiVersion: kubescheduler.config.k8s.io/v1
@@ -30,7 +31,7 @@ async def test_a_queue_has_the_profiles_and_the_backoff_of_its_configuration(
 ) -> None:
     path = tmp_path / "scheduler.yaml"
     path.write_text(CONFIGURATION)
-    service = make_service(await connect_bus("q1"), QueueSettings(), "q1")
+    service = make_service(SERVICE, await connect_bus("q1"))
     service.process = msgspec.structs.replace(service.process, scheduler_config=str(path))
     await hold(running(service))
     cluster, scheduler = Cluster(bus), Scheduler(bus)
@@ -45,7 +46,7 @@ async def test_a_queue_has_the_profiles_and_the_backoff_of_its_configuration(
     assert [pod.name for pod in reply.pods] == ["packed"]
     await scheduler.reject(reply.pods[0], "NodeResourcesFit")
     began = time.time()
-    await cluster.node("n1", "8")
+    await cluster.node("n1", cpu="8")
     await scheduler.sees("packed", "backoffQ")
     (waiting,) = (await scheduler.list()).pods
     assert waiting.until is not None

@@ -21,8 +21,8 @@ from podyard.proto.events import ClusterEvent
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import BoundPod
 from podyard.proto.queue_api import PreemptingRequest, QueueReply
-from tests.support.buses import ConnectBus
 from tests.contract.scheduler.stage import Stage, eventually, pod, until
+from tests.support.buses import ConnectBus
 
 BOUND_TRACE = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00"
 

@@ -9,8 +9,8 @@ import pytest_asyncio
 from podyard.bus import Bus
 from podyard.proto.binder_api import BindAnswer, BindRequest, Decision
 from podyard.proto.placement import BoundPod
-from tests.support.buses import ConnectBus
 from tests.contract.scheduler.stage import TRACE, Stage, node, pod, until
+from tests.support.buses import ConnectBus
 
 
 @pytest_asyncio.fixture

@@ -3,8 +3,8 @@
 import pytest_asyncio
 
 from podyard.bus import Bus
-from tests.support.buses import ConnectBus
 from tests.contract.scheduler.stage import Stage, pod, until
+from tests.support.buses import ConnectBus
 
 
 @pytest_asyncio.fixture
