@@ -1,25 +1,19 @@
 """A scheduler service in this process, with a queue, a binder and a cluster that the test plays."""
 
-import json
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
-import msgspec
-import prometheus_client
-import structlog
 
-from podyard.bus import Ack, Bus, Outgoing, Request, Subscription
-from podyard.objects import decoding, pod_requests
-from podyard.objects.core import Pod
+from podyard.bus import Bus, Request, Subscription
+from podyard.objects import pod_requests
 from podyard.proto import codec, streams, subjects
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.events import ClusterEvent
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone, Usage
+from podyard.proto.placement import BoundPod, Release, Usage
 from podyard.proto.queue_api import (
     AttemptResult,
     DoneRequest,
@@ -29,108 +23,48 @@ from podyard.proto.queue_api import (
     QueueReply,
     SessionHeartbeat,
 )
-from podyard.runtime.health import Health
-from podyard.runtime.micro import Endpoints
-from podyard.runtime.service import Service
-from podyard.runtime.settings import ServiceSettings
-from podyard.scheduler import service as scheduler_service
+from podyard.scheduler.service import SERVICE
 from podyard.scheduler.settings import SchedulerSettings
-from podyard.telemetry.tracing import SpanRecord, Spans
+from tests.support import cluster, objects
+from tests.support.objects import Document, decoded
+from tests.support.services import make_service, running
+from tests.support.spans import KeptSpans
+from tests.support.waiting import eventually
 
-WITHIN_S = 15.0
-T = TypeVar("T")
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-"
 
 
-class SpanList:
-    """A span sink that keeps what it gets."""
-
-    def __init__(self) -> None:
-        self.spans: list[SpanRecord] = []
-
-    def accept(self, span: SpanRecord) -> None:
-        self.spans.append(span)
-
-    def sampled(self, trace_id: int, name: str) -> bool:
-        del trace_id, name
-        return False
+def pod(name: str, cpu: str = "100m", **more: Any) -> Document:
+    """A pod that asks for something."""
+    return objects.pod(name, cpu=cpu, memory="64Mi", **more)
 
 
-class Cluster:
-    """Writes nodes, pods and placements."""
+class Cluster(cluster.Cluster):
+    """One that knows what its binder has bound, and what its pods take of a node."""
 
     def __init__(self, bus: Bus) -> None:
-        self.bus = bus
+        super().__init__(bus)
         self.bound: dict[str, BoundPod] = {}
         self.usage: dict[str, Usage] = {}
-        """By uid: what pods take of a node, as their bindings tell."""
-        self._commits = 0
+        """By uid: what bindings tell."""
 
-    async def put(self, resource: str, *documents: dict[str, Any]) -> None:
-        if resource == subjects.PODS:
-            for document in documents:
-                made: Pod = decoding.decode(resource, msgspec.json.encode(document))
-                self.usage[made.metadata.uid] = pod_requests.usage(made)
-        answers = await self.bus.publish_many([_event(resource, document) for document in documents])
-        assert all(isinstance(answer, Ack) for answer in answers), answers
+    async def pods(self, *documents: Document) -> None:
+        self.usage |= {one["metadata"]["uid"]: pod_requests.usage(decoded("pods", one)) for one in documents}
+        await self.create("pods", documents)
 
-    async def nodes(self, number: int, cpu: str = "4", **spec: Any) -> None:
-        await self.put("nodes", *[node(f"n{at:04}", cpu, **spec) for at in range(number)])
+    async def nodes(self, number: int) -> None:
+        """Nodes n0000, n0001 and so on."""
+        await self.create("nodes", [objects.node(f"n{at:04}") for at in range(number)])
 
-    async def commit(self, bindings: list[BoundPod], releases: tuple[Release, ...] = ()) -> int:
-        self._commits += 1
-        n = self._commits
-        messages = [
-            Outgoing(
-                subjects.binding(one.namespace, one.name, one.uid),
-                codec.encode(Binding(**{field: getattr(one, field) for field in BoundPod.__struct_fields__})),
-                expect=0,
-            )
-            for one in bindings
-        ]
-        for one in releases:
-            end = Tombstone(namespace=one.namespace, name=one.name, uid=one.uid, node=one.node, reason=one.reason)
-            messages.append(Outgoing(subjects.binding(one.namespace, one.name, one.uid), codec.encode(end)))
-        record = CommitRecord(n=n, epoch=1, batch=f"b{n}", bindings=tuple(bindings), releases=releases)
-        messages.append(Outgoing(subjects.commit(n), codec.encode(record), ttl_s=600))
-        messages.append(Outgoing(subjects.FENCE, codec.encode(Fence(epoch=1, n=n, batch=f"b{n}"))))
-        ack = await self.bus.publish_batch(messages)
+    async def commit(
+        self, bindings: Sequence[BoundPod] = (), releases: Sequence[Release] = (), *, skip: int = 0
+    ) -> int:
+        sequence = await super().commit(bindings, releases, skip=skip)
         self.bound |= {one.uid: one for one in bindings}
-        return ack.sequence
+        return sequence
 
-    async def position(self) -> int:
+    async def last_sequence(self) -> int:
         return await self.bus.last_sequence(streams.CLUSTER.name)
-
-
-def node(name: str, cpu: str = "4", **spec: Any) -> dict[str, Any]:
-    """A node."""
-    return {
-        "metadata": {"name": name, "uid": f"uid-{name}"},
-        "spec": spec,
-        "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}},
-    }
-
-
-def pod(name: str, cpu: str = "100m", **spec: Any) -> dict[str, Any]:
-    """A pod."""
-    container = {"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "64Mi"}}}
-    return {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
-        "spec": {"containers": [container], **spec},
-    }
-
-
-def _event(resource: str, document: dict[str, Any]) -> Outgoing:
-    meta = document["metadata"]
-    event = ClusterEvent(
-        resource=resource,
-        name=meta["name"],
-        namespace=meta.get("namespace", ""),
-        uid=meta["uid"],
-        who="test",
-        object=msgspec.Raw(json.dumps(document).encode()),
-    )
-    return Outgoing(subjects.object_(resource, event.namespace, event.name), codec.encode(event), expect=0)
 
 
 class Queue:
@@ -159,7 +93,7 @@ class Queue:
 
     async def offer(self, *names: str, sampled: bool = False) -> None:
         """Pods to schedule, as of the stream's position now."""
-        self.position = await self._cluster.position()
+        self.position = await self._cluster.last_sequence()
         for name in names:
             self._attempts += 1
             self._offered.append(
@@ -236,7 +170,7 @@ class Binder:
         ]
         if bound:
             await self._cluster.commit(bound)
-        reply = BindReply(epoch=1, position=await self._cluster.position(), answers=tuple(answers))
+        reply = BindReply(epoch=1, position=await self._cluster.last_sequence(), answers=tuple(answers))
         return codec.encode(reply)
 
     def decisions(self) -> list[Decision]:
@@ -272,8 +206,9 @@ class Stage:
         self.cluster = Cluster(others)
         self.queue = Queue(others, self.cluster)
         self.binder = Binder(others, self.cluster)
-        self.spans = SpanList()
-        self.service = _service(bus, Spans(self.spans))
+        self.spans = KeptSpans()
+        settings = SchedulerSettings(heartbeat_s=0.1, pop_wait_s=0.2)
+        self.service = make_service(SERVICE, bus, settings, spans=self.spans)
         self.bus = others
 
     @asynccontextmanager
@@ -283,10 +218,8 @@ class Stage:
             await self.queue.serve()
         if binder:
             await self.binder.serve()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(scheduler_service.main, self.service)
+        async with running(self.service):
             yield
-            tasks.cancel_scope.cancel()
 
     async def record(self, name: str) -> AttemptRecord:
         """The last record of a pod's attempt that did not bind, once it is stored."""
@@ -296,41 +229,3 @@ class Stage:
             return None if found is None else codec.decode(AttemptRecord, found.payload)
 
         return await eventually(f"a record of {name}", probe)
-
-
-def _service(bus: Bus, spans: Spans) -> Service[SchedulerSettings]:
-    """The scheduler's Service as `podyard run scheduler` would make it."""
-    registry = prometheus_client.CollectorRegistry()
-    session = f"s-{time.monotonic_ns()}"
-    return Service(
-        scheduler_service.SERVICE,
-        process=ServiceSettings(instance="s"),
-        settings=SchedulerSettings(heartbeat_s=0.1, pop_wait_s=0.2),
-        bus=bus,
-        health=Health(stall_limit_s=10, registry=registry),
-        spans=spans,
-        metrics=registry,
-        log=structlog.get_logger(),
-        endpoints=Endpoints(bus, name="podyard-scheduler", identity=session, version="0", description="test"),
-        session=session,
-    )
-
-
-async def eventually(what: str, probe: Callable[[], Awaitable[T | None]], within_s: float = WITHIN_S) -> T:
-    """What `probe` gives as soon as it is true; fails with `what` after a while."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        found = await probe()
-        if found:
-            return found
-        await anyio.sleep(0.01)
-    raise AssertionError(f"not seen within {within_s:g} s: {what}")
-
-
-async def until(what: str, condition: Callable[[], Any]) -> None:
-    """Wait until `condition` holds."""
-
-    async def probe() -> bool:
-        return bool(condition())
-
-    await eventually(what, probe)

@@ -13,16 +13,15 @@ from podyard.cluster import disruption, writes
 from podyard.cluster.errors import Contended
 from podyard.cluster.intents import Author, Plan, Step, Stored
 from podyard.cluster.keys import ObjectKey
-from podyard.objects import pod_requests
-from podyard.objects.core import Pod
 from podyard.proto import codec, streams, subjects
 from podyard.proto.binder_api import BindAnswer, BindRequest
 from podyard.proto.events import ClusterEvent
 from podyard.proto.operations import K8sEvent
-from podyard.proto.placement import BoundPod
 from podyard.proto.queue_api import PreemptingRequest, QueueReply
-from tests.contract.scheduler.stage import Stage, eventually, pod, until
+from tests.contract.scheduler.stage import Stage, pod
 from tests.support.buses import ConnectBus
+from tests.support.cluster import bound
+from tests.support.waiting import eventually
 
 BOUND_TRACE = "00-aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa-bbbbbbbbbbbbbbbb-00"
 
@@ -68,22 +67,11 @@ async def preempting(stage: Stage) -> Preempting:
     return found
 
 
-def usage_of(document: dict[str, Any]) -> Any:
-    return pod_requests.usage(msgspec.convert(document, Pod, strict=False))
-
-
 async def placed(stage: Stage, *names: str, cpu: str = "1", on: str = "n0000") -> None:
     """Pods of priority 0 on a node."""
-    documents = [pod(name, cpu=cpu) for name in names]
-    await stage.cluster.put("pods", *documents)
-    await stage.cluster.commit(
-        [
-            BoundPod(
-                namespace="default", name=name, uid=f"uid-{name}", node=on, usage=usage_of(document), trace=BOUND_TRACE
-            )
-            for name, document in zip(names, documents, strict=True)
-        ]
-    )
+    await stage.cluster.pods(*(pod(name, cpu=cpu) for name in names))
+    usage = stage.cluster.usage
+    await stage.cluster.commit([bound(name, on, usage=usage[f"uid-{name}"], trace=BOUND_TRACE) for name in names])
 
 
 async def stored(stage: Stage, name: str) -> tuple[dict[str, Any], ClusterEvent, str] | None:
@@ -102,7 +90,7 @@ async def is_ending(stage: Stage, name: str) -> bool:
 
 async def ended(stage: Stage, preempting: Preempting) -> None:
     """Wait until the queue was told that it is over."""
-    await until("the end", lambda: preempting.told and not preempting.told[-1].running)
+    await eventually("the end", lambda: preempting.told and not preempting.told[-1].running)
 
 
 async def test_the_queue_is_told_first_then_the_victims_end_one_of_them_last(
@@ -110,17 +98,17 @@ async def test_the_queue_is_told_first_then_the_victims_end_one_of_them_last(
 ) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", "two", "three", "four")
-    await stage.cluster.put("pods", pod("urgent", cpu="3", priority=10, schedulerName="default-scheduler"))
+    await stage.cluster.pods(pod("urgent", cpu="3", priority=10, schedulerName="default-scheduler"))
     events: list[K8sEvent] = []
     await stage.bus.subscribe("k8sevents.>", lambda _, payload, __: events.append(codec.decode(K8sEvent, payload)))
     async with stage.running():
         preempting.open = anyio.Event()
         await stage.queue.offer("urgent")
-        await until("the start", lambda: preempting.told)
+        await eventually("the start", lambda: preempting.told)
         assert preempting.steps() == [(True, "")]
         assert stage.queue.of("urgent") == [], "the result waits until the queue knows that the preemption runs"
         assert not [name for name in ("one", "two", "three", "four") if await is_ending(stage, name)]
-        await until("a sign of life", lambda: any("1-1" in beat.attempts for beat in stage.queue.beats))
+        await eventually("a sign of life", lambda: any("1-1" in beat.attempts for beat in stage.queue.beats))
         preempting.open.set()
         await ended(stage, preempting)
         record = await stage.record("urgent")
@@ -128,12 +116,12 @@ async def test_the_queue_is_told_first_then_the_victims_end_one_of_them_last(
         assert (len(victims), record.nominated_node) == (3, "n0000")
         assert preempting.steps() == [(True, ""), (True, victims[-1]), (False, "")]
         assert {one.attempt for one in preempting.told} == {"1-1"}
-        await until("the result", lambda: stage.queue.of("urgent"))
+        await eventually("the result", lambda: stage.queue.of("urgent"))
         [result] = stage.queue.of("urgent")
         assert (result.outcome, result.nominated_node) == ("unschedulable", "n0000")
         for name in victims:
             assert await is_ending(stage, name)
-        await until("events", lambda: len(events) == 3)
+        await eventually("events", lambda: len(events) == 3)
     await says_why(stage, victims[0], events)
 
 
@@ -168,7 +156,7 @@ async def says_why(stage: Stage, victim: str, events: list[K8sEvent]) -> None:
 async def test_the_only_victim_is_named_at_once(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", cpu="4")
-    await stage.cluster.put("pods", pod("urgent", cpu="3", priority=10))
+    await stage.cluster.pods(pod("urgent", cpu="3", priority=10))
     async with stage.running():
         await stage.queue.offer("urgent")
         await ended(stage, preempting)
@@ -181,11 +169,11 @@ async def test_35_victims_that_are_gone_already_do_not_keep_it_from_its_end(
 ) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", "two", cpu="2")
-    await stage.cluster.put("pods", pod("urgent", cpu="4", priority=10))
+    await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
     async with stage.running():
         preempting.open = anyio.Event()
         await stage.queue.offer("urgent")
-        await until("the start", lambda: preempting.told)
+        await eventually("the start", lambda: preempting.told)
         for name in ("one", "two"):
             await writes.remove(stage.bus, ObjectKey("pods", "default", name), Author("test"))
         preempting.open.set()
@@ -198,7 +186,7 @@ async def test_35_a_victim_that_cannot_be_deleted_spares_the_last_one_and_ends_i
 ) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", "two", cpu="2")
-    await stage.cluster.put("pods", pod("urgent", cpu="4", priority=10))
+    await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
 
     def contended(key: ObjectKey, **_: object) -> Plan:
         def plan(_: Stored | None) -> Step:
@@ -220,12 +208,12 @@ async def test_35_a_victim_that_cannot_be_deleted_spares_the_last_one_and_ends_i
 async def test_a_session_that_is_over_ends_nobody(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", cpu="4")
-    await stage.cluster.put("pods", pod("urgent", cpu="4", priority=10))
+    await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
     preempting.answer = lambda _: "that session is dead"
     async with stage.running():
         await stage.queue.offer("urgent")
         await ended(stage, preempting)
-        await until("the result", lambda: stage.queue.of("urgent"))
+        await eventually("the result", lambda: stage.queue.of("urgent"))
         assert not await is_ending(stage, "one")
 
 
@@ -234,11 +222,11 @@ async def test_35_a_scheduler_that_stops_says_that_its_preemptions_are_over(
 ) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", cpu="4")
-    await stage.cluster.put("pods", pod("urgent", cpu="4", priority=10))
+    await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
     async with stage.running():
         preempting.open = anyio.Event()
         await stage.queue.offer("urgent")
-        await until("the start", lambda: preempting.told)
+        await eventually("the start", lambda: preempting.told)
         preempting.open.set()
     assert not preempting.told[-1].running
 
@@ -247,7 +235,7 @@ async def test_36_a_victim_that_is_being_bound_is_deleted_when_it_is_bound(
     stage: Stage, preempting: Preempting
 ) -> None:
     await stage.cluster.nodes(1)
-    await stage.cluster.put("pods", pod("slow", cpu="4"), pod("urgent", cpu="4", priority=10))
+    await stage.cluster.pods(pod("slow", cpu="4"), pod("urgent", cpu="4", priority=10))
     go_on = anyio.Event()
 
     async def wait(_: BindRequest) -> None:
@@ -256,9 +244,9 @@ async def test_36_a_victim_that_is_being_bound_is_deleted_when_it_is_bound(
     stage.binder.before = wait
     async with stage.running():
         await stage.queue.offer("slow")
-        await until("asked", lambda: stage.binder.requests)
+        await eventually("asked", lambda: stage.binder.requests)
         await stage.queue.offer("urgent")
-        await until("the start", lambda: preempting.told)
+        await eventually("the start", lambda: preempting.told)
         assert not await is_ending(stage, "slow")
         go_on.set()
         await ended(stage, preempting)
@@ -269,7 +257,7 @@ async def test_36_a_victim_that_is_being_bound_is_deleted_when_it_is_bound(
 
 async def test_36_a_victim_that_is_refused_by_the_binder_is_not_deleted(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
-    await stage.cluster.put("pods", pod("slow", cpu="4"), pod("urgent", cpu="4", priority=10))
+    await stage.cluster.pods(pod("slow", cpu="4"), pod("urgent", cpu="4", priority=10))
     go_on = anyio.Event()
 
     async def wait(_: BindRequest) -> None:
@@ -279,9 +267,9 @@ async def test_36_a_victim_that_is_refused_by_the_binder_is_not_deleted(stage: S
     stage.binder.answer = lambda decision: BindAnswer(attempt=decision.attempt, uid=decision.uid, result="error")
     async with stage.running():
         await stage.queue.offer("slow")
-        await until("asked", lambda: stage.binder.requests)
+        await eventually("asked", lambda: stage.binder.requests)
         await stage.queue.offer("urgent")
-        await until("the start", lambda: preempting.told)
+        await eventually("the start", lambda: preempting.told)
         go_on.set()
         await ended(stage, preempting)
         assert not await is_ending(stage, "slow")
@@ -290,15 +278,11 @@ async def test_36_a_victim_that_is_refused_by_the_binder_is_not_deleted(stage: S
 async def test_lower_nominations_are_named_in_the_result(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", cpu="4")
-    await stage.cluster.put("pods", pod("urgent", cpu="4", priority=10))
-    middle = pod("middle", cpu="4", priority=5)
-    middle["status"] = {"nominatedNodeName": "n0000"}
-    await stage.cluster.put("pods", middle)
+    await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
+    middle = pod("middle", cpu="4", priority=5, status={"nominatedNodeName": "n0000"})
+    await stage.cluster.pods(middle)
     async with stage.running():
         await stage.queue.offer("urgent")
 
-        async def result() -> Any:
-            return stage.queue.of("urgent")
-
-        [told] = await eventually("the result", result)
+        [told] = await eventually("the result", lambda: stage.queue.of("urgent"))
         assert [one.name for one in told.cleared] == ["middle"]

@@ -8,9 +8,12 @@ import pytest_asyncio
 
 from podyard.bus import Bus
 from podyard.proto.binder_api import BindAnswer, BindRequest, Decision
-from podyard.proto.placement import BoundPod
-from tests.contract.scheduler.stage import TRACE, Stage, node, pod, until
+from podyard.proto.placement import Usage
+from tests.contract.scheduler.stage import TRACE, Stage, pod
 from tests.support.buses import ConnectBus
+from tests.support.cluster import bound
+from tests.support.objects import node
+from tests.support.waiting import eventually
 
 
 @pytest_asyncio.fixture
@@ -21,11 +24,11 @@ async def stage(bus: Bus, connect_bus: ConnectBus) -> Stage:
 async def test_pods_are_bound_and_told_to_the_queue(stage: Stage) -> None:
     await stage.cluster.nodes(3)
     names = [f"p{at}" for at in range(40)]
-    await stage.cluster.put("pods", *map(pod, names))
+    await stage.cluster.pods(*map(pod, names))
     async with stage.running():
         await stage.queue.offer(*names)
-        await until("all bound", lambda: len(stage.cluster.bound) == len(names))
-        await until("all told", lambda: len(stage.queue.results) == len(names))
+        await eventually("all bound", lambda: len(stage.cluster.bound) == len(names))
+        await eventually("all told", lambda: len(stage.queue.results) == len(names))
         assert {result.outcome for result in stage.queue.results} == {"scheduled"}
         assert {result.uid: result.node for result in stage.queue.results} == {
             uid: bound.node for uid, bound in stage.cluster.bound.items()
@@ -36,23 +39,23 @@ async def test_pods_are_bound_and_told_to_the_queue(stage: Stage) -> None:
 
 async def test_nothing_is_scheduled_before_the_pops_position_is_reached(stage: Stage) -> None:
     await stage.cluster.nodes(1)
-    await stage.cluster.put("pods", pod("early"))
+    await stage.cluster.pods(pod("early"))
     async with stage.running():
         await stage.queue.offer("early")
         stage.queue.position += 1  # the queue has read one message more: the node that the scheduler is to choose among
-        await until("popped", lambda: any(beat.attempts == ("1-1",) for beat in stage.queue.beats))
+        await eventually("popped", lambda: any(beat.attempts == ("1-1",) for beat in stage.queue.beats))
         assert not stage.binder.requests
-        await stage.cluster.put("nodes", node("n9999", cpu="64"))
-        await until("bound", lambda: stage.cluster.bound)
+        await stage.cluster.create("nodes", [node("n9999", cpu="64")])
+        await eventually("bound", lambda: stage.cluster.bound)
         assert stage.cluster.bound["uid-early"].node == "n9999"
 
 
 async def test_a_pod_that_fits_nowhere_is_told_recorded_and_traced(stage: Stage) -> None:
-    await stage.cluster.put("nodes", node("a", cpu="1"), node("b", unschedulable=True))
-    await stage.cluster.put("pods", pod("big", cpu="2"))
+    await stage.cluster.create("nodes", [node("a", cpu="1"), node("b", unschedulable=True)])
+    await stage.cluster.pods(pod("big", cpu="2"))
     async with stage.running():
         await stage.queue.offer("big")
-        await until("told", lambda: stage.queue.results)
+        await eventually("told", lambda: stage.queue.results)
         record = await stage.record("big")
     (result,) = stage.queue.results
     assert result.outcome == "unschedulable"
@@ -74,11 +77,11 @@ async def test_a_pod_that_fits_nowhere_is_told_recorded_and_traced(stage: Stage)
 
 async def test_a_sampled_attempt_has_one_span_an_extension_point_and_its_id_in_the_decision(stage: Stage) -> None:
     await stage.cluster.nodes(2)
-    await stage.cluster.put("pods", pod("a"), pod("b"))
+    await stage.cluster.pods(pod("a"), pod("b"))
     async with stage.running():
         await stage.queue.offer("a", sampled=True)
         await stage.queue.offer("b")
-        await until("bound", lambda: len(stage.cluster.bound) == 2)
+        await eventually("bound", lambda: len(stage.cluster.bound) == 2)
     decided = {decision.name: decision.trace for decision in stage.binder.decisions()}
     cycles = [str(span.ids) for span in stage.spans.spans if span.name == "schedule cycle"]
     assert cycles == [decided["a"]]
@@ -89,8 +92,8 @@ async def test_a_sampled_attempt_has_one_span_an_extension_point_and_its_id_in_t
 
 
 async def test_a_conflict_is_decided_again_on_what_the_binder_saw(stage: Stage) -> None:
-    await stage.cluster.put("nodes", node("big", cpu="8"), node("small", cpu="4"))
-    await stage.cluster.put("pods", pod("p", cpu="2"))
+    await stage.cluster.create("nodes", [node("big", cpu="8"), node("small", cpu="4")])
+    await stage.cluster.pods(pod("p", cpu="2"))
     seen: list[Decision] = []
 
     def full(decision: Decision) -> BindAnswer | None:
@@ -104,15 +107,13 @@ async def test_a_conflict_is_decided_again_on_what_the_binder_saw(stage: Stage) 
     async def takes_the_room(request: BindRequest) -> None:
         del request
         if not seen:
-            usage = {"cpu": 7000}
-            other = BoundPod(namespace="default", name="other", uid="uid-other", node="big")
-            await stage.cluster.commit([_with_usage(other, usage)])
+            await stage.cluster.commit([bound("other", "big", usage=Usage(requests={"cpu": 7000}))])
 
     stage.binder.answer, stage.binder.before = full, takes_the_room
     async with stage.running():
         await stage.queue.offer("p")
-        await until("bound", lambda: "uid-p" in stage.cluster.bound)
-        await until("told", lambda: len(stage.queue.of("p")) == 2)
+        await eventually("bound", lambda: "uid-p" in stage.cluster.bound)
+        await eventually("told", lambda: len(stage.queue.of("p")) == 2)
     assert [decision.node for decision in seen] == ["big", "small"]
     assert seen[0].attempt == seen[1].attempt
     assert seen[1].number > seen[0].number
@@ -122,20 +123,15 @@ async def test_a_conflict_is_decided_again_on_what_the_binder_saw(stage: Stage) 
     assert dropped.attempt != scheduled.attempt
 
 
-def _with_usage(bound: BoundPod, requests: dict[str, int]) -> BoundPod:
-    fields = {field: getattr(bound, field) for field in BoundPod.__struct_fields__}
-    return BoundPod(**fields | {"usage": type(bound.usage)(requests=requests)})
-
-
 async def test_after_three_retries_a_conflict_is_a_bind_error(stage: Stage) -> None:
     await stage.cluster.nodes(2)
-    await stage.cluster.put("pods", pod("p"))
+    await stage.cluster.pods(pod("p"))
     stage.binder.answer = lambda decision: BindAnswer(
         attempt=decision.attempt, uid=decision.uid, result="conflict", cause="NodePorts", reasons=("no",)
     )
     async with stage.running():
         await stage.queue.offer("p")
-        await until(
+        await eventually(
             "given up", lambda: any(one.attempt == "1-1" and one.outcome == "bind_error" for one in stage.queue.results)
         )
         record = await stage.record("p")
@@ -150,11 +146,11 @@ async def test_after_three_retries_a_conflict_is_a_bind_error(stage: Stage) -> N
 
 async def test_decisions_are_sent_again_with_the_same_ids_until_a_binder_answers(stage: Stage) -> None:
     await stage.cluster.nodes(2)
-    await stage.cluster.put("pods", pod("p"), pod("q"))
+    await stage.cluster.pods(pod("p"), pod("q"))
     async with stage.running(binder=False):
         await stage.queue.offer("p", "q")
-        await until("told", lambda: len(stage.queue.results) == 2)
-        await until("missed", lambda: not stage.service.health.checks["binder"].ok)
+        await eventually("told", lambda: len(stage.queue.results) == 2)
+        await eventually("missed", lambda: not stage.service.health.checks["binder"].ok)
         hang = anyio.Event()
 
         async def hangs_once(request: BindRequest) -> None:
@@ -163,10 +159,10 @@ async def test_decisions_are_sent_again_with_the_same_ids_until_a_binder_answers
 
         stage.binder.before = hangs_once
         await stage.binder.serve()
-        await until("asked again", lambda: len(stage.binder.requests) >= 2)
+        await eventually("asked again", lambda: len(stage.binder.requests) >= 2)
         hang.set()
-        await until("bound", lambda: len(stage.cluster.bound) == 2)
-        await until("well again", lambda: stage.service.health.checks["binder"].ok)
+        await eventually("bound", lambda: len(stage.cluster.bound) == 2)
+        await eventually("well again", lambda: stage.service.health.checks["binder"].ok)
     first, second = stage.binder.requests[:2]
     assert first == second
     assert {result.outcome for result in stage.queue.results} == {"scheduled"}
@@ -174,11 +170,11 @@ async def test_decisions_are_sent_again_with_the_same_ids_until_a_binder_answers
 
 async def test_only_decisions_without_an_answer_are_sent_again(stage: Stage) -> None:
     await stage.cluster.nodes(2)
-    await stage.cluster.put("pods", pod("p"), pod("q"))
+    await stage.cluster.pods(pod("p"), pod("q"))
     stage.binder.most = 1
     async with stage.running():
         await stage.queue.offer("p", "q")
-        await until("bound", lambda: len(stage.cluster.bound) == 2)
+        await eventually("bound", lambda: len(stage.cluster.bound) == 2)
     assert [[decision.name for decision in request.decisions] for request in stage.binder.requests] == [
         ["p", "q"],
         ["q"],
@@ -187,38 +183,38 @@ async def test_only_decisions_without_an_answer_are_sent_again(stage: Stage) -> 
 
 async def test_a_refused_session_is_followed_by_another(stage: Stage) -> None:
     await stage.cluster.nodes(1)
-    await stage.cluster.put("pods", pod("p"))
+    await stage.cluster.pods(pod("p"))
     async with stage.running():
-        await until("popped", lambda: stage.queue.pops)
+        await eventually("popped", lambda: stage.queue.pops)
         first = stage.queue.pops[0].session
         stage.queue.refuse.add(first)
-        await until("another session", lambda: stage.queue.pops[-1].session != first)
+        await eventually("another session", lambda: stage.queue.pops[-1].session != first)
         await stage.queue.offer("p")
-        await until("bound", lambda: stage.cluster.bound)
-        await until("ready again", lambda: stage.service.health.checks["queue"].ok)
+        await eventually("bound", lambda: stage.cluster.bound)
+        await eventually("ready again", lambda: stage.service.health.checks["queue"].ok)
     assert stage.binder.requests[-1].session == stage.queue.pops[-1].session
     assert stage.binder.requests[-1].decisions[0].number == 1
 
 
 async def test_heartbeats_name_open_attempts_and_the_last_pop(stage: Stage) -> None:
     await stage.cluster.nodes(1)
-    await stage.cluster.put("pods", pod("p"))
+    await stage.cluster.pods(pod("p"))
     async with stage.running():
         await stage.queue.offer("p")
         stage.queue.position += 1
-        await until("listed", lambda: any(beat.attempts for beat in stage.queue.beats))
+        await eventually("listed", lambda: any(beat.attempts for beat in stage.queue.beats))
         beat = next(beat for beat in stage.queue.beats if beat.attempts)
         assert beat.attempts == ("1-1",)
         assert beat.last_pop in {request.pop_id for request in stage.queue.pops}
-        await stage.cluster.put("nodes", node("other"))
-        await until("bound", lambda: stage.cluster.bound)
+        await stage.cluster.create("nodes", [node("other")])
+        await eventually("bound", lambda: stage.cluster.bound)
         count = len(stage.queue.beats)
-        await until("not listed any more", lambda: any(not beat.attempts for beat in stage.queue.beats[count:]))
+        await eventually("not listed any more", lambda: any(not beat.attempts for beat in stage.queue.beats[count:]))
 
 
 async def test_outstanding_numbers_are_those_assumed_and_not_seen(stage: Stage) -> None:
     await stage.cluster.nodes(4)
-    await stage.cluster.put("pods", pod("a"), pod("b"), pod("c"))
+    await stage.cluster.pods(pod("a"), pod("b"), pod("c"))
     gate = anyio.Event()
 
     async def waits(request: BindRequest) -> None:
@@ -228,14 +224,14 @@ async def test_outstanding_numbers_are_those_assumed_and_not_seen(stage: Stage) 
     stage.binder.before = waits
     async with stage.running():
         await stage.queue.offer("a")
-        await until("asked", lambda: len(stage.binder.requests) == 1)
+        await eventually("asked", lambda: len(stage.binder.requests) == 1)
         await stage.queue.offer("b")
-        await until("asked for b", lambda: any(d.name == "b" for d in stage.binder.decisions()))
+        await eventually("asked for b", lambda: any(d.name == "b" for d in stage.binder.decisions()))
         gate.set()
-        await until("both bound", lambda: len(stage.cluster.bound) == 2)
-        await until("seen", lambda: _unanswered(stage) == 0)
+        await eventually("both bound", lambda: len(stage.cluster.bound) == 2)
+        await eventually("seen", lambda: _unanswered(stage) == 0)
         await stage.queue.offer("c")
-        await until("all bound", lambda: len(stage.cluster.bound) == 3)
+        await eventually("all bound", lambda: len(stage.cluster.bound) == 3)
     claims = {
         request.decisions[0].name: [(one.first, one.last) for one in request.outstanding]
         for request in stage.binder.requests
@@ -251,9 +247,9 @@ def _unanswered(stage: Stage) -> float:
 async def test_a_pod_that_is_no_more_ends_its_attempt(stage: Stage, missing: str) -> None:
     await stage.cluster.nodes(1)
     if missing == "other uid":
-        await stage.cluster.put("pods", {**pod("p"), "metadata": {"name": "p", "namespace": "default", "uid": "new"}})
+        await stage.cluster.pods({**pod("p"), "metadata": {"name": "p", "namespace": "default", "uid": "new"}})
     async with stage.running():
         await stage.queue.offer("p")
-        await until("told", lambda: stage.queue.results)
+        await eventually("told", lambda: stage.queue.results)
     assert [(one.outcome, one.message) for one in stage.queue.results] == [("error", "the pod is gone")]
     assert not stage.binder.requests
