@@ -1,4 +1,4 @@
-"""Messages of CLUSTER as those who may write them make them. Pure: what publishes one says what it expects there.
+"""Messages of CLUSTER as those who may write them make them. Who publishes one says what it expects there.
 
 bus.publish(stored.version("pods", document)._replace(expect=0))
 stream.put(stored.commit(1, bindings=[bound])[-1])
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from podyard.bus import Outgoing
+from podyard.bus import Delivery, Outgoing
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
@@ -34,6 +34,11 @@ def marker(resource: str, document: dict[str, Any], *, who: str = WHO) -> Outgoi
     return Outgoing(subject, codec.encode(event), ttl_s=streams.MARKER_TTL_S, deleted=True)
 
 
+def document(found: Delivery) -> dict[str, Any]:
+    """The object that a version or a marker holds."""
+    return msgspec.json.decode(codec.decode(ClusterEvent, found.payload).object)
+
+
 def subject_of(resource: str, document: dict[str, Any]) -> str:
     """Where an object lies; it says itself whether it has a namespace."""
     metadata = document["metadata"]
@@ -46,7 +51,7 @@ def _event(resource: str, document: dict[str, Any], who: str, **more: Any) -> Cl
         resource=resource,
         namespace=metadata.get("namespace", ""),
         name=metadata["name"],
-        uid=metadata["uid"],
+        uid=metadata.get("uid", ""),
         who=who,
         object=msgspec.Raw(msgspec.json.encode(document)),
         **more,

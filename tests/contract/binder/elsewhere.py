@@ -11,7 +11,9 @@ from podyard.binder.reign import LEADS_CHECK
 from podyard.binder.settings import BinderSettings
 from podyard.bus import BusSettings, connect
 from podyard.runtime.service import Service
-from tests.contract.binder.stage import FaultyBus, make_service
+from tests.contract.binder.conftest import DRAIN_S
+from tests.contract.binder.stage import FaultyBus
+from tests.support.services import make_service
 
 START_WITHIN_S = 10.0
 
@@ -82,8 +84,10 @@ class Elsewhere:
         self._loop.close()
 
     async def _serve(self) -> None:
-        async with connect(BusSettings(servers=(self._url,), name=self.instance)) as bus:
+        async with connect(BusSettings(servers=(self._url,), name=self.instance, drain_timeout_s=DRAIN_S)) as bus:
             self.faulty = FaultyBus(bus)
-            self._service = make_service(self.faulty, self.instance, **self._settings)
+            self._service = make_service(
+                binder_service.SERVICE, self.faulty, BinderSettings(**self._settings), instance=self.instance
+            )
             self._connected.set()
             await binder_service.main(self._service)

@@ -1,37 +1,27 @@
-"""What the binder's contract tests are made of: reigns in this process on a real server, a bus with faults, a cluster to write into."""
+"""What the binder's contract tests are made of: reigns in this process, a bus with faults, a cluster that asks."""
 
 import itertools
-import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any
 
 import anyio
-import prometheus_client
-import structlog
 
 from podyard.binder.instruments import Instruments
 from podyard.binder.reign import Reign
 from podyard.binder.service import SERVICE, followed
-from podyard.binder.settings import BinderSettings
-from podyard.bus import Ack, Bus, NoResponders, Outgoing, Unclear
+from podyard.bus import Ack, Bus, NoResponders, Outgoing, Request, Unclear
+from podyard.bus.services import Handler, Subscription
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest, Decision, NumberRange
-from podyard.proto.events import ClusterEvent
-from podyard.proto.facts import PodStatusFact
-from podyard.proto.placement import CommitRecord, Fence, Placement
-from podyard.runtime.health import Health
-from podyard.runtime.micro import Endpoints
-from podyard.runtime.service import Service
-from podyard.runtime.settings import ServiceSettings
-from podyard.telemetry.tracing import Spans
-from tests.support.object_events import event_of
+from tests.support import cluster, objects
+from tests.support.services import make_service
+from tests.support.spans import KeptSpans
+from tests.support.waiting import WITHIN_S, eventually
 
-WITHIN_S = 10.0
 PROFILE = default_profile()
-T = TypeVar("T")
 
 
 class FaultyBus:
@@ -43,6 +33,8 @@ class FaultyBus:
         """For the next sends: `ok`, `lost ack` (stored, no answer), `lost` (not sent), `hold` (until `resume`)."""
         self.cut = False
         """Nothing that is sent arrives any more, leases neither."""
+        self.late_s = 0.0
+        """How much later its services' answers come: the first that comes is the one that is heard."""
         self.held = anyio.Event()
         self._resume = anyio.Event()
         self.batches: list[str] = []
@@ -52,6 +44,15 @@ class FaultyBus:
 
     def resume(self) -> None:
         self._resume.set()
+
+    async def serve(self, subject: str, handler: Handler, **more: Any) -> Subscription:
+        async def late(request: Request) -> bytes:
+            answer = await handler(request)
+            if self.late_s:
+                await anyio.sleep(self.late_s)
+            return answer
+
+        return await self._bus.serve(subject, late, **more)
 
     async def publish(self, message: Outgoing, *, timeout_s: float | None = None) -> Ack:
         return await self._faulty(message.subject, lambda: self._bus.publish(message, timeout_s=timeout_s))
@@ -81,99 +82,31 @@ class FaultyBus:
         return ack
 
 
-def make_service(bus: Any, instance: str, spans: Spans | None = None, **settings: Any) -> Service[BinderSettings]:
-    """The binder's Service as `podyard run binder` would make it."""
-    registry = prometheus_client.CollectorRegistry()
-    session = f"{instance}-{time.monotonic_ns()}"
-    return Service(
-        SERVICE,
-        process=ServiceSettings(instance=instance),
-        settings=BinderSettings(**settings),
-        bus=bus,
-        health=Health(stall_limit_s=10, registry=registry),
-        spans=spans or Spans(),
-        metrics=registry,
-        log=structlog.get_logger(),
-        endpoints=Endpoints(bus, name="podyard-binder", identity=session, version="0", description="test"),
-        session=session,
-    )
-
-
 @asynccontextmanager
-async def reigning(bus: Any, instance: str, lease_epoch: int = 1, spans: Spans | None = None) -> AsyncIterator[Reign]:
+async def reigning(
+    bus: Any, instance: str, lease_epoch: int = 1, spans: KeptSpans | None = None
+) -> AsyncIterator[Reign]:
     """A reign without a lease: whoever begins one takes the fence over from all before."""
-    service = make_service(bus, instance, spans)
+    service = make_service(SERVICE, bus, instance=instance, spans=spans)
     instruments = Instruments(service.metrics, service.spans)
     reign = Reign(service, {PROFILE.name: PROFILE}, followed({PROFILE.name: PROFILE}), instruments, 1)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(reign.run, lease_epoch)
-        await eventually("the reign serves", lambda: _serves(service))
+        await eventually("the reign serves", lambda: service.health.ready)
         yield reign
         tasks.cancel_scope.cancel()
 
 
-async def _serves(service: Service[BinderSettings]) -> bool:
-    return service.health.ready
-
-
-async def eventually(what: str, probe: Callable[[], Awaitable[T]], within_s: float = WITHIN_S) -> T:
-    """What `probe` gives as soon as it is true; fails with `what` after a while."""
-    with anyio.move_on_after(within_s):
-        while True:
-            found = await probe()
-            if found:
-                return found
-            await anyio.sleep(0.01)
-    raise AssertionError(f"not seen within {within_s:g} s: {what}")
-
-
-class Cluster:
-    """Writes objects as the api would, and reads placements."""
+class Cluster(cluster.Cluster):
+    """One that asks for bindings, as of its own last write."""
 
     def __init__(self, bus: Bus) -> None:
-        self.bus = bus
-        self.position = 0
+        super().__init__(bus)
         self._numbers = itertools.count(1)
 
-    async def node(self, name: str = "n1", cpu: str = "4", pods: str = "110") -> None:
-        status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": pods}}
-        await self._put("nodes", "", {"metadata": {"name": name, "uid": f"uid-{name}"}, "status": status})
-
-    async def pods(self, *names: str, cpu: str = "1") -> None:
-        for name in names:
-            spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
-            await self._put(
-                "pods",
-                "default",
-                {"metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"}, "spec": spec},
-            )
-
-    async def remove_pod(self, name: str) -> None:
-        event = ClusterEvent(
-            resource="pods",
-            namespace="default",
-            name=name,
-            uid=f"uid-{name}",
-            op="delete",
-            who="test",
-            object=codec.NULL,
-        )
-        ack = await self.bus.publish(
-            Outgoing(subjects.object_("pods", "default", name), codec.encode(event), ttl_s=600, deleted=True)
-        )
-        self.position = ack.sequence
-
-    async def ended(self, name: str, node: str = "n1") -> None:
-        fact = PodStatusFact(
-            namespace="default", name=name, uid=f"uid-{name}", node=node, phase="Succeeded", ended=True
-        )
-        await self.bus.publish(Outgoing(subjects.pod_status(node, "default", name, f"uid-{name}"), codec.encode(fact)))
-
-    async def _put(self, resource: str, namespace: str, document: dict[str, Any]) -> None:
-        subject, event = event_of(resource, namespace, document, "test")
-        there = await self.bus.get("CLUSTER", subject)
-        message = Outgoing(subject, codec.encode(event), expect=there.sequence if there is not None else 0)
-        self.position = (await self.bus.publish(message)).sequence
+    async def pods(self, *names: str) -> None:
+        """Pods of one CPU."""
+        await self.create("pods", [objects.pod(name, cpu="1") for name in names])
 
     def decide(self, name: str, node: str = "n1", attempt: str = "", trace: str = "") -> Decision:
         return Decision(
@@ -208,30 +141,3 @@ class Cluster:
 
     async def bind(self, *decisions: Decision) -> list[str]:
         return [answer.result for answer in (await self.ask(*decisions)).answers]
-
-    async def fence(self) -> Fence:
-        found = await self.bus.get("CLUSTER", subjects.FENCE)
-        assert found is not None
-        return codec.decode(Fence, found.payload)
-
-    async def move_fence(self, holder: str) -> Fence:
-        """Somebody else takes over."""
-        found = await self.bus.get("CLUSTER", subjects.FENCE)
-        assert found is not None
-        fence = codec.decode(Fence, found.payload)
-        moved = Fence(epoch=fence.epoch + 1, n=fence.n, batch=f"{holder}.x", holder=holder)
-        await self.bus.publish(Outgoing(subjects.FENCE, codec.encode(moved), expect=found.sequence))
-        return moved
-
-    async def placement(self, name: str) -> Any:
-        found = await self.bus.get("CLUSTER", subjects.binding("default", name, f"uid-{name}"))
-        return None if found is None else codec.decoder(Placement).decode(found.payload)
-
-    async def commits(self) -> list[CommitRecord]:
-        """All commit records so far; fails if one is missing."""
-        records: list[CommitRecord] = []
-        for n in range(1, (await self.fence()).n + 1):
-            found = await self.bus.get("CLUSTER", subjects.commit(n))
-            assert found is not None, f"commit {n} is missing"
-            records.append(codec.decode(CommitRecord, found.payload))
-        return records

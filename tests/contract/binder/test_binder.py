@@ -1,18 +1,25 @@
-"""The binder on a real server: what it writes, and that races, lost acknowledgements and take-overs do no harm."""
+"""The binder: what it writes, and that races, lost acknowledgements and take-overs do no harm."""
 
 import anyio
 import msgspec
 import pytest
 
-from podyard.binder import service as binder_service
 from podyard.binder.reign import Reign
+from podyard.binder.service import SERVICE
 from podyard.bus import Outgoing, RequestTimeout
 from podyard.proto import codec, headers, subjects
 from podyard.proto.binder_api import NumberRange
 from podyard.proto.decisions import AttemptRecord
+from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
 from podyard.telemetry.tracing import Spans
-from tests.contract.binder.stage import Cluster, FaultyBus, eventually, make_service, reigning
+from tests.contract.binder.stage import Cluster, FaultyBus, reigning
+from tests.support import objects
+from tests.support.services import make_service, running
+from tests.support.spans import KeptSpans
+from tests.support.waiting import eventually
+
+COMPLETED = PodStatusFact(namespace="default", name="a", uid="uid-a", node="n1", phase="Succeeded", ended=True)
 
 
 @pytest.fixture
@@ -48,7 +55,7 @@ async def test_what_does_not_fit_is_a_conflict_with_its_cause(cluster, connect_b
 async def test_a_pod_that_ended_is_released_and_its_tombstone_goes_after_the_object(cluster, connect_bus):
     async with reigning(await connect_bus("binder"), "binder-a"):
         await cluster.bind(cluster.decide("a"))
-        await cluster.ended("a")
+        await cluster.status(COMPLETED)
 
         async def released():
             found = await cluster.placement("a")
@@ -56,10 +63,10 @@ async def test_a_pod_that_ended_is_released_and_its_tombstone_goes_after_the_obj
 
         assert (await eventually("a tombstone", released)).reason == "completed"
         assert (await cluster.bind(cluster.decide("a", attempt="2-a"))) == ["already bound"]
-        await cluster.remove_pod("a")
+        await cluster.remove("pods", objects.pod("a"))
 
         async def expiring():
-            found = await cluster.bus.get("CLUSTER", subjects.binding("default", "a", "uid-a"))
+            found = await cluster.last(subjects.binding("default", "a", "uid-a"))
             return found is not None and headers.TTL in found.headers
 
         await eventually("a TTL on the tombstone", expiring)
@@ -103,11 +110,7 @@ async def test_a_binder_that_was_paused_past_its_lease_writes_nothing(cluster, c
             async with reigning(await connect_bus("b"), "binder-b"):
                 epoch = (await cluster.fence()).epoch
                 faulty.resume()
-
-                async def deposed():
-                    return paused.core.phase.name == "DEPOSED"
-
-                await eventually("A is deposed", deposed)
+                await eventually("A is deposed", lambda: paused.core.phase.name == "DEPOSED")
                 assert await cluster.placement("a") is None
                 assert await cluster.commits() == []
                 reply = await cluster.ask(decision)  # sent again, same attempt id
@@ -132,7 +135,7 @@ async def test_what_the_scheduler_counted_on_is_not_filtered_again(cluster, conn
         assert await skipped("a", start)
         assert await skipped("b", start, 1), "claimed, and there"
         await cluster.pods("d")
-        record = await cluster.bus.get("CLUSTER", subjects.commit(2))
+        record = await cluster.last(subjects.commit(2))
         assert await skipped("c", record.sequence), "both are seen at the second record"
         assert not await skipped("d", cluster.position), "the third binding came later, and is not claimed"
 
@@ -211,23 +214,15 @@ async def test_a_foreign_binding_is_named_and_its_mates_are_bound(cluster, conne
 
 
 async def test_a_standby_serves_as_soon_as_the_leader_ends(cluster, connect_bus):
-    first = make_service(await connect_bus("a"), "binder-a")
-    second = make_service(await connect_bus("b"), "binder-b")
-    async with anyio.create_task_group() as tasks:
-        leading = anyio.CancelScope()
-
-        async def lead() -> None:
-            with leading:
-                await binder_service.main(first)
-
-        tasks.start_soon(lead)
+    first = make_service(SERVICE, await connect_bus("a"), instance="binder-a")
+    second = make_service(SERVICE, await connect_bus("b"), instance="binder-b")
+    async with running(first) as leading:
         await eventually("A serves", lambda: _answers(cluster, "a"))
-        tasks.start_soon(binder_service.main, second)
-        leading.cancel()
-        with anyio.fail_after(5):  # half a lease: it was released, not waited out
-            await eventually("B serves", lambda: _answers(cluster, "b"))
-        assert (await cluster.fence()).holder == "binder-b"
-        tasks.cancel_scope.cancel()
+        async with running(second):
+            leading.cancel()
+            with anyio.fail_after(5):  # half a lease: it was released, not waited out
+                await eventually("B serves", lambda: _answers(cluster, "b"))
+            assert (await cluster.fence()).holder == "binder-b"
 
 
 async def _answers(cluster: Cluster, name: str) -> bool:
@@ -248,26 +243,18 @@ async def test_a_request_that_cannot_be_read_is_refused_and_kept(cluster, connec
 
 
 async def test_bind_spans_hang_below_the_cycle_and_bad_ones_are_kept(cluster, connect_bus):
-    kept = []
-
-    class Sink:
-        def accept(self, span):
-            kept.append(span)
-
-        def sampled(self, trace_id, name):
-            return False
-
-    spans = Spans(Sink())
+    sink = KeptSpans()
+    spans = Spans(sink)
     sampled = spans.new_trace()[:-2] + "01"
     plain, refused = spans.new_trace(), spans.new_trace()
-    async with reigning(await connect_bus("binder"), "binder-a", spans=spans):
+    async with reigning(await connect_bus("binder"), "binder-a", spans=sink):
         await cluster.bind(
             cluster.decide("a", trace=sampled),
             cluster.decide("b", trace=plain),
             cluster.decide("c", node="nowhere", trace=refused),
         )
         (record,) = await cluster.commits()
-    by_pod = {span.attributes["k8s.pod.name"]: span for span in kept}
+    by_pod = {span.attributes["k8s.pod.name"]: span for span in sink.spans}
     assert by_pod.keys() == {"a", "c"}
     assert str(by_pod["a"].parent) == sampled
     assert str(by_pod["a"].ids) == record.bindings[0].trace

@@ -5,11 +5,14 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from podyard.binder import service as binder_service
+from podyard.binder.service import SERVICE
+from podyard.binder.settings import BinderSettings
 from podyard.bus import RequestTimeout
 from podyard.proto.binder_api import Decision
 from tests.contract.binder.elsewhere import Elsewhere
-from tests.contract.binder.stage import Cluster, eventually, make_service
+from tests.contract.binder.stage import Cluster
+from tests.support.services import make_service
+from tests.support.waiting import eventually
 
 LEASE_S = 2
 PAUSE_S = 4.5
@@ -40,8 +43,10 @@ async def test_a_standby_takes_over_from_a_leader_that_is(how: str, cluster: Clu
     first = await cluster.fence()
     assert first.holder == "binder-a"
     async with anyio.create_task_group() as tasks:
-        standby = make_service(await connect_nats("binder-b"), "binder-b", lease_ttl_s=LEASE_S)
-        tasks.start_soon(binder_service.main, standby)
+        standby = make_service(
+            SERVICE, await connect_nats("binder-b"), BinderSettings(lease_ttl_s=LEASE_S), instance="binder-b"
+        )
+        tasks.start_soon(SERVICE.main, standby)
         match how:
             case "killed":
                 leader.kill()

@@ -1,15 +1,15 @@
-"""Volumes on a real server: one for two pods, one that somebody else takes at the same moment, and waits that a successor goes on with."""
+"""Volumes: one for two pods, one that somebody else takes at the same moment, and waits that a successor goes on with."""
 
 import anyio
 import msgspec
 import pytest
 
-from podyard.bus import Outgoing
-from podyard.proto import codec, subjects
-from podyard.proto.events import ClusterEvent
+from podyard.proto import subjects
 from podyard.proto.placement import VolumeChoice
-from tests.contract.binder.stage import Cluster, FaultyBus, eventually, reigning
+from tests.contract.binder.stage import Cluster, FaultyBus, reigning
 from tests.e2e.provisioner import SELECTED, Provisioner
+from tests.support import objects
+from tests.support.waiting import eventually
 from tests.unit.plugins.volume_binding.test_promises import MADE, STATIC, claim, volume
 
 
@@ -19,33 +19,13 @@ async def cluster(bus):
     cluster = Cluster(bus)
     await cluster.node()
     for manifest in (STATIC, MADE):
-        await put(cluster, "storageclasses", "", manifest)
-    await put(cluster, "persistentvolumes", "", volume("disk"))
+        await cluster.put("storageclasses", manifest)
+    await cluster.put("persistentvolumes", volume("disk"))
     for name, of in (("p", "static"), ("q", "static"), ("made", "made")):
-        await put(cluster, "persistentvolumeclaims", "default", claim(name, of))
-        metadata = {"name": name, "namespace": "default", "uid": f"uid-{name}"}
+        await cluster.put("persistentvolumeclaims", claim(name, of))
         volumes = [{"name": "v", "persistentVolumeClaim": {"claimName": name}}]
-        await put(cluster, "pods", "default", {"metadata": metadata, "spec": {"containers": [], "volumes": volumes}})
+        await cluster.put("pods", objects.pod(name, volumes=volumes))
     return cluster
-
-
-async def put(cluster, resource, namespace, document, expect=0):
-    metadata = document["metadata"]
-    event = ClusterEvent(
-        resource=resource,
-        namespace=namespace,
-        name=metadata["name"],
-        uid=metadata.get("uid", metadata["name"]),
-        who="test",
-        object=msgspec.Raw(msgspec.json.encode(document)),
-    )
-    subject = subjects.object_(resource, namespace, metadata["name"])
-    cluster.position = (await cluster.bus.publish(Outgoing(subject, codec.encode(event), expect=expect))).sequence
-
-
-async def stored(cluster, resource, namespace, name):
-    found = await cluster.bus.get("CLUSTER", subjects.object_(resource, namespace, name))
-    return msgspec.json.decode(codec.decode(ClusterEvent, found.payload).object)
 
 
 def wants(cluster, name):
@@ -64,7 +44,7 @@ async def test_of_two_pods_that_race_for_one_volume_one_wins(cluster, connect_bu
     results = {name: (answer.result, answer.cause) for name, answer in answers.items()}
     winner = next(name for name, result in results.items() if result == ("bound", ""))
     assert sorted(results.values()) == [("bound", ""), ("conflict", "VolumeBinding")]
-    taken = await stored(cluster, "persistentvolumes", "", "disk")
+    taken = await cluster.document("persistentvolumes", "disk", "")
     assert taken["spec"]["claimRef"]["name"] == winner
     bound = [name for name in ("p", "q") if await cluster.placement(name) is not None]
     assert bound == [winner]
@@ -81,28 +61,29 @@ async def test_a_volume_that_somebody_takes_at_the_same_moment_leaves_the_pod_un
 
         tasks.start_soon(ask)
         await bus.held.wait()
-        found = await cluster.bus.get("CLUSTER", subjects.object_("persistentvolumes", "", "disk"))
         reference = {"namespace": "default", "name": "other", "uid": "uid-other"}
-        await put(cluster, "persistentvolumes", "", volume("disk", claim=reference), found.sequence)
+        await cluster.put("persistentvolumes", volume("disk", claim=reference))
         bus.resume()
     assert [answer.result for answer in answers] == ["conflict"]
     assert await cluster.placement("p") is None
-    assert "volumeName" not in (await stored(cluster, "persistentvolumeclaims", "default", "p"))["spec"]
+    assert "volumeName" not in (await cluster.document("persistentvolumeclaims", "p"))["spec"]
 
 
 async def test_a_successor_goes_on_with_a_wait_and_the_first_one_writes_nothing_more(cluster, connect_bus):
     decision = cluster.decide("made")
-    async with reigning(await connect_bus("first"), "binder-a") as first:
+    slow = FaultyBus(await connect_bus("first"))
+    slow.late_s = 0.05  # both are asked, the deposed one too as long as it has nothing to write
+    async with reigning(slow, "binder-a") as first:
         assert await cluster.bind(decision) == ["waiting"]
         metrics = first._service.metrics  # as /metrics tells them
 
-        async def counted():
-            return metrics.get_sample_value("podyard_binder_held_decisions") == 1
+        def counted():
+            return metrics.get_sample_value("podyard_binder_held_decisions")
 
-        await eventually("the wait is counted", counted)
-        marked = await stored(cluster, "persistentvolumeclaims", "default", "made")
+        await eventually("the wait is counted", lambda: counted() == 1)
+        marked = await cluster.document("persistentvolumeclaims", "made")
         assert marked["metadata"]["annotations"] == {SELECTED: "n1"}
-        before = await cluster.bus.get("CLUSTER", subjects.object_("persistentvolumeclaims", "default", "made"))
+        before = await cluster.last(subjects.object_("persistentvolumeclaims", "default", "made"))
         async with reigning(await connect_bus("second"), "binder-b", lease_epoch=2):
 
             async def waits_there():
@@ -113,14 +94,10 @@ async def test_a_successor_goes_on_with_a_wait_and_the_first_one_writes_nothing_
                 )
 
             assert await eventually("the successor holds it", waits_there)
-            after = await cluster.bus.get("CLUSTER", subjects.object_("persistentvolumeclaims", "default", "made"))
+            after = await cluster.last(subjects.object_("persistentvolumeclaims", "default", "made"))
             assert after.sequence == before.sequence
             await Provisioner(cluster.bus).make("made")
-
-            async def bound():
-                return await cluster.placement("made")
-
-            await eventually("its binding", bound)
-            assert metrics.get_sample_value("podyard_binder_held_decisions") == 0, "it was deposed"
+            await eventually("its binding", lambda: cluster.placement("made"))
+            assert counted() == 0, "it was deposed"
             (record,) = await cluster.commits()
             assert record.epoch == (await cluster.fence()).epoch
