@@ -2,7 +2,6 @@
 
 import asyncio
 import threading
-import time
 from contextlib import suppress
 from typing import Any
 
@@ -30,15 +29,20 @@ class Elsewhere:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name=instance, daemon=True)
         self._connected = threading.Event()
+        self._goes_on = threading.Event()
 
     def start(self) -> "Elsewhere":
         self._thread.start()
         assert self._connected.wait(START_WITHIN_S), f"{self.instance} does not get a connection"
         return self
 
-    def pause(self, seconds: float) -> None:
-        """SIGSTOP, and SIGCONT so much later."""
-        self._loop.call_soon_threadsafe(time.sleep, seconds)
+    def pause(self) -> None:
+        """SIGSTOP."""
+        self._loop.call_soon_threadsafe(self._goes_on.wait)
+
+    def resume(self) -> None:
+        """SIGCONT."""
+        self._goes_on.set()
 
     def kill(self) -> None:
         """SIGKILL: it neither finishes nor lets go of anything."""
@@ -60,6 +64,7 @@ class Elsewhere:
 
     def end(self) -> None:
         """Tidy up after the test: whatever it was, it ends in order."""
+        self.resume()
         if self._thread.is_alive():
             self.kill()
         tidying = threading.Thread(target=self._tidy_up)

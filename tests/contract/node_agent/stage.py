@@ -2,69 +2,45 @@
 
 import asyncio
 import time
-import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
-import prometheus_client
-import structlog
 
-from podyard.bus import Bus, Delivery, Outgoing, WatchSpec
+from podyard.bus import Bus, Delivery, WatchSpec
 from podyard.cluster import timestamps
 from podyard.node_agent.service import SERVICE
 from podyard.node_agent.settings import NodeAgentSettings
 from podyard.proto import codec, streams, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.operations import K8sEvent
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release
-from podyard.runtime.health import Health
-from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service
-from podyard.runtime.settings import ServiceSettings
-from podyard.telemetry.tracing import SpanRecord, Spans
+from tests.support import objects
+from tests.support.cluster import Cluster, bound, released
+from tests.support.objects import Document
+from tests.support.services import make_service, running
+from tests.support.spans import KeptSpans
+from tests.support.waiting import eventually
 
-LIMIT_S = 15.0
 FAST = {"start_delay_s": 0.02, "stop_delay_s": 0.02, "heartbeat_interval_s": 0.2, "monitoring_interval_s": 0.1}
-
 
 M = TypeVar("M")
 
 
-class SpanList:
-    """A span sink that keeps what it gets and samples every trace."""
-
-    def __init__(self, changed: Callable[[], None]) -> None:
-        self.spans: list[SpanRecord] = []
-        self._changed = changed
-
-    def accept(self, span: SpanRecord) -> None:
-        self.spans.append(span)
-        self._changed()
-
-    def sampled(self, trace_id: int, name: str) -> bool:
-        del trace_id, name
-        return True
-
-    def named(self, name: str) -> list[SpanRecord]:
-        return [span for span in self.spans if span.name == name]
-
-
 class Stage:
-    """Writes objects and commits; keeps the last fact of every subject, and all that came."""
+    """Writes objects and commits; keeps the last fact of every subject, and all that came.
+
+    Pods are documents with the node that they go to; what is stored of them has none: that is the binder's to say.
+    """
 
     def __init__(self, bus: Bus) -> None:
         self.bus = bus
         self.facts: dict[str, bytes] = {}
-        self.versions: dict[str, int] = {}
         self.history: list[Delivery] = []
         self.news: list[K8sEvent] = []
-        self._fence = 0
-        self._n = 0
-        self._changed = asyncio.Event()
-        self.spans = SpanList(self._changed.set)
+        self.spans = KeptSpans(sampled=True)
+        self._cluster = Cluster(bus)
 
     # the reader's side, called by the watch
 
@@ -77,11 +53,9 @@ class Stage:
             self.facts.pop(delivery.subject, None)
         else:
             self.facts[delivery.subject] = delivery.payload
-        self._changed.set()
 
     def synced(self, position: int) -> None:
         del position
-        self._changed.set()
 
     def advanced(self, position: int) -> None:
         del position
@@ -92,7 +66,6 @@ class Stage:
     def on_news(self, subject: str, payload: bytes, trace: str) -> None:
         del subject, trace
         self.news.append(codec.decode(K8sEvent, payload))
-        self._changed.set()
 
     async def collect(self, subject: str, message_type: type[M]) -> list[M]:
         """What is published on `subject` from now on."""
@@ -100,17 +73,9 @@ class Stage:
 
         def take(_subject: str, payload: bytes, _trace: str) -> None:
             found.append(codec.decode(message_type, payload))
-            self._changed.set()
 
         await self.bus.subscribe(subject, take)
         return found
-
-    async def until(self, condition: Callable[[], object]) -> None:
-        """Wait for `condition`, looked at after every message."""
-        async with asyncio.timeout(LIMIT_S):
-            while not condition():
-                self._changed.clear()
-                await self._changed.wait()
 
     # what is stored
 
@@ -133,120 +98,55 @@ class Stage:
 
     async def phase(self, pod: dict, phase: str) -> PodStatusFact:
         """The fact about the pod, once it has this phase."""
-        await self.until(lambda: (fact := self.pod_fact(pod)) is not None and fact.phase == phase)
-        found = self.pod_fact(pod)
-        assert found is not None
-        return found
+
+
+        def fact() -> PodStatusFact | None:
+            found = self.pod_fact(pod)
+            return found if found is not None and found.phase == phase else None
+
+        return await eventually(f"{pod['metadata']['name']} is {phase}", fact)
 
     # what api and binder write
 
-    async def node(self, name: str, **metadata: object) -> dict:
-        document = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "uid": uuid.uuid4().hex, **metadata},
-            "status": {"allocatable": {"cpu": "64", "memory": "256Gi", "pods": "500"}},
-        }
+    async def node(self, name: str, **more: Any) -> Document:
+        document = objects.node(name, cpu="64", memory="256Gi", pods="500", **more)
         await self.write("nodes", document)
         return document
 
-    async def pod(self, name: str, node: str, *, containers: list[dict] | None = None, **metadata: object) -> dict:
+    async def pod(self, name: str, node: str, **more: Any) -> Document:
         """A pod that is written and bound to `node`."""
-        document = pod_document(name, node, containers=containers, **metadata)
+        document = objects.pod(name, node=node, **more)
         await self.write("pods", document)
         await self.bind(document)
         return document
 
-    async def write(self, resource: str, document: dict) -> None:
-        event = _event(resource, document)
-        subject = subjects.object_(resource, event.namespace, event.name)
-        message = Outgoing(subject, codec.encode(event), expect=self.versions.get(subject, 0))
-        self.versions[subject] = (await self.bus.publish(message)).sequence
+    async def write(self, resource: str, document: Document) -> None:
+        spec = {key: value for key, value in document["spec"].items() if key != "nodeName"}
+        await self._cluster.put(resource, {**document, "spec": spec})
 
-    async def delete(self, pod: dict, grace_s: int = 30) -> None:
+    async def delete(self, pod: Document, grace_s: int = 30) -> None:
         """Ask for the pod's end, as api does."""
         pod["metadata"]["deletionTimestamp"] = timestamps.text_of(time.time() + grace_s)
         pod["metadata"]["deletionGracePeriodSeconds"] = grace_s
         await self.write("pods", pod)
 
-    async def remove(self, resource: str, document: dict) -> None:
+    async def remove(self, resource: str, document: Document) -> None:
         """Put a marker in the object's place."""
-        event = msgspec.structs.replace(_event(resource, document), op="delete")
-        subject = subjects.object_(resource, event.namespace, event.name)
-        message = Outgoing(
-            subject, codec.encode(event), expect=self.versions.pop(subject), ttl_s=streams.MARKER_TTL_S, deleted=True
-        )
-        await self.bus.publish(message)
+        await self._cluster.remove(resource, document)
 
-    async def bind(self, *pods: dict, trace: str = "") -> None:
-        bindings = [_binding(pod, trace) for pod in pods]
-        messages = [
-            Outgoing(subjects.binding(one.namespace, one.name, one.uid), codec.encode(one), expect=0)
-            for one in bindings
-        ]
-        await self._commit(messages, bindings=tuple(_bound(one) for one in bindings))
+    async def status(self, fact: PodStatusFact) -> None:
+        """Say something about a pod in its agent's place."""
+        await self._cluster.status(fact)
 
-    async def release(self, pod: dict) -> None:
-        metadata = pod["metadata"]
-        release = Release(
-            namespace=metadata["namespace"],
-            name=metadata["name"],
-            uid=metadata["uid"],
-            node=pod["spec"]["nodeName"],
-            reason="terminated",
-        )
-        await self._commit([], releases=(release,))
+    async def bind(self, *pods: Document, trace: str = "") -> None:
+        await self._cluster.commit([bound(*_placed(pod), uid=pod["metadata"]["uid"], trace=trace) for pod in pods])
 
-    async def _commit(self, messages: list[Outgoing], **content: object) -> None:
-        self._n += 1
-        record = CommitRecord(n=self._n, epoch=1, batch=str(self._n), at=time.time(), **content)  # type: ignore[arg-type]
-        fence = Fence(epoch=1, n=self._n)
-        messages.append(Outgoing(subjects.commit(self._n), codec.encode(record), expect=0))
-        messages.append(Outgoing(subjects.FENCE, codec.encode(fence), expect=self._fence))
-        self._fence = (await self.bus.publish_batch(messages)).sequence
+    async def release(self, pod: Document) -> None:
+        await self._cluster.commit(releases=[released(*_placed(pod), uid=pod["metadata"]["uid"])])
 
 
-def pod_document(name: str, node: str, *, containers: list[dict] | None = None, **metadata: object) -> dict:
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": uuid.uuid4().hex, **metadata},
-        "spec": {"containers": containers or [{"name": "main"}], "nodeName": node},
-    }
-
-
-def _event(resource: str, document: dict) -> ClusterEvent:
-    metadata = document["metadata"]
-    stored = document
-    if resource == "pods":
-        # the node is the binder's to say, not the creator's
-        stored = {**document, "spec": {key: value for key, value in document["spec"].items() if key != "nodeName"}}
-    return ClusterEvent(
-        resource=resource,
-        name=metadata["name"],
-        namespace=metadata.get("namespace", ""),
-        uid=metadata["uid"],
-        who="test",
-        object=msgspec.Raw(msgspec.json.encode(stored)),
-    )
-
-
-def _binding(pod: dict, trace: str) -> Binding:
-    metadata = pod["metadata"]
-    return Binding(
-        namespace=metadata["namespace"],
-        name=metadata["name"],
-        uid=metadata["uid"],
-        node=pod["spec"]["nodeName"],
-        trace=trace,
-        bound_at=time.time(),
-    )
-
-
-def _bound(binding: Binding) -> BoundPod:
-    return BoundPod(
-        namespace=binding.namespace, name=binding.name, uid=binding.uid, node=binding.node, trace=binding.trace
-    )
+def _placed(pod: Document) -> tuple[str, str]:
+    return pod["metadata"]["name"], pod["spec"]["nodeName"]
 
 
 @asynccontextmanager
@@ -263,39 +163,14 @@ async def staged(bus: Bus) -> AsyncIterator[Stage]:
         yield stage
     finally:
         await news.close()
-        await _end(task)
+        task.cancel()
+        await asyncio.wait([task])
 
 
 @asynccontextmanager
 async def agent(bus: Bus, stage: Stage, *, instance: str = "agent-1", **settings: object) -> AsyncIterator[Service]:
     """The agent, running in this process on a connection of its own."""
-    service = service_of(bus, stage.spans, instance, **settings)
-    task = asyncio.create_task(SERVICE.main(service))
-    try:
+    chosen = msgspec.convert({**FAST, **settings}, NodeAgentSettings)
+    service = make_service(SERVICE, bus, chosen, instance=instance, spans=stage.spans)
+    async with running(service):
         yield service
-    finally:
-        await _end(task)
-
-
-def service_of(bus: Bus, sink: SpanList, instance: str, **settings: object) -> Service:
-    registry = prometheus_client.CollectorRegistry()
-    session = f"{instance}-{uuid.uuid4().hex[:8]}"
-    return Service(
-        SERVICE,
-        process=ServiceSettings(instance=instance),
-        settings=msgspec.convert({**FAST, **settings}, NodeAgentSettings),
-        bus=bus,
-        health=Health(stall_limit_s=10, registry=registry),
-        spans=Spans(sink),
-        metrics=registry,
-        log=structlog.stdlib.get_logger(),
-        endpoints=Endpoints(bus, name="podyard-node_agent", identity=session, version="0", description=""),
-        session=session,
-    )
-
-
-async def _end(task: asyncio.Task) -> None:
-    task.cancel()
-    await asyncio.wait([task])
-    if not task.cancelled() and task.exception() is not None:
-        raise task.exception()  # type: ignore[misc]
