@@ -1,30 +1,26 @@
-"""The descheduler on a real NATS server: cycles, limits, budgets, dry runs."""
+"""The descheduler: cycles, limits, budgets, dry runs."""
 
 import asyncio
-import uuid
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 
 import msgspec
-import prometheus_client
 import pytest
 import pytest_asyncio
-import structlog
 
 from podyard.bus import Bus
 from podyard.descheduler.service import SERVICE
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.proto import codec, subjects
 from podyard.proto.events import ClusterEvent
-from podyard.proto.facts import PodStatusFact
-from podyard.runtime.health import Health
-from podyard.runtime.micro import Endpoints
+from podyard.proto.facts import Condition, PodStatusFact
 from podyard.runtime.service import Service
-from podyard.runtime.settings import ServiceSettings, SettingsError
-from podyard.telemetry.tracing import Spans
-from tests.contract.node_agent.stage import Outgoing, Stage, pod_document, staged
+from podyard.runtime.settings import SettingsError
+from tests.contract.node_agent.stage import Stage, staged
+from tests.support import objects
 from tests.support.buses import ConnectBus
+from tests.support.services import make_service, running
+from tests.support.waiting import eventually
 
 LIMIT_S = 15
 TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
@@ -51,9 +47,7 @@ async def stage(bus: Bus, connect_bus: ConnectBus) -> AsyncIterator[Stage]:
     """Two nodes, the first of them with a taint."""
     async with staged(await connect_bus("stage")) as found:
         await found.node("free")
-        tainted = await found.node("tainted")
-        tainted["spec"] = {"taints": [TAINT]}
-        await found.write("nodes", tainted)
+        await found.node("tainted", taints=[TAINT])
         yield found
 
 
@@ -73,21 +67,8 @@ def policy(write_policy: Callable[[str], Path]) -> Path:
 
 
 def service_of(bus: Bus, stage: Stage, policy: Path | str, **settings: object) -> Service:
-    registry = prometheus_client.CollectorRegistry()
-    session = f"descheduler-{uuid.uuid4().hex[:8]}"
     chosen = {"policy": str(policy), "once": True, "interval_s": 0.1, **settings}
-    return Service(
-        SERVICE,
-        process=ServiceSettings(instance=session),
-        settings=msgspec.convert(chosen, DeschedulerSettings),
-        bus=bus,
-        health=Health(stall_limit_s=10, registry=registry),
-        spans=Spans(stage.spans),
-        metrics=registry,
-        log=structlog.stdlib.get_logger(),
-        endpoints=Endpoints(bus, name="podyard-descheduler", identity=session, version="0", description=""),
-        session=session,
-    )
+    return make_service(SERVICE, bus, msgspec.convert(chosen, DeschedulerSettings), spans=stage.spans)
 
 
 async def one_cycle(bus: Bus, stage: Stage, policy: Path | str, **settings: object) -> Service:
@@ -97,30 +78,19 @@ async def one_cycle(bus: Bus, stage: Stage, policy: Path | str, **settings: obje
     return service
 
 
-@asynccontextmanager
-async def running(bus: Bus, stage: Stage, policy: Path | str, **settings: object) -> AsyncIterator[Service]:
-    service = service_of(bus, stage, policy, once=False, **settings)
-    task = asyncio.create_task(SERVICE.main(service))
-    try:
-        yield service
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
-
-
-async def bound(stage: Stage, *names: str, node: str = "tainted", **metadata: object) -> list[dict]:
+async def bound(stage: Stage, *names: str, node: str = "tainted") -> list[dict]:
     """Pods of one owner that are ready on a node."""
-    pods = [pod_document(name, node, ownerReferences=OWNER, labels={"app": "web"}, **metadata) for name in names]
+    metadata = {"ownerReferences": OWNER}
+    pods = [objects.pod(name, node=node, labels={"app": "web"}, metadata=metadata) for name in names]
     for pod in pods:
         await stage.write("pods", pod)
     await stage.bind(*pods)
     for pod in pods:
-        fact = {
-            "namespace": "default", "name": pod["metadata"]["name"], "uid": pod["metadata"]["uid"], "node": node,
-            "phase": "Running", "conditions": [{"type": "Ready", "status": "True"}],
-        }  # fmt: skip
-        payload = codec.encode(msgspec.convert(fact, PodStatusFact))
-        await stage.bus.publish(Outgoing(stage.status_subject(pod), payload, expect=0))
+        ready = (Condition(type="Ready", status="True"),)
+        name, uid = pod["metadata"]["name"], pod["metadata"]["uid"]
+        await stage.status(
+            PodStatusFact(namespace="default", name=name, uid=uid, node=node, phase="Running", conditions=ready)
+        )
     return pods
 
 
@@ -155,7 +125,7 @@ async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: S
         "k8s.pod.name": "web-1", "k8s.namespace.name": "default", "k8s.node.name": "tainted"
     }  # fmt: skip
     assert span.attributes["podyard.eviction.strategy"] == "RemovePodsViolatingNodeTaints"
-    await stage.until(lambda: stage.news)
+    await eventually("news of the eviction", lambda: stage.news)
     assert [(one.reason, one.type, one.trace) for one in stage.news] == [
         ("RemovePodsViolatingNodeTaints", "Normal", trace)
     ]
@@ -209,11 +179,12 @@ async def test_limits_are_checked_before_the_eviction_and_told(
 
 
 async def test_cycles_go_on_by_the_interval(bus: Bus, stage: Stage, policy: Path):
-    async with running(bus, stage, policy) as service:
-        await stage.until(lambda: stage.spans.named("deschedule cycle"))
+    service = service_of(bus, stage, policy, once=False)
+    async with running(service):
+        await eventually("a cycle", lambda: stage.spans.named("deschedule cycle"))
         assert service.health.ready
         pods = await bound(stage, "late")
-        await stage.until(lambda: stage.news)
+        await eventually("news of the eviction", lambda: stage.news)
     assert await deleted(stage, pods) == ["late"]
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -98,7 +98,6 @@ class Stage:
 
     async def phase(self, pod: dict, phase: str) -> PodStatusFact:
         """The fact about the pod, once it has this phase."""
-
 
         def fact() -> PodStatusFact | None:
             found = self.pod_fact(pod)

@@ -1,19 +1,21 @@
-"""The agent on a real NATS server: pods' lives, nodes' facts, evictions, restarts."""
+"""The agent: pods' lives, nodes' facts, evictions, restarts."""
 
 import asyncio
 import itertools
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
 
 import pytest_asyncio
 
-from podyard.bus import Bus, Outgoing
+from podyard.bus import Bus
 from podyard.proto import codec, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import DeadLetter
 from podyard.proto.signals import NodeHeartbeat, NodeSignals, NodeUsage, PodUsage, SignalValue
-from tests.contract.node_agent.stage import Stage, agent, pod_document, staged
+from tests.contract.node_agent.stage import Stage, agent, staged
+from tests.support import objects
 from tests.support.buses import ConnectBus
+from tests.support.holding import holding
+from tests.support.waiting import eventually
 
 MEBIBYTE = 1024 * 1024
 
@@ -54,7 +56,7 @@ async def test_a_bound_pod_runs_and_a_deleted_one_ends_and_its_fact_goes_with_it
         assert fact.ended
         await stage.release(pod)
         await stage.remove("pods", pod)
-        await stage.until(lambda: stage.pod_fact(pod) is None)
+        await eventually("the marker of its fact", lambda: stage.pod_fact(pod) is None)
     assert [one.deleted for one in stage.told(pod)] == [False, False, True]
     predecessors = [one.predecessor for one in stage.told(pod)]
     assert predecessors == [0, stage.told(pod)[0].sequence, stage.told(pod)[1].sequence]
@@ -63,12 +65,12 @@ async def test_a_bound_pod_runs_and_a_deleted_one_ends_and_its_fact_goes_with_it
 async def test_a_pod_with_a_run_duration_succeeds(bus: Bus, stage: Stage):
     await stage.node("n1")
     async with agent(bus, stage):
-        pod = await stage.pod("once", "n1", annotations={"podyard.io/run-duration": "50ms"})
+        pod = await stage.pod("once", "n1", metadata={"annotations": {"podyard.io/run-duration": "50ms"}})
         assert (await stage.phase(pod, "Succeeded")).ended
 
 
 async def test_pods_of_other_agents_nodes_are_left_alone(bus: Bus, stage: Stage):
-    await stage.node("other", annotations={"podyard.io/agent": "external"})
+    await stage.node("other", metadata={"annotations": {"podyard.io/agent": "external"}})
     await stage.node("mine")
     async with agent(bus, stage):
         foreign = await stage.pod("foreign", "other")
@@ -80,11 +82,11 @@ async def test_pods_of_other_agents_nodes_are_left_alone(bus: Bus, stage: Stage)
 
 async def test_many_pods_start_in_few_batches(bus: Bus, stage: Stage):
     await stage.node("n1")
-    pods = [pod_document(f"p{index}", "n1") for index in range(200)]
+    pods = [objects.pod(f"p{index}", node="n1") for index in range(200)]
     async with agent(bus, stage, start_delay_s=0.0):
         await asyncio.gather(*(stage.write("pods", pod) for pod in pods))
         await stage.bind(*pods)
-        await stage.until(lambda: all(stage.pod_fact(pod) for pod in pods))
+        await eventually("facts about all pods", lambda: all(stage.pod_fact(pod) for pod in pods))
     sequences = sorted(one.sequence for one in stage.history if one.subject.startswith("cluster.podstatus."))
     gaps = sum(later - earlier > 1 for earlier, later in itertools.pairwise(sequences))
     assert gaps < 10, "facts that come together are stored together"
@@ -94,8 +96,8 @@ async def test_a_node_reports_itself_ready_and_beats(bus: Bus, stage: Stage):
     beats = await stage.collect("heartbeat.>", NodeHeartbeat)
     await stage.node("rack-1.example")
     async with agent(bus, stage):
-        await stage.until(lambda: stage.node_fact("rack-1.example"))
-        await stage.until(lambda: len(beats) >= 3)
+        await eventually("a fact about the node", lambda: stage.node_fact("rack-1.example"))
+        await eventually("three heartbeats", lambda: len(beats) >= 3)
     assert {beat.node for beat in beats} == {"rack-1.example"}
     fact = stage.node_fact("rack-1.example")
     assert fact is not None
@@ -107,10 +109,9 @@ async def test_a_node_reports_itself_ready_and_beats(bus: Bus, stage: Stage):
 async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bus: Bus, stage: Stage):
     usages = await stage.collect("usage.>", NodeUsage)
     await stage.node("n1")
-    requests = {"resources": {"requests": {"memory": "1Gi"}}}
     async with agent(bus, stage, eviction_pressure_transition_period_s=0.3):
-        modest = await stage.pod("modest", "n1", containers=[{"name": "main", **requests}])
-        greedy = pod_document("greedy", "n1", containers=[{"name": "main", **requests}])
+        modest = await stage.pod("modest", "n1", memory="1Gi")
+        greedy = objects.pod("greedy", node="n1", memory="1Gi")
         await stage.write("pods", greedy)
         bind_trace = f"00-{'a' * 32}-{'b' * 16}-01"
         await stage.bind(greedy, trace=bind_trace)
@@ -124,9 +125,11 @@ async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bu
         assert [(one.key, one.effect) for one in node_fact.taints] == [
             ("node.kubernetes.io/memory-pressure", "NoSchedule")
         ]
-        await stage.until(lambda: any(one.reason == "Evicted" for one in stage.news))
+        await eventually(
+            "an event that tells of the eviction", lambda: any(one.reason == "Evicted" for one in stage.news)
+        )
         publish(stage, low_memory("n1", available=4096 * MEBIBYTE))
-        await stage.until(lambda: not under_pressure(stage, "n1"))
+        await eventually("the pressure's end", lambda: not under_pressure(stage, "n1"))
     assert (fact.reason, fact.ended) == ("Evicted", True)
     assert fact.message == (
         "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
@@ -159,22 +162,20 @@ async def test_one_reading_evicts_one_pod_and_a_later_one_the_next(bus: Bus, sta
         publish(stage, low_memory("n1", *(used(pod, 100 * (index + 1)) for index, pod in enumerate(pods)), at=1000.0))
         await stage.phase(pods[2], "Failed")
         seen = len(looks)
-        await stage.until(lambda: len(looks) >= seen + 5)  # each look publishes what it saw
+        await eventually("five more looks", lambda: len(looks) >= seen + 5)  # each look publishes what it saw
         assert [stage.pod_fact(pod).phase for pod in pods] == ["Running", "Running", "Failed"]  # type: ignore[union-attr]
         publish(stage, low_memory("n1", *(used(pod, 100) for pod in pods), at=1001.0))
-        await stage.until(lambda: sum(stage.pod_fact(pod).phase == "Failed" for pod in pods) == 2)  # type: ignore[union-attr]
+        await eventually("a second eviction", lambda: sum(stage.pod_fact(pod).phase == "Failed" for pod in pods) == 2)  # type: ignore[union-attr]
 
 
 async def test_a_node_under_memory_pressure_refuses_best_effort_pods_only(bus: Bus, stage: Stage):
     await stage.node("n1")
     async with agent(bus, stage):
-        await stage.until(lambda: stage.node_fact("n1"))
+        await eventually("a fact about the node", lambda: stage.node_fact("n1"))
         publish(stage, low_memory("n1"))
-        await stage.until(lambda: under_pressure(stage, "n1"))
+        await eventually("pressure", lambda: under_pressure(stage, "n1"))
         best_effort = await stage.pod("best-effort", "n1")
-        burstable = await stage.pod(
-            "burstable", "n1", containers=[{"name": "main", "resources": {"requests": {"cpu": "100m"}}}]
-        )
+        burstable = await stage.pod("burstable", "n1", cpu="100m")
         fact = await stage.phase(best_effort, "Failed")
         await stage.phase(burstable, "Running")
     assert (fact.reason, fact.message, fact.ended) == (
@@ -191,8 +192,10 @@ async def test_a_restarted_agent_goes_on_where_it_stopped(bus: Bus, stage: Stage
         for pod in (runs, ends, goes):
             await stage.phase(pod, "Running")
         publish(stage, low_memory("n1", available=1))
-        await stage.until(lambda: under_pressure(stage, "n1"))
-        await stage.until(lambda: any(stage.pod_fact(one).phase == "Failed" for one in (runs, ends, goes)))  # type: ignore[union-attr]
+        await eventually("pressure", lambda: under_pressure(stage, "n1"))
+        await eventually(
+            "an eviction", lambda: any(stage.pod_fact(one).phase == "Failed" for one in (runs, ends, goes))
+        )  # type: ignore[union-attr]
     survivors = [one for one in (runs, ends, goes) if stage.pod_fact(one).phase == "Running"]  # type: ignore[union-attr]
     first, second = survivors
     before = len(stage.told(first))
@@ -200,9 +203,9 @@ async def test_a_restarted_agent_goes_on_where_it_stopped(bus: Bus, stage: Stage
     await stage.remove("pods", first)
     await stage.release(first)
     await stage.delete(second)
-    late = await stage.pod("late", "n1", containers=[{"name": "m", "resources": {"requests": {"cpu": "1"}}}])
+    late = await stage.pod("late", "n1", cpu="1")
     async with agent(await connect_bus("again"), stage):
-        await stage.until(lambda: stage.pod_fact(first) is None)
+        await eventually("the marker of its fact", lambda: stage.pod_fact(first) is None)
         assert (await stage.phase(second, "Failed")).ended
         await stage.phase(late, "Running")
         assert under_pressure(stage, "n1"), "PITFALLS 61: a restart does not wipe the pressure condition"
@@ -217,19 +220,19 @@ async def test_what_was_said_of_a_node_that_went_while_nobody_looked_goes_too(
 ):
     kept, gone = await stage.node("kept"), await stage.node("gone")
     async with agent(bus, stage):
-        await stage.until(lambda: stage.node_fact("kept") and stage.node_fact("gone"))
+        await eventually("facts about both nodes", lambda: stage.node_fact("kept") and stage.node_fact("gone"))
     await stage.remove("nodes", gone)
     async with agent(await connect_bus("again"), stage):
-        await stage.until(lambda: stage.node_fact("gone") is None)
+        await eventually("the marker of its fact", lambda: stage.node_fact("gone") is None)
         assert stage.node_fact(kept["metadata"]["name"]) is not None
 
 
 async def test_a_standby_takes_over_when_the_agent_ends(bus: Bus, stage: Stage, connect_bus: ConnectBus):
     await stage.node("n1")
-    async with AsyncExitStack() as both:
+    async with holding() as hold:
         async with agent(bus, stage, instance="agent-1") as first:
-            await stage.until(lambda: stage.node_fact("n1"))
-            second = await both.enter_async_context(agent(await connect_bus("second"), stage, instance="agent-2"))
+            await eventually("a fact about the node", lambda: stage.node_fact("n1"))
+            second = await hold(agent(await connect_bus("second"), stage, instance="agent-2"))
             await stage.phase(one := await stage.pod("one", "n1"), "Running")
             assert first.health.checks["leader"].reason.startswith("plays its nodes")
             assert second.health.checks["leader"].reason == "standing by"
@@ -248,8 +251,8 @@ async def test_a_fact_written_by_a_former_agent_is_not_lost_by_a_conflict(bus: B
         ended = PodStatusFact(
             namespace="default", name="web", uid=metadata["uid"], node="n1", phase="Succeeded", ended=True
         )
-        await stage.bus.publish(Outgoing(stage.status_subject(pod), codec.encode(ended), expect=0))
-        other = await stage.pod("other", "n1", annotations={"podyard.io/start-delay": "1s"})
+        await stage.status(ended)
+        other = await stage.pod("other", "n1", metadata={"annotations": {"podyard.io/start-delay": "1s"}})
         await stage.phase(other, "Running")
     assert stage.pod_fact(pod) == ended
 
@@ -258,10 +261,10 @@ async def test_signals_that_are_none_become_dead_letters(bus: Bus, stage: Stage,
     await stage.node("n1")
     dead = await stage.collect("dead.node_agent", DeadLetter)
     async with agent(await connect_bus("agent", service="node_agent"), stage):
-        await stage.until(lambda: stage.node_fact("n1"))
+        await eventually("a fact about the node", lambda: stage.node_fact("n1"))
         stage.bus.send("signals.n1", b'{"node": 7}')
         stage.bus.send("signals.n1", codec.encode(NodeSignals(node="n2")))
-        await stage.until(lambda: len(dead) == 2)
+        await eventually("two dead letters", lambda: len(dead) == 2)
         await stage.phase(await stage.pod("web", "n1"), "Running")
     assert [one.subject for one in dead] == ["signals.n1", "signals.n1"]
     assert "$.node" in dead[0].reason
