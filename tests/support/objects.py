@@ -90,6 +90,12 @@ def _metadata(name: str, uid: str, labels: Mapping[str, str] | None, more: Mappi
     return {"name": name, "uid": uid or f"uid-{name}", **({"labels": dict(labels)} if labels else {}), **(more or {})}
 
 
+def written(document: Document) -> Document:
+    """The document as a person writes it: without the uid, which the api gives."""
+    metadata = {name: value for name, value in document["metadata"].items() if name != "uid"}
+    return {**document, "metadata": metadata}
+
+
 def decoded(resource: str, document: Document) -> Any:
     """The object as the product reads it from the stream."""
     return decoding.decode(resource, msgspec.json.encode(document))

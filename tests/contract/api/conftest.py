@@ -1,67 +1,54 @@
-"""The api as it runs, on a real server."""
+"""The api as it runs."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-import prometheus_client
 import pytest_asyncio
-import structlog
-from anyio import Event, create_task_group, fail_after
-from prometheus_client import CollectorRegistry
 
 from podyard.api.service import SERVICE, Settings
 from podyard.bus import Bus
+from podyard.cluster import writes
+from podyard.cluster.intents import Stored
+from podyard.cluster.keys import ObjectKey
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, ObjectsReply
-from podyard.runtime.health import Health
-from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service
-from podyard.runtime.settings import ServiceSettings
-from podyard.telemetry.tracing import SpanRecord, Spans
-
-LIMIT_S = 15.0
-
-
-class SpanList:
-    """Keeps every span."""
-
-    def __init__(self) -> None:
-        self.spans: list[SpanRecord] = []
-
-    def accept(self, span: SpanRecord) -> None:
-        self.spans.append(span)
-
-    def sampled(self, trace_id: int, name: str) -> bool:
-        return False
+from tests.support import objects
+from tests.support.holding import Hold
+from tests.support.objects import Document, written
+from tests.support.services import make_service, running
+from tests.support.spans import KeptSpans
+from tests.support.waiting import WITHIN_S, eventually
 
 
-class WatchedHealth(Health):
-    """Tells when everything is ready."""
+def pod(name: str, **more: Any) -> Document:
+    """A pod as a person writes it."""
+    return written(objects.pod(name, cpu="100m", **more))
 
-    def __init__(self, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.became_ready = Event()
 
-    def set_ready(self, check: str, ok: bool, reason: str = "") -> None:
-        super().set_ready(check, ok, reason)
-        if self.ready:
-            self.became_ready.set()
+def outcomes(reply: ObjectsReply) -> list[str]:
+    return [one.outcome for one in reply.results]
+
+
+async def stored(bus: Bus, resource: str, name: str, namespace: str = "default") -> Stored:
+    found = await writes.read(bus, ObjectKey(resource, namespace, name))
+    assert found is not None
+    return found
 
 
 class Api:
     """A running instance and how people talk to it."""
 
-    def __init__(self, bus: Bus, metrics: CollectorRegistry, health: Health, spans: SpanList) -> None:
-        self.bus = bus
-        self.metrics = metrics
-        self.health = health
+    def __init__(self, service: Service[Settings], spans: KeptSpans) -> None:
+        self.bus = service.bus
+        self.metrics = service.metrics
         self.spans = spans.spans
 
     async def ask(self, subject: str, request: msgspec.Struct, *, trace: str = "") -> ObjectsReply:
-        reply = await self.bus.request(subject, codec.encode(request), trace=trace, timeout_s=LIMIT_S)
+        reply = await self.bus.request(subject, codec.encode(request), trace=trace, timeout_s=WITHIN_S)
         return codec.decode(ObjectsReply, reply.payload)
 
     async def apply(self, *documents: dict[str, Any], **more: Any) -> ObjectsReply:
@@ -76,45 +63,28 @@ class Api:
 
     async def reached(self, position: int) -> None:
         """Until the instance has read everything up to `position`."""
-        with fail_after(LIMIT_S):
-            while self.metric("podyard_api_position") < position:
-                await self.bus.last_sequence("CLUSTER")
+        await eventually(f"position {position}", lambda: self.metric("podyard_api_position") >= position)
 
     def metric(self, name: str, **labels: str) -> float:
         return self.metrics.get_sample_value(name, labels) or 0.0
 
 
 @asynccontextmanager
-async def running(bus: Bus) -> AsyncIterator[Api]:
-    registry = prometheus_client.CollectorRegistry()
-    health, spans = WatchedHealth(stall_limit_s=60.0, registry=registry), SpanList()
-    service = Service(
-        SERVICE,
-        process=ServiceSettings(instance="test"),
-        settings=Settings(),
-        bus=bus,
-        health=health,
-        spans=Spans(spans),
-        metrics=registry,
-        log=structlog.get_logger(),
-        endpoints=Endpoints(bus, name="api", identity="test", version="0", description="test"),
-        session="s",
-    )
-    async with create_task_group() as tasks:
-        tasks.start_soon(SERVICE.main, service)
-        with fail_after(LIMIT_S):
-            await health.became_ready.wait()
-        yield Api(bus, registry, health, spans)
-        tasks.cancel_scope.cancel()
+async def ready(bus: Bus) -> AsyncIterator[Api]:
+    spans = KeptSpans()
+    service = make_service(SERVICE, bus, spans=spans)
+    async with running(service):
+        await eventually("the api is ready", lambda: service.health.ready)
+        yield Api(service, spans)
 
 
 StartApi = Callable[[Bus], Awaitable[Api]]
 
 
 @pytest_asyncio.fixture
-async def start_api(hold: Any) -> StartApi:
+async def start_api(hold: Hold[Api]) -> StartApi:
     async def start(bus: Bus) -> Api:
-        return await hold(running(bus))
+        return await hold(ready(bus))
 
     return start
 

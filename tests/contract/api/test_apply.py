@@ -1,4 +1,4 @@
-"""`svc.objects.apply` on the real server."""
+"""`svc.objects.apply` as people use it."""
 
 import json
 import time
@@ -11,37 +11,20 @@ from anyio import create_task_group, fail_after
 
 from podyard.api.applying import Admitter, apply
 from podyard.bus import Bus
-from podyard.cluster import writes
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.intents import Author, Stored
-from podyard.cluster.keys import ObjectKey
+from podyard.cluster.intents import Author
 from podyard.proto import codec, streams, subjects
 from podyard.proto.objects_api import ApplyRequest, ObjectsReply
 from podyard.telemetry import traceparent
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import Api, StartApi, outcomes, pod, stored
+from tests.support.waiting import eventually
 
 GOOD = ("created", "configured", "unchanged")
 
 
-def pod(name: str = "a", **more: Any) -> dict[str, Any]:
-    spec = {"containers": [{"name": "c", "image": "pause", "resources": {"requests": {"cpu": "100m"}}}]}
-    metadata = {"name": name} | more.pop("metadata", {})
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec | more}
-
-
-def outcomes(reply: ObjectsReply) -> list[str]:
-    return [one.outcome for one in reply.results]
-
-
-async def stored(bus: Bus, resource: str, name: str, namespace: str = "default") -> Stored:
-    found = await writes.read(bus, ObjectKey(resource, namespace, name))
-    assert found is not None
-    return found
-
-
 async def test_a_pod_is_created_then_unchanged_then_configured(api: Api) -> None:
-    created, unchanged = await api.apply(pod()), await api.apply(pod())
-    configured = await api.apply(pod(metadata={"labels": {"app": "web"}}))
+    created, unchanged = await api.apply(pod("a")), await api.apply(pod("a"))
+    configured = await api.apply(pod("a", labels={"app": "web"}))
     assert [outcomes(one)[0] for one in (created, unchanged, configured)] == ["created", "unchanged", "configured"]
     first, second, third = (one.results[0] for one in (created, unchanged, configured))
     assert first.uid == second.uid == third.uid != ""
@@ -54,7 +37,7 @@ async def test_a_pod_is_created_then_unchanged_then_configured(api: Api) -> None
 
 
 async def test_unknown_fields_are_kept(api: Api) -> None:
-    await api.apply(pod(unheardOf={"deep": [1, 2]}))
+    await api.apply(pod("a", unheardOf={"deep": [1, 2]}))
     found = await stored(api.bus, "pods", "a")
     assert found.document()["spec"]["unheardOf"] == {"deep": [1, 2]}
 
@@ -62,7 +45,7 @@ async def test_unknown_fields_are_kept(api: Api) -> None:
 async def test_one_fault_refuses_all_and_names_every_field(api: Api) -> None:
     bad = pod("bad")
     bad["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "a lot"
-    reply = await api.apply(pod("good"), bad, pod("lost", metadata={"namespace": "nowhere"}))
+    reply = await api.apply(pod("good"), bad, pod("lost", namespace="nowhere"))
     assert outcomes(reply) == ["refused", "refused", "refused"]
     assert reply.results[0].message == "nothing was written: 2 other objects of the request cannot be"
     assert reply.results[1].errors[0].field == "spec.containers[0].resources.requests[cpu]"
@@ -86,7 +69,7 @@ async def test_what_is_no_object_is_refused(api: Api, junk: bytes) -> None:
 async def test_objects_may_use_what_their_own_request_brings(api: Api) -> None:
     namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}}
     urgent = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "urgent"}, "value": 7}
-    reply = await api.apply(namespace, urgent, pod("a", metadata={"namespace": "team"}, priorityClassName="urgent"))
+    reply = await api.apply(namespace, urgent, pod("a", namespace="team", priorityClassName="urgent"))
     assert outcomes(reply) == ["created"] * 3
     found = await stored(api.bus, "pods", "a", "team")
     assert found.document()["spec"]["priority"] == 7
@@ -104,8 +87,8 @@ async def test_256_objects_are_one_batch_and_an_object_in_the_way_is_updated(api
 
 
 async def test_create_only_refuses_what_exists(api: Api) -> None:
-    await api.apply(pod())
-    reply = await api.apply(pod(), create_only=True)
+    await api.apply(pod("a"))
+    reply = await api.apply(pod("a"), create_only=True)
     assert outcomes(reply) == ["refused"]
     assert reply.results[0].errors[0].type == "AlreadyExists"
 
@@ -117,7 +100,7 @@ async def test_a_dry_run_answers_and_writes_nothing(api: Api) -> None:
 
 
 async def test_the_same_object_twice_is_created_then_configured(api: Api) -> None:
-    reply = await api.apply(pod(), pod(metadata={"labels": {"a": "b"}}))
+    reply = await api.apply(pod("a"), pod("a", labels={"a": "b"}))
     assert outcomes(reply) == ["created", "configured"]
     assert reply.results[0].uid == reply.results[1].uid
     found = await stored(api.bus, "pods", "a")
@@ -125,7 +108,7 @@ async def test_the_same_object_twice_is_created_then_configured(api: Api) -> Non
 
 
 async def test_generated_names_are_told(api: Api) -> None:
-    document = pod()
+    document = pod("a")
     document["metadata"] = {"generateName": "web-"}
     reply = await api.apply(document, document)
     names = [one.name for one in reply.results]
@@ -150,7 +133,7 @@ async def test_two_instances_racing_for_one_object_lose_nothing(
 
             async def label(api: Api, owner: str) -> None:
                 for number in range(10):
-                    reply = await api.apply(pod(metadata={"labels": {"who": f"{owner}{number}"}}))
+                    reply = await api.apply(pod("a", labels={"who": f"{owner}{number}"}))
                     assert outcomes(reply)[0] in GOOD
 
             tasks.start_soon(label, first, "x")
@@ -173,21 +156,21 @@ async def apply_blindly(bus: Bus, *documents: dict[str, Any]) -> list[str]:
 
 
 async def test_what_another_created_meanwhile_is_configured_not_replaced(api: Api) -> None:
-    created = await api.apply(pod())
-    assert await apply_blindly(api.bus, pod()) == ["unchanged"]
-    assert await apply_blindly(api.bus, pod(metadata={"labels": {"a": "b"}})) == ["configured"]
+    created = await api.apply(pod("a"))
+    assert await apply_blindly(api.bus, pod("a")) == ["unchanged"]
+    assert await apply_blindly(api.bus, pod("a", labels={"a": "b"})) == ["configured"]
     assert (await stored(api.bus, "pods", "a")).uid == created.results[0].uid
 
 
 async def test_a_batch_that_meets_others_objects_is_written_one_by_one(api: Api) -> None:
     await api.apply(pod("p3"), pod("p5"))
-    documents = [pod(f"p{number}", metadata={"labels": {"a": "b"}}) for number in range(64)]
+    documents = [pod(f"p{number}", labels={"a": "b"}) for number in range(64)]
     expected = ["configured" if number in (3, 5) else "created" for number in range(64)]
     assert await apply_blindly(api.bus, *documents) == expected
 
 
 async def test_a_generated_name_never_lands_on_anothers_object(api: Api) -> None:
-    document = pod()
+    document = pod("a")
     document["metadata"] = {"generateName": "web-"}
     assert await apply_blindly(api.bus, document) == ["created"]
     assert await apply_blindly(api.bus, document) == ["refused"]  # the same seed chooses the same name
@@ -197,16 +180,14 @@ async def test_an_unreadable_request_is_refused_and_kept(api: Api) -> None:
     reply = await api.bus.request(subjects.OBJECTS_APPLY, b'{"objects": 7}')
     answer = codec.decode(ObjectsReply, reply.payload)
     assert "objects" in answer.refused
-    with fail_after(10.0):
-        while (letter := await api.bus.get(streams.DEAD.name, subjects.dead("api"))) is None:
-            await api.bus.last_sequence(streams.DEAD.name)
+    letter = await eventually("a dead letter", lambda: api.bus.get(streams.DEAD.name, subjects.dead("api")))
     assert json.loads(letter.payload)["subject"] == subjects.OBJECTS_APPLY
     assert api.metric("podyard_api_unreadable_requests_total", verb="apply") == 1
 
 
 async def test_stored_objects_carry_the_span_of_their_request(api: Api) -> None:
     caller = traceparent.new(sampled=True)
-    objects = (msgspec.Raw(json.dumps(pod()).encode()),)
+    objects = (msgspec.Raw(json.dumps(pod("a")).encode()),)
     await api.ask(subjects.OBJECTS_APPLY, ApplyRequest(objects=objects, who="ann"), trace=caller)
     delivery = await api.bus.get(streams.CLUSTER.name, subjects.object_("pods", "default", "a"))
     assert delivery is not None

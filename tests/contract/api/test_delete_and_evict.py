@@ -1,27 +1,24 @@
-"""`svc.objects.delete` and `svc.objects.evict` on the real server."""
+"""`svc.objects.delete` and `svc.objects.evict` as people use them."""
 
 from typing import Any
 
 import pytest
 from anyio import create_task_group, fail_after
 
-from podyard.bus import Bus, Outgoing
-from podyard.cluster import writes
-from podyard.cluster.intents import Stored
-from podyard.cluster.keys import ObjectKey
-from podyard.proto import codec, subjects
+from podyard.proto import subjects
 from podyard.proto.facts import Condition, PodStatusFact
 from podyard.proto.message import ObjectRef
-from podyard.proto.objects_api import ObjectsReply
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence
-from tests.contract.api.conftest import Api
+from tests.contract.api import conftest
+from tests.contract.api.conftest import Api, outcomes, stored
+from tests.support.cluster import Cluster, bound
+from tests.support.objects import Document
 
 NODE = "n1"
 
 
-def pod(name: str) -> dict[str, Any]:
-    spec = {"containers": [{"name": "c", "image": "pause"}], "terminationGracePeriodSeconds": 12}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": {"app": "web"}}, "spec": spec}
+def pod(name: str) -> Document:
+    """One that the budgets below are about, with 12 s to end."""
+    return conftest.pod(name, labels={"app": "web"}, terminationGracePeriodSeconds=12)
 
 
 def budget(name: str = "web", *, allowed: int, healthy: int = 3, desired: int = 2, **spec: Any) -> dict[str, Any]:
@@ -44,35 +41,16 @@ def ref(name: str, resource: str = "pods", **more: str) -> ObjectRef:
     return ObjectRef(resource=resource, namespace="default", name=name, **more)
 
 
-def outcomes(reply: ObjectsReply) -> list[str]:
-    return [one.outcome for one in reply.results]
-
-
-async def stored(bus: Bus, resource: str, name: str, namespace: str = "default") -> Stored:
-    found = await writes.read(bus, ObjectKey(resource, namespace, name))
-    assert found is not None
-    return found
-
-
 async def bind(api: Api, *names: str, ready: bool = True, phase: Any = "Running") -> None:
     """Bind pods as the binder does, and report them as their agent does; then wait until the api has read it."""
-    bound: list[BoundPod] = []
-    for name in names:
-        uid = (await stored(api.bus, "pods", name)).uid
-        bound.append(BoundPod(namespace="default", name=name, uid=uid, node=NODE))
-        conditions = (Condition(type="Ready", status="True" if ready else "False"),)
-        fact = PodStatusFact(namespace="default", name=name, uid=uid, node=NODE, phase=phase, conditions=conditions)
-        await api.bus.publish(Outgoing(subjects.pod_status(NODE, "default", name, uid), codec.encode(fact), 0))
-    messages = [Outgoing(subjects.binding("default", one.name, one.uid), _binding(one), 0) for one in bound]
-    record = CommitRecord(n=1, epoch=1, batch="b", bindings=tuple(bound))
-    messages.append(Outgoing(subjects.commit(1), codec.encode(record), 0))
-    messages.append(Outgoing(subjects.FENCE, codec.encode(Fence(epoch=1, n=1)), 0))
-    ack = await api.bus.publish_batch(messages)
-    await api.reached(ack.sequence)
-
-
-def _binding(one: BoundPod) -> bytes:
-    return codec.encode(Binding(namespace=one.namespace, name=one.name, uid=one.uid, node=one.node))
+    cluster = Cluster(api.bus)
+    uids = {name: (await stored(api.bus, "pods", name)).uid for name in names}
+    conditions = (Condition(type="Ready", status="True" if ready else "False"),)
+    for name, uid in uids.items():
+        await cluster.status(
+            PodStatusFact(namespace="default", name=name, uid=uid, node=NODE, phase=phase, conditions=conditions)
+        )
+    await api.reached(await cluster.commit([bound(name, NODE, uid=uid) for name, uid in uids.items()]))
 
 
 async def test_a_bound_pod_gets_its_grace_period_and_a_pending_one_its_marker(api: Api) -> None:
