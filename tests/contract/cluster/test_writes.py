@@ -1,4 +1,4 @@
-"""Writing objects on the real server: compare-and-set through markers, conflicts, batches and unclear answers."""
+"""Writing objects: compare-and-set through markers, conflicts, batches and unclear answers."""
 
 import time
 from collections.abc import Sequence
@@ -13,13 +13,14 @@ from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing
 from podyard.cluster.intents import Author, Intent, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.proto import streams, subjects
+from tests.support import objects
+from tests.support.objects import Document
 
 AUTHOR = Author("test", "because", trace="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
 
-def pod(name: str, uid: str, **spec: Any) -> dict[str, Any]:
-    metadata = {"name": name, "namespace": "default", "uid": uid}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+def pod(name: str, uid: str, **spec: Any) -> Document:
+    return objects.pod(name, uid=uid, **spec)
 
 
 def key(name: str) -> ObjectKey:
@@ -76,7 +77,7 @@ async def test_a_marker_has_a_ttl_and_the_last_version(bus: Bus) -> None:
     assert delivery.deleted
     assert delivery.headers["Nats-TTL"] == f"{streams.MARKER_TTL_S}s"
     last = intents.Stored(delivery.sequence, delivery.payload, deleted=True)
-    assert last.document()["spec"] == {"nodeName": "n"}
+    assert last.document()["spec"] == pod("a", "u1", nodeName="n")["spec"]
 
 
 async def test_removing_what_is_not_there_says_so(bus: Bus) -> None:
@@ -167,8 +168,8 @@ class Forgetful:
 @pytest.mark.parametrize("count", [1, 64], ids=["single", "batch"])
 async def test_an_unclear_answer_is_settled_by_the_same_compare_and_set(bus: Bus, store: bool, count: int) -> None:
     forgetful: Any = Forgetful(bus, store=store)
-    objects = [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(count)]
-    results = await writes.create_many(forgetful, objects, AUTHOR)
+    wanted = [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(count)]
+    results = await writes.create_many(forgetful, wanted, AUTHOR)
     assert [one.sequence for one in results if isinstance(one, Written)] == list(range(1, count + 1))
     assert await bus.last_sequence(streams.CLUSTER.name) == count
 

@@ -1,35 +1,28 @@
-"""Workloads on a real server: batches, fail-over, lost acknowledgements, replacements, the end of a pod."""
+"""Workloads: batches, fail-over, lost acknowledgements, replacements, the end of a pod."""
 
-import json
 import random
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
 import msgspec
-import prometheus_client
 import pytest
-import structlog
 
-from podyard.bus import Ack, Bus, Outgoing, Unclear
+from podyard.bus import Ack, Bus, Outgoing, Unclear, WatchSpec
 from podyard.objects import admission
 from podyard.proto import codec, subjects
 from podyard.proto.events import ClusterEvent
-from podyard.proto.placement import BoundPod, CommitRecord, Fence, Release
-from podyard.runtime.health import Health
-from podyard.runtime.micro import Endpoints
-from podyard.runtime.service import Service
-from podyard.runtime.settings import ServiceSettings
-from podyard.telemetry.tracing import Spans
-from podyard.workloads.service import SERVICE, main
-from podyard.workloads.settings import WorkloadsSettings
+from podyard.workloads.service import SERVICE
+from tests.support import cluster
+from tests.support.cluster import bound, released
+from tests.support.objects import Document
+from tests.support.services import make_service, running
+from tests.support.waiting import eventually
 from tests.unit.workloads.stage import budget, replica_set
-
-WITHIN_S = 15.0
 
 
 class NoObjects:
@@ -64,55 +57,15 @@ class LossyBus:
         return ack
 
 
-class Cluster:
-    """Writes objects as the api would, placements as the binder would."""
+class Cluster(cluster.Cluster):
+    """One into which manifests of people come as well."""
 
-    def __init__(self, bus: Bus) -> None:
-        self.bus = bus
-        self._commits = 0
-
-    async def apply(self, document: dict[str, Any]) -> dict[str, Any]:
+    async def apply(self, document: Document) -> None:
+        """A manifest, completed as the api does it."""
         admitted = admission.admit(
             document, NoObjects(), old=None, now=time.time(), new_uid=lambda: str(uuid.uuid4()), random=random.Random()
         )
         await self.put(admission.kind_of(document).resource, admitted)
-        return admitted
-
-    async def put(self, resource: str, document: dict[str, Any], trace: str = "") -> None:
-        metadata = document["metadata"]
-        event = ClusterEvent(
-            resource=resource,
-            namespace=metadata["namespace"],
-            name=metadata["name"],
-            uid=metadata["uid"],
-            who="test",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
-        subject = subjects.object_(resource, event.namespace, event.name)
-        there = await self.bus.get("CLUSTER", subject)
-        await self.bus.publish(
-            Outgoing(subject, codec.encode(event), expect=there.sequence if there else 0, trace=trace)
-        )
-
-    async def event(self, resource: str, name: str) -> ClusterEvent | None:
-        found = await self.bus.get("CLUSTER", subjects.object_(resource, "default", name))
-        return None if found is None else codec.decode(ClusterEvent, found.payload)
-
-    async def document(self, resource: str, name: str) -> dict[str, Any]:
-        event = await self.event(resource, name)
-        assert event is not None
-        return msgspec.json.decode(event.object)
-
-    async def commit(self, bound: Sequence[BoundPod] = (), releases: Sequence[Release] = ()) -> None:
-        self._commits += 1
-        n = self._commits
-        record = CommitRecord(n=n, epoch=1, batch=f"b{n}", bindings=tuple(bound), releases=tuple(releases))
-        await self.bus.publish_batch(
-            [
-                Outgoing(subjects.commit(n), codec.encode(record), expect=0, ttl_s=600),
-                Outgoing(subjects.FENCE, codec.encode(Fence(epoch=1, n=n, batch=f"b{n}"))),
-            ]
-        )
 
 
 class PodWatcher:
@@ -154,8 +107,6 @@ async def cluster(bus: Bus) -> Cluster:
 
 @pytest.fixture
 async def watched(bus: Bus, hold: Any) -> PodWatcher:
-    from podyard.bus import WatchSpec
-
     watcher = PodWatcher()
     pods = (subjects.objects("pods"),)
     watch = bus.watch(WatchSpec(stream="CLUSTER", list_subjects=pods, follow_subjects=pods), watcher)
@@ -171,50 +122,10 @@ async def watched(bus: Bus, hold: Any) -> PodWatcher:
     return watcher
 
 
-@asynccontextmanager
-async def running(bus: Any, instance: str = "workloads-a") -> AsyncIterator[anyio.CancelScope]:
-    """The service in this process; cancel what is given to end it in order."""
-    registry = prometheus_client.CollectorRegistry()
-    session = f"{instance}-{time.monotonic_ns()}"
-    service = Service(
-        SERVICE,
-        process=ServiceSettings(instance=instance),
-        settings=WorkloadsSettings(),
-        bus=bus,
-        health=Health(stall_limit_s=10, registry=registry),
-        spans=Spans(),
-        metrics=registry,
-        log=structlog.get_logger(),
-        endpoints=Endpoints(bus, name="podyard-workloads", identity=session, version="0", description="test"),
-        session=session,
-    )
-    leading = anyio.CancelScope()
-
-    async def lead() -> None:
-        with leading:
-            await main(service)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(lead)
-        yield leading
-        leading.cancel()
-
-
-async def eventually(what: str, probe: Callable[[], Awaitable[Any] | Any]) -> Any:
-    with anyio.move_on_after(WITHIN_S):
-        while True:
-            found = probe()
-            found = await found if isinstance(found, Awaitable) else found
-            if found:
-                return found
-            await anyio.sleep(0.02)
-    raise AssertionError(f"not seen within {WITHIN_S:g} s: {what}")
-
-
 async def test_300_pods_come_in_batches_of_256(cluster: Cluster, watched: PodWatcher, connect_bus):
     lossy = LossyBus(await connect_bus("workloads"))
     await cluster.apply(replica_set(300))
-    async with running(lossy):
+    async with running(make_service(SERVICE, lossy)):
         await eventually("300 pods", lambda: len(watched.living) == 300)
         await eventually("its status", lambda: has_replicas(cluster, 300))
     assert 256 in lossy.batches
@@ -230,7 +141,7 @@ async def test_lost_acknowledgements_make_no_duplicates(cluster: Cluster, watche
     lossy = LossyBus(await connect_bus("workloads"))
     lossy.faults.extend(faults)
     await cluster.apply(replica_set(60))
-    async with running(lossy):
+    async with running(make_service(SERVICE, lossy)):
         await eventually("its status", lambda: has_replicas(cluster, 60))
     assert len(watched.ever) == 60
 
@@ -238,9 +149,9 @@ async def test_lost_acknowledgements_make_no_duplicates(cluster: Cluster, watche
 async def test_a_standby_takes_over_and_nothing_is_made_twice(cluster: Cluster, watched: PodWatcher, connect_bus):
     await cluster.apply(replica_set(40))
     first, second = await connect_bus("a"), await connect_bus("b")
-    async with running(first, "workloads-a") as leader:
+    async with running(make_service(SERVICE, first, instance="workloads-a")) as leader:
         await eventually("40 pods", lambda: len(watched.living) == 40)
-        async with running(second, "workloads-b"):
+        async with running(make_service(SERVICE, second, instance="workloads-b")):
             leader.cancel()
             document = await cluster.document("replicasets", "web")
             document["spec"]["replicas"] = 45
@@ -256,19 +167,17 @@ async def test_an_evicted_pod_is_replaced_with_its_cause_and_goes_when_it_is_rel
     trace = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
     await cluster.apply(replica_set(2))
     await cluster.apply(budget(minAvailable=1))
-    async with running(await connect_bus("workloads")):
+    async with running(make_service(SERVICE, await connect_bus("workloads"))):
         names = await eventually("two pods", lambda: sorted(watched.living) if len(watched.living) == 2 else [])
         uids = {name: watched.living[name].uid for name in names}
-        await cluster.commit([BoundPod(namespace="default", name=name, uid=uids[name], node="n1") for name in names])
+        await cluster.commit([bound(name, uid=uids[name]) for name in names])
         document = await cluster.document("pods", names[0])
         document["metadata"] |= {"deletionTimestamp": "2026-01-01T00:00:00Z", "deletionGracePeriodSeconds": 30}
         await cluster.put("pods", document, trace=trace)
         (new,) = await eventually("a replacement", lambda: set(watched.active()) - set(names))
         assert watched.living[new].causes == (trace,)
         assert names[0] in watched.living  # its agent still ends it
-        await cluster.commit(
-            releases=[Release(namespace="default", name=names[0], uid=uids[names[0]], node="n1", reason="terminated")]
-        )
+        await cluster.commit(releases=[released(names[0], uid=uids[names[0]])])
         await eventually("the marker", lambda: names[0] not in watched.living)
         await eventually("the budget's status", lambda: expects(cluster, 2))
 
