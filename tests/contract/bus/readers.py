@@ -1,14 +1,13 @@
-"""A watch's reader that keeps what it was told, and tests that wait for it."""
+"""A watch's reader that keeps what it was told, and messages for it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TypeVar
 
 from podyard.bus import Bus, Delivery, Outgoing, Watch, WatchSpec
+from tests.support.waiting import eventually
 
 LIMIT_S = 10.0
-T = TypeVar("T")
 
 
 class Reader:
@@ -89,16 +88,8 @@ async def watching(bus: Bus, reader: Reader, what: WatchSpec | None = None) -> A
         await asyncio.wait([task])
 
 
-def pod(name: str, payload: bytes = b"{}", **options: object) -> Outgoing:
+def message(name: str, payload: bytes = b"{}", **options: object) -> Outgoing:
     return Outgoing(f"cluster.pods.default.{name}", payload, **options)  # type: ignore[arg-type]
-
-
-async def eventually(probe: Callable[[], Awaitable[T]], limit_s: float = LIMIT_S) -> T:
-    """What `probe` returns once it is true: for facts of the server that it tells only when asked."""
-    async with asyncio.timeout(limit_s):
-        while not (value := await probe()):  # noqa: ASYNC110  # the server tells it only when asked
-            await asyncio.sleep(0.01)
-    return value
 
 
 async def gone(bus: Bus, subject: str) -> None:
@@ -107,4 +98,4 @@ async def gone(bus: Bus, subject: str) -> None:
     async def removed() -> bool:
         return await bus.get("CLUSTER", subject) is None
 
-    await eventually(removed)
+    await eventually(f"{subject} has gone", removed)

@@ -9,8 +9,9 @@ import pytest
 from podyard.bus import Bus, BusSettings, BusState, Busy, EmbeddedServer, Outgoing, Unavailable, connect, ensure_streams
 from podyard.bus.bootstrap import config_of
 from podyard.proto import streams
-from tests.contract.bus.readers import eventually, pod
+from tests.contract.bus.readers import message
 from tests.support.buses import ConnectBus
+from tests.support.waiting import eventually
 
 
 class States:
@@ -18,17 +19,12 @@ class States:
 
     def __init__(self) -> None:
         self.seen: list[BusState] = []
-        self._changed = asyncio.Event()
 
     def __call__(self, state: BusState) -> None:
         self.seen.append(state)
-        self._changed.set()
 
     async def until(self, connected: bool) -> None:
-        async with asyncio.timeout(10):
-            while self.seen[-1].connected != connected:
-                self._changed.clear()
-                await self._changed.wait()
+        await eventually(f"connected: {connected}", lambda: self.seen[-1].connected == connected)
 
 
 async def test_a_missing_server_is_waited_for_and_told_of(nats_server: EmbeddedServer):
@@ -37,13 +33,13 @@ async def test_a_missing_server_is_waited_for_and_told_of(nats_server: EmbeddedS
     settings = BusSettings(servers=(nats_server.url,), name="early")
     async with connect(settings, on_state=states, wait=False) as bus:
         with pytest.raises(Unavailable, match="no connection to NATS"):
-            await bus.publish(pod("a"), timeout_s=0.2)
-        await eventually(lambda: asyncio.sleep(0, result="Connect" in states.seen[-1].last_error))
+            await bus.publish(message("a"), timeout_s=0.2)
+        await eventually("an attempt that failed", lambda: "Connect" in states.seen[-1].last_error)
         assert not bus.state.connected
         await nats_server.start()
         await states.until(connected=True)
         await ensure_streams(bus)
-        await bus.publish(pod("a"))
+        await bus.publish(message("a"))
         assert bus.state.connects == 1
 
 
@@ -65,7 +61,7 @@ async def test_losses_and_returns_are_told(bus: Bus, nats_server: EmbeddedServer
     told = len(states.seen)
     await nats_server.kill()
     with pytest.raises(Unavailable):
-        await eventually(lambda: bus.publish(pod("a"), timeout_s=0.1))
+        await eventually("a publish that is answered", lambda: bus.publish(message("a"), timeout_s=0.1))
     assert len(states.seen) == told
 
 
@@ -81,7 +77,7 @@ async def test_a_failing_listener_does_not_harm_the_connection(bus: Bus, nats_se
     await states.until(connected=False)
     await nats_server.start()
     await states.until(connected=True)
-    await eventually(lambda: asyncio.sleep(0, result=bus.state.connected))
+    await eventually("a connection", lambda: bus.state.connected)
 
 
 async def test_a_client_that_was_closed_for_good_is_replaced(bus: Bus):
@@ -96,8 +92,8 @@ async def test_a_client_that_was_closed_for_good_is_replaced(bus: Bus):
     await states.until(connected=True)
     assert bus._link._client is not old
     bus.send("signals.n1", b"to myself")
-    await eventually(lambda: asyncio.sleep(0, result=received))
-    await bus.publish(pod("a", expect=0))
+    await eventually("what was sent", lambda: received)
+    await bus.publish(message("a", expect=0))
 
 
 async def test_a_silent_read_loop_is_noticed(connect_bus: ConnectBus):
@@ -125,7 +121,7 @@ async def test_a_paused_server_is_found_again(connect_bus: ConnectBus, nats_serv
     finally:
         nats_server.resume()
     await states.until(connected=True)
-    await bus.publish(pod("a", expect=0))
+    await bus.publish(message("a", expect=0))
 
 
 async def test_connections_that_a_server_does_not_greet_are_closed(
@@ -167,7 +163,7 @@ async def test_leaving_the_block_sends_what_waits(bus: Bus, nats_server: Embedde
     async with connect(BusSettings(servers=(nats_server.url,), name="brief")) as brief:
         for number in range(1000):
             brief.send("signals.n1", str(number).encode())
-    await eventually(lambda: asyncio.sleep(0, result=len(received) == 1000))
+    await eventually("all 1,000 messages", lambda: len(received) == 1000)
 
 
 async def test_leaving_the_block_finishes_what_is_in_hand(bus: Bus, nats_server: EmbeddedServer):
@@ -191,7 +187,7 @@ async def test_leaving_the_block_finishes_what_is_in_hand(bus: Bus, nats_server:
     asking = asyncio.create_task(bus.request("svc.ending", b""))
     await received.wait()
     leave.set()
-    await eventually(lambda: asyncio.sleep(0, result=served._link.closing))
+    await eventually("the connection is closing", lambda: served._link.closing)
     with pytest.raises(Busy, match="shutting down"):
         await bus.request("svc.ending", b"")
     answer_now.set()
@@ -207,9 +203,9 @@ async def test_leaving_the_block_is_no_trouble(nats_server: EmbeddedServer, capl
 
 async def test_two_threads_of_work_share_one_connection(bus: Bus):
     results = await asyncio.gather(
-        bus.publish_many([pod(f"a{i}", expect=0) for i in range(300)]),
-        bus.publish_batch([pod(f"b{i}", expect=0) for i in range(100)]),
-        *(bus.publish(pod(f"c{i}", expect=0)) for i in range(100)),
+        bus.publish_many([message(f"a{i}", expect=0) for i in range(300)]),
+        bus.publish_batch([message(f"b{i}", expect=0) for i in range(100)]),
+        *(bus.publish(message(f"c{i}", expect=0)) for i in range(100)),
     )
     assert len(results) == 102
     assert await bus.last_sequence("CLUSTER") == 500

@@ -9,8 +9,9 @@ from podyard.bus import Bus, BusSettings, Delivery, EmbeddedServer, Request, Wat
 from podyard.bus.dead_letters import KEPT_PAYLOAD_BYTES
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter
-from tests.contract.bus.readers import Reader, eventually, watching
+from tests.contract.bus.readers import Reader, watching
 from tests.support.buses import ConnectBus
+from tests.support.waiting import eventually
 
 LETTERS = WatchSpec(stream="DEAD", list_subjects=("dead.>",), follow_subjects=("dead.>",), heartbeat_s=0.1)
 
@@ -65,7 +66,7 @@ async def test_they_wait_for_a_server_that_is_away(
     hasty = await connect_bus("hasty", request_timeout_s=0.1)
     await nats_server.kill()
     hasty.dead_letter_soon("queue", Delivery("cluster.pods.d.a", b"x", 7), "while NATS was away")
-    await eventually(lambda: asyncio.sleep(0, result="a dead letter waits" in caplog.text))
+    await eventually("the log says so", lambda: "a dead letter waits" in caplog.text)
     await nats_server.start()
     reader = Reader()
     async with watching(bus, reader, LETTERS):

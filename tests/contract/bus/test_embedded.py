@@ -24,7 +24,7 @@ from podyard.bus import (
 )
 from podyard.bus.embedded import server_binary
 from podyard.proto.streams import MAX_PAYLOAD_BYTES
-from tests.contract.bus.readers import eventually
+from tests.support.waiting import eventually
 
 PARENT = """
 import signal
@@ -55,6 +55,16 @@ async def ended(pid: int) -> bool:
     return not runs(pid)
 
 
+async def refuses(port: int) -> bool:
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+    except ConnectionError:
+        return True
+    writer.close()
+    await writer.wait_closed()
+    return False
+
+
 async def test_it_keeps_port_and_store_over_a_kill(tmp_path: Path):
     async with embedded_server(tmp_path) as server, connect(BusSettings(servers=(server.url,), name="t")) as bus:
         await ensure_streams(bus)
@@ -65,7 +75,7 @@ async def test_it_keeps_port_and_store_over_a_kill(tmp_path: Path):
         await server.start()
         assert server.url == url
         assert server.pid != pid
-        found = await eventually(lambda: stored(bus))
+        found = await eventually("what was stored", lambda: stored(bus))
         assert found == b"kept"
 
 
@@ -134,9 +144,8 @@ async def test_it_ends_with_its_parent(tmp_path: Path, with_signal: signal.Signa
     assert runs(pid)
     parent.send_signal(with_signal)
     await parent.wait()
-    await eventually(lambda: ended(pid))
-    with pytest.raises(ConnectionError):
-        await asyncio.open_connection("127.0.0.1", port)
+    await eventually("the server's end", lambda: ended(pid))
+    await eventually("its port refuses: threads outlive the first one, and hold it", lambda: refuses(port))
     async with embedded_server(tmp_path):
         pass  # the store is free again
 
@@ -167,12 +176,12 @@ _launcher.main(sys.argv[1:])
         ports = await asyncio.to_thread(lambda: list(tmp_path.glob("*.ports")))
         return next((int(path.stem.rpartition("_")[2]) for path in ports), 0)
 
-    pid = await eventually(server_pid)
+    pid = await eventually("the server's process", server_pid)
     assert pid != launcher.pid
     assert runs(pid)
     assert launcher.stdin is not None
     launcher.stdin.close()  # as the kernel does at the parent's end
-    await eventually(lambda: ended(pid))
+    await eventually("the server's end", lambda: ended(pid))
     assert await launcher.wait() != 0
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from podyard.bus import Ack, Bus, EmbeddedServer, Lease, Outgoing, Unclear, ensure_streams
 from podyard.proto import codec, operations
-from tests.contract.bus.readers import eventually
 from tests.support.buses import ConnectBus
+from tests.support.waiting import eventually
 
 
 class Candidate:
@@ -64,7 +64,7 @@ async def test_one_leads_and_the_other_waits_for_its_release(bus: Bus, connect_b
         lease = await stored(bus)
         return lease if lease is not None and lease.epoch == first.lease.epoch else None
 
-    lease = await eventually(told)
+    lease = await eventually("the lease as stored", told)
     assert lease is not None
     assert (lease.holder, lease.session) == ("queue-1", "s1")
     assert not second.acquired.is_set()
@@ -119,7 +119,7 @@ async def test_a_candidate_that_cannot_try_says_so_until_it_can(bus: Bus):
     """Without that a service would call itself ready as a standby while nobody can lead."""
     await bus.request("$JS.API.STREAM.DELETE.LEASES", b"")
     candidate = Candidate(bus, "queue-1", "s1")
-    await eventually(lambda: asyncio.sleep(0, result=any(candidate.trouble)))
+    await eventually("trouble", lambda: any(candidate.trouble))
     assert not candidate.lease.held
     await ensure_streams(bus)
     await candidate.until_acquired()
@@ -175,7 +175,7 @@ async def test_a_renewal_that_was_applied_but_not_answered_does_not_cost_the_lea
     monkeypatch.setattr(bus, "publish", without_answer)
     holder = Candidate(bus, "queue-1", "s1", ttl_s=2)
     await holder.until_acquired()
-    await eventually(lambda: beyond(bus, holder.lease.epoch + 3))
+    await eventually("three renewals", lambda: beyond(bus, holder.lease.epoch + 3))
     assert lost_answers == 0
     assert holder.lease.held
     assert len(holder.told) == 1, holder.told
@@ -189,7 +189,7 @@ async def test_a_restarted_server_keeps_the_lease(bus: Bus, nats_server: Embedde
     await nats_server.kill()
     await nats_server.start()
     before = await bus.last_sequence("LEASES")
-    await eventually(lambda: beyond(bus, before))
+    await eventually("a renewal", lambda: beyond(bus, before))
     assert len(holder.told) == 1, holder.told
     await holder.end()
 

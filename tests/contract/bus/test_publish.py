@@ -23,8 +23,9 @@ from podyard.bus import (
 )
 from podyard.bus.errors import BatchUnclear, Refused
 from podyard.proto.streams import MAX_PAYLOAD_BYTES, StreamSpec
-from tests.contract.bus.readers import eventually, gone, pod
+from tests.contract.bus.readers import gone, message
 from tests.support.buses import ConnectBus
+from tests.support.waiting import eventually
 
 
 async def content(bus: Bus, *names: str) -> dict[str, bytes | None]:
@@ -35,29 +36,29 @@ async def content(bus: Bus, *names: str) -> dict[str, bytes | None]:
 
 class TestSingle:
     async def test_a_lost_compare_and_set_names_the_sequence(self, bus: Bus):
-        await bus.publish(pod("a", b"1", expect=0))
-        await bus.publish(pod("a", b"2", expect=1))
+        await bus.publish(message("a", b"1", expect=0))
+        await bus.publish(message("a", b"2", expect=1))
         with pytest.raises(Conflict) as caught:
-            await bus.publish(pod("a", b"3", expect=1))
+            await bus.publish(message("a", b"3", expect=1))
         assert caught.value.last_sequence == 2
         assert caught.value.subject == "cluster.pods.default.a"
         assert await content(bus, "a") == {"a": b"2"}
 
     async def test_creating_over_a_marker_conflicts_and_works_with_its_sequence(self, bus: Bus):
-        await bus.publish(pod("a", b"1", expect=0))
-        marker = await bus.publish(pod("a", b"", expect=1, deleted=True, ttl_s=60))
+        await bus.publish(message("a", b"1", expect=0))
+        marker = await bus.publish(message("a", b"", expect=1, deleted=True, ttl_s=60))
         with pytest.raises(Conflict) as caught:
-            await bus.publish(pod("a", b"2", expect=0))
+            await bus.publish(message("a", b"2", expect=0))
         found = await bus.get("CLUSTER", "cluster.pods.default.a")
         assert found is not None
         assert found.deleted
         assert found.sequence == caught.value.last_sequence == marker.sequence
-        await bus.publish(pod("a", b"2", expect=found.sequence))
+        await bus.publish(message("a", b"2", expect=found.sequence))
 
     async def test_an_expired_marker_leaves_nothing_behind(self, bus: Bus):
-        await bus.publish(pod("a", b"", expect=0, deleted=True, ttl_s=1))
+        await bus.publish(message("a", b"", expect=0, deleted=True, ttl_s=1))
         await gone(bus, "cluster.pods.default.a")
-        await bus.publish(pod("a", b"2", expect=0))
+        await bus.publish(message("a", b"2", expect=0))
 
     async def test_a_repeated_message_id_is_a_duplicate(self, bus: Bus):
         first = await bus.publish(Outgoing("k8sevents.d.Pod.a", b"1", message_id="m1"))
@@ -67,7 +68,7 @@ class TestSingle:
 
     async def test_the_callers_headers_are_kept_and_not_changed(self, bus: Bus):
         lines = {"Who": "me"}
-        await bus.publish(pod("a", expect=0, headers=lines))
+        await bus.publish(message("a", expect=0, headers=lines))
         found = await bus.get("CLUSTER", "cluster.pods.default.a")
         assert found is not None
         assert found.headers["Who"] == "me"
@@ -80,9 +81,9 @@ class TestSingle:
 
     async def test_too_large_is_refused_before_it_is_sent(self, bus: Bus):
         with pytest.raises(TooLarge) as caught:
-            await bus.publish(pod("a", b"x" * (MAX_PAYLOAD_BYTES + 1)))
+            await bus.publish(message("a", b"x" * (MAX_PAYLOAD_BYTES + 1)))
         assert caught.value.size_bytes == MAX_PAYLOAD_BYTES + 1
-        await bus.publish(pod("a", b"x" * (MAX_PAYLOAD_BYTES - 1000)))
+        await bus.publish(message("a", b"x" * (MAX_PAYLOAD_BYTES - 1000)))
 
     async def test_a_full_stream_says_so(self, bus: Bus):
         small = StreamSpec(name="SMALL", subjects=("small.>",), purpose="", max_bytes=2000, discard="new")
@@ -101,22 +102,22 @@ class TestSingle:
         nats_server.pause()
         try:
             with pytest.raises(Unclear):
-                await bus.publish(pod("a", b"1", expect=0), timeout_s=0.3)
+                await bus.publish(message("a", b"1", expect=0), timeout_s=0.3)
         finally:
             nats_server.resume()
         with pytest.raises(Conflict) as caught:  # settled by a compare-and-set
-            await bus.publish(pod("a", b"2", expect=0))
+            await bus.publish(message("a", b"2", expect=0))
         assert caught.value.last_sequence == 1
         assert await content(bus, "a") == {"a": b"1"}
 
     async def test_without_a_connection_nothing_is_sent_later(self, bus: Bus, nats_server: EmbeddedServer):
         await nats_server.kill()
         with pytest.raises((Unavailable, Unclear)):  # unclear only if the loss was not seen yet
-            await bus.publish(pod("a", b"early"), timeout_s=0.3)
+            await bus.publish(message("a", b"early"), timeout_s=0.3)
         with pytest.raises(Unavailable):
-            await bus.publish(pod("b", b"without connection"), timeout_s=0.3)
+            await bus.publish(message("b", b"without connection"), timeout_s=0.3)
         await nats_server.start()
-        await bus.publish(pod("c", b"after"))
+        await bus.publish(message("c", b"after"))
         assert await content(bus, "b") == {"b": None}
 
     async def test_a_publish_waits_for_the_connection_to_come_back(self, bus: Bus, nats_server: EmbeddedServer):
@@ -124,22 +125,22 @@ class TestSingle:
         bus.on_state(lambda state: None if state.connected else lost.set())
         await nats_server.kill()
         await lost.wait()
-        publishing = asyncio.create_task(bus.publish(pod("a", b"1"), timeout_s=10))
+        publishing = asyncio.create_task(bus.publish(message("a", b"1"), timeout_s=10))
         await nats_server.start()
         try:
             await publishing
         except NoResponders:  # connected before JetStream was up: nothing was stored, and it says so
-            await bus.publish(pod("a", b"1"))
+            await bus.publish(message("a", b"1"))
         assert await content(bus, "a") == {"a": b"1"}
 
 
 class TestMany:
     async def test_results_are_in_the_order_of_the_messages(self, bus: Bus):
-        await bus.publish(pod("taken", expect=0))
+        await bus.publish(message("taken", expect=0))
         names = [f"p{i}" for i in range(500)]
-        messages = [pod(name, expect=0) for name in names]
-        messages[100] = pod("taken", expect=0)
-        messages[200] = pod("big", b"x" * (MAX_PAYLOAD_BYTES + 1))
+        messages = [message(name, expect=0) for name in names]
+        messages[100] = message("taken", expect=0)
+        messages[200] = message("big", b"x" * (MAX_PAYLOAD_BYTES + 1))
         results = await bus.publish_many(messages)
         assert isinstance(results[100], Conflict)
         assert results[100].last_sequence == 1
@@ -149,7 +150,7 @@ class TestMany:
 
     async def test_a_small_window_sends_all_the_same(self, connect_bus: ConnectBus, bus: Bus):
         narrow = await connect_bus("narrow", publish_window=3)
-        results = await narrow.publish_many([pod(f"p{i}", expect=0) for i in range(100)])
+        results = await narrow.publish_many([message(f"p{i}", expect=0) for i in range(100)])
         assert all(isinstance(result, Ack) for result in results)
 
     async def test_no_messages_no_results(self, bus: Bus):
@@ -159,24 +160,24 @@ class TestMany:
         nats_server.pause()
         began_at = time.monotonic()
         try:
-            results = await bus.publish_many([pod(f"p{i}", expect=0) for i in range(20)], timeout_s=0.3)
+            results = await bus.publish_many([message(f"p{i}", expect=0) for i in range(20)], timeout_s=0.3)
         finally:
             nats_server.resume()
         assert time.monotonic() - began_at < 2.0
         assert all(isinstance(result, Unclear) for result in results)
-        settled = await bus.publish_many([pod(f"p{i}", expect=0) for i in range(20)])
+        settled = await bus.publish_many([message(f"p{i}", expect=0) for i in range(20)])
         assert all(isinstance(result, Conflict) for result in settled), "each had been applied after all"
 
     async def test_a_killed_server_leaves_nothing_hanging(self, bus: Bus, nats_server: EmbeddedServer):
         async with asyncio.timeout(15):
             publishing = asyncio.create_task(
-                bus.publish_many([pod(f"p{i}", b"x" * 500, expect=0) for i in range(20_000)])
+                bus.publish_many([message(f"p{i}", b"x" * 500, expect=0) for i in range(20_000)])
             )
 
             async def under_way() -> bool:
                 return await bus.last_sequence("CLUSTER") > 500
 
-            await eventually(under_way)
+            await eventually("publishes under way", under_way)
             await nats_server.kill()
             await nats_server.start()
             results = await publishing
@@ -190,7 +191,7 @@ class TestMany:
 
 class TestBatch:
     async def test_is_stored_in_one_piece(self, bus: Bus):
-        ack = await bus.publish_batch([pod(f"p{i}", str(i).encode(), expect=0) for i in range(256)])
+        ack = await bus.publish_batch([message(f"p{i}", str(i).encode(), expect=0) for i in range(256)])
         assert ack.sequence == 256
         first, last = (
             await bus.get("CLUSTER", "cluster.pods.default.p0"),
@@ -201,14 +202,14 @@ class TestBatch:
         assert (first.sequence, first.predecessor, last.sequence) == (1, 0, 256)
 
     async def test_of_one_message(self, bus: Bus):
-        assert (await bus.publish_batch([pod("a", expect=0)])).sequence == 1
+        assert (await bus.publish_batch([message("a", expect=0)])).sequence == 1
 
     @pytest.mark.parametrize("failing", [0, 5, 9])
     async def test_one_lost_compare_and_set_keeps_out_all(self, bus: Bus, failing: int):
-        await bus.publish(pod("other"))
-        await bus.publish(pod("taken"))
-        messages = [pod(f"p{i}", expect=0) for i in range(10)]
-        messages[failing] = pod("taken", expect=0)
+        await bus.publish(message("other"))
+        await bus.publish(message("taken"))
+        messages = [message(f"p{i}", expect=0) for i in range(10)]
+        messages[failing] = message("taken", expect=0)
         with pytest.raises(Conflict) as caught:
             await bus.publish_batch(messages)
         assert caught.value.last_sequence == 2
@@ -238,19 +239,19 @@ class TestBatch:
         assert sum(wins.values()) == 20
 
     async def test_a_used_batch_id_is_not_applied_again(self, bus: Bus):
-        await bus.publish_batch([pod("a", expect=0), pod("b", expect=0)], batch_id="b1")
+        await bus.publish_batch([message("a", expect=0), message("b", expect=0)], batch_id="b1")
         with pytest.raises(PermanentError):
-            await bus.publish_batch([pod("a", expect=0), pod("b", expect=0)], batch_id="b1")
+            await bus.publish_batch([message("a", expect=0), message("b", expect=0)], batch_id="b1")
         assert await bus.last_sequence("CLUSTER") == 2
 
     async def test_a_subject_twice_is_a_mistake_of_the_caller(self, bus: Bus):
         with pytest.raises(ValueError, match="twice"):
-            await bus.publish_batch([pod("a"), pod("a")])
+            await bus.publish_batch([message("a"), message("a")])
 
     @pytest.mark.parametrize("count", [0, 1001])
     async def test_the_number_of_messages_is_checked(self, bus: Bus, count: int):
         with pytest.raises(ValueError, match="1 to 1000"):
-            await bus.publish_batch([pod(f"p{i}") for i in range(count)])
+            await bus.publish_batch([message(f"p{i}") for i in range(count)])
 
     async def test_a_stream_without_batches_refuses(self, bus: Bus):
         with pytest.raises(Refused) as caught:
@@ -261,18 +262,18 @@ class TestBatch:
         """The server lost what came before (restarted, or gave it up): only the last message of a batch arrives."""
         lines = {"Nats-Batch-Id": "b2", "Nats-Batch-Sequence": "2", "Nats-Batch-Commit": "1"}
         with pytest.raises(Conflict):
-            await bus.publish(pod("a", headers=lines))
+            await bus.publish(message("a", headers=lines))
         assert await bus.last_sequence("CLUSTER") == 0
 
     async def test_a_paused_server_leaves_it_unclear_and_whole(self, bus: Bus, nats_server: EmbeddedServer):
         nats_server.pause()
         try:
             with pytest.raises(Unclear):
-                await bus.publish_batch([pod(f"p{i}", expect=0) for i in range(50)], timeout_s=0.3)
+                await bus.publish_batch([message(f"p{i}", expect=0) for i in range(50)], timeout_s=0.3)
         finally:
             nats_server.resume()
         with pytest.raises(Conflict):
-            await bus.publish(pod("p49", b"settle", expect=0))
+            await bus.publish(message("p49", b"settle", expect=0))
         assert await bus.last_sequence("CLUSTER") == 50
 
     async def test_killed_during_batches_none_is_half_there(self, bus: Bus, nats_server: EmbeddedServer):
@@ -282,7 +283,7 @@ class TestBatch:
 
         async def write_for_ever() -> None:
             for number in itertools.count(1):
-                await bus.publish_batch([pod(name, str(number).encode()) for name in names])
+                await bus.publish_batch([message(name, str(number).encode()) for name in names])
                 acked.append(number)
 
         async def under_way() -> bool:
@@ -291,7 +292,7 @@ class TestBatch:
         for _ in range(3):
             acked.clear()
             writing = asyncio.create_task(write_for_ever())
-            await eventually(under_way)
+            await eventually("batches under way", under_way)
             await nats_server.kill()
             with pytest.raises((Unclear, TemporaryError)):
                 await writing

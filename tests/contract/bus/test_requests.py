@@ -19,15 +19,15 @@ from podyard.bus import (
 from podyard.bus.errors import Unavailable
 from podyard.proto import codec
 from podyard.proto.operations import DeadLetter, Lease
-from tests.contract.bus.readers import eventually
 from tests.support.buses import ConnectBus
+from tests.support.waiting import eventually
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 
 async def dead_letter(bus: Bus, service: str) -> DeadLetter:
     """The last dead letter of a service, once there is one."""
-    stored = await eventually(lambda: bus.get("DEAD", f"dead.{service}"))
+    stored = await eventually("a dead letter", lambda: bus.get("DEAD", f"dead.{service}"))
     assert stored is not None
     return codec.decode(DeadLetter, stored.payload)
 
@@ -219,7 +219,7 @@ async def test_services_outlive_a_restart_of_the_server(bus: Bus, connect_bus: C
         except (NoResponders, Unclear):  # the service has not connected again yet
             return None
 
-    reply = await eventually(answer)
+    reply = await eventually("an answer", answer)
     assert reply is not None
     assert reply.payload == b"still here"
 
@@ -255,7 +255,7 @@ async def test_plain_messages_without_a_connection_are_dropped_and_counted(bus: 
     await nats_server.start()
     await bus.connected()
     bus.send("signals.n1", b"after")
-    await eventually(lambda: asyncio.sleep(0, result=received))
+    await eventually("what was sent", lambda: received)
     assert received == [b"after"]
 
 

@@ -12,13 +12,14 @@ from podyard.bus._api import ConsumerConfig, ConsumerInfo
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
 from podyard.proto.operations import DeadLetter
-from tests.contract.bus.readers import Reader, eventually, gone, pod, spec, watching
+from tests.contract.bus.readers import Reader, gone, message, spec, watching
 from tests.support.buses import ConnectBus
+from tests.support.waiting import eventually
 
 
 async def test_lists_what_is_there_then_follows(bus: Bus):
-    await bus.publish_many([pod("a", b"1", expect=0), pod("b", b"2", expect=0)])
-    await bus.publish(pod("a", b"3", expect=1))
+    await bus.publish_many([message("a", b"1", expect=0), message("b", b"2", expect=0)])
+    await bus.publish(message("a", b"3", expect=1))
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
@@ -26,7 +27,7 @@ async def test_lists_what_is_there_then_follows(bus: Bus):
         assert reader.listings == [(3, "start")]
         assert reader.synced_at == [3] == [watch.position]
 
-        ack = await bus.publish(pod("c", b"4", expect=0))
+        ack = await bus.publish(message("c", b"4", expect=0))
         await reader.until(lambda: watch.position == ack.sequence)
         assert reader.content["cluster.pods.default.c"] == b"4"
         assert [d.sequence for d in reader.deliveries] == [2, 3, 4]
@@ -50,14 +51,14 @@ async def test_nothing_of_interest_in_a_full_stream_is_synced_at_its_end(bus: Bu
 
 async def test_a_delivery_tells_predecessor_trace_and_time(bus: Bus):
     trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    await bus.publish(pod("a", b"1", expect=0, trace=trace))
-    await bus.publish(pod("a", b"2", expect=1))
-    await bus.publish(pod("b", b"3"))
+    await bus.publish(message("a", b"1", expect=0, trace=trace))
+    await bus.publish(message("a", b"2", expect=1))
+    await bus.publish(message("b", b"3"))
     reader = Reader()
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at)
         assert [(d.subject[-1], d.predecessor, d.trace) for d in reader.deliveries] == [("a", 1, ""), ("b", None, "")]
-        ack = await bus.publish(pod("c", expect=0, trace=trace))
+        ack = await bus.publish(message("c", expect=0, trace=trace))
         await reader.until(lambda: len(reader.deliveries) == 3)
     last, again = reader.deliveries[-1], await bus.get("CLUSTER", "cluster.pods.default.c")
     assert again is not None
@@ -110,7 +111,7 @@ async def test_heartbeats_move_the_position_over_foreign_messages(bus: Bus):
 
 async def test_heartbeats_move_the_position_over_expired_messages(bus: Bus):
     """A marker that expires before anybody listed leaves no message, and still the listing ends."""
-    await bus.publish(pod("gone", b"", deleted=True, ttl_s=1))
+    await bus.publish(message("gone", b"", deleted=True, ttl_s=1))
     await gone(bus, "cluster.pods.default.gone")
     reader = Reader()
     async with watching(bus, reader) as watch:
@@ -120,31 +121,31 @@ async def test_heartbeats_move_the_position_over_expired_messages(bus: Bus):
 
 
 async def test_a_marker_is_delivered_as_deleted(bus: Bus):
-    await bus.publish(pod("a", b"1", expect=0))
+    await bus.publish(message("a", b"1", expect=0))
     reader = Reader()
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at)
-        await bus.publish(pod("a", b"1", expect=1, deleted=True, ttl_s=60))
+        await bus.publish(message("a", b"1", expect=1, deleted=True, ttl_s=60))
         await reader.until(lambda: len(reader.deliveries) == 2)
     assert [d.deleted for d in reader.deliveries] == [False, True]
     assert reader.content == {}
 
 
 async def test_a_killed_server_that_comes_back_is_read_on(bus: Bus, nats_server: EmbeddedServer):
-    await bus.publish_many([pod(f"p{i}") for i in range(300)])
+    await bus.publish_many([message(f"p{i}") for i in range(300)])
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
         await nats_server.kill()
         await nats_server.start()
-        ack = await bus.publish(pod("after", expect=0))
+        ack = await bus.publish(message("after", expect=0))
         await reader.until(lambda: watch.position >= ack.sequence)
         assert len(reader.content) == 301
         assert watch.listings > 1, "the server kept the consumer in memory only: it must list again"
 
 
 async def test_a_server_killed_during_the_listing_is_listed_again(bus: Bus, nats_server: EmbeddedServer):
-    await bus.publish_many([pod(f"p{i}", b"x" * 1000) for i in range(3000)])
+    await bus.publish_many([message(f"p{i}", b"x" * 1000) for i in range(3000)])
     reader = Reader()
     killed: list[asyncio.Task[None]] = []
 
@@ -162,13 +163,13 @@ async def test_a_server_killed_during_the_listing_is_listed_again(bus: Bus, nats
 
 
 async def test_a_stream_made_again_is_listed_again(bus: Bus):
-    await bus.publish_many([pod("a"), pod("b")])
+    await bus.publish_many([message("a"), message("b")])
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
         await bus.api.call("STREAM.DELETE.CLUSTER", None, dict)
         await ensure_streams(bus)
-        await bus.publish(pod("c", b"new"))
+        await bus.publish(message("c", b"new"))
         await reader.until(lambda: reader.content == {"cluster.pods.default.c": b"new"})
         await reader.until(lambda: watch.position == 1)
     assert any("made again" in reason for reason in reader.reasons), reader.reasons
@@ -179,7 +180,7 @@ async def test_a_stream_made_again_while_a_consumer_is_made_is_not_read_from_the
     bus: Bus, monkeypatch: pytest.MonkeyPatch, which: int
 ):
     """The new one begins at 1: whoever waits for what comes after the old one's end has a view of nothing, and a position of nowhere."""
-    await bus.publish_many([pod(f"p{i}") for i in range(20)])
+    await bus.publish_many([message(f"p{i}") for i in range(20)])
     create = bus.api.create_consumer
     made: list[str] = []
 
@@ -188,7 +189,7 @@ async def test_a_stream_made_again_while_a_consumer_is_made_is_not_read_from_the
         if len(made) == which + 1:
             await bus.api.call("STREAM.DELETE.CLUSTER", None, dict)
             await ensure_streams(bus)
-            await bus.publish(pod("new"))
+            await bus.publish(message("new"))
         return await create(stream, config)
 
     monkeypatch.setattr(bus.api, "create_consumer", make_again_before)
@@ -197,21 +198,21 @@ async def test_a_stream_made_again_while_a_consumer_is_made_is_not_read_from_the
     async with watching(bus, reader, what) as watch:
         await reader.until(lambda: list(reader.content) == ["cluster.pods.default.new"])
         await reader.until(lambda: watch.position == 1)
-        await bus.publish(pod("newer"))
+        await bus.publish(message("newer"))
         await reader.until(lambda: watch.position == 2)
     assert reader.synced_at == [20, 1][1 - which :]
     assert "made again" in reader.reasons[1]
 
 
 async def test_a_deleted_consumer_is_noticed(bus: Bus):
-    await bus.publish(pod("a"))
+    await bus.publish(message("a"))
     reader = Reader()
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at)
         names = await bus.api.call("CONSUMER.NAMES.CLUSTER", None, dict)
         assert len(names["consumers"]) == 1
         await bus.api.delete_consumer("CLUSTER", names["consumers"][0])
-        await bus.publish(pod("b"))
+        await bus.publish(message("b"))
         await reader.until(lambda: len(reader.content) == 2)
     assert "consumer is gone" in reader.reasons[1]
 
@@ -222,7 +223,7 @@ async def test_a_reader_that_blocks_while_much_is_written_loses_nothing(bus: Bus
 
     async def write() -> None:
         async with connect(BusSettings(servers=(nats_server.url,), name="writer")) as writer:
-            await writer.publish_many([pod(f"p{i}", b"x" * 10_000) for i in range(3000)])
+            await writer.publish_many([message(f"p{i}", b"x" * 10_000) for i in range(3000)])
 
     def write_meanwhile() -> None:
         asyncio.run(write())
@@ -244,12 +245,12 @@ async def test_what_is_written_again_while_it_is_listed_is_not_missing_at_the_en
 ):
     """A node that looked deleted for a moment would cost all its pods their places."""
     count, late = 2500, "cluster.pods.default.p2400"
-    await bus.publish_many([pod(f"p{i}", b"x" * 20_000) for i in range(count)])
+    await bus.publish_many([message(f"p{i}", b"x" * 20_000) for i in range(count)])
     written = threading.Event()
 
     async def write() -> None:
         async with connect(BusSettings(servers=(nats_server.url,), name="writer")) as writer:
-            await writer.publish_many([pod(f"p{i}", b"again") for i in range(2300, count - 1)])
+            await writer.publish_many([message(f"p{i}", b"again") for i in range(2300, count - 1)])
         written.set()
 
     at_the_end: list[int] = []
@@ -301,7 +302,7 @@ async def test_a_lost_message_is_noticed_by_the_next_one(bus: Bus):
     async with watching(bus, reader, spec(heartbeat_s=30)):
         await reader.until(lambda: reader.synced_at)
         loss = Loss(bus)
-        await bus.publish_batch([pod("lost"), pod("next")])
+        await bus.publish_batch([message("lost"), message("next")])
         await reader.until(lambda: len(reader.content) == 2, limit_s=3)
     assert loss.lost == 1
     assert "were lost" in reader.reasons[1]
@@ -312,14 +313,14 @@ async def test_a_lost_message_is_noticed_by_a_heartbeat(bus: Bus):
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at)
         loss = Loss(bus)
-        await bus.publish(pod("lost"))
+        await bus.publish(message("lost"))
         await reader.until(lambda: "cluster.pods.default.lost" in reader.content)
     assert loss.lost == 1
     assert "1 messages, 0 arrived" in reader.reasons[1]
 
 
 async def test_a_listing_ends_with_its_last_message_without_waiting_for_a_heartbeat(bus: Bus):
-    await bus.publish_many([pod(f"p{i}") for i in range(100)])
+    await bus.publish_many([message(f"p{i}") for i in range(100)])
     reader = Reader()
     async with watching(bus, reader, spec(heartbeat_s=30)):
         await reader.until(lambda: reader.synced_at, limit_s=3)
@@ -345,12 +346,12 @@ async def test_a_listing_ends_at_a_heartbeat_when_the_awaited_message_never_come
 async def test_what_comes_after_the_listings_end_is_delivered_once(bus: Bus, monkeypatch: pytest.MonkeyPatch):
     """A listing that writers outrun ends with more pending; its consumer sends that on, and the following one has it too."""
     monkeypatch.setattr(watch_module, "MOST_ROUNDS", 0)
-    await bus.publish(pod("first"))
+    await bus.publish(message("first"))
     create = bus.api.create_consumer
 
     async def write_before(stream: str, config: ConsumerConfig) -> ConsumerInfo:
         if bus_is_listing.pop(0):
-            await bus.publish_many([pod(f"p{i}") for i in range(50)])
+            await bus.publish_many([message(f"p{i}") for i in range(50)])
         return await create(stream, config)
 
     bus_is_listing = [True, False]
@@ -360,7 +361,7 @@ async def test_what_comes_after_the_listings_end_is_delivered_once(bus: Bus, mon
     async with watching(bus, reader, what) as watch:
         await reader.until(lambda: watch.position == 51)
         await reader.until(lambda: len(reader.deliveries) >= 51)
-        await bus.publish(pod("last"))
+        await bus.publish(message("last"))
         await reader.until(lambda: watch.position == 52)
     assert [delivery.sequence for delivery in reader.deliveries] == list(range(1, 53))
     assert reader.synced_at == [1]
@@ -378,7 +379,7 @@ async def test_several_subjects_are_listed_through_one_filter_and_picked_here(
         return await create(stream, config)
 
     monkeypatch.setattr(bus.api, "create_consumer", note)
-    await bus.publish_many([pod("a"), Outgoing("cluster.nodes._.n1", b"{}"), Outgoing("placement.fence", b"{}")])
+    await bus.publish_many([message("a"), Outgoing("cluster.nodes._.n1", b"{}"), Outgoing("placement.fence", b"{}")])
     await bus.publish_many(
         [Outgoing("cluster.podstatus.n1.default.a.u1", b"{}"), Outgoing("placement.commits.1", b"{}")]
     )
@@ -389,7 +390,7 @@ async def test_several_subjects_are_listed_through_one_filter_and_picked_here(
         await reader.until(lambda: reader.synced_at)
         assert sorted(reader.content) == ["cluster.pods.default.a", "placement.fence"]
         assert (reader.synced_at, watch.position) == ([5], 5)
-        await bus.publish_many([Outgoing("cluster.nodes._.n2", b"{}"), pod("b")])
+        await bus.publish_many([Outgoing("cluster.nodes._.n2", b"{}"), message("b")])
         await reader.until(lambda: watch.position == 7)
         assert sorted(reader.content) == ["cluster.pods.default.a", "cluster.pods.default.b", "placement.fence"]
     assert filters == [(">",), wanted]
@@ -405,13 +406,13 @@ async def test_silence_is_told_and_ends(bus: Bus, nats_server: EmbeddedServer):
         finally:
             nats_server.resume()
         await reader.until(lambda: reader.contacts == [False, True])
-        ack = await bus.publish(pod("a"))
+        ack = await bus.publish(message("a"))
         await reader.until(lambda: watch.position >= ack.sequence)
         assert list(reader.content) == ["cluster.pods.default.a"]
 
 
 async def test_a_reader_may_ask_for_a_listing(bus: Bus):
-    await bus.publish(pod("a"))
+    await bus.publish(message("a"))
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
@@ -427,7 +428,7 @@ async def test_a_watch_waits_for_its_stream(connect_bus: ConnectBus):
     async with watching(bus, reader):
         await bus.request("$JS.API.INFO", b"")
         await ensure_streams(bus)
-        await bus.publish(pod("a"))
+        await bus.publish(message("a"))
         await reader.until(lambda: len(reader.content) == 1)
 
 
@@ -444,9 +445,9 @@ async def test_an_unreadable_message_becomes_a_dead_letter_and_the_watch_goes_on
         await reader.until(lambda: len(reader.deliveries) == 2)
         watch.relist("to meet the poison twice")
         await reader.until(lambda: len(reader.deliveries) == 4)
-        await bus.publish(pod("last", good))
+        await bus.publish(message("last", good))
         await reader.until(lambda: len(reader.deliveries) == 5)
-    stored = await eventually(lambda: bus.get("DEAD", "dead.test"))
+    stored = await eventually("a dead letter", lambda: bus.get("DEAD", "dead.test"))
     assert stored is not None
     letter = codec.decode(DeadLetter, stored.payload)
     assert (letter.subject, letter.sequence, letter.payload) == (subject, 1, b"{nonsense")
@@ -455,7 +456,7 @@ async def test_an_unreadable_message_becomes_a_dead_letter_and_the_watch_goes_on
 
 
 async def test_what_a_reader_raises_comes_out_of_the_watch(bus: Bus):
-    await bus.publish(pod("a"))
+    await bus.publish(message("a"))
     reader = Reader()
 
     def fail(delivery: object) -> None:
@@ -469,7 +470,7 @@ async def test_what_a_reader_raises_comes_out_of_the_watch(bus: Bus):
 
 async def test_a_large_listing_passes_through_flow_control(bus: Bus):
     payload = b"x" * 20_000
-    results = await bus.publish_many([pod(f"p{i}", payload) for i in range(2500)])
+    results = await bus.publish_many([message(f"p{i}", payload) for i in range(2500)])
     assert all(not isinstance(result, Exception) for result in results)
     reader = Reader()
     async with watching(bus, reader):
