@@ -10,12 +10,9 @@ import urllib.request
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-import pytest
-
-from podyard.bus.connection import connect
-from podyard.bus.embedded import embedded_server
-from podyard.bus.settings import BusSettings
+from tests.support.buses import connected
 from tests.support.otlp_sink import OtlpSink
+from tests.support.waiting import eventually
 
 SERVICE = Path(__file__).with_name("echo_service.py")
 LIMIT_S = 20
@@ -55,12 +52,12 @@ class Running:
 
     async def becomes(self, path: str, status: int) -> str:
         """Ask until the status is `status`."""
-        async with asyncio.timeout(LIMIT_S):
-            while True:
-                found, text = await self.get(path)
-                if found == status:
-                    return text
-                await asyncio.sleep(0.05)
+
+        async def text() -> str | None:
+            found, answer = await self.get(path)
+            return answer if found == status else None
+
+        return await eventually(f"{status} at {path}", text, LIMIT_S)
 
     async def ended(self) -> int:
         """Its exit code."""
@@ -104,20 +101,8 @@ async def service(mode: str, url: str, **settings: str):
         await running.ended()
 
 
-@pytest.fixture
-async def server(tmp_path):
-    async with embedded_server(tmp_path / "nats") as found:
-        yield found
-
-
-@asynccontextmanager
-async def client(server):
-    async with connect(BusSettings(servers=(server.url,), name="test")) as bus:
-        yield bus
-
-
-async def test_it_serves_is_described_and_ends_in_order(server):
-    async with service("serve", server.url, PODYARD_ECHO_GREETING="hi") as running, client(server) as bus:
+async def test_it_serves_is_described_and_ends_in_order(nats_server):
+    async with service("serve", nats_server.url, PODYARD_ECHO_GREETING="hi") as running, connected(nats_server) as bus:
         text = await running.becomes("/readyz", 200)
         assert "[+] nats" in text
         assert "[+] streams" in text
@@ -134,67 +119,67 @@ async def test_it_serves_is_described_and_ends_in_order(server):
         assert events[events.index("stopping") :] == ["stopping", "finished what was in hand", "stopped"]
 
 
-async def test_it_waits_for_nats_says_so_and_goes_on_when_nats_comes_back(server):
-    await server.kill()
-    async with service("serve", server.url) as running:
+async def test_it_waits_for_nats_says_so_and_goes_on_when_nats_comes_back(nats_server):
+    await nats_server.kill()
+    async with service("serve", nats_server.url) as running:
         text = await running.becomes("/readyz", 503)
-        assert f"[-] nats: waiting for NATS at {server.url}" in text
+        assert f"[-] nats: waiting for NATS at {nats_server.url}" in text
         assert (await running.get("/healthz"))[0] == 200
         await running.logged("no NATS")
-        await server.start()
+        await nats_server.start()
         await running.becomes("/readyz", 200)
-        await server.kill()
+        await nats_server.kill()
         await running.becomes("/readyz", 503)
-        await server.start()
+        await nats_server.start()
         await running.becomes("/readyz", 200)
-        async with client(server) as bus:
+        async with connected(nats_server) as bus:
             assert (await bus.request("test.echo", b"you")).payload == b"hello you"
         assert await running.stop() == 0
 
 
-async def test_it_can_be_ended_while_it_waits_for_nats(server):
-    await server.kill()
-    async with service("serve", server.url) as running:
+async def test_it_can_be_ended_while_it_waits_for_nats(nats_server):
+    await nats_server.kill()
+    async with service("serve", nats_server.url) as running:
         await running.logged("no NATS")
         assert await running.stop() == 0
 
 
-async def test_a_failure_is_told_and_exits_with_1(server):
-    async with service("fail", server.url) as running:
+async def test_a_failure_is_told_and_exits_with_1(nats_server):
+    async with service("fail", nats_server.url) as running:
         assert await running.ended() == 1
         assert (await running.logged("the service failed"))["reason"] == "RuntimeError: broken on purpose"
 
 
-async def test_its_own_end_exits_with_0(server):
-    async with service("leave", server.url) as running:
+async def test_its_own_end_exits_with_0(nats_server):
+    async with service("leave", nats_server.url) as running:
         assert await running.ended() == 0
 
 
-async def test_an_end_that_hangs_is_cut_off(server):
-    async with service("hang", server.url, PODYARD_SHUTDOWN_TIMEOUT_S="0.5") as running:
+async def test_an_end_that_hangs_is_cut_off(nats_server):
+    async with service("hang", nats_server.url, PODYARD_SHUTDOWN_TIMEOUT_S="0.5") as running:
         await running.becomes("/readyz", 200)
         assert await running.stop() == 1
         await running.logged("the end took too long: exiting at once")
 
 
-async def test_a_blocked_event_loop_fails_liveness(server):
-    async with service("block", server.url, PODYARD_STALL_LIMIT_S="1") as running, client(server) as bus:
+async def test_a_blocked_event_loop_fails_liveness(nats_server):
+    async with service("block", nats_server.url, PODYARD_STALL_LIMIT_S="1") as running, connected(nats_server) as bus:
         await running.becomes("/readyz", 200)
         bus.send("test.echo", b"block")
         assert "the event loop has not run for" in await running.becomes("/healthz", 503)
         await running.becomes("/healthz", 200)
 
 
-async def test_the_last_spans_go_out_at_the_end(server):
+async def test_the_last_spans_go_out_at_the_end(nats_server):
     with OtlpSink() as sink:
         async with (
             service(
                 "serve",
-                server.url,
+                nats_server.url,
                 OTEL_EXPORTER_OTLP_ENDPOINT=sink.endpoint,
                 OTEL_BSP_SCHEDULE_DELAY="60000",
             ) as running,
-            client(server) as bus,
+            connected(nats_server) as bus,
         ):
             await running.becomes("/readyz", 200)
             await bus.request("test.echo", b"you")
@@ -202,15 +187,15 @@ async def test_the_last_spans_go_out_at_the_end(server):
         assert [(span.name, span.service) for span in sink.spans] == [("echo", "podyard-echo")]
 
 
-async def test_wrong_settings_are_told_before_anything_starts(server):
-    async with service("serve", server.url, PODYARD_HTTP_PORT="web") as running:
+async def test_wrong_settings_are_told_before_anything_starts(nats_server):
+    async with service("serve", nats_server.url, PODYARD_HTTP_PORT="web") as running:
         assert await running.ended() == 1
         assert "PODYARD_HTTP_PORT='web'" in running.lines[0]["event"]
 
 
-async def test_a_taken_port_is_told(server):
-    async with service("serve", server.url) as first:
+async def test_a_taken_port_is_told(nats_server):
+    async with service("serve", nats_server.url) as first:
         port = (await first.logged("starting"))["http"].rpartition(":")[2]
-        async with service("serve", server.url, PODYARD_HTTP_PORT=port) as second:
+        async with service("serve", nats_server.url, PODYARD_HTTP_PORT=port) as second:
             assert await second.ended() == 1
             assert (await second.logged("cannot listen"))["port"] == int(port)

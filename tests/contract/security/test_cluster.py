@@ -9,10 +9,11 @@ from typing import Any
 import anyio
 import pytest
 
-from podyard.bus import EmbeddedServer, Outgoing, connect, embedded_server
+from podyard.bus import Bus, EmbeddedServer, Outgoing, connect, embedded_server
 from podyard.bus.errors import BusError
 from podyard.cli.security import directory, identities, mirrors
 from tests.contract.security.visitors import AGENTS
+from tests.support.waiting import eventually
 
 NAMES = ("nats-1", "nats-2", "nats-3")
 WITHIN_S = 30.0
@@ -66,23 +67,22 @@ async def test_three_servers_keep_the_boundary_over_the_loss_of_one(tmp_path: Pa
             await mirrored(bus, "cluster.podstatus.node-1.default.web.u2")
 
 
-async def published(bus: Any, subject: str) -> None:
-    with anyio.fail_after(WITHIN_S):
-        while True:
-            try:
-                await bus.publish(Outgoing(subject, b"{}"), timeout_s=2)
-            except BusError:
-                await anyio.sleep(0.05)
-            else:
-                return
+async def published(bus: Bus, subject: str) -> None:
+    async def stored() -> bool:
+        try:
+            await bus.publish(Outgoing(subject, b"{}"), timeout_s=2)
+        except BusError:
+            return False
+        return True
+
+    await eventually(f"{subject} is stored", stored, WITHIN_S)
 
 
-async def mirrored(bus: Any, subject: str) -> None:
-    with anyio.fail_after(WITHIN_S):
-        while True:
-            try:
-                if await bus.get("CLUSTER", subject) is not None:
-                    return
-            except BusError:
-                pass
-            await anyio.sleep(0.05)
+async def mirrored(bus: Bus, subject: str) -> None:
+    async def there() -> bool:
+        try:
+            return await bus.get("CLUSTER", subject) is not None
+        except BusError:
+            return False
+
+    await eventually(f"{subject} is mirrored", there, WITHIN_S)

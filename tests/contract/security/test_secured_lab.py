@@ -12,7 +12,8 @@ from podyard.cli.demo.evidence import gather
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import LabOptions, running_lab
 from podyard.cli.security import directory, identities
-from tests.e2e.stage import READY_S, WITHIN_S, cli, node, pod
+from tests.e2e.stage import READY_S, WITHIN_S, cli
+from tests.support.objects import node, pod, written
 
 
 @pytest.mark.timeout(180)
@@ -23,7 +24,7 @@ async def test_a_pod_runs_and_a_person_sees_it(tmp_path: Path, monkeypatch: pyte
     async with running_lab(options) as lab:
         await lab.until_ready(READY_S)
         async with connect(lab.person()) as bus, gather(bus) as seen:
-            await Actions(bus).apply([node("node-1"), pod("web")], "a test")
+            await Actions(bus).apply([written(node("node-1")), written(pod("web"))], "a test")
 
             def runs() -> bool:
                 found = seen.view.pods.get(("default", "web"))
