@@ -95,7 +95,7 @@ test-compose: setup ## docker compose for real; installs and starts an engine wh
 	$(PYTEST) tests/compose --timeout 900 $(ARGS)
 
 test-release: setup ## wheel and sdist, each installed into a bare virtual environment where the demo tells its story
-	$(PYTEST) tests/release $(ARGS)
+	$(PYTEST) tests/release --timeout 600 $(ARGS)
 
 verify: verify-format verify-lint verify-types verify-layers verify-schema ## all checks that run no code of ours
 
