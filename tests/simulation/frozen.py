@@ -35,8 +35,11 @@ class _Ordered(dict[Any, None]):
         self.pop(member, None)
 
 
-def freeze(clock: Clock, seed: int) -> None:
-    """For the rest of this (forked) process, time and chance are the simulation's. Cannot be undone, only done again."""
+def freeze(clock: Clock, seed: int, *, read_once: bool = True) -> None:
+    """For the rest of this (forked) process, time and chance are the simulation's. Cannot be undone, only done again.
+
+    :param read_once: what all processes read of one message is read once, which saves time; not where reading is counted
+    """
     source = Random(seed * 7919 + 1)
     time.time = time.monotonic = time.perf_counter = partial(getattr, clock, "now")
     time.time_ns = lambda: int(clock.now * 1e9)
@@ -50,7 +53,8 @@ def freeze(clock: Clock, seed: int) -> None:
     gc.collect = _nothing
     gc.disable()  # the process ends with the simulation; and what was killed must not be cleaned up
     _order_scopes()
-    _read_once()
+    if read_once:
+        _read_once()
     typing._get_protocol_attrs = _protocol_attributes  # type: ignore[attr-defined]  # Python 3.11 finds them anew for each isinstance
 
 

@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Callable
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import prometheus_client
 import structlog
@@ -123,6 +123,9 @@ class Way:
 class Process:
     """One place for a process: started, killed, started again under the same instance name."""
 
+    configuration: ClassVar[str] = str(CONFIGURATION)
+    """KubeSchedulerConfiguration; "": the default one."""
+
     def __init__(
         self, clock: Clock, server: MemoryServer, service: str, instance: str, tell: Tell, wrong: Tell
     ) -> None:
@@ -158,10 +161,14 @@ class Process:
         self._starts += 1
         self.effects, self.crash_at = 0, None
         loop = self.loop = VirtualLoop(self.clock, lambda text: self._wrong(f"{self.instance}: {text}"))
-        self.way = Way(self, loop)
+        self.way = self._way(loop)
         self._tell(f"{self.instance} starts ({self._starts})")
         main = self._main(f"{self.instance}.{self._starts}")
         loop.receive(lambda: self._graves.append(loop.create_task(main)))
+
+    def _way(self, loop: VirtualLoop) -> Way:
+        """To the server and back; a process that is counted has another."""
+        return Way(self, loop)
 
     def kill(self) -> None:
         """SIGKILL. What it has sent arrives."""
@@ -205,7 +212,7 @@ class Process:
     async def _main(self, session: str) -> None:
         definition: ServiceDefinition[Any] = importlib.import_module(f"podyard.{self.service}.service").SERVICE
         registry = prometheus_client.CollectorRegistry()
-        settings = ServiceSettings(instance=self.instance, scheduler_config=str(CONFIGURATION))
+        settings = ServiceSettings(instance=self.instance, scheduler_config=self.configuration)
         assert self.way is not None
         bus_settings = BusSettings(name=self.instance, service=self.service)
         try:
