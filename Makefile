@@ -9,13 +9,13 @@ STAMP := $(VENV)/.made-from
 SOURCES := proto libs services tests examples
 PYTEST := $(BIN)/pytest
 # what runs on all cores at once, and what starts processes of its own or measures time, and therefore runs alone
-TOGETHER := tests/unit tests/contract tests/conformance examples
+TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples
 ALONE := tests/simulation tests/e2e tests/faults
 ARGS ?=
 # Where `make release` puts wheel and sdist.
 DIST := dist
 
-.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-conformance test-explore test-simulation test-faults test-jaeger test-compose test-release test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-compose test-release test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema lock bench clean
 
 help: ## list the targets
@@ -69,6 +69,9 @@ test-contract: setup ## messages, bus and services on the bus in memory; ARGS="-
 
 test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)
+
+test-counts: setup ## messages, decodings, effects, rows and Python calls are as many as recorded; ARGS=--record records them
+	$(BIN)/python -m tests.counts $(ARGS)
 
 test-simulation: setup ## 200 seeds of all services in virtual time under faults, a crash before every effect, each mechanism switched off; ARGS="--seed N" runs one again
 	$(BIN)/python -m tests.simulation $(ARGS)
@@ -134,8 +137,8 @@ release: setup ## wheel and sdist in dist/
 	$(BIN)/uv build --quiet --offline --no-build-isolation --python $(BIN)/python --out-dir $(DIST) .
 	@ls $(DIST)/podyard-*
 
-bench: setup ## throughput (pods per second, CPU per process, messages per pod), the cost of a scheduling cycle and of events
-	@$(BIN)/podyard bench all $(ARGS)
+bench: setup ## throughput (pods per second, CPU per process, messages per pod), costs of a scheduling cycle and of events; adds a line to docs/performance.json
+	@$(BIN)/python -m tests.counts --json | $(BIN)/podyard bench all --counts - $(ARGS)
 
 clean: ## remove the virtual environments, dist/ and caches
 	rm -rf $(VENV) $(VENV)-3.13 $(DIST) .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -13,4 +13,7 @@ here: a figure that is not measured in the run that prints it.
 - `leading`  the core of a queue that leads, full of them
 - `event_kinds`, `events`  what an event costs that core, by kind
 - `storm`    how long pops take while a thousand nodes a second change
+- `machine`  what a measurement was made on, and of which commit
+- `counted`  counts that the tests made of the same commit
+- `performance`, `history`, `keeping`  one entry of all these, the file of all entries, and adding one
 """

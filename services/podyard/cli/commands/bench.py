@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from podyard.cli.commands import measuring
 from podyard.cli.commands.contention import contention
+from podyard.cli.commands.performance import history
 from podyard.cli.options import JsonOutputOption
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ bench = App(
     help="Measure on this machine: throughput of the services, costs of a scheduling cycle and of events, conflicts of schedulers.",
 )
 bench.command(contention)
+bench.command(history)
 
 
 @bench.command
@@ -56,8 +58,7 @@ def basic(
         raise InputError("--nodes, --pods and --runs must be at least 1")
     if pods > nodes * 110:
         raise InputError(f"{nodes} nodes take {nodes * 110} pods (110 each), not {pods}", "ask for more --nodes")
-    results = [_measure(nodes, pods, data) for _ in range(runs)]
-    results.sort(key=lambda result: result.pods_per_second_average)
+    results = _by_rate([_measure(nodes, pods, data) for _ in range(runs)])
     median = results[len(results) // 2]
     if output == "json":
         print(plain.dump(median, "json"), end="")
@@ -128,24 +129,53 @@ def events(*, pods: int = 10_000, updates: int = 1000, output: JsonOutputOption 
 
 
 @bench.command(name="all")
-def everything(*, output: JsonOutputOption = "text") -> int:
-    """All benchmarks, one after the other, as `make bench` runs them."""
+def everything(
+    *,
+    runs: int = 3,
+    history: Annotated[str, Parameter(show_default=False)] = "",
+    counts: Annotated[str, Parameter(show_default=False, allow_leading_hyphen=True)] = "",
+    output: JsonOutputOption = "text",
+) -> int:
+    """All benchmarks, one after the other, as `make bench` runs them; what they find is added to the history.
+
+    ```
+    podyard bench all
+    podyard bench all --runs 5 --history /tmp/performance.json
+    python -m tests.counts --json | podyard bench all --counts -
+    ```
+
+    :param runs: Runs of `bench basic`, whose medians are kept.
+    :param history: File that the entry is added to; default: docs/performance.json of the checkout that this program is run from.
+    :param counts: File of counts to keep with the entry, or `-` for standard input; default: none are kept.
+    """
+    from podyard.cli.bench.keeping import Keeping
+    from podyard.cli.errors import InputError
     from podyard.cli.render import bench_cycle, bench_events, console, plain
     from podyard.cli.render.bench import report
 
-    throughput = _measure(5000, 10_000, "")
+    if runs < 1:
+        raise InputError("--runs must be at least 1")
+    keeping = Keeping(history, counts)
+    throughput = _by_rate([_measure(5000, 10_000, "") for _ in range(runs)])
     cycles = _cycles(5000, curve=True)
     core, storm = _events(10_000, 1000)
+    median = throughput[len(throughput) // 2]
     if output == "json":
-        print(plain.dump({"basic": throughput, "cycle": cycles, "events": _event_figures(core, storm)}, "json"), end="")
+        print(plain.dump({"basic": median, "cycle": cycles, "events": _event_figures(core, storm)}, "json"), end="")
     else:
         out = console.console()
-        out.print(report(throughput, [throughput.pods_per_second_average]))
+        out.print(report(median, [result.pods_per_second_average for result in throughput]))
         out.print()
         out.print(bench_cycle.report(cycles))
         out.print()
         out.print(bench_events.report(core, storm))
+    keeping.keep(throughput, cycles, core, storm)
     return 0
+
+
+def _by_rate(results: "list[BasicResult]") -> "list[BasicResult]":
+    """Slowest first."""
+    return sorted(results, key=lambda result: result.pods_per_second_average)
 
 
 def _cycles(nodes: int, *, curve: bool) -> "CycleResult":
