@@ -77,3 +77,4 @@ class Calls:
 
 
 _LEAVING = Calls.__exit__.__code__
+"""The call that ends the counting is not one of what is counted."""

@@ -147,4 +147,7 @@ def _listen_to_logs(errors: list[str]) -> None:
         raise structlog.DropEvent
 
     structlog.configure(processors=[processor], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: errors.append(f"a library logged {record.getMessage()}")  # type: ignore[method-assign]
+    logging.getLogger().handlers[:] = [handler]
     logging.disable(logging.WARNING)
