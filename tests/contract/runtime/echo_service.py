@@ -26,7 +26,7 @@ class EchoSettings(msgspec.Struct, frozen=True, kw_only=True):
 async def main(service: Service[EchoSettings]) -> None:
     async def echo(request):
         if MODE == "block":
-            time.sleep(3)  # noqa: ASYNC251 - the test is about a blocked loop
+            time.sleep(1.5)  # noqa: ASYNC251 - the test is about a blocked loop
         service.spans.emit("echo", trace=service.spans.new_trace(), start=time.time(), end=time.time())
         return f"{service.settings.greeting} {request.payload.decode()}".encode()
 

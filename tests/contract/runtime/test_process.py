@@ -163,7 +163,7 @@ async def test_an_end_that_hangs_is_cut_off(nats_server):
 
 
 async def test_a_blocked_event_loop_fails_liveness(nats_server):
-    async with service("block", nats_server.url, PODYARD_STALL_LIMIT_S="1") as running, connected(nats_server) as bus:
+    async with service("block", nats_server.url, PODYARD_STALL_LIMIT_S="0.5") as running, connected(nats_server) as bus:
         await running.becomes("/readyz", 200)
         bus.send("test.echo", b"block")
         assert "the event loop has not run for" in await running.becomes("/healthz", 503)
