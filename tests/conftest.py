@@ -1,8 +1,8 @@
-"""Fixtures for tests on a bus. `--bus` says on which server they run: `memory`, the model in this process, or `nats`, the real one.
+"""Fixtures for tests on a bus. `--bus` names its server: `memory`, the model in this process, or `nats`, the real one.
 
-- `bus_server`, `connect_bus`, `bus`    on the server that `--bus` names
-- `nats_server`, `connect_nats`, `nats_bus`  on a real server always: for what the model does not have, or what leaves this process
-- `hold`                                for other context managers
+- `bus_server`, `connect_bus`, `bus`         on the server that `--bus` names
+- `nats_server`, `connect_nats`, `nats_bus`  on a real one always: for what the model lacks, or what leaves this process
+- `hold`                                     for other context managers
 """
 
 from collections.abc import AsyncIterator
@@ -36,7 +36,7 @@ def bus_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest_asyncio.fixture
 async def hold() -> AsyncIterator[Hold[Any]]:
-    """`await hold(manager)` enters an async context manager until the end of the test; the last one is left first."""
+    """`await hold(manager)` enters a context manager until the end of the test; the last one is left first."""
     async with holding() as hold:
         yield hold
 
@@ -56,7 +56,7 @@ def bus_server(bus_kind: str, request: pytest.FixtureRequest) -> Server:
 
 @pytest_asyncio.fixture
 async def connect_bus(bus_server: Server, hold: Hold[Bus]) -> ConnectBus:
-    """`await connect_bus("name", request_timeout_s=1.0, ...)`: a further connection to `bus_server`, closed at the end."""
+    """`await connect_bus("name", request_timeout_s=1.0)`: a further connection to `bus_server`, closed at the end."""
     return connector(bus_server, hold)
 
 

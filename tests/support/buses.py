@@ -17,7 +17,7 @@ KINDS: Final = (NATS, MEMORY)
 
 Server = EmbeddedServer | memory.MemoryServer
 ConnectBus = Callable[..., Awaitable[Bus]]
-"""`await connect_bus("name", request_timeout_s=1.0, ...)`: a further connection, closed at the end of the test."""
+"""`await connect_bus("name", request_timeout_s=1.0)`: a further connection, closed at the end of the test."""
 
 
 def connected(server: Server, name: str = "test", **settings: Any) -> AbstractAsyncContextManager[Bus]:

@@ -1,4 +1,4 @@
-"""What the binder's contract tests are made of: reigns in this process, a bus with faults, a cluster that asks."""
+"""What the binder's contract tests are made of: reigns in this process, a faulty bus, a cluster that asks."""
 
 import itertools
 from collections import deque

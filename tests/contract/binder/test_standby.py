@@ -1,4 +1,7 @@
-"""A standby takes over when the leader is killed, paused or cut off; the deposed one writes nothing and says nothing (DESIGN 3, NATS 5)."""
+"""A standby takes over when the leader is killed, paused or cut off; the deposed one writes and says nothing.
+
+On a real server: the leader is in a thread of its own, as it were elsewhere.
+"""
 
 from collections.abc import Iterator
 

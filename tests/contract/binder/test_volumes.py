@@ -1,4 +1,4 @@
-"""Volumes: one for two pods, one that somebody else takes at the same moment, and waits that a successor goes on with."""
+"""Volumes: one for two pods, one that somebody else takes, and waits that a successor goes on with."""
 
 import anyio
 import msgspec

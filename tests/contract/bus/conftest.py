@@ -1,4 +1,4 @@
-"""The suite runs on the real server and, where a test needs no server process of its own, on the one in memory as well.
+"""The suite runs on the real server and, where a test needs no server process, on the one in memory as well.
 
 What runs on both is why the other suites may run on the one in memory.
 """
@@ -13,7 +13,7 @@ ONLY_NATS = {
     "test_settings_that_cannot_be_changed_are_a_clear_error": "a stream in memory takes any new setting",
     "test_a_client_that_was_closed_for_good_is_replaced": "there is no client of nats-py",
     "test_a_silent_read_loop_is_noticed": "there is no read loop",
-    "test_a_lost_message_is_noticed_by_the_next_one": "the test loses it in nats-py's client; the simulation loses its own",
+    "test_a_lost_message_is_noticed_by_the_next_one": "the test loses it in nats-py; the simulation loses its own",
     "test_a_lost_message_is_noticed_by_a_heartbeat": "as above",
 }
 """Tests of what the server in memory does not model, and why."""

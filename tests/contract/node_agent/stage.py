@@ -1,4 +1,4 @@
-"""A cluster without its other services: the test writes what api and binder would, and watches what the agent says."""
+"""A cluster without its other services: the test writes what api and binder would, and watches the agent."""
 
 import asyncio
 import time
@@ -31,7 +31,7 @@ M = TypeVar("M")
 class Stage:
     """Writes objects and commits; keeps the last fact of every subject, and all that came.
 
-    Pods are documents with the node that they go to; what is stored of them has none: that is the binder's to say.
+    Pods are documents with their node; what is stored of them has none: that is the binder's to say.
     """
 
     def __init__(self, bus: Bus) -> None:

@@ -1,4 +1,4 @@
-"""What the contract tests of the queue are made of: a cluster to write into, a scheduler to play, and what is stored."""
+"""What the queue's contract tests are made of: a cluster to write into, a scheduler to play, what is stored."""
 
 import itertools
 from typing import Any
