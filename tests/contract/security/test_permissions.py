@@ -17,7 +17,7 @@ from podyard.bus import Conflict, Outgoing, connect
 from podyard.cli.security import directory, identities
 from podyard.proto import streams
 from tests.contract.security.visitors import AGENTS, Site, site, tls
-from tests.e2e.stage import held
+from tests.support.holding import held
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 

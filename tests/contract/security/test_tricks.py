@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from podyard.bus import Outgoing
 from tests.contract.security.visitors import WITHIN_S, Site, Visitor, site
-from tests.e2e.stage import held
+from tests.support.holding import held
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
