@@ -205,7 +205,7 @@ async def test_take_over_in_the_middle_of_a_batch(cluster, connect_bus):
 
 
 async def test_a_foreign_binding_is_named_and_its_mates_are_bound(cluster, connect_bus):
-    """10071 on a real server: the number leads to the binding that is in the way."""
+    """Error 10071: the number leads to the binding that is in the way."""
     async with reigning(await connect_bus("binder"), "binder-a"):
         stranger = Binding(namespace="default", name="a", uid="uid-a", node="n7", attempt="9-9")
         await cluster.bus.publish(Outgoing(subjects.binding("default", "a", "uid-a"), codec.encode(stranger)))

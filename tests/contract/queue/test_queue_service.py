@@ -1,4 +1,4 @@
-"""The queue's service over the real bus, with a scheduler that is played."""
+"""The queue's service with a scheduler that is played."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Preemptions over the real bus: what the queue is told and when, what becomes of victims, and that it always ends (PITFALLS 35)."""
+"""Preemptions: what the queue is told and when, what becomes of victims, and that it always ends (PITFALLS 35)."""
 
 from collections.abc import Callable
 from typing import Any

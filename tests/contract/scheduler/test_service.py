@@ -1,4 +1,4 @@
-"""The scheduler service against a queue and a binder that the test plays, over the real bus."""
+"""The scheduler service against a queue and a binder that the test plays."""
 
 from collections import Counter
 
