@@ -19,6 +19,7 @@ from podyard.objects import decoding
 Document = dict[str, Any]
 HOSTNAME: Final = "kubernetes.io/hostname"
 ZONE: Final = "topology.kubernetes.io/zone"
+DELETED_AT: Final = "2026-01-01T00:00:00Z"
 
 
 def pod(
@@ -29,8 +30,10 @@ def pod(
     cpu: str = "",
     memory: str = "",
     requests: Mapping[str, str] | None = None,
+    container: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
     node: str = "",
+    deleting: bool = False,
     metadata: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
     **spec: Any,
@@ -39,17 +42,25 @@ def pod(
 
     :param uid: `uid-<name>` if empty
     :param cpu: requested, as a quantity; `memory` likewise; `requests` for any resources
+    :param container: further fields of it, `ports` for example; another list of them by `containers`
     :param node: `spec.nodeName`
+    :param deleting: whether it has a deletion timestamp, `DELETED_AT`
     :param metadata: further fields of it
-    :param spec: further fields of it, `containers` among them
+    :param spec: further fields of it
     """
     asked = {**({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {}), **(requests or {})}
-    container = {"name": "main", "image": "test", **({"resources": {"requests": asked}} if asked else {})}
+    main = {
+        "name": "main",
+        "image": "test",
+        **({"resources": {"requests": asked}} if asked else {}),
+        **(container or {}),
+    }
+    more = {"namespace": namespace, **({"deletionTimestamp": DELETED_AT} if deleting else {}), **(metadata or {})}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": _metadata(name, uid, labels, {"namespace": namespace, **(metadata or {})}),
-        "spec": {"containers": [container], **({"nodeName": node} if node else {}), **spec},
+        "metadata": _metadata(name, uid, labels, more),
+        "spec": {"containers": [main], **({"nodeName": node} if node else {}), **spec},
         **({"status": dict(status)} if status else {}),
     }
 
@@ -63,6 +74,7 @@ def node(
     pods: str = "110",
     amounts: Mapping[str, str] | None = None,
     labels: Mapping[str, str] | None = None,
+    bare: bool = False,
     taints: Sequence[Mapping[str, str]] = (),
     metadata: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
@@ -72,7 +84,7 @@ def node(
 
     :param uid: `uid-<name>` if empty
     :param amounts: further resources; a value replaces that of `cpu`, `memory`, `pods`
-    :param labels: beside the host name's, which is the node's name
+    :param labels: beside the host name's, which is the node's name; `bare` leaves that out
     :param status: further fields of it
     :param spec: further fields of it
     """
@@ -80,7 +92,7 @@ def node(
     return {
         "apiVersion": "v1",
         "kind": "Node",
-        "metadata": _metadata(name, uid, {HOSTNAME: name, **(labels or {})}, metadata),
+        "metadata": _metadata(name, uid, {**({} if bare else {HOSTNAME: name}), **(labels or {})}, metadata),
         "spec": {**({"taints": [dict(taint) for taint in taints]} if taints else {}), **spec},
         "status": {"capacity": has, "allocatable": dict(has), **(status or {})},
     }
