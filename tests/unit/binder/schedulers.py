@@ -4,6 +4,7 @@ import random
 from typing import Any
 
 from podyard.binder.core import effects
+from podyard.bus import Delivery
 from podyard.cluster.view import ClusterView
 from podyard.framework.profile import Profile
 from podyard.plugins.defaults import default_profile
@@ -12,11 +13,10 @@ from podyard.proto.queue_api import PoppedPod, PopReply
 from podyard.scheduler.core.effects import Bind
 from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Popped, SessionStarted, Work
 from podyard.scheduler.core.scheduler import Scheduler
-from tests.unit.binder.stage import FOLLOWED, Reign, Stage, _delivery
+from tests.support.objects import HOSTNAME, ZONE
+from tests.unit.binder.stage import FOLLOWED, Reign, Stage
 
 PROFILE = default_profile()
-ZONE = "topology.kubernetes.io/zone"
-HOST = "kubernetes.io/hostname"
 
 
 class Puller:
@@ -43,9 +43,9 @@ class Puller:
 
     def list_all(self) -> None:
         self.view.begin_listing()
-        for subject, found in list(self.stage.stream.messages.items()):
-            if not subject.startswith(("placement.commits.", "cluster.podstatus.")):
-                self.view.apply(_delivery(subject, found))
+        for delivery in self.stage.stream.listed():
+            if not delivery.subject.startswith("cluster.podstatus."):
+                self.view.apply(delivery)
         changes = self.view.end_listing(self.stage.stream.last)
         self.position = self.stage.stream.last
         if changes:
@@ -54,17 +54,23 @@ class Puller:
 
     def follow(self, until: int | None = None) -> None:
         """Read the stream, to its end or so far."""
-        messages, end = self.stage.stream.messages, self.stage.stream.last if until is None else until
+        end = self.stage.stream.last if until is None else until
         while self.position < end:
-            ahead = [(m.sequence, s) for s, m in messages.items() if self.position < m.sequence <= end]
-            self.position, subject = min(ahead) if ahead else (end, "")
-            if subject.startswith(FOLLOWED) and not subject.startswith("cluster.podstatus."):
-                changes = self.view.apply(_delivery(subject, messages[subject]))
-                if changes:
-                    self.tell(Changed(changes))
+            delivery = next(self.stage.stream.after(self.position), None)
+            if delivery is None or delivery.sequence > end:
+                self.position = end
+            else:
+                self.position = delivery.sequence
+                self._take(delivery)
             self.view.advance(self.position)
             if self.view.take_effects():
                 self.list_all()
+
+    def _take(self, delivery: Delivery) -> None:
+        if delivery.subject.startswith(FOLLOWED) and not delivery.subject.startswith("cluster.podstatus."):
+            changes = self.view.apply(delivery)
+            if changes:
+                self.tell(Changed(changes))
 
     def decide(self, *names: str) -> None:
         """Pop these pods, as far as the view knows them, and decide."""
@@ -112,30 +118,11 @@ class Lagging(Stage):
     def pump(self) -> None:
         pass
 
-    def zoned_node(self, name: str, zone: str, cpu: str = "4", **spec: Any) -> None:
-        labels = {ZONE: zone, HOST: name}
-        metadata = {"name": name, "uid": f"uid-{name}", "labels": labels}
-        status = {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": "110"}}
-        document = {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "spec": spec, "status": status}
-        self.put_object("nodes", "", name, f"uid-{name}", document)
+    def zoned_node(self, name: str, zone: str, **more: Any) -> None:
+        self.node(name, labels={ZONE: zone}, **more)
 
-    def labelled_pod(self, name: str, app: str, uid: str = "", deleting: bool = False, **spec: Any) -> None:
-        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "500m"}}}
-        metadata: dict[str, Any] = {
-            "name": name,
-            "namespace": "default",
-            "uid": uid or f"uid-{name}",
-            "labels": {"app": app},
-        }
-        if deleting:
-            metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        document = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": {"containers": [container], **spec},
-        }
-        self.put_object("pods", "default", name, metadata["uid"], document)
+    def labelled_pod(self, name: str, app: str, **more: Any) -> None:
+        self.pod(name, "500m", labels={"app": app}, **more)
 
 
 def near(app: str, key: str = ZONE) -> dict[str, Any]:
@@ -144,7 +131,7 @@ def near(app: str, key: str = ZONE) -> dict[str, Any]:
     return {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}
 
 
-def apart(app: str, key: str = HOST) -> dict[str, Any]:
+def apart(app: str, key: str = HOSTNAME) -> dict[str, Any]:
     """Required anti-affinity to pods of `app`."""
     term = {"topologyKey": key, "labelSelector": {"matchLabels": {"app": app}}}
     return {"affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}}

@@ -1,98 +1,29 @@
-"""A stage for the binder's core: a model of the CLUSTER stream, reigns on it whose effects are carried out at once, and faults."""
+"""A stage for the binder's core: the CLUSTER stream, reigns on it whose effects are carried out at once, and faults."""
 
 import itertools
-import json
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
-
-import msgspec
+from collections.abc import Callable
+from typing import Any
 
 from podyard.binder.core import effects
 from podyard.binder.core.binder import Binder, Phase
-from podyard.bus.delivery import Delivery
+from podyard.bus import Ack, Conflict, Delivery, Outgoing
 from podyard.cluster.view import ClusterView
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.plugins.defaults import default_profile
-from podyard.proto import codec, headers, streams, subjects
+from podyard.proto import codec, headers, subjects
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import PodRef
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Placement, Release, Tombstone
+from podyard.proto.placement import BoundPod, Fence, Placement, Release, Tombstone
+from tests.support import objects, stored
+from tests.support.stream import ClusterStream
 
 PROFILE = default_profile()
 GATHER_S = 0.011
-MOST_MESSAGES = 1000
-"""Of one atomic batch. Source: ADR-50."""
 FOLLOWED = ("cluster.", "placement.commits.", subjects.FENCE)
-
-
-class Message(NamedTuple):
-    sequence: int
-    payload: bytes
-    headers: dict[str, str]
-
-
-class Stream:
-    """One message a subject; atomic batches as ADR-50, errors as NATS.md 2."""
-
-    def __init__(self) -> None:
-        self.messages: dict[str, Message] = {}
-        self.last = 0
-        self.commits: list[CommitRecord] = []
-        """Every commit record ever written, in order."""
-
-    def write(self, batch_id: str, writes: Sequence[effects.Write]) -> effects.Message:
-        if len({write.subject for write in writes}) < len(writes):
-            return effects.Unclear(batch_id, "10164: a subject twice")
-        assert len(writes) <= MOST_MESSAGES, "the server abandons a larger batch"
-        assert all(len(write.payload) <= streams.MAX_PAYLOAD_BYTES for write in writes), (
-            "the server takes no such message"
-        )
-        for write in writes:
-            there = self.messages.get(write.subject)
-            if (there.sequence if there else 0) != write.expect:
-                return effects.Conflicted(batch_id, there.sequence if there else 0)
-        for write in writes:
-            self.put(write.subject, write.payload, write.expect, write.ttl_s)
-            if write.subject.startswith("placement.commits."):
-                self.commits.append(codec.decode(CommitRecord, write.payload))
-        return effects.Applied(batch_id, self.last)
-
-    def put(
-        self, subject: str, payload: bytes, expect: int | None = None, ttl_s: int | None = None, **more: str
-    ) -> int:
-        self.last += 1
-        before = self.messages.pop(subject, None)
-        lines = {
-            headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(
-                expect if expect is not None else before.sequence if before else 0
-            ),
-            **more,
-        }
-        if ttl_s is not None:
-            lines[headers.TTL] = f"{ttl_s}s"
-        self.messages[subject] = Message(self.last, payload, lines)
-        return self.last
-
-    def fence(self) -> Fence:
-        return codec.decode(Fence, self.messages[subjects.FENCE].payload)
-
-    def placement(self, name: str) -> Binding | Tombstone | None:
-        found = self.messages.get(binding_subject(name))
-        return codec.decoder(Placement).decode(found.payload) if found else None
-
-    def live(self) -> dict[str, str]:
-        """Node by name of the pods that the commit records leave bound."""
-        bound: dict[str, str] = {}
-        for record in self.commits:
-            bound.update({pod.name: pod.node for pod in record.bindings})
-            for release in record.releases:
-                bound.pop(release.name, None)
-        return bound
 
 
 class Reign:
@@ -136,7 +67,6 @@ class Reign:
                     pending.append(answer)
 
     def carry_out(self, effect: effects.Effect) -> effects.Message | None:
-        stream = self.stage.stream
         match effect:
             case effects.Send():
                 self.sends.append(effect)
@@ -144,12 +74,12 @@ class Reign:
             case effects.ReadFence():
                 return self.read_fence()
             case effects.Inspect():
-                found = {s: self.stored(s) for s in effect.subjects if s in stream.messages}
-                return effects.Inspected(effect.batch_id, self.read_fence(), found)
+                found = {subject: self.stored(subject) for subject in effect.subjects}
+                there = {subject: one for subject, one in found.items() if one is not None}
+                return effects.Inspected(effect.batch_id, self.read_fence(), there)
             case effects.ReadBindings():
-                subjects_ = {pod.uid: subjects.binding(pod.namespace, pod.name, pod.uid) for pod in effect.pods}
                 return effects.BindingsRead(
-                    {uid: self.stored(s) if s in stream.messages else None for uid, s in subjects_.items()}
+                    {pod.uid: self.stored(subjects.binding(pod.namespace, pod.name, pod.uid)) for pod in effect.pods}
                 )
             case effects.StartListing() | effects.Relist():
                 self.list_all()
@@ -162,7 +92,7 @@ class Reign:
         fault = self.faults.popleft() if self.faults else "ok"
         match fault:
             case "lost ack":
-                self.stage.stream.write(send.batch_id, send.writes)
+                self.write(send)
                 return effects.Unclear(send.batch_id, "lost ack")
             case "lost":
                 return effects.Unclear(send.batch_id, "lost")
@@ -175,26 +105,35 @@ class Reign:
                 self.held.append(send)
                 return None
             case _:
-                return self.stage.stream.write(send.batch_id, send.writes)
+                return self.write(send)
+
+    def write(self, send: effects.Send) -> effects.Message:
+        """What the binder's writer says of it."""
+        messages = [Outgoing(write.subject, write.payload, write.expect, write.ttl_s) for write in send.writes]
+        match self.stage.stream.publish_batch(messages, send.batch_id):
+            case Ack(sequence=sequence):
+                return effects.Applied(send.batch_id, sequence)
+            case Conflict(last_sequence=there):
+                return effects.Conflicted(send.batch_id, there)
+            case error:
+                return effects.Unclear(send.batch_id, str(error))
 
     def release_held(self) -> list[effects.Message]:
         """What was held up arrives now; its answers are returned, not told."""
         held, self.held = self.held, []
-        return [self.stage.stream.write(send.batch_id, send.writes) for send in held]
+        return [self.write(send) for send in held]
 
     def read_fence(self) -> effects.FenceFound:
         if self.stale_fence is not None:
             found, self.stale_fence = self.stale_fence, None
             return found
-        there = self.stage.stream.messages.get(subjects.FENCE)
-        return (
-            effects.FenceFound(None, 0)
-            if there is None
-            else effects.FenceFound(self.stage.stream.fence(), there.sequence)
-        )
+        there = self.stage.stream.find(subjects.FENCE)
+        return effects.FenceFound(codec.decode(Fence, there.payload) if there else None, there.sequence if there else 0)
 
-    def stored(self, subject: str) -> effects.Stored:
-        there = self.stage.stream.messages[subject]
+    def stored(self, subject: str) -> effects.Stored | None:
+        there = self.stage.stream.find(subject)
+        if there is None:
+            return None
         placement = codec.decoder(Placement).decode(there.payload) if "bindings" in subject else None
         return effects.Stored(there.sequence, placement, headers.TTL in there.headers)
 
@@ -203,9 +142,8 @@ class Reign:
     def list_all(self) -> None:
         stream = self.stage.stream
         self.view.begin_listing()
-        for subject, found in list(stream.messages.items()):
-            if not subject.startswith("placement.commits."):
-                self.view.apply(_delivery(subject, found))
+        for delivery in stream.listed():
+            self.view.apply(delivery)
         changes = self.view.end_listing(stream.last)
         self.position = stream.last
         if changes:
@@ -213,25 +151,30 @@ class Reign:
 
     def tombstones(self) -> list[PodRef]:
         found: list[PodRef] = []
-        for subject, message in self.stage.stream.messages.items():
-            if not subject.startswith("placement.bindings.") or headers.TTL in message.headers:
+        for message in self.stage.stream.held():
+            if not message.subject.startswith("placement.bindings.") or headers.TTL in message.headers:
                 continue
             if isinstance(codec.decoder(Placement).decode(message.payload), Tombstone):
-                pod = subjects.parse_pod(subject)
+                pod = subjects.parse_pod(message.subject)
                 found.append(PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid))
         return found
 
     def pump(self) -> None:
         """Follow the stream to its end."""
-        while self.position < self.stage.stream.last:
-            ahead = [(m.sequence, s) for s, m in self.stage.stream.messages.items() if m.sequence > self.position]
-            self.position, subject = min(ahead) if ahead else (self.stage.stream.last, "")
-            if subject.startswith(FOLLOWED):
-                changes = self.view.apply(_delivery(subject, self.stage.stream.messages[subject]))
-                if changes:
-                    self.step(effects.Changed(changes))
-            self.view.advance(self.position)
-            assert not self.view.take_effects()
+        for delivery in self.stage.stream.after(self.position):
+            self.follow(delivery)
+        self.position = self.stage.stream.last
+        self.view.advance(self.position)
+
+    def follow(self, delivery: Delivery) -> None:
+        """One message reaches the view."""
+        self.position = delivery.sequence
+        if delivery.subject.startswith(FOLLOWED):
+            changes = self.view.apply(delivery)
+            if changes:
+                self.step(effects.Changed(changes))
+        self.view.advance(self.position)
+        assert not self.view.take_effects()
 
     # ---- requests
 
@@ -263,8 +206,8 @@ class Stage:
     """The stream, the reigns on it, and the clock."""
 
     def __init__(self) -> None:
-        self.stream = Stream()
         self.now = 1000.0
+        self.stream = ClusterStream(lambda: self.now)
         self.reigns: list[Reign] = []
         self._numbers = itertools.count(1)
 
@@ -289,61 +232,24 @@ class Stage:
     # ---- objects
 
     def node(self, name: str = "n1", cpu: str = "4", pods: str = "110", **spec: Any) -> None:
-        document = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "uid": f"uid-{name}"},
-            "spec": spec,
-            "status": {"allocatable": {"cpu": cpu, "memory": "8Gi", "pods": pods}},
-        }
-        self.put_object("nodes", "", name, f"uid-{name}", document)
+        self.put_object("nodes", objects.node(name, cpu=cpu, pods=pods, **spec))
 
-    def pod(
-        self,
-        name: str,
-        cpu: str = "1",
-        uid: str = "",
-        host_port: int = 0,
-        phase: str = "",
-        deleting: bool = False,
-        **spec: Any,
-    ) -> None:
-        container: dict[str, Any] = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
+    def pod(self, name: str, cpu: str = "1", host_port: int = 0, phase: str = "", **more: Any) -> None:
+        """:param more: as of the builder of pods"""
         if host_port:
-            container["ports"] = [{"containerPort": host_port, "hostPort": host_port}]
-        document = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name, "namespace": "default", "uid": uid or uid_of(name)},
-            "spec": {"containers": [container], **spec},
-        }
-        if deleting:
-            document["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-        if phase:
-            document["status"] = {"phase": phase}
-        self.put_object("pods", "default", name, uid or uid_of(name), document)
+            more["container"] = {"ports": [{"containerPort": host_port, "hostPort": host_port}]}
+        status = {"phase": phase} if phase else None
+        self.put_object("pods", objects.pod(name, cpu=cpu, status=status, **more))
 
-    def put_object(self, resource: str, namespace: str, name: str, uid: str, document: dict[str, Any]) -> None:
-        event = ClusterEvent(
-            resource=resource,
-            namespace=namespace,
-            name=name,
-            uid=uid,
-            who="test",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
-        self.stream.put(subjects.object_(resource, namespace, name), codec.encode(event))
+    def put_object(self, resource: str, document: dict[str, Any]) -> None:
+        self.stream.put(stored.version(resource, document))
         self.pump()
 
     def remove(self, resource: str, name: str) -> None:
         """Write the deletion marker."""
-        namespace = "default" if resource == "pods" else ""
-        event = ClusterEvent(
-            resource=resource, namespace=namespace, name=name, uid="", op="delete", who="test", object=codec.NULL
-        )
-        self.stream.put(
-            subjects.object_(resource, namespace, name), codec.encode(event), **{headers.OPERATION: headers.DELETED}
-        )
+        there = self.stream.find(subjects.object_(resource, "default" if resource == "pods" else "", name))
+        assert there is not None
+        self.stream.put(stored.marker(resource, stored.document(there)))
         self.pump()
 
     def status(self, name: str, node: str = "n1", ended: bool = True, phase: str = "Succeeded") -> None:
@@ -355,7 +261,7 @@ class Stage:
             phase=phase,
             ended=ended,  # pyright: ignore[reportArgumentType]
         )
-        self.stream.put(subjects.pod_status(node, "default", name, uid_of(name)), codec.encode(fact))
+        self.stream.put(stored.pod_status(fact))
         self.pump()
 
     def pump(self) -> None:
@@ -398,7 +304,7 @@ class Stage:
         """Somebody else takes over, as by a lease that we lost unawares."""
         fence = self.stream.fence()
         moved = Fence(epoch=after(fence), n=fence.n, batch=f"{holder}.1", holder=holder)
-        self.stream.put(subjects.FENCE, codec.encode(moved))
+        self.stream.put(stored.fence(moved))
 
 
 def uid_of(name: str) -> str:
@@ -409,13 +315,9 @@ def binding_subject(name: str, uid: str = "") -> str:
     return subjects.binding("default", name, uid or uid_of(name))
 
 
-def foreign_binding(name: str, node: str = "n1", attempt: str = "9-x") -> bytes:
+def foreign_binding(name: str, node: str = "n1", attempt: str = "9-x") -> Outgoing:
     """A binding that our reign did not write and its view does not know."""
-    return codec.encode(Binding(namespace="default", name=name, uid=uid_of(name), node=node, attempt=attempt))
-
-
-def _delivery(subject: str, message: Message) -> Delivery:
-    return Delivery(subject, message.payload, message.sequence, 0.0, message.headers)
+    return stored.binding(BoundPod(namespace="default", name=name, uid=uid_of(name), node=node, attempt=attempt))
 
 
 __all__ = ["BoundPod", "Release", "Stage"]

@@ -4,6 +4,7 @@ import pytest
 
 from podyard.binder.core import effects
 from podyard.binder.core.binder import Phase
+from podyard.bus import Outgoing
 from podyard.proto import codec, subjects
 from podyard.proto.placement import Binding, Fence
 from tests.unit.binder.stage import Stage, binding_subject, foreign_binding, uid_of
@@ -181,8 +182,7 @@ def test_a_fence_that_went_back_ends_the_reign_and_the_next_one_serves(stage: St
     """CLUSTER was deleted and made again: moving a fence that is not there would be refused for ever."""
     binder = stage.serving("binder-a")
     binder.bind(stage.decide("a"))
-    stage.stream.messages.clear()
-    stage.stream.last = 0
+    stage.stream.remake()
     binder.ask(stage.decide("b"))
     assert binder.core.phase is Phase.DEPOSED
     successor = stage.serving("binder-a")
@@ -300,7 +300,7 @@ def test_a_refusal_rides_with_a_commit(stage: Stage):
 
 def test_10071_of_a_binding_drops_that_decision_and_sends_the_rest_again(stage: Stage):
     binder = stage.serving()
-    stage.stream.put(binding_subject("a"), foreign_binding("a", node="n7"))
+    stage.stream.put(foreign_binding("a", node="n7"))
     ticket = binder.ask(stage.decide("a"), stage.decide("b"))
     stage.pass_time(0.02)
     first, second = binder.answers(ticket)
@@ -312,7 +312,7 @@ def test_10071_of_a_binding_drops_that_decision_and_sends_the_rest_again(stage: 
 
 def test_10071_of_a_binding_of_the_same_attempt_is_bound(stage: Stage):
     binder = stage.serving()
-    stage.stream.put(binding_subject("a"), foreign_binding("a", attempt="1-a"))
+    stage.stream.put(foreign_binding("a", attempt="1-a"))
     ticket = binder.ask(stage.decide("a"), stage.decide("b"))
     stage.pass_time(0.02)
     assert [answer.result for answer in binder.answers(ticket)] == ["bound", "bound"]
@@ -322,7 +322,7 @@ def test_after_10071_the_rest_is_judged_again(stage: Stage):
     """What was refused because of the dropped mate fits now; what was accepted may not."""
     binder = stage.serving()
     stage.pod("big", cpu="2")
-    stage.stream.put(binding_subject("big"), foreign_binding("big", node="n7"))
+    stage.stream.put(foreign_binding("big", node="n7"))
     ticket = binder.ask(stage.decide("big"), stage.decide("a"), stage.decide("b"))
     stage.pass_time(0.02)
     results = {answer.uid: answer.result for answer in binder.answers(ticket)}
@@ -342,7 +342,7 @@ def test_10071_with_a_stale_look_moves_the_fence_and_tries_again(stage: Stage):
         return honest(effect)
 
     binder.carry_out = blind_once
-    stage.stream.put(binding_subject("a"), foreign_binding("a", node="n7"))
+    stage.stream.put(foreign_binding("a", node="n7"))
     ticket = binder.ask(stage.decide("a"), stage.decide("b"))
     stage.pass_time(0.05)
     assert looks == 1
@@ -361,7 +361,7 @@ def test_10071_of_a_release_reads_the_binding_again(stage: Stage):
     stage.pass_time(0.02)
     (held,) = binder.held
     there = stage.stream.messages[binding_subject("a")]
-    stage.stream.put(binding_subject("a"), there.payload)  # another version of the same binding
+    stage.stream.put(Outgoing(there.subject, there.payload))  # another version of the same binding
     (answer,) = binder.release_held()
     assert isinstance(answer, effects.Conflicted)
     binder.step(answer)

@@ -2,7 +2,6 @@
 
 from typing import Any, ClassVar
 
-import msgspec
 import pytest
 
 from podyard.binder.core import effects
@@ -11,8 +10,8 @@ from podyard.framework.interfaces import ObjectWrite, PreBindResult
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.status import Status
 from podyard.plugins.priority_sort.plugin import PrioritySort
-from podyard.proto import codec, subjects
-from podyard.proto.events import ClusterEvent
+from podyard.proto import subjects
+from tests.support import stored
 from tests.unit.binder.stage import Stage
 
 CLAIM = subjects.object_("persistentvolumeclaims", "default", "data")
@@ -73,8 +72,7 @@ def test_objects_of_pre_bind_stand_in_the_batch_before_the_record(stage: Stage, 
     assert binder.bind(stage.decide("a")) == ["bound"]
     written = [write.subject.split(".")[1] for write in binder.sends[-1].writes]
     assert written == ["bindings", "persistentvolumeclaims", "commits", "fence"]
-    event = codec.decode(ClusterEvent, stage.stream.messages[CLAIM].payload)
-    document = msgspec.json.decode(event.object)
+    document = stored.document(stage.stream.messages[CLAIM])
     assert document["spec"]["volumeName"] == "pv-of-a"
     assert "resourceVersion" not in document["metadata"]
     assert plugin.bound == ["a on n1"]
@@ -83,7 +81,8 @@ def test_objects_of_pre_bind_stand_in_the_batch_before_the_record(stage: Stage, 
 def test_an_object_that_changed_meanwhile_is_a_conflict_of_that_decision(
     stage: Stage, plugin: Volumes, profile: Profile
 ):
-    stage.put_object("persistentvolumeclaims", "default", "data", "c", {"metadata": {"name": "data", "uid": "c"}})
+    claim = {"metadata": {"name": "data", "namespace": "default", "uid": "c"}}
+    stage.put_object("persistentvolumeclaims", claim)
     plugin.version = "1"
     binder = stage.serving(profile=profile)
     (answer,) = binder.answers(binder.ask(stage.decide("a")))

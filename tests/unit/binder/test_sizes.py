@@ -13,7 +13,7 @@ from podyard.framework.interfaces import ObjectWrite, PreBindResult
 from podyard.framework.profile import Enabled, resolve
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.proto import streams
-from tests.unit.binder.stage import Stage, uid_of
+from tests.unit.binder.stage import Stage
 
 LABEL = "x" * 60
 
@@ -28,15 +28,8 @@ def stage() -> Stage:
 def labelled(stage: Stage, name: str, size_bytes: int, node: str = "") -> None:
     """A pod whose labels take about so many bytes."""
     labels = {f"label-{number:07}": LABEL for number in range(size_bytes // 80)}
-    spec = {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1m"}}}], "nodeName": node}
-    document = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": uid_of(name), "labels": labels},
-        "spec": spec,
-    }
     assert len(json.dumps(labels)) >= size_bytes * 0.9
-    stage.put_object("pods", "default", name, uid_of(name), document)
+    stage.pod(name, "1m", labels=labels, node=node)
 
 
 def test_a_binding_that_is_too_large_is_refused_and_its_mates_are_bound(stage: Stage) -> None:

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from podyard.binder.core import effects
 from podyard.binder.core.skipping import Skipping
 from podyard.binder.core.world import World
-from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
+from tests.support import stored
 from tests.unit.binder.schedulers import Lagging, Puller, any_spec
 from tests.unit.binder.stage import GATHER_S, uid_of
 
@@ -190,7 +190,7 @@ class Drawn:
         if name is not None:
             node = self.chance.choice(["", f"n{self.chance.randrange(NODES)}"])
             fact = Nomination(namespace="default", name=name, uid=uid_of(name), node=node, priority=0)
-            self.stage.stream.put(subjects.nomination("default", name, uid_of(name)), codec.encode(fact))
+            self.stage.stream.put(stored.nomination(fact))
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))

@@ -1,13 +1,11 @@
 """PreBind plugins that wait, whatever for: written first, room kept, asked again as things change, and not counted as placed."""
 
-import json
 from typing import Any, ClassVar
 
 import msgspec
 import pytest
 
 from podyard.binder.core import effects
-from podyard.bus.delivery import Delivery
 from podyard.cluster.keys import ObjectKey
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
@@ -16,8 +14,8 @@ from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.plugins.defaults import default_profile
 from podyard.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from podyard.plugins.priority_sort.plugin import PrioritySort
-from podyard.proto import codec, subjects
-from podyard.proto.events import ClusterEvent
+from podyard.proto import subjects
+from tests.support import stored
 from tests.unit.binder.stage import Reign, Stage, uid_of
 
 ORDERS = "persistentvolumeclaims"
@@ -90,15 +88,10 @@ def binder(stage: Stage, profile: Profile) -> Reign:
 def say(stage: Stage, name: str, what: str, *, told: bool = True) -> None:
     document = {"metadata": {"name": name, "namespace": "default", "uid": "o", "annotations": {"says": what}}}
     if told:
-        stage.put_object(ORDERS, "default", name, "o", document)
+        stage.put_object(ORDERS, document)
         stage.pass_time(0.011)
         return
-    event = ClusterEvent(resource=ORDERS, namespace="default", name=name, uid="o", who="test", object=raw(document))
-    stage.stream.put(subjects.object_(ORDERS, "default", name), codec.encode(event))
-
-
-def raw(document: dict[str, Any]) -> msgspec.Raw:
-    return msgspec.Raw(json.dumps(document).encode())
+    stage.stream.put(stored.version(ORDERS, document))
 
 
 def later(stage: Stage, binder: Reign) -> None:
@@ -109,10 +102,8 @@ def later(stage: Stage, binder: Reign) -> None:
 
 def follow_one(stage: Stage, binder: Reign) -> None:
     """The next message of the stream reaches the view, those behind it do not."""
-    ahead = [(m.sequence, subject) for subject, m in stage.stream.messages.items() if m.sequence > binder.position]
-    binder.position, subject = min(ahead)
-    message = stage.stream.messages[subject]
-    delivery = Delivery(subject, message.payload, message.sequence, 0.0, message.headers)
+    delivery = next(stage.stream.after(binder.position))
+    binder.position = delivery.sequence
     binder.step(effects.Changed(binder.view.apply(delivery)))
 
 
@@ -171,21 +162,7 @@ def test_who_waits_does_not_count_as_placed(stage: Stage, binder: Reign) -> None
     stage.pod("a", cpu="2")
     label = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "kubernetes.io/hostname"}
     near = {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [label]}}
-    document = {
-        "metadata": {"name": "w", "namespace": "default", "uid": uid_of("w"), "labels": {"app": "a"}},
-        "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
-    }
-    stage.put_object(
-        "nodes",
-        "",
-        "n1",
-        "uid-n1",
-        {
-            "metadata": {"name": "n1", "uid": "uid-n1", "labels": {"kubernetes.io/hostname": "n1"}},
-            "status": {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"}},
-        },
-    )
-    stage.put_object("pods", "default", "w", uid_of("w"), document)
+    stage.pod("w", cpu="1", labels={"app": "a"})
     assert results(binder, stage.decide("w")) == ["waiting"]
     stage.pod("z", cpu="1", affinity=near)
     (answer,) = binder.answers(binder.ask(stage.decide("z")))
@@ -195,11 +172,8 @@ def test_who_waits_does_not_count_as_placed(stage: Stage, binder: Reign) -> None
 
 
 def test_who_may_not_stand_beside_it_is_refused_meanwhile(stage: Stage, binder: Reign) -> None:
-    labels = {"kubernetes.io/hostname": "n1"}
-    status = {"allocatable": {"cpu": "8", "memory": "8Gi", "pods": "110"}}
-    stage.put_object("nodes", "", "n1", "uid-n1", {"metadata": {"name": "n1", "labels": labels}, "status": status})
-    document = {"name": "w", "namespace": "default", "uid": uid_of("w"), "labels": {"app": "a"}}
-    stage.put_object("pods", "default", "w", uid_of("w"), {"metadata": document, "spec": {"containers": []}})
+    stage.node(cpu="8")
+    stage.pod("w", containers=[], labels={"app": "a"})
     assert results(binder, stage.decide("w")) == ["waiting"]
     label = {"labelSelector": {"matchLabels": {"app": "a"}}, "topologyKey": "kubernetes.io/hostname"}
     apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [label]}}
@@ -274,7 +248,7 @@ def test_a_successor_refuses_what_is_withdrawn(stage: Stage, binder: Reign, prof
     assert results(binder, decision) == ["waiting"]
     say(stage, "a", "ready")
     successor = stage.reign("binder-b", profile)
-    stage.stream.messages.pop(subjects.binding("default", "a", uid_of("a")))  # as if the first had never come to it
+    stage.stream.expire(subjects.binding("default", "a", uid_of("a")))  # as if the first had never come to it
     successor.elect(9)
     assert results(successor, msgspec.structs.replace(decision, withdrawn=True)) == ["error"]
 

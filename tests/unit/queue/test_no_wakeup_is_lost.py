@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from podyard.queue.core import scheduling_queue
+from tests.support.objects import HOSTNAME, ZONE
 from tests.unit.queue.small_world.world import LONGEST_LAG_S, World
 
 EXAMPLES = int(os.environ.get("WAKEUP_EXAMPLES", "150"))
@@ -24,7 +25,6 @@ ZONES = ["a", "b"]
 TAINT = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
 TOLERATION = {"key": "dedicated", "operator": "Exists"}
 REST = 1000.0
-HOST, ZONE = "kubernetes.io/hostname", "topology.kubernetes.io/zone"
 
 names = st.integers(0, 99)
 nodes = st.sampled_from(NODES)
@@ -45,8 +45,8 @@ def term(app: str, key: str) -> list[dict[str, Any]]:
 
 
 def spec_of(kind: str, app: str, cpu: int, tolerates: bool) -> dict[str, Any]:
-    """What a pod of this kind wants."""
-    spec: dict[str, Any] = {"containers": [{"name": "c", "image": "x", "resources": {"requests": {"cpu": str(cpu)}}}]}
+    """What a pod of this kind wants, for the builder of pods."""
+    spec: dict[str, Any] = {"cpu": str(cpu)}
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     match kind:
         case "ssd":
@@ -54,7 +54,7 @@ def spec_of(kind: str, app: str, cpu: int, tolerates: bool) -> dict[str, Any]:
         case "zone":
             spec["nodeSelector"] = {ZONE: "b"}
         case "apart":
-            spec["affinity"] = {"podAntiAffinity": {required: term(app, HOST)}}
+            spec["affinity"] = {"podAntiAffinity": {required: term(app, HOSTNAME)}}
         case "together":
             spec["affinity"] = {"podAffinity": {required: term("blue", ZONE)}}
         case "spread":
@@ -320,7 +320,7 @@ def history(seed: int) -> list[tuple[int, str, float]]:
     world.binder_fails_over()
     world.put_node("n1", {ZONE: "b"}, cpu=2)
     world.rest()
-    return [(one.sequence, one.subject, one.stored_at) for one in world.log.history]
+    return [(one.sequence, one.subject, one.stored_at) for one in world.log.log]
 
 
 def test_a_seed_decides_everything() -> None:

@@ -7,10 +7,9 @@ import pytest
 
 from podyard.binder.core import effects
 from podyard.plugins.defaults import default_profile
-from podyard.proto import codec, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import VolumeChoice
 from tests.unit.binder.stage import Reign, Stage
+from tests.unit.plugins.volume_binding.provisioner import stored
 from tests.unit.plugins.volume_binding.test_promises import MADE, STATIC, claim, volume
 
 PROFILE = default_profile()
@@ -21,13 +20,11 @@ def staged(*pods: str, volumes: tuple[str, ...] = ("a", "b"), storage_class: str
     stage = Stage()
     stage.node()
     for manifest in (STATIC, MADE):
-        stage.put_object("storageclasses", "", manifest["metadata"]["name"], "", manifest)
+        stage.put_object("storageclasses", manifest)
     for name in volumes:
-        stage.put_object("persistentvolumes", "", name, name, volume(name) | {"unknownField": {"kept": True}})
+        stage.put_object("persistentvolumes", volume(name) | {"unknownField": {"kept": True}})
     for name in pods:
-        stage.put_object(
-            "persistentvolumeclaims", "default", name, f"uid-{name}", claim(name, storage_class) | {"more": [1]}
-        )
+        stage.put_object("persistentvolumeclaims", claim(name, storage_class) | {"more": [1]})
         stage.pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": name}}])
     return stage, stage.serving(profile=PROFILE)
 
@@ -35,11 +32,6 @@ def staged(*pods: str, volumes: tuple[str, ...] = ("a", "b"), storage_class: str
 def decide(stage: Stage, name: str, chosen: str | None = None) -> Any:
     volumes = () if chosen is None else (VolumeChoice(claim=name, volume=chosen),)
     return msgspec.structs.replace(stage.decide(name), volumes=volumes)
-
-
-def stored(stage: Stage, resource: str, namespace: str, name: str) -> dict[str, Any]:
-    payload = stage.stream.messages[subjects.object_(resource, namespace, name)].payload
-    return msgspec.json.decode(codec.decode(ClusterEvent, payload).object)
 
 
 def test_the_volume_of_the_decision_is_bound_on_both_sides_in_the_commit() -> None:
@@ -114,7 +106,7 @@ def test_a_volume_that_changed_meanwhile_fails_only_that_decision() -> None:
     binder.faults.append("hold")
     ticket = binder.ask(decide(stage, "p", "a"), decide(stage, "q", "b"), wait=False)
     stage.now += 0.011
-    stage.put_object("persistentvolumes", "", "a", "a", volume("a", claim={"namespace": "x", "name": "y", "uid": "z"}))
+    stage.put_object("persistentvolumes", volume("a", claim={"namespace": "x", "name": "y", "uid": "z"}))
     stage.pass_time(0.05)
     for message in binder.release_held():
         binder.step(message)
@@ -140,6 +132,6 @@ def test_bound_claims_are_left_as_they_are() -> None:
     done = claim("p")
     done["spec"]["volumeName"] = "a"
     done["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
-    stage.put_object("persistentvolumeclaims", "default", "p", "uid-p", done)
+    stage.put_object("persistentvolumeclaims", done)
     assert binder.bind(decide(stage, "p")) == ["bound"]
     assert [write.subject.split(".")[1] for write in binder.sends[-1].writes] == ["bindings", "commits", "fence"]

@@ -24,8 +24,8 @@ def stage() -> Stage:
     stage = Stage()
     stage.node(cpu="2")
     for manifest in (STATIC, MADE):
-        stage.put_object("storageclasses", "", manifest["metadata"]["name"], "", manifest)
-    stage.put_object("persistentvolumes", "", "local", "local", volume("local"))
+        stage.put_object("storageclasses", manifest)
+    stage.put_object("persistentvolumes", volume("local"))
     put_claim(stage, claim("p", "made"))
     for name in ("disk", "other"):
         put_claim(stage, claim(name))
@@ -83,7 +83,7 @@ def test_a_volume_that_is_there_before_its_claim_is_complete_does_not_end_the_wa
     stage.pass_time(0.05)
     assert once(binder, decision).result == "waiting"
     made = volume("made-p", claim={"namespace": "default", "name": "p", "uid": "uid-p"})
-    stage.put_object("persistentvolumes", "", "made-p", "made-p", made)
+    stage.put_object("persistentvolumes", made)
     stage.pass_time(0.05)
     assert once(binder, decision).result == "waiting"
     provision(stage, "p")
@@ -160,7 +160,7 @@ def replace(stage: Stage) -> None:
 
 def take(stage: Stage) -> None:
     reference = {"namespace": "x", "name": "y", "uid": "z"}
-    stage.put_object("persistentvolumes", "", "local", "local", volume("local", claim=reference))
+    stage.put_object("persistentvolumes", volume("local", claim=reference))
 
 
 @pytest.mark.parametrize(

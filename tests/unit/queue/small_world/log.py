@@ -1,95 +1,53 @@
 """The CLUSTER stream with its history, and readers that follow it at their own pace."""
 
-import json
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgspec
-
 from podyard.bus.delivery import Delivery
 from podyard.cluster.view import ClusterView
-from podyard.proto import codec, headers, subjects
-from podyard.proto.events import ClusterEvent
-from podyard.proto.facts import Nomination, PodStatusFact
-from podyard.proto.placement import Binding, Placement, Tombstone
-from tests.unit.binder.stage import Stream
+from podyard.proto.facts import PodStatusFact
+from tests.support import stored
+from tests.support.stream import ClusterStream
 from tests.unit.queue.small_world.clock import Clock
 
 Document = dict[str, Any]
 NAMESPACE = "default"
 BINDINGS = "placement.bindings."
-_decode_placement = codec.decoder(Placement).decode
 
 
-class Log(Stream):
-    """The stream as it is, and all that was ever written to it."""
+class Log(ClusterStream):
+    """The stream as it is, all that was ever written to it, and who waits for more."""
 
     def __init__(self, clock: Clock) -> None:
-        super().__init__()
+        super().__init__(lambda: clock.now, self._stored)
         self.clock = clock
-        self.history: list[Delivery] = []
         self.readers: list[Callable[[], None]] = []
         """Told of every write."""
         self.documents: dict[tuple[str, str], Document] = {}
         """Objects that live, by (resource, name)."""
 
-    def put(
-        self, subject: str, payload: bytes, expect: int | None = None, ttl_s: int | None = None, **more: str
-    ) -> int:
-        sequence = super().put(subject, payload, expect, ttl_s, **more)
-        message = self.messages[subject]
-        self.history.append(Delivery(subject, payload, sequence, self.clock.now, message.headers))
+    def _stored(self, delivery: Delivery) -> None:
+        del delivery
         for reader in tuple(self.readers):
             reader()
-        return sequence
 
     def put_object(self, resource: str, document: Document) -> None:
         """A version of an object, as the api writes it."""
-        metadata = document["metadata"]
-        self.documents[resource, metadata["name"]] = document
-        event = ClusterEvent(
-            resource=resource,
-            namespace=metadata.get("namespace", ""),
-            name=metadata["name"],
-            uid=metadata["uid"],
-            who="test",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
-        self.put(subjects.object_(resource, event.namespace, event.name), codec.encode(event))
+        self.documents[resource, document["metadata"]["name"]] = document
+        self.put(stored.version(resource, document))
 
     def remove(self, resource: str, name: str) -> None:
         """The deletion marker of an object that lives."""
-        document = self.documents.pop((resource, name))
-        namespace = document["metadata"].get("namespace", "")
-        event = ClusterEvent(
-            resource=resource, namespace=namespace, name=name, uid="", op="delete", who="test", object=codec.NULL
-        )
-        self._mark(subjects.object_(resource, namespace, name), codec.encode(event))
+        self.put(stored.marker(resource, self.documents.pop((resource, name))))
 
     def named(self, resource: str) -> dict[str, Document]:
         """Living objects of a kind by name."""
         return {name: document for (kind, name), document in self.documents.items() if kind == resource}
 
-    def placement_of(self, name: str, uid: str) -> Binding | Tombstone | None:
-        """What the binder has written about a pod."""
-        found = self.messages.get(subjects.binding(NAMESPACE, name, uid))
-        return _decode_placement(found.payload) if found else None
-
     def end_pod(self, name: str, uid: str, node: str) -> None:
         """The agent says that nothing of the pod runs any more."""
         fact = PodStatusFact(namespace=NAMESPACE, name=name, uid=uid, node=node, phase="Succeeded", ended=True)
-        self.put(subjects.pod_status(node, NAMESPACE, name, uid), codec.encode(fact))
-
-    def nominate(self, fact: Nomination, over: bool) -> None:
-        """The queue's fact, or its marker."""
-        subject = subjects.nomination(fact.namespace, fact.name, fact.uid)
-        if over:
-            self._mark(subject, codec.encode(fact))
-        else:
-            self.put(subject, codec.encode(fact))
-
-    def _mark(self, subject: str, payload: bytes) -> None:
-        self.put(subject, payload, None, None, **{headers.OPERATION: headers.DELETED})
+        self.put(stored.pod_status(fact))
 
 
 def follows_all(subject: str) -> bool:
@@ -127,11 +85,11 @@ class Reader:
     @property
     def behind(self) -> int:
         """Messages that are to be read."""
-        return len(self._log.history) - self._next
+        return len(self._log.log) - self._next
 
     def skip_to_end(self) -> None:
         """A listing has read all that there is."""
-        self._next = len(self._log.history)
+        self._next = len(self._log.log)
 
     def stop(self) -> None:
         self.over = True
@@ -141,7 +99,7 @@ class Reader:
         self._log.clock.after(self.lag_s, self._read)
 
     def _read(self) -> None:
-        clock, history = self._log.clock, self._log.history
+        clock, history = self._log.clock, self._log.log
         if clock.now < self.frozen_until:
             clock.after(self.frozen_until - clock.now, self._read)
             return
@@ -162,7 +120,7 @@ class Reader:
 def listed(log: Log, view: ClusterView, wants: Callable[[str], bool]) -> Iterable[Any]:
     """List everything that there is into a view; returns the changes."""
     view.begin_listing()
-    for subject, message in list(log.messages.items()):
-        if not subject.startswith("placement.commits.") and (wants(subject) or subject.startswith(BINDINGS)):
-            view.apply(Delivery(subject, message.payload, message.sequence, 0.0, message.headers))
+    for delivery in log.listed():
+        if wants(delivery.subject) or delivery.subject.startswith(BINDINGS):
+            view.apply(delivery)
     return view.end_listing(log.last)

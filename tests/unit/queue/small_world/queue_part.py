@@ -14,6 +14,7 @@ from podyard.queue.core.changes import Changes
 from podyard.queue.core.effects import AttemptEnded, Incoming, Nominated, NominationOver
 from podyard.queue.core.leader import Leader
 from podyard.queue.settings import QueueSettings
+from tests.support import stored
 from tests.unit.queue.small_world.log import Reader, follows_base, listed
 from tests.unit.queue.small_world.surroundings import Respond, Surroundings, profile_of
 
@@ -145,4 +146,4 @@ class QueuePart:
         pod = self.world.log.documents.get(("pods", fact.name))
         lives = pod is not None and pod["metadata"]["uid"] == fact.uid
         if not self.over and (lives or over):
-            self.world.log.nominate(fact, over)
+            self.world.log.put(stored.nomination(fact, over=over))

@@ -8,10 +8,11 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import PopReply
 from podyard.queue.core.effects import AttemptEnded
+from tests.support import objects
 from tests.unit.queue.small_world import oracle
 from tests.unit.queue.small_world.binder_part import BinderPart
 from tests.unit.queue.small_world.clock import Clock, Network
-from tests.unit.queue.small_world.log import NAMESPACE, Document, Log
+from tests.unit.queue.small_world.log import Document, Log
 from tests.unit.queue.small_world.queue_part import QueuePart
 from tests.unit.queue.small_world.scheduler_part import SchedulerPart
 from tests.unit.queue.small_world.surroundings import Respond
@@ -81,7 +82,7 @@ class World:
         """A pod of a new name; returns its name."""
         self.pods += 1
         name = f"p{self.pods}"
-        self._write_pod({"name": name, "uid": f"{name}-uid", "labels": labels}, spec)
+        self.log.put_object("pods", objects.pod(name, labels=labels, **spec))
         return name
 
     def create_again(self, name: str) -> None:
@@ -89,29 +90,16 @@ class World:
         document = self.log.documents["pods", name]
         self.log.remove("pods", name)
         self.pods += 1
-        metadata = {**document["metadata"], "uid": f"{name}-uid{self.pods}"}
-        metadata.pop("deletionTimestamp", None)
-        self._write_pod(metadata, document["spec"])
-
-    def _write_pod(self, metadata: Document, spec: Document) -> None:
-        document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"namespace": NAMESPACE, **metadata}, "spec": spec}
-        self.log.put_object("pods", document)
+        labels = document["metadata"]["labels"]
+        self.log.put_object("pods", objects.pod(name, uid=f"{name}-uid{self.pods}", labels=labels, **document["spec"]))
 
     def put_node(self, name: str, labels: dict[str, str], cpu: int, **spec: Any) -> None:
-        amounts = {"cpu": str(cpu), "memory": "8Gi", "pods": "10"}
-        document = {
-            "apiVersion": "v1",
-            "kind": "Node",
-            "metadata": {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name, **labels}},
-            "spec": spec,
-            "status": {"allocatable": amounts},
-        }
         self.largest[name] = max(self.largest[name], 1000 * cpu)
-        self.log.put_object("nodes", document)
+        self.log.put_object("nodes", objects.node(name, cpu=str(cpu), pods="10", labels=labels, **spec))
 
     def node_of(self, name: str) -> str:
         """Where a living pod is bound, by what is stored; empty: nowhere, or not any more."""
-        placement = self.log.placement_of(name, self.log.documents["pods", name]["metadata"]["uid"])
+        placement = self.log.placement(name, self.log.documents["pods", name]["metadata"]["uid"])
         return placement.node if isinstance(placement, Binding) else ""
 
     def finish(self, name: str) -> None:
@@ -128,7 +116,7 @@ class World:
         if not self.node_of(name):
             self.log.remove("pods", name)
             return
-        metadata = {**document["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z"}
+        metadata = {**document["metadata"], "deletionTimestamp": objects.DELETED_AT}
         self.log.put_object("pods", {**document, "metadata": metadata})
         self.clock.after(self.clock.random.uniform(0.01, 2.0), lambda: self._end(name, uid))
 
@@ -144,7 +132,7 @@ class World:
     def _remove_released(self, name: str, uid: str) -> None:
         if self._living(name, uid) is None:
             return
-        if isinstance(self.log.placement_of(name, uid), Tombstone):
+        if isinstance(self.log.placement(name, uid), Tombstone):
             self.log.remove("pods", name)
         else:
             self.clock.after(0.05, lambda: self._remove_released(name, uid))
