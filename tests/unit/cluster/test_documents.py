@@ -2,20 +2,21 @@
 
 import pytest
 
+from podyard.bus import Outgoing
 from podyard.cluster.changes import DeadDelivery, RelistNeeded
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.markers import MEMORY_S
 from podyard.proto import subjects
-from tests.unit.cluster.stream_model import StreamModel, bound_pod, pod_document, release_of
+from tests.unit.cluster.stream import WrittenStream, bound_pod, pod_document, release_of
 
 KEY = ObjectKey("pods", "default", "a")
 
 
 @pytest.fixture
-def stream() -> StreamModel:
-    return StreamModel()
+def stream() -> WrittenStream:
+    return WrittenStream()
 
 
 @pytest.fixture
@@ -26,14 +27,14 @@ def view() -> DocumentView:
     return view
 
 
-def follow(view: DocumentView, stream: StreamModel, after: int = 0) -> None:
+def follow(view: DocumentView, stream: WrittenStream, after: int = 0) -> None:
     for delivery in stream.followed(after):
         view.apply(delivery)
 
 
-def test_the_last_version_is_known_by_key(view: DocumentView, stream: StreamModel) -> None:
-    stream.put("pods", pod_document("a", "u1"))
-    stream.put("pods", pod_document("a", "u1", labels={"x": "y"}))
+def test_the_last_version_is_known_by_key(view: DocumentView, stream: WrittenStream) -> None:
+    stream.write("pods", pod_document("a", "u1"))
+    stream.write("pods", pod_document("a", "u1", labels={"x": "y"}))
     follow(view, stream)
     stored = view.stored(KEY)
     assert stored is not None
@@ -43,8 +44,8 @@ def test_the_last_version_is_known_by_key(view: DocumentView, stream: StreamMode
     assert view.position == 2
 
 
-def test_a_marker_is_known_but_no_object(view: DocumentView, stream: StreamModel) -> None:
-    stream.put("pods", pod_document("a", "u1"))
+def test_a_marker_is_known_but_no_object(view: DocumentView, stream: WrittenStream) -> None:
+    stream.write("pods", pod_document("a", "u1"))
     stream.remove("pods", pod_document("a", "u1"))
     follow(view, stream)
     stored = view.stored(KEY)
@@ -54,20 +55,20 @@ def test_a_marker_is_known_but_no_object(view: DocumentView, stream: StreamModel
     assert list(view.all("pods")) == []
 
 
-def test_old_markers_are_forgotten_and_living_objects_are_not(view: DocumentView, stream: StreamModel) -> None:
-    stream.put("pods", pod_document("a", "u1"))
+def test_old_markers_are_forgotten_and_living_objects_are_not(view: DocumentView, stream: WrittenStream) -> None:
+    stream.write("pods", pod_document("a", "u1"))
     stream.remove("pods", pod_document("a", "u1"))
     stream.remove("pods", pod_document("b", "u2"))
-    stream.put("pods", pod_document("b", "u3"))
+    stream.write("pods", pod_document("b", "u3"))
     stream.remove("pods", pod_document("c", "u4")).stored_at += MEMORY_S + 10.0
     follow(view, stream)
     assert view.stored(KEY) is None
     assert view.typed(ObjectKey("pods", "default", "b")).metadata.uid == "u3"
 
 
-def test_own_writes_are_known_before_they_come_back(view: DocumentView, stream: StreamModel) -> None:
-    first = stream.put("pods", pod_document("a", "u1"))
-    second = stream.put("pods", pod_document("a", "u1", labels={"x": "y"}))
+def test_own_writes_are_known_before_they_come_back(view: DocumentView, stream: WrittenStream) -> None:
+    first = stream.write("pods", pod_document("a", "u1"))
+    second = stream.write("pods", pod_document("a", "u1", labels={"x": "y"}))
     view.note(KEY, Stored(second.sequence, second.payload, deleted=False))
     view.apply(first)
     assert view.typed(KEY).metadata.labels == {"x": "y"}
@@ -75,9 +76,9 @@ def test_own_writes_are_known_before_they_come_back(view: DocumentView, stream: 
     assert view.typed(KEY).metadata.labels == {"x": "y"}
 
 
-def test_own_writes_after_a_listing_began_survive_it(view: DocumentView, stream: StreamModel) -> None:
+def test_own_writes_after_a_listing_began_survive_it(view: DocumentView, stream: WrittenStream) -> None:
     view.begin_listing()
-    written = stream.put("pods", pod_document("a", "u1"))
+    written = stream.write("pods", pod_document("a", "u1"))
     view.note(KEY, Stored(written.sequence, written.payload, deleted=False))
     view.end_listing(0)
     assert view.typed(KEY).metadata.uid == "u1"
@@ -86,9 +87,9 @@ def test_own_writes_after_a_listing_began_survive_it(view: DocumentView, stream:
     assert view.stored(KEY) is None
 
 
-def test_nothing_of_a_stream_that_went_back_stays_known(view: DocumentView, stream: StreamModel) -> None:
-    stream.put("pods", pod_document("a", "u1"))
-    stream.put("pods", pod_document("b", "u2"))
+def test_nothing_of_a_stream_that_went_back_stays_known(view: DocumentView, stream: WrittenStream) -> None:
+    stream.write("pods", pod_document("a", "u1"))
+    stream.write("pods", pod_document("b", "u2"))
     follow(view, stream)
     view.begin_listing()
     view.end_listing(0)
@@ -96,14 +97,14 @@ def test_nothing_of_a_stream_that_went_back_stays_known(view: DocumentView, stre
     assert list(view.all("pods")) == []
 
 
-def test_an_unreadable_version_is_no_object(view: DocumentView, stream: StreamModel) -> None:
-    stream.store(subjects.object_(*KEY), b"{")
+def test_an_unreadable_version_is_no_object(view: DocumentView, stream: WrittenStream) -> None:
+    stream.put(Outgoing(subjects.object_(*KEY), b"{"))
     follow(view, stream)
     assert view.typed(KEY) is None
     assert view.stored(KEY) is not None
 
 
-def test_room_follows_bindings_and_releases(view: DocumentView, stream: StreamModel) -> None:
+def test_room_follows_bindings_and_releases(view: DocumentView, stream: WrittenStream) -> None:
     bound = bound_pod("a", "u1", "n1")
     stream.commit([bound])
     follow(view, stream)
@@ -113,19 +114,19 @@ def test_room_follows_bindings_and_releases(view: DocumentView, stream: StreamMo
     listing.begin_listing()
     for delivery in stream.listed():
         listing.apply(delivery)
-    listing.end_listing(stream.sequence)
+    listing.end_listing(stream.last)
     follow(view, stream, 3)
     assert (view.node_of("u1"), listing.node_of("u1")) == ("", "")
 
 
-def test_records_told_again_after_the_listing_are_ignored(view: DocumentView, stream: StreamModel) -> None:
+def test_records_told_again_after_the_listing_are_ignored(view: DocumentView, stream: WrittenStream) -> None:
     bound = bound_pod("a", "u1", "n1")
     stream.commit([bound])
     stream.commit([], [release_of(bound)])
     view.begin_listing()
     for delivery in stream.listed():
         view.apply(delivery)
-    view.end_listing(stream.sequence)
+    view.end_listing(stream.last)
     view.apply(stream.log[1])
     assert view.node_of("u1") == ""
     stream.commit()
@@ -133,12 +134,12 @@ def test_records_told_again_after_the_listing_are_ignored(view: DocumentView, st
     assert not view.take_effects()
 
 
-def test_a_missed_commit_asks_for_a_listing(view: DocumentView, stream: StreamModel) -> None:
+def test_a_missed_commit_asks_for_a_listing(view: DocumentView, stream: WrittenStream) -> None:
     stream.commit()
     follow(view, stream)
-    read = stream.sequence
+    read = stream.last
     stream.commit()
-    missed = stream.sequence
+    missed = stream.last
     stream.commit()
     for delivery in stream.followed(read):
         if delivery.sequence > missed:
@@ -146,7 +147,7 @@ def test_a_missed_commit_asks_for_a_listing(view: DocumentView, stream: StreamMo
     assert view.take_effects() == [RelistNeeded("commit 3 was read after 1")]
 
 
-def test_an_unreadable_commit_is_a_dead_letter_and_a_listing(view: DocumentView, stream: StreamModel) -> None:
-    stream.store(subjects.commit(1), b"7")
+def test_an_unreadable_commit_is_a_dead_letter_and_a_listing(view: DocumentView, stream: WrittenStream) -> None:
+    stream.put(Outgoing(subjects.commit(1), b"7"))
     follow(view, stream)
     assert [type(effect) for effect in view.take_effects()] == [DeadDelivery, RelistNeeded]

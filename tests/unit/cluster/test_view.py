@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
+from podyard.bus import Outgoing
 from podyard.cluster.changes import Change, DeadDelivery, RelistNeeded
 from podyard.cluster.markers import MEMORY_S
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.proto.placement import Release
-from tests.unit.cluster.stream_model import (
-    StreamModel,
+from tests.unit.cluster.stream import (
+    WrittenStream,
     bound_pod,
     empty_view,
     listing_of,
@@ -27,25 +28,25 @@ class Follower:
     """A stream and a view that follows it."""
 
     def __init__(self) -> None:
-        self.stream = StreamModel()
+        self.stream = WrittenStream()
         self.view = empty_view()
         self.read = 0
 
     def news(self) -> list[Change]:
         """Changes since last asked."""
         found = [change for one in self.stream.followed(self.read) for change in self.view.apply(one)]
-        self.read = self.stream.sequence
+        self.read = self.stream.last
         return found
 
     def labels(self) -> list[str]:
         return [event.label for change in self.news() for event in change.events]
 
     def relist(self) -> list[Change]:
-        self.read = self.stream.sequence
+        self.read = self.stream.last
         self.view.begin_listing()
         for delivery in self.stream.listed():
             self.view.apply(delivery)
-        return self.view.end_listing(self.stream.sequence)
+        return self.view.end_listing(self.stream.last)
 
 
 @pytest.fixture
@@ -58,11 +59,11 @@ def reader() -> Follower:
 
 def test_the_life_of_a_pod_as_events(reader: Follower) -> None:
     document, bound = pod_document("a", "u1"), bound_pod("a", "u1", "n1")
-    reader.stream.put("pods", document)
+    reader.stream.write("pods", document)
     assert reader.labels() == ["UnschedulablePodAdd"]
     reader.stream.commit([bound])
     assert reader.labels() == ["AssignedPodAdd"]
-    reader.stream.put("pods", pod_document("a", "u1", labels={"x": "y"}))
+    reader.stream.write("pods", pod_document("a", "u1", labels={"x": "y"}))
     assert reader.labels() == ["AssignedPodUpdatePodLabel"]
     reader.stream.commit([], [release_of(bound)])
     assert reader.labels() == ["AssignedPodDelete"]
@@ -73,7 +74,7 @@ def test_the_life_of_a_pod_as_events(reader: Follower) -> None:
 
 
 def test_the_joined_pod_has_its_node_and_its_agents_word(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.stream.commit([bound_pod("a", "u1", "n1")])
     reader.stream.pod_status("n1", "a", "u1", "Running", start_time="2026-01-01T00:00:00Z")
     reader.news()
@@ -82,7 +83,7 @@ def test_the_joined_pod_has_its_node_and_its_agents_word(reader: Follower) -> No
 
 
 def test_another_nodes_agent_is_not_believed(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.stream.commit([bound_pod("a", "u1", "n1")])
     reader.news()
     reader.stream.pod_status("n2", "a", "u1", "Failed", ended=True)
@@ -91,7 +92,7 @@ def test_another_nodes_agent_is_not_believed(reader: Follower) -> None:
 
 
 def test_facts_about_a_namesake_are_ignored(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u2"))
+    reader.stream.write("pods", pod_document("a", "u2"))
     reader.news()
     reader.stream.nominate("a", "u1", "n1")
     reader.stream.commit([bound_pod("a", "u1", "n1")])
@@ -102,7 +103,7 @@ def test_facts_about_a_namesake_are_ignored(reader: Follower) -> None:
 
 
 def test_a_nomination_is_joined_and_ends(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.stream.nominate("a", "u1", "n1")
     reader.news()
     assert reader.view.pods[POD].pod.status.nominated_node_name == "n1"
@@ -114,7 +115,7 @@ def test_a_nomination_is_joined_and_ends(reader: Follower) -> None:
 def test_room_comes_free_by_the_release_and_not_by_the_deletion(reader: Follower) -> None:
     """PITFALLS 48: what terminates still holds its resources."""
     document, bound = pod_document("a", "u1"), bound_pod("a", "u1", "n1")
-    reader.stream.put("pods", document)
+    reader.stream.write("pods", document)
     reader.stream.commit([bound])
     reader.news()
     reader.stream.remove("pods", document)
@@ -140,7 +141,7 @@ def test_a_release_of_an_unknown_pod_is_told_too(reader: Follower) -> None:
 
 def test_a_released_uid_is_known_as_long_as_its_object_lives(reader: Follower) -> None:
     document, bound = pod_document("a", "u1"), bound_pod("a", "u1", "n1")
-    reader.stream.put("pods", document)
+    reader.stream.write("pods", document)
     reader.stream.commit([bound])
     reader.stream.commit([], [release_of(bound, "completed")])
     reader.news()
@@ -150,7 +151,7 @@ def test_a_released_uid_is_known_as_long_as_its_object_lives(reader: Follower) -
 
 
 def test_a_binding_told_twice_changes_nothing(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.stream.commit([bound_pod("a", "u1", "n1")])
     view = listing_of(reader.stream)
     changes = [change for one in reader.stream.log if "commits" in one.subject for change in view.apply(one)]
@@ -158,7 +159,7 @@ def test_a_binding_told_twice_changes_nothing(reader: Follower) -> None:
 
 
 def test_usage_is_the_bindings_once_bound(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1", cpu="2"))
+    reader.stream.write("pods", pod_document("a", "u1", cpu="2"))
     reader.news()
     assert reader.view.pods[POD].usage.requests == {"cpu": 2000}
     reader.stream.commit([bound_pod("a", "u1", "n1")])
@@ -167,9 +168,9 @@ def test_usage_is_the_bindings_once_bound(reader: Follower) -> None:
 
 
 def test_another_uid_is_a_deletion_and_an_addition(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
-    reader.stream.put("pods", pod_document("a", "u2"))
+    reader.stream.write("pods", pod_document("a", "u2"))
     gone, came = reader.news()
     assert (gone.uid, gone.new, came.uid, came.old) == ("u1", None, "u2", None)
     assert list(reader.view.pods_by_uid) == ["u2"]
@@ -179,7 +180,7 @@ def test_another_uid_is_a_deletion_and_an_addition(reader: Follower) -> None:
 
 
 def test_a_nodes_pressure_taint_is_joined_before_it_is_classified(reader: Follower) -> None:
-    reader.stream.put("nodes", node_document("n1", "u1"))
+    reader.stream.write("nodes", node_document("n1", "u1"))
     reader.stream.node_status("n1", "u1")
     reader.news()
     reader.stream.node_status("n1", "u1", "node.kubernetes.io/memory-pressure")
@@ -191,7 +192,7 @@ def test_a_nodes_pressure_taint_is_joined_before_it_is_classified(reader: Follow
 
 
 def test_a_status_of_an_earlier_node_of_that_name_is_ignored(reader: Follower) -> None:
-    reader.stream.put("nodes", node_document("n1", "u2"))
+    reader.stream.write("nodes", node_document("n1", "u2"))
     reader.stream.node_status("n1", "u1", "old")
     reader.news()
     assert reader.view.nodes["n1"].node.spec.taints == ()
@@ -199,8 +200,8 @@ def test_a_status_of_an_earlier_node_of_that_name_is_ignored(reader: Follower) -
 
 def test_other_kinds_have_the_general_update(reader: Follower) -> None:
     claim = {"metadata": {"name": "c", "namespace": "default", "uid": "u1"}}
-    reader.stream.put("persistentvolumeclaims", claim)
-    reader.stream.put("persistentvolumeclaims", claim | {"spec": {"volumeName": "v"}})
+    reader.stream.write("persistentvolumeclaims", claim)
+    reader.stream.write("persistentvolumeclaims", claim | {"spec": {"volumeName": "v"}})
     reader.stream.remove("persistentvolumeclaims", claim)
     kind = "PersistentVolumeClaim"
     assert reader.labels() == [f"{kind}Add", f"{kind}Update", f"{kind}Delete"]
@@ -210,23 +211,23 @@ def test_other_kinds_have_the_general_update(reader: Follower) -> None:
 
 
 def test_a_missed_version_is_a_gap_with_all_actions(reader: Follower) -> None:
-    reader.stream.put("nodes", node_document("n1", "u1"))
+    reader.stream.write("nodes", node_document("n1", "u1"))
     reader.news()
-    reader.stream.put("nodes", node_document("n1", "u1", cpu="5"))
-    reader.read = reader.stream.sequence
-    reader.stream.put("nodes", node_document("n1", "u1", cpu="4"))
+    reader.stream.write("nodes", node_document("n1", "u1", cpu="5"))
+    reader.read = reader.stream.last
+    reader.stream.write("nodes", node_document("n1", "u1", cpu="4"))
     (change,) = reader.news()
     assert change.gap
     assert [event.label for event in change.events] == ["NodeAll"]
-    reader.stream.put("nodes", node_document("n1", "u1", cpu="6"))
+    reader.stream.write("nodes", node_document("n1", "u1", cpu="6"))
     (change,) = reader.news()
     assert not change.gap
 
 
 def test_a_version_that_names_no_predecessor_is_a_gap(reader: Follower) -> None:
-    known = reader.stream.put("pods", pod_document("a", "u1"))
+    known = reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
-    reader.stream.store(known.subject, known.payload, expect=False)
+    reader.stream.publish(Outgoing(known.subject, known.payload))
     (change,) = reader.news()
     assert [event.label for event in change.events] == ["UnschedulablePodAll"]
 
@@ -234,26 +235,26 @@ def test_a_version_that_names_no_predecessor_is_a_gap(reader: Follower) -> None:
 @pytest.mark.parametrize("expired", [True, False], ids=["the marker has expired", "the marker is there"])
 def test_a_create_after_a_marker_is_a_plain_create(reader: Follower, expired: bool) -> None:
     document = pod_document("a", "u1")
-    reader.stream.put("pods", document)
+    reader.stream.write("pods", document)
     reader.stream.remove("pods", document)
     reader.news()
     if expired:
         reader.stream.expire(SUBJECT)
-    reader.stream.put("pods", pod_document("a", "u2"))
+    reader.stream.write("pods", pod_document("a", "u2"))
     (change,) = reader.news()
     assert (change.gap, change.old, change.new.uid) == (False, None, "u2")
 
 
 def test_a_create_that_expects_nothing_where_an_object_lives_is_a_gap(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
     reader.stream.expire(SUBJECT)
-    reader.stream.put("pods", pod_document("a", "u2"))
+    reader.stream.write("pods", pod_document("a", "u2"))
     assert [change.gap for change in reader.news()] == [False, True]
 
 
 def test_markers_are_forgotten_after_a_while(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.stream.remove("pods", pod_document("a", "u1"))
     reader.news()
     assert reader.view.version_of(SUBJECT) == 2
@@ -275,7 +276,7 @@ def test_a_release_of_an_unknown_pod_is_forgotten_after_a_while(reader: Follower
 
 def test_a_repeated_delivery_changes_nothing(reader: Follower) -> None:
     """PITFALLS 7: the same version again is no update."""
-    delivery = reader.stream.put("pods", pod_document("a", "u1"))
+    delivery = reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
     assert reader.view.apply(delivery) == []
 
@@ -287,35 +288,35 @@ def test_a_repeated_delivery_changes_nothing(reader: Follower) -> None:
     "payload", [b"{", b"{}", b'{"resource":"pods","name":"a","uid":"u","who":"x","object":{"spec":7}}']
 )
 def test_an_unreadable_version_counts_as_deleted(reader: Follower, payload: bytes) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
-    bad = reader.stream.store(SUBJECT, payload)
+    bad = reader.stream.put(Outgoing(SUBJECT, payload))
     assert reader.labels() == ["UnschedulablePodDelete"]
     (effect,) = reader.view.take_effects()
     assert isinstance(effect, DeadDelivery)
     assert effect.delivery is bad
     assert not reader.view.take_effects()
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     (change,) = reader.news()
     assert (change.old, change.gap) == (None, False)
 
 
 def test_an_unreadable_fact_counts_as_gone(reader: Follower) -> None:
-    reader.stream.put("nodes", node_document("n1", "u1"))
+    reader.stream.write("nodes", node_document("n1", "u1"))
     reader.stream.node_status("n1", "u1", "t")
     reader.news()
-    reader.stream.store(subjects.node_status("n1"), b"7")
+    reader.stream.put(Outgoing(subjects.node_status("n1"), b"7"))
     assert reader.labels() == ["NodeUpdateNodeTaint", "NodeUpdateNodeCondition"]
 
 
 def test_an_unreadable_commit_asks_for_a_listing(reader: Follower) -> None:
-    reader.stream.store(subjects.commit(1), b"7")
+    reader.stream.put(Outgoing(subjects.commit(1), b"7"))
     reader.news()
     assert [type(effect) for effect in reader.view.take_effects()] == [DeadDelivery, RelistNeeded]
 
 
 def test_an_unreadable_binding_in_a_listing_does_not_list_for_ever(reader: Follower) -> None:
-    reader.stream.store(subjects.binding("default", "a", "u1"), b"7")
+    reader.stream.put(Outgoing(subjects.binding("default", "a", "u1"), b"7"))
     reader.relist()
     assert [type(effect) for effect in reader.view.take_effects()] == [DeadDelivery]
 
@@ -346,7 +347,7 @@ def test_a_take_over_moves_the_fence_without_a_commit(reader: Follower) -> None:
 
 
 def test_the_old_state_is_shown_until_the_listing_ends(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
     reader.view.begin_listing()
     assert POD in reader.view.pods
@@ -355,17 +356,17 @@ def test_the_old_state_is_shown_until_the_listing_ends(reader: Follower) -> None
 
 
 def test_an_update_found_by_listing_is_a_gap(reader: Follower) -> None:
-    reader.stream.put("nodes", node_document("n1", "u1"))
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("nodes", node_document("n1", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
-    reader.stream.put("nodes", node_document("n1", "u1", cpu="9"))
+    reader.stream.write("nodes", node_document("n1", "u1", cpu="9"))
     (change,) = reader.relist()
     assert (change.relisted, change.gap, change.resource) == (True, True, "nodes")
 
 
 def test_a_binding_and_its_release_that_were_both_missed_are_told(reader: Follower) -> None:
     bound = bound_pod("a", "u1", "n1")
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
     reader.stream.commit([bound])
     reader.stream.commit([], [release_of(bound)])
@@ -377,7 +378,7 @@ def test_a_binding_and_its_release_that_were_both_missed_are_told(reader: Follow
 def test_records_told_again_after_the_listing_are_ignored(reader: Follower) -> None:
     """Following may begin before S: a pod whose end the listing held would be bound again, and the fence go back."""
     bound, document = bound_pod("a", "u1", "n1"), pod_document("a", "u1")
-    reader.stream.put("pods", document)
+    reader.stream.write("pods", document)
     reader.stream.commit([bound])
     reader.stream.remove("pods", document)
     reader.stream.commit([], [release_of(bound)])
@@ -393,7 +394,7 @@ def test_records_told_again_after_the_listing_are_ignored(reader: Follower) -> N
 
 def test_a_bound_pod_of_which_nothing_is_left_is_released(reader: Follower) -> None:
     bound, document = bound_pod("a", "u1", "n1"), pod_document("a", "u1")
-    reader.stream.put("pods", document)
+    reader.stream.write("pods", document)
     reader.stream.commit([bound])
     reader.news()
     reader.stream.remove("pods", document)
@@ -408,7 +409,7 @@ def test_a_bound_pod_of_which_nothing_is_left_is_released(reader: Follower) -> N
 def test_a_binding_that_is_nowhere_any_more_is_released_though_its_pod_lives(reader: Follower) -> None:
     """As after a loss of the stream, when somebody has published the pod again."""
     bound = bound_pod("a", "u1", "n1")
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.stream.commit([bound])
     reader.news()
     reader.stream.expire(subjects.binding("default", "a", "u1"))
@@ -431,7 +432,7 @@ def test_positions_only_grow_and_wait_for_the_listing() -> None:
     view = ClusterView()
     view.begin_listing()
     view.advance(50)
-    view.apply(StreamModel().put("pods", pod_document("a", "u1")))
+    view.apply(WrittenStream().write("pods", pod_document("a", "u1")))
     assert view.position == 0
     view.end_listing(7)
     view.advance(5)
@@ -441,13 +442,13 @@ def test_positions_only_grow_and_wait_for_the_listing() -> None:
 
 
 def test_who_and_why_come_with_the_change(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"), why="because", causes=("00-1",))
+    reader.stream.write("pods", pod_document("a", "u1"), why="because", causes=("00-1",))
     (change,) = reader.news()
     assert (change.who, change.why, change.causes, change.sequence) == ("test", "because", ("00-1",), 1)
 
 
 def test_views_are_never_changed(reader: Follower) -> None:
-    reader.stream.put("pods", pod_document("a", "u1"))
+    reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
     before: Any = reader.view.pods[POD]
     told = before.facts()

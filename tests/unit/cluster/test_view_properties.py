@@ -9,8 +9,8 @@ from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.proto.placement import BoundPod
-from tests.unit.cluster.stream_model import (
-    StreamModel,
+from tests.unit.cluster.stream import (
+    WrittenStream,
     bound_pod,
     empty_view,
     listing_of,
@@ -27,7 +27,7 @@ class Cluster:
     """Writers that behave as the services do; each step is chosen by two small numbers."""
 
     def __init__(self) -> None:
-        self.stream = StreamModel()
+        self.stream = WrittenStream()
         self.living: dict[tuple[str, str], dict[str, Any]] = {}
         self.bound: dict[str, BoundPod] = {}
         self.ever_bound: set[str] = set()
@@ -49,7 +49,7 @@ class Cluster:
         document = pod_document(name, uid, labels={"salt": str(salt)})
         self.living["pods", name] = document
         self.seen_pods[uid] = name
-        self.stream.put("pods", document)
+        self.stream.write("pods", document)
 
     def remove_pod(self, name: str, node: str, salt: int) -> None:
         document = self.living.pop(("pods", name), None)
@@ -61,7 +61,7 @@ class Cluster:
         uid = there["metadata"]["uid"] if there is not None and salt % 4 else self._uid()
         document = node_document(node, uid, cpu=str(1 + salt % 3))
         self.living["nodes", node] = document
-        self.stream.put("nodes", document)
+        self.stream.write("nodes", document)
 
     def remove_node(self, name: str, node: str, salt: int) -> None:
         document = self.living.pop(("nodes", node), None)
@@ -72,7 +72,7 @@ class Cluster:
         metadata = {"name": name, "namespace": "default", "uid": self._uid(), "labels": {"salt": str(salt)}}
         document = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata}
         self.living["persistentvolumeclaims", name] = document
-        self.stream.put("persistentvolumeclaims", document)
+        self.stream.write("persistentvolumeclaims", document)
 
     def node_status(self, name: str, node: str, salt: int) -> None:
         there = self.living.get(("nodes", node))
@@ -136,7 +136,7 @@ def seen(view: ClusterView) -> dict[str, Any]:
     }
 
 
-def follow(view: ClusterView, stream: StreamModel, after: int) -> list[Change]:
+def follow(view: ClusterView, stream: WrittenStream, after: int) -> list[Change]:
     return [change for delivery in stream.followed(after) for change in view.apply(delivery)]
 
 
@@ -197,10 +197,10 @@ def test_listing_again_after_a_hole_equals_having_seen_all(
     for delivery in cluster.stream.listed():
         view.apply(delivery)
         listed_to = delivery.sequence
-    changes += view.end_listing(cluster.stream.sequence)
+    changes += view.end_listing(cluster.stream.last)
     for step in last:
         cluster.step(*step)
     later = follow(view, cluster.stream, listed_to)
     assert seen(view) == seen(listing_of(cluster.stream))
     assert room_of(changes + later) == expected_room(view)
-    assert view.position == cluster.stream.sequence or not later
+    assert view.position == cluster.stream.last or not later

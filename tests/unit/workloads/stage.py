@@ -1,40 +1,34 @@
-"""A stage for the core of workloads: a model of the CLUSTER stream, the real views, and writes that are carried out when the test says."""
+"""A stage for the core of workloads: the CLUSTER stream, the real views, and writes that are carried out when the test says."""
 
 import itertools
-import json
 import random
 from collections import deque
 from typing import Any
 
-import msgspec
-
-from podyard.bus.delivery import Delivery
+from podyard.bus import Outgoing
 from podyard.cluster import intents
 from podyard.cluster.errors import ClusterError
 from podyard.cluster.intents import Intent, Keep, Put, Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import admission, times
-from podyard.proto import codec, headers, subjects
-from podyard.proto.events import ClusterEvent
+from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import Condition, PodStatusFact
-from podyard.proto.placement import BoundPod, CommitRecord, Release
+from podyard.proto.placement import BoundPod, Release
 from podyard.workloads.core import actions
 from podyard.workloads.core.actions import Alter, Create, Delete, Done, Remove, Work
 from podyard.workloads.core.controller import Workloads
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.reader import ViewLookup, WorkloadsView
+from tests.support import stored
+from tests.support.stream import ClusterStream
 
 
 class Stage:
-    """One reign over a model of the stream. `settle` lets everything happen until nothing more does."""
+    """One reign. `settle` lets everything happen until nothing more does."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
-        self.messages: dict[str, Stored] = {}
-        self.events: dict[str, ClusterEvent] = {}
-        self.last = 0
-        self.commits = 0
-        self.log: list[tuple[str, int, bytes, dict[str, str]]] = []
+        self.stream = ClusterStream(lambda: self.now)
         self.works: list[Work] = []
         self.failed: list[actions.Failed] = []
         self.held: deque[Work] = deque()
@@ -51,13 +45,10 @@ class Stage:
         self.read = 0
         self.held.clear()
         self.view.begin_listing()
-        latest: dict[str, int] = {}
-        for index, (subject, *_) in enumerate(self.log):
-            latest[subject] = index
-        for index in sorted(latest.values()):
-            self.view.apply(_delivery(*self.log[index]))
-        changes = self.view.end_listing(self.last)
-        self.read = len(self.log)
+        for delivery in self.stream.held():
+            self.view.apply(delivery)
+        changes = self.view.end_listing(self.stream.last)
+        self.read = self.stream.last
         self.step(actions.Changed(changes))
         self.step(actions.Listed())
 
@@ -78,7 +69,7 @@ class Stage:
             self.now += 0.02
             self.step(actions.Tick())
             if self.hold or not self.held:
-                if self.read == len(self.log) and self.core.wake_at > self.now + 0.05:
+                if self.read == self.stream.last and self.core.wake_at > self.now + 0.05:
                     return
                 if self.hold:
                     return
@@ -93,8 +84,8 @@ class Stage:
 
     def follow(self) -> None:
         """Show the view what it has not seen."""
-        while self.read < len(self.log):
-            delivery = _delivery(*self.log[self.read])
+        while self.read < self.stream.last:
+            delivery = self.stream.log[self.read]
             self.read += 1
             changes = self.view.apply(delivery)
             if changes:
@@ -117,47 +108,45 @@ class Stage:
 
     def write(self, write: Any) -> int:
         subject = subjects.object_(*write.key)
-        stored = self.messages.get(subject)
+        there = self.there(subject)
         match write:
             case Create():
-                intent = Intent(write.key, intents.creation(write.key, write.document), stored, write.causes)
+                intent = Intent(write.key, intents.creation(write.key, write.document), there, write.causes)
             case Alter():
-                intent = Intent(write.key, intents.alteration(write.key, write.alter, write.uid), stored)
+                intent = Intent(write.key, intents.alteration(write.key, write.alter, write.uid), there)
             case Delete():
                 plan = intents.deletion(write.key, now=self.now, occupies=self.occupies, uid=write.uid)
-                intent = Intent(write.key, plan, stored)
+                intent = Intent(write.key, plan, there)
             case Remove():
-                intent = Intent(write.key, intents.removal(write.key, write.uid), stored)
+                intent = Intent(write.key, intents.removal(write.key, write.uid), there)
             case _:
                 raise AssertionError(write)
-        step = intent.plan(stored)
+        step = intent.plan(there)
         if isinstance(step, Keep):
             return 0
-        event = intents.event_of(write.key, step, stored, intents.Author("workloads", causes=intent.causes))
-        return self.put(subject, event, deleted=not isinstance(step, Put))
+        return self.put(write.key, step, intents.Author("workloads", causes=intent.causes))
 
     def occupies(self, uid: str) -> bool:
         pod = self.view.cluster.pods_by_uid.get(uid)
         return pod is not None and pod.bound is not None
 
-    def put(self, subject: str, event: ClusterEvent, *, deleted: bool = False, trace: str = "") -> int:
-        before = self.messages.get(subject)
-        sequence = self.append(
-            subject, codec.encode(event), before.sequence if before else 0, deleted=deleted, trace=trace
-        )
-        self.messages[subject] = Stored(sequence, codec.encode(event), deleted)
-        self.events[subject] = event
-        return sequence
+    def put(self, key: ObjectKey, step: Put | intents.Remove, author: intents.Author) -> int:
+        """Write a version, or a marker; returns its sequence."""
+        subject, deleted = subjects.object_(*key), isinstance(step, intents.Remove)
+        event = intents.event_of(key, step, self.there(subject), author)
+        ttl_s = streams.MARKER_TTL_S if deleted else None
+        message = Outgoing(subject, codec.encode(event), ttl_s=ttl_s, trace=author.trace, deleted=deleted)
+        return self.stream.put(message).sequence
 
-    def append(self, subject: str, payload: bytes, predecessor: int, *, deleted: bool = False, trace: str = "") -> int:
-        self.last += 1
-        lines = {headers.EXPECTED_LAST_SUBJECT_SEQUENCE: str(predecessor)}
-        if deleted:
-            lines[headers.OPERATION] = headers.DELETED
-        if trace:
-            lines[headers.TRACEPARENT] = trace
-        self.log.append((subject, self.last, payload, lines))
-        return self.last
+    def there(self, subject: str) -> Stored | None:
+        """The last version on a subject."""
+        return intents.stored_of(self.stream.find(subject))
+
+    def stored(self, resource: str, name: str, namespace: str = "default") -> Stored:
+        """The last version of an object that is there."""
+        found = self.there(subjects.object_(resource, namespace, name))
+        assert found is not None
+        return found
 
     # ---- what people and agents do
 
@@ -166,7 +155,7 @@ class Stage:
         kind = admission.kind_of(document)
         name, namespace = document["metadata"]["name"], document["metadata"].get("namespace", "default")
         key = ObjectKey(kind.resource, namespace if kind.namespaced else "", name)
-        there = intents.living(self.messages.get(subjects.object_(*key)))
+        there = intents.living(self.there(subjects.object_(*key)))
         admitted = admission.admit(
             document,
             ViewLookup(self.view.documents),
@@ -175,66 +164,34 @@ class Stage:
             new_uid=lambda: f"uid-{next(self._uids)}",
             random=random.Random(1),
         )
-        event = ClusterEvent(
-            resource=key.resource,
-            namespace=key.namespace,
-            name=name,
-            uid=admitted["metadata"]["uid"],
-            who="test",
-            object=msgspec.Raw(json.dumps(admitted).encode()),
-        )
-        self.put(subjects.object_(*key), event)
+        self.stream.put(stored.version(key.resource, admitted))
         return admitted
 
     def put_cluster_scoped(self, resource: str, document: dict[str, Any]) -> None:
         """An object without a namespace, as the api stores custom ones that name none."""
-        metadata = document["metadata"]
-        event = ClusterEvent(
-            resource=resource,
-            name=metadata["name"],
-            uid=metadata["uid"],
-            who="test",
-            object=msgspec.Raw(json.dumps(document).encode()),
-        )
-        self.put(subjects.object_(resource, "", metadata["name"]), event)
+        self.stream.put(stored.version(resource, document))
 
     def change(self, resource: str, name: str, edit: Any, *, trace: str = "", namespace: str = "default") -> None:
         """Write an object anew after `edit(document)`."""
-        key = ObjectKey(resource, namespace, name)
-        subject = subjects.object_(*key)
-        document = self.messages[subject].document()
+        document = self.stored(resource, name, namespace).document()
         edit(document)
-        event = intents.event_of(key, Put(document), self.messages[subject], intents.Author("test"))
-        self.put(subject, event, trace=trace)
+        self.put(ObjectKey(resource, namespace, name), Put(document), intents.Author("test", trace=trace))
 
     def remove(self, resource: str, name: str, *, trace: str = "", namespace: str = "default") -> None:
         """Write the deletion marker."""
-        key = ObjectKey(resource, namespace, name)
-        subject = subjects.object_(*key)
-        event = intents.event_of(key, intents.Remove(), self.messages[subject], intents.Author("test"))
-        self.put(subject, event, deleted=True, trace=trace)
+        self.put(ObjectKey(resource, namespace, name), intents.Remove(), intents.Author("test", trace=trace))
 
     def evict(self, name: str, trace: str = "") -> None:
         """Set the deletion timestamp, as an eviction of a bound pod does."""
         self.change("pods", name, lambda pod: intents.begin_deletion(pod, self.now, 30), trace=trace)
 
     def bind(self, *names: str, node: str = "n1") -> None:
-        self.commits += 1
-        bound = tuple(BoundPod(namespace="default", name=name, uid=self.uid("pods", name), node=node) for name in names)
-        self.append(
-            subjects.commit(self.commits),
-            codec.encode(CommitRecord(n=self.commits, epoch=1, batch="b", bindings=bound)),
-            0,
-        )
+        bound = [BoundPod(namespace="default", name=name, uid=self.uid("pods", name), node=node) for name in names]
+        self.stream.put(stored.record(len(self.stream.commits) + 1, bindings=bound))
 
     def release_pod(self, name: str, reason: Any = "terminated", node: str = "n1") -> None:
-        self.commits += 1
         release = Release(namespace="default", name=name, uid=self.uid("pods", name), node=node, reason=reason)
-        self.append(
-            subjects.commit(self.commits),
-            codec.encode(CommitRecord(n=self.commits, epoch=1, batch="b", releases=(release,))),
-            0,
-        )
+        self.stream.put(stored.record(len(self.stream.commits) + 1, releases=[release]))
 
     def report(
         self,
@@ -260,9 +217,7 @@ class Stage:
                 conditions=(condition,),
                 at=times.rfc3339(self.now),
             )
-            subject = subjects.pod_status(node, "default", name, uid)
-            before = max((sequence for found, sequence, *_ in self.log if found == subject), default=0)
-            self.append(subject, codec.encode(fact), before, trace=trace)
+            self.stream.put(stored.pod_status(fact, trace=trace))
 
     def run_all(self, node: str = "n1") -> list[str]:
         """Bind all unbound pods and let them become ready; returns their names."""
@@ -276,7 +231,7 @@ class Stage:
     # ---- what there is
 
     def uid(self, resource: str, name: str) -> str:
-        return self.messages[subjects.object_(resource, "default", name)].uid
+        return self.stored(resource, name).uid
 
     def pods(self) -> list[Any]:
         self.follow()
@@ -286,18 +241,15 @@ class Stage:
         return [pod for pod in self.pods() if not pod.deleting and not pod.released and not pod.ended]
 
     def document(self, resource: str, name: str) -> dict[str, Any]:
-        return self.messages[subjects.object_(resource, "default", name)].document()
+        return self.stored(resource, name).document()
 
     def exists(self, resource: str, name: str) -> bool:
-        return intents.living(self.messages.get(subjects.object_(resource, "default", name))) is not None
+        return intents.living(self.there(subjects.object_(resource, "default", name))) is not None
 
     def all(self, resource: str) -> list[dict[str, Any]]:
         prefix = subjects.objects(resource).removesuffix(">")
-        return [
-            found.document()
-            for subject, found in self.messages.items()
-            if subject.startswith(prefix) and not found.deleted
-        ]
+        there = [one for one in self.stream.held() if one.subject.startswith(prefix) and not one.deleted]
+        return [stored.document(one) for one in there]
 
 
 def template(image: str = "web:1", **spec: Any) -> dict[str, Any]:
@@ -344,7 +296,3 @@ def budget(name: str = "web", **spec: Any) -> dict[str, Any]:
         "metadata": {"name": name},
         "spec": {"selector": {"matchLabels": {"app": "web"}}, **spec},
     }
-
-
-def _delivery(subject: str, sequence: int, payload: bytes, lines: dict[str, str]) -> Delivery:
-    return Delivery(subject, payload, sequence, 0.0, lines)

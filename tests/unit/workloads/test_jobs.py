@@ -84,7 +84,7 @@ def test_a_batch_that_failed_is_counted_at_the_next_look(stage: Stage):
     finish(stage, stage.active()[0].name)
     (work,) = [held for held in stage.held if held.atomic]
     stage.held.clear()
-    stage.step(Done(work.owner, stage.last))  # a conflict: nothing was written
+    stage.step(Done(work.owner, stage.stream.last))  # a conflict: nothing was written
     stage.hold = False
     stage.settle()
     assert stage.document("jobs", "sum")["status"]["succeeded"] == 1

@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from podyard.proto import subjects
 from podyard.workloads.core.actions import Create, Done, Tick
 from tests.unit.workloads.stage import Stage, replica_set
 
@@ -93,7 +92,7 @@ def test_own_creations_that_the_view_does_not_show_are_not_made_again(stage: Sta
     assert len(stage.held) == 1
     dones = [stage.carry_out(work) for work in stage.held]
     stage.held.clear()
-    shown, stage.read = stage.read, len(stage.log)  # written and answered, the view stands still
+    shown, stage.read = stage.read, stage.stream.last  # written and answered, the view stands still
     for done in dones:
         stage.step(done)
     stage.now += 1
@@ -158,7 +157,7 @@ def test_a_replacement_names_the_eviction_as_its_cause(stage: Stage):
     stage.evict(names[0], trace=trace)
     stage.settle()
     (new,) = [pod.name for pod in stage.active() if pod.name not in names]
-    assert stage.events[subjects.object_("pods", "default", new)].causes == (trace,)
+    assert stage.stored("pods", new).event.causes == (trace,)
 
 
 def test_each_replacement_has_one_cause_and_old_ones_are_forgotten(stage: Stage):
@@ -170,7 +169,7 @@ def test_each_replacement_has_one_cause_and_old_ones_are_forgotten(stage: Stage)
     stage.report(names[1], phase="Failed", ready=False, ended=True, trace=second)
     stage.settle()
     new = [pod.name for pod in stage.active()]
-    assert {stage.events[subjects.object_("pods", "default", name)].causes for name in new} == {(first,), (second,)}
+    assert {stage.stored("pods", name).event.causes for name in new} == {(first,), (second,)}
     stage.run_all()
     stage.change("replicasets", "web", lambda document: document["spec"].update(replicas=1))
     stage.settle()
@@ -179,7 +178,7 @@ def test_each_replacement_has_one_cause_and_old_ones_are_forgotten(stage: Stage)
     stage.change("replicasets", "web", lambda document: document["spec"].update(replicas=3))
     stage.settle()
     fresh = [pod.name for pod in stage.active() if pod.name not in new]
-    assert [stage.events[subjects.object_("pods", "default", name)].causes for name in fresh] == [(), ()]
+    assert [stage.stored("pods", name).event.causes for name in fresh] == [(), ()]
 
 
 def test_a_loss_that_needs_no_replacement_is_no_cause_of_later_pods(stage: Stage):
@@ -192,7 +191,7 @@ def test_a_loss_that_needs_no_replacement_is_no_cause_of_later_pods(stage: Stage
     stage.change("replicasets", "web", lambda document: document["spec"].update(replicas=2))
     stage.settle()
     (new,) = [pod.name for pod in stage.active() if pod.name not in names]
-    assert stage.events[subjects.object_("pods", "default", new)].causes == ()
+    assert stage.stored("pods", new).event.causes == ()
 
 
 def test_names_of_one_look_differ_even_if_chance_repeats_itself(stage: Stage):

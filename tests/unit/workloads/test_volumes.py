@@ -65,8 +65,8 @@ def stage() -> Stage:
 
 
 def document(stage: Stage, resource: str, name: str) -> dict[str, Any]:
-    namespace = "default" if resource == "persistentvolumeclaims" else "_"
-    return stage.messages[f"cluster.{resource}.{namespace}.{name}"].document()
+    namespace = "default" if resource == "persistentvolumeclaims" else ""
+    return stage.stored(resource, name, namespace).document()
 
 
 def bound(stage: Stage, name: str) -> str:
