@@ -4,7 +4,7 @@
 of `spec`, by its own name:
 
     pod("web", cpu="2", labels={"app": "web"}, nodeSelector={"disk": "ssd"})
-    decoded("pods", pod("web"))      # podyard.objects.core.Pod
+    typed_pod("web", cpu="2")        # podyard.objects.core.Pod
     view(pod("web"), sequence=7)     # podyard.cluster.pods.PodView
 """
 
@@ -15,6 +15,7 @@ import msgspec
 
 from podyard.cluster.pods import PodView
 from podyard.objects import decoding
+from podyard.objects.core import Node, Pod
 
 Document = dict[str, Any]
 HOSTNAME: Final = "kubernetes.io/hostname"
@@ -33,6 +34,8 @@ def pod(
     container: Mapping[str, Any] | None = None,
     labels: Mapping[str, str] | None = None,
     node: str = "",
+    nominated: str = "",
+    phase: str = "",
     deleting: bool = False,
     metadata: Mapping[str, Any] | None = None,
     status: Mapping[str, Any] | None = None,
@@ -43,10 +46,9 @@ def pod(
     :param uid: `uid-<name>` if empty
     :param cpu: requested, as a quantity; `memory` likewise; `requests` for any resources
     :param container: further fields of it, `ports` for example; another list of them by `containers`
-    :param node: `spec.nodeName`
+    :param node: `spec.nodeName`; `nominated` and `phase` stand in its status
     :param deleting: whether it has a deletion timestamp, `DELETED_AT`
-    :param metadata: further fields of it
-    :param spec: further fields of it
+    :param metadata: further fields of it, `status` likewise; everything else is a field of its spec
     """
     asked = {**({"cpu": cpu} if cpu else {}), **({"memory": memory} if memory else {}), **(requests or {})}
     main = {
@@ -56,12 +58,13 @@ def pod(
         **(container or {}),
     }
     more = {"namespace": namespace, **({"deletionTimestamp": DELETED_AT} if deleting else {}), **(metadata or {})}
+    said = {**({"phase": phase} if phase else {}), **({"nominatedNodeName": nominated} if nominated else {})}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": _metadata(name, uid, labels, more),
         "spec": {"containers": [main], **({"nodeName": node} if node else {}), **spec},
-        **({"status": dict(status)} if status else {}),
+        **({"status": {**said, **(status or {})}} if said or status else {}),
     }
 
 
@@ -111,6 +114,23 @@ def written(document: Document) -> Document:
 def decoded(resource: str, document: Document) -> Any:
     """The object as the product reads it from the stream."""
     return decoding.decode(resource, msgspec.json.encode(document))
+
+
+def written(document: Document) -> Document:
+    """As a person writes it, who names neither a uid nor the usual namespace: those are for the api to set."""
+    left = {key: value for key, value in document["metadata"].items() if (key, value) != ("namespace", "default")}
+    left.pop("uid", None)
+    return {**document, "metadata": left}
+
+
+def typed_pod(name: str = "a", **more: Any) -> Pod:
+    """A pod as the product reads it; `more` as of `pod`."""
+    return decoded("pods", pod(name, **more))
+
+
+def typed_node(name: str = "n1", **more: Any) -> Node:
+    """A node as the product reads it; `more` as of `node`."""
+    return decoded("nodes", node(name, **more))
 
 
 def view(document: Document, sequence: int = 1, **more: Any) -> PodView:
