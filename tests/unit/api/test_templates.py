@@ -15,6 +15,7 @@ from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import AdmissionError, UnknownKindError
 from podyard.proto.message import ObjectRef
+from tests.support import objects
 
 NOW = time.time()
 
@@ -38,8 +39,8 @@ class Counting:
 
 
 def pod(**metadata: Any) -> dict[str, Any]:
-    containers = [{"name": "c", "image": "pause", "resources": {"limits": {"cpu": "0.5"}}}]
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}}
+    """A pod as a controller writes it: just these metadata."""
+    return {**objects.pod(container={"resources": {"limits": {"cpu": "0.5"}}}), "metadata": metadata}
 
 
 @pytest.fixture

@@ -18,8 +18,7 @@ from podyard.cli.top.figures import Look
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.plugins.defaults import default_profile
-from podyard.proto.placement import BoundPod
-from tests.unit.framework.builders import make_node, make_pod
+from tests.unit.framework.builders import make_node, make_pod, on
 
 PROFILE = default_profile()
 APART = {
@@ -78,32 +77,30 @@ def judge(*pods: PodView, nodes: int = 2) -> EndState:
     return end_state.judge(view, PROFILE)
 
 
-def pod(name: str, cpu: str, node: str = "", spec: dict[str, Any] | None = None) -> PodView:
+def member(name: str, cpu: str, node: str = "", spec: dict[str, Any] | None = None) -> PodView:
+    """A pod of the app, on a node or pending."""
     made = make_pod(name, cpu=cpu, labels={mixed.APP: "a"}, spec=spec)
-    if not node:
-        return made
-    bound = BoundPod(namespace="default", name=name, uid=made.uid, node=node, labels=made.labels, usage=made.usage)
-    return made.with_placement(bound, None)
+    return on(made, node) if node else made
 
 
 def test_an_unbound_pod_that_fits_is_found_and_one_that_does_not_is_not():
-    there = [pod("big", "3", "n0"), pod("other", "2", "n1")]
-    assert judge(*there, pod("small", "2")).fitting == {"small": "n1"}
-    found = judge(*there, pod("small", "2500m"))
+    there = [member("big", "3", "n0"), member("other", "2", "n1")]
+    assert judge(*there, member("small", "2")).fitting == {"small": "n1"}
+    found = judge(*there, member("small", "2500m"))
     assert found.fitting == {}
     assert (found.bound, found.unbound, found.cpu_filled) == (2, 1, 5 / 8)
 
 
 def test_the_profiles_filters_decide_what_fits():
-    there = [pod("one", "1", "n0", APART), pod("two", "1", "n1", APART)]
-    assert judge(*there, pod("three", "1", spec=APART)).fitting == {}
-    assert judge(*there, pod("three", "1", spec=APART), nodes=3).fitting == {"three": "n2"}
+    there = [member("one", "1", "n0", APART), member("two", "1", "n1", APART)]
+    assert judge(*there, member("three", "1", spec=APART)).fitting == {}
+    assert judge(*there, member("three", "1", spec=APART), nodes=3).fitting == {"three": "n2"}
 
 
 def test_a_node_over_its_allocatable_and_mates_that_should_be_apart_are_found():
-    found = judge(pod("one", "3", "n0"), pod("two", "3", "n0"), pod("three", "3", "n1"))
+    found = judge(member("one", "3", "n0"), member("two", "3", "n0"), member("three", "3", "n1"))
     assert (found.overloaded, found.too_close) == (("n0",), ())
-    found = judge(pod("one", "1", "n1", APART), pod("two", "1", "n1", APART), pod("three", "1", "n0", APART))
+    found = judge(member("one", "1", "n1", APART), member("two", "1", "n1", APART), member("three", "1", "n0", APART))
     assert (found.overloaded, found.too_close) == ((), ("n1",))
 
 

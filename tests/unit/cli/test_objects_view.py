@@ -2,7 +2,6 @@
 
 import json
 
-import msgspec
 import pytest
 
 from podyard.bus.delivery import Delivery
@@ -11,59 +10,39 @@ from podyard.cli.objects_view import ObjectsView
 from podyard.cli.scenario import waiting
 from podyard.cli.scenario.model import Wait
 from podyard.cli.selection import Selector
-from podyard.proto import codec, headers, subjects
-from podyard.proto.events import ClusterEvent
+from podyard.proto import headers
 from podyard.proto.facts import Condition, NodeStatusFact, PodStatusFact
-from podyard.proto.placement import Binding
+from podyard.proto.placement import BoundPod
+from tests.support import objects, stored
 
 NOW = 1_800_000_000.0
 
 
-def stored(resource, namespace, name, sequence, document, **marks):
-    metadata = {"name": name, "uid": f"uid-{name}", **({"namespace": namespace} if namespace else {})}
-    document = {**document, "metadata": {**metadata, **document.get("metadata", {})}}
-    event = ClusterEvent(
-        resource=resource,
-        namespace=namespace,
-        name=name,
-        uid=f"uid-{name}",
-        who="test",
-        object=msgspec.Raw(json.dumps(document).encode()),
-    )
-    subject = subjects.object_(resource, namespace, name)
-    return Delivery(subject, codec.encode(event), sequence, NOW, marks or None)
+def delivered(message, sequence, **marks):
+    return Delivery(message.subject, message.payload, sequence, NOW, marks or None)
 
 
 def pod(name, sequence, namespace="default", labels=None, **marks):
-    document = {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"labels": labels or {}},
-        "spec": {"containers": [{"name": "c", "mystery": 5}]},
-        "status": {"phase": "Pending"},
-    }
-    return stored("pods", namespace, name, sequence, document, **marks)
+    document = objects.pod(name, namespace=namespace, labels=labels, phase="Pending", container={"mystery": 5})
+    return delivered(stored.version("pods", document), sequence, **marks)
 
 
 def node(name, sequence):
-    document = {"apiVersion": "v1", "kind": "Node", "status": {"capacity": {"cpu": "4"}, "mystery": 1}}
-    return stored("nodes", "", name, sequence, document)
+    return delivered(stored.version("nodes", objects.node(name, status={"mystery": 1})), sequence)
 
 
 def binding(name, where, sequence):
-    fact = Binding(namespace="default", name=name, uid=f"uid-{name}", node=where, bound_at=NOW)
-    return Delivery(subjects.binding("default", name, f"uid-{name}"), codec.encode(fact), sequence, NOW)
+    return delivered(stored.binding(BoundPod(namespace="default", name=name, uid=f"uid-{name}", node=where)), sequence)
 
 
 def running(name, where, sequence):
     fact = PodStatusFact(namespace="default", name=name, uid=f"uid-{name}", node=where, phase="Running")
-    subject = subjects.pod_status(where, "default", name, f"uid-{name}")
-    return Delivery(subject, codec.encode(fact), sequence, NOW)
+    return delivered(stored.pod_status(fact), sequence)
 
 
 def ready(name, sequence):
     fact = NodeStatusFact(node=name, node_uid=f"uid-{name}", conditions=(Condition(type="Ready", status="True"),))
-    return Delivery(subjects.node_status(name), codec.encode(fact), sequence, NOW)
+    return delivered(stored.node_status(fact), sequence)
 
 
 @pytest.fixture

@@ -57,20 +57,20 @@ def test_tables_for_pipes_are_aligned_and_end_without_blanks():
     assert tables.plain_lines(("A", "LONG"), [("xyz", ""), ("1", "2")]) == ["A     LONG", "xyz", "1     2"]
 
 
-def pod(pool, **more):
+def queued(pool, **more):
     return QueuedPodInfo(namespace="default", name="web", uid="u", pool=pool, since=NOW - 30, **more)
 
 
 @pytest.mark.parametrize(
     ("info", "text"),
     [
-        (pod("gated", gating_plugin="SchedulingGates"), "gate of SchedulingGates"),
-        (pod("unschedulable", unschedulable_plugins=("A", "B"), message="0/2"), "rejected by A, B: 0/2"),
-        (pod("unschedulable", pending_plugins=("C",)), "pending in C"),
-        (pod("inFlight", session="s-1"), "with s-1"),
-        (pod("activeQ", nominated_node="n1"), "nominated to n1"),
-        (pod("errorBackoffQ", message="boom"), "boom"),
-        (pod("activeQ"), ""),
+        (queued("gated", gating_plugin="SchedulingGates"), "gate of SchedulingGates"),
+        (queued("unschedulable", unschedulable_plugins=("A", "B"), message="0/2"), "rejected by A, B: 0/2"),
+        (queued("unschedulable", pending_plugins=("C",)), "pending in C"),
+        (queued("inFlight", session="s-1"), "with s-1"),
+        (queued("activeQ", nominated_node="n1"), "nominated to n1"),
+        (queued("errorBackoffQ", message="boom"), "boom"),
+        (queued("activeQ"), ""),
     ],
 )
 def test_what_a_queued_pod_waits_for(info, text):
@@ -83,7 +83,7 @@ def test_the_queue_says_what_is_where_since_when_until_when():
         position=17,
         leader="queue-1",
         counts={"activeQ": 0, "backoffQ": 2},
-        pods=(pod("backoffQ", priority=5, attempts=2, until=NOW + 4),),
+        pods=(queued("backoffQ", priority=5, attempts=2, until=NOW + 4),),
         sessions={"s-1": 7},
     )
     lines = queue_view.lines(reply, NOW)

@@ -1,40 +1,32 @@
 """Changes of nodes and pods as kube-scheduler v1.36 names them: one aspect at a time, and what must not count."""
 
-import json
+from functools import partial
 from typing import Any
 
 import pytest
 
 from podyard.cluster import classify
-from podyard.objects import decoding
 from podyard.proto import actions
+from tests.support import objects
 
 
 def node(**more: Any) -> Any:
-    document: dict[str, Any] = {
-        "metadata": {"name": "n", "labels": {"zone": "a"}},
-        "spec": {"taints": [{"key": "t", "effect": "NoSchedule"}]},
-        "status": {
-            "allocatable": {"cpu": "1", "memory": "1Gi"},
-            "capacity": {"cpu": "1"},
-            "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}],
-            "declaredFeatures": ["A", "B"],
-        },
+    """A node with something everywhere; `part_field=...` says it otherwise."""
+    status = {
+        "allocatable": {"cpu": "1", "memory": "1Gi"},
+        "capacity": {"cpu": "1"},
+        "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-01-01T00:00:00Z"}],
+        "declaredFeatures": ["A", "B"],
     }
+    taints = [{"key": "t", "effect": "NoSchedule"}]
+    document = objects.node("n", bare=True, labels={"zone": "a"}, taints=taints, status=status)
     for path, value in more.items():
         part, field = path.split("_", 1)
         document[part] = document[part] | {field: value}
-    return decoding.decode("nodes", json.dumps(document).encode())
+    return objects.decoded("nodes", document)
 
 
-def pod(*, cpu: str = "500m", memory: str = "256Mi", status: Any = None, labels: Any = None, **spec: Any) -> Any:
-    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": memory}}}]
-    document = {
-        "metadata": {"name": "p", "labels": labels or {}},
-        "spec": {"containers": containers} | spec,
-        "status": status or {},
-    }
-    return decoding.decode("pods", json.dumps(document).encode())
+pod = partial(objects.typed_pod, "p", cpu="500m", memory="256Mi")
 
 
 def labels(events: tuple[classify.Event, ...]) -> list[str]:

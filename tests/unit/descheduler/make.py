@@ -13,6 +13,7 @@ from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.core.state import CycleState
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
+from tests.support.objects import typed_node, typed_pod
 
 NOW = 1_800_000_000.0
 OWNER = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}]
@@ -24,27 +25,20 @@ def pod(
     """A pod of a ReplicaSet in namespace `default`; `owners=[]` makes it bare."""
     owners = metadata.pop("owners", OWNER)
     status = metadata.pop("status", {})
-    document = {
-        "metadata": {
-            "name": name, "namespace": "default", "uid": f"uid-{name}", "ownerReferences": owners, **metadata
-        },
-        "spec": {"containers": [{"name": "main"}], "nodeName": node, **(spec or {})},
-        "status": {"phase": phase, **status},
-    }  # fmt: skip
-    return msgspec.convert(document, Pod)
+    more = {"ownerReferences": owners, **metadata}
+    return typed_pod(name, node=node, phase=phase, metadata=more, status=status, **(spec or {}))
 
 
 def node(name: str = "n1", *taints: str, ready: str = "True", unschedulable: bool = False, **metadata: Any) -> Node:
     """A node with room for 4 CPUs and 10 pods; taints as `key=value:Effect`."""
-    document = {
-        "metadata": {"name": name, "uid": f"uid-{name}", "labels": {"kubernetes.io/hostname": name}, **metadata},
-        "spec": {"taints": [_taint(text) for text in taints], "unschedulable": unschedulable},
-        "status": {
-            "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"},
-            "conditions": [{"type": "Ready", "status": ready}],
-        },
-    }
-    return msgspec.convert(document, Node)
+    return typed_node(
+        name,
+        pods="10",
+        taints=[_taint(text) for text in taints],
+        unschedulable=unschedulable,
+        metadata=metadata,
+        status={"conditions": [{"type": "Ready", "status": ready}]},
+    )
 
 
 def _taint(text: str) -> dict[str, str]:

@@ -17,6 +17,7 @@ from podyard.objects import decoding
 from podyard.plugins.node_resources_fit.args import Args as FitArgs
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.priority_sort.plugin import PrioritySort
+from tests.support.objects import typed_node
 from tests.unit.framework.builders import make_node, make_pod, on, table_of
 
 GPU = "nvidia.com/gpu"
@@ -45,11 +46,7 @@ class Objects:
 
 
 def gpu_node(name: str, count: int) -> Any:
-    document = {
-        "metadata": {"name": name, "uid": name},
-        "status": {"allocatable": {"cpu": "64", "memory": "64Gi", "pods": "110", GPU: str(count)}},
-    }
-    return decoding.decode("nodes", msgspec.json.encode(document))
+    return typed_node(name, cpu="64", memory="64Gi", amounts={GPU: str(count)})
 
 
 def test_gpu_packing_fills_what_is_in_use():

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.snapshot import Snapshot
-from podyard.objects import decoding
 from podyard.objects.core import Node
 from podyard.plugins import defaults, registry
 from podyard.plugins.defaults import default_profile
 from podyard.proto.placement import BoundPod
+from tests.support.objects import pod, typed_node, view
 
 
 def make_node(
@@ -27,54 +25,23 @@ def make_node(
     unschedulable: bool = False,
     **more: str,
 ) -> Node:
-    """A node. `taints` are (key, value, effect); further resources as keywords, `_` for `/` and `-` left out."""
-    document = {
-        "metadata": {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})},
-        "spec": {
-            "unschedulable": unschedulable,
-            "taints": [{"key": key, "value": value, "effect": effect} for key, value, effect in taints],
-        },
-        "status": {
-            "allocatable": {"cpu": cpu, "memory": memory, "pods": str(pods)}
-            | {key.replace("__", "/").replace("_", "-"): value for key, value in more.items()}
-        },
-    }
-    return decoding.decode("nodes", msgspec.json.encode(document))
+    """A node without labels of its own. `taints` are (key, value, effect); further resources as keywords, `_` for `/` and `-` left out."""
+    return typed_node(
+        name,
+        cpu=cpu,
+        memory=memory,
+        pods=str(pods),
+        amounts={key.replace("__", "/").replace("_", "-"): value for key, value in more.items()},
+        bare=True,
+        labels=labels,
+        taints=[{"key": key, "value": value, "effect": effect} for key, value, effect in taints],
+        unschedulable=unschedulable,
+    )
 
 
-def make_pod(
-    name: str,
-    *,
-    cpu: str = "",
-    memory: str = "",
-    requests: Mapping[str, str] | None = None,
-    priority: int = 0,
-    uid: str = "",
-    nominated: str = "",
-    spec: Mapping[str, Any] | None = None,
-    labels: Mapping[str, str] | None = None,
-    deleting: bool = False,
-) -> PodView:
-    """A pending pod with one container; `spec` is merged over what the other arguments make."""
-    wanted = dict(requests or {})
-    wanted |= {"cpu": cpu} if cpu else {}
-    wanted |= {"memory": memory} if memory else {}
-    metadata: dict[str, Any] = {
-        "name": name,
-        "namespace": "default",
-        "uid": uid or f"uid-{name}",
-        "labels": dict(labels or {}),
-    }
-    if deleting:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    document = {
-        "metadata": metadata,
-        "spec": {"containers": [{"name": "c", "resources": {"requests": wanted}}], "priority": priority}
-        | dict(spec or {}),
-        "status": {"nominatedNodeName": nominated} if nominated else {},
-    }
-    pod = decoding.decode("pods", msgspec.json.encode(document))
-    return PodView(pod, ("default", name), pod.metadata.uid, 1)
+def make_pod(name: str, *, spec: Mapping[str, Any] | None = None, **more: Any) -> PodView:
+    """A pending pod as readers see it; `more` as of the builder of pods, `spec` further fields of its spec."""
+    return view(pod(name, **{"priority": 0, **more, **(spec or {})}))
 
 
 def toleration(key: str = "", operator: str = "", value: str = "", effect: str = "") -> dict[str, str]:
@@ -101,10 +68,10 @@ def term(key: str, operator: str, *values: str, field: bool = False) -> dict[str
     return {"matchFields" if field else "matchExpressions": [requirement]}
 
 
-def on(pod: PodView, node: str) -> PodView:
+def on(one: PodView, node: str) -> PodView:
     """The pod placed on a node."""
-    bound = BoundPod(namespace=pod.namespace, name=pod.name, uid=pod.uid, node=node, labels=pod.labels, usage=pod.usage)
-    return pod.with_placement(bound, None)
+    bound = BoundPod(namespace=one.namespace, name=one.name, uid=one.uid, node=node, labels=one.labels, usage=one.usage)
+    return one.with_placement(bound, None)
 
 
 def table_of(*nodes: Node) -> NodeTable:

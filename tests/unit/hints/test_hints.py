@@ -14,13 +14,22 @@ from podyard.plugins.node_unschedulable import hints as node_unschedulable
 from podyard.plugins.scheduling_gates import hints as gates
 from podyard.plugins.scheduling_gates.plugin import SchedulingGates
 from podyard.plugins.taint_toleration import hints as taint_toleration
-from tests.unit.hints.objects import node, pod, taint, tolerates
+from tests.support.objects import typed_node as node
+from tests.support.objects import typed_pod as pod
 
 QUEUE, SKIP = HintAnswer.QUEUE, HintAnswer.SKIP
 affinity_hint = node_affinity.registrations()[0].hint
 fit_node = fit.registrations()[1].hint
 assert affinity_hint is not None
 assert fit_node is not None
+
+
+def taint(key: str, effect: str = "NoSchedule") -> dict[str, str]:
+    return {"key": key, "effect": effect}
+
+
+def tolerates(key: str) -> dict[str, str]:
+    return {"key": key, "operator": "Exists"}
 
 
 @pytest.mark.parametrize(
@@ -159,25 +168,30 @@ def test_fit_after_a_scale_down(old, new, answer, reason) -> None:
     ("old", "new", "answer", "reason"),
     [
         (
-            node(allocatable={"cpu": "4", "memory": "512Mi", "pods": "9"}),
-            node(allocatable={"cpu": "4", "memory": "768Mi", "pods": "9"}),
+            node(status={"allocatable": {"cpu": "4", "memory": "512Mi", "pods": "9"}}),
+            node(status={"allocatable": {"cpu": "4", "memory": "768Mi", "pods": "9"}}),
             SKIP,
             "the whole of n1 is 768Mi memory, the pod needs 1Gi memory",
         ),
         (
-            node(allocatable={"cpu": "4", "memory": "512Mi", "pods": "9"}),
-            node(allocatable={"cpu": "4", "memory": "2Gi", "pods": "9"}),
+            node(status={"allocatable": {"cpu": "4", "memory": "512Mi", "pods": "9"}}),
+            node(status={"allocatable": {"cpu": "4", "memory": "2Gi", "pods": "9"}}),
             QUEUE,
             "n1 grew from 512Mi memory to 2Gi memory, the pod needs 1Gi memory",
         ),
         (
-            node(allocatable={"cpu": "4", "memory": "2Gi", "pods": "9"}),
-            node(allocatable={"cpu": "4", "memory": "2Gi", "pods": "9", "example.com/gpu": "1"}),
+            node(status={"allocatable": {"cpu": "4", "memory": "2Gi", "pods": "9"}}),
+            node(status={"allocatable": {"cpu": "4", "memory": "2Gi", "pods": "9", "example.com/gpu": "1"}}),
             SKIP,
             "n1 has no more than before of what the pod needs",
         ),
         (None, node(), QUEUE, "the new node n1 is large enough: the pod needs 500m cpu, 1Gi memory"),
-        (None, node(allocatable={"cpu": "4", "memory": "2Gi", "pods": "0"}), SKIP, "n1 takes no pods at all"),
+        (
+            None,
+            node(status={"allocatable": {"cpu": "4", "memory": "2Gi", "pods": "0"}}),
+            SKIP,
+            "n1 takes no pods at all",
+        ),
     ],
     ids=["grown but still below", "grown enough", "grown elsewhere", "added", "no pods"],
 )

@@ -1,5 +1,7 @@
 """Builders for tests of the agent's core."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from podyard.cluster.nodes import NodeView
@@ -11,11 +13,11 @@ from podyard.node_agent.core.eviction.stats import ContainerStats, Observation, 
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
-from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.placement import BoundPod, Release
 from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
+from tests.support.objects import typed_node, typed_pod
 
 MEBIBYTE = 1024 * 1024
 GIBIBYTE = 1024 * MEBIBYTE
@@ -26,24 +28,22 @@ def pod(
     *,
     requests: dict[str, str] | None = None,
     limits: dict[str, str] | None = None,
-    priority: int | None = None,
+    priority: int = 0,
     grace_s: int | None = None,
-    tolerations: list[dict] | None = None,
+    tolerations: Sequence[dict] = (),
     spec: dict | None = None,
     **metadata: object,
 ) -> Pod:
-    """A pod in namespace `default` with the uid `uid-<name>` and one container `main`."""
-    document = {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", **metadata},
-        "spec": {
-            "containers": [{"name": "main", "resources": {"requests": requests or {}, "limits": limits or {}}}],
-            **({"priority": priority} if priority is not None else {}),
-            **({"terminationGracePeriodSeconds": grace_s} if grace_s is not None else {}),
-            "tolerations": tolerations or [],
-            **(spec or {}),
-        },
-    }
-    return msgspec.convert(document, Pod)
+    """A pod in the words of an agent; further keywords are of its metadata, where annotations are."""
+    return typed_pod(
+        name,
+        container={"resources": {"requests": requests or {}, "limits": limits or {}}},
+        metadata=metadata,
+        priority=priority,
+        terminationGracePeriodSeconds=grace_s,
+        tolerations=list(tolerations),
+        **(spec or {}),
+    )
 
 
 def view(
@@ -81,9 +81,8 @@ def deleted(stored: Pod, at: str, grace_s: int) -> Pod:
 
 
 def node(name: str = "n1", status: NodeStatusFact | None = None, uid: str = "", **metadata: object) -> NodeView:
-    uid = uid or f"uid-{name}"
-    stored = msgspec.convert({"metadata": {"name": name, "uid": uid, **metadata}}, Node)
-    return NodeView(stored, name, uid, 1, status)
+    stored = typed_node(name, uid=uid, metadata=metadata)
+    return NodeView(stored, name, stored.metadata.uid, 1, status)
 
 
 def agent(*, hard: dict[str, str] | None = None, selection: Selection | None = None, **rhythm: float) -> Agent:

@@ -7,6 +7,7 @@ import pytest
 
 from podyard.objects import admission, decoding
 from podyard.objects.core import Pod
+from tests.support.objects import pod, written
 
 NOW = 1_700_000_000.0
 
@@ -61,14 +62,11 @@ def refused(admit):
 
 @pytest.fixture
 def make_pod():
-    """`make_pod(name=..., containers=..., **spec)`: a plain pod document."""
+    """`make_pod(name=..., containers=..., **spec)`: a plain pod as a person writes it."""
 
-    def make(name="web", labels=None, namespace=None, containers=None, **spec):
-        meta = {"name": name, "labels": labels or {"app": "web"}}
-        if namespace:
-            meta["namespace"] = namespace
-        containers = containers or [{"name": "c", "image": "nginx:1"}]
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {"containers": containers, **spec}}
+    def make(name="web", labels=None, containers=None, **more):
+        spec = {"containers": containers or [{"name": "c", "image": "nginx:1"}], **more}
+        return written(pod(name, labels=labels or {"app": "web"}, **spec))
 
     return make
 

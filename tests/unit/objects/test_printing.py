@@ -1,6 +1,7 @@
 import pytest
 
 from podyard.objects import decoding, kinds, printing, times
+from tests.support import objects
 
 NOW = 1_700_000_000.0
 MADE = {"creationTimestamp": times.rfc3339(NOW - 3600)}
@@ -19,7 +20,7 @@ def container_status(name="c", ready=False, restarts=0, **state):
 
 
 def pod(status=None, metadata=None, **spec):
-    return {"metadata": metadata or {}, "spec": {"containers": [{"name": "c"}], **spec}, "status": status or {}}
+    return {**objects.pod(status=status, **spec), "metadata": metadata or {}}
 
 
 STATUSES = {

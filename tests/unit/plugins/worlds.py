@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from hypothesis import strategies as st
 
 from podyard.cluster.node_table import NodeTable
@@ -11,32 +10,26 @@ from podyard.cluster.pods import PodView
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, Status
-from podyard.objects import decoding
 from podyard.proto.placement import BoundPod
+from tests.support import objects
 
 Manifest = dict[str, Any]
 NAMES = tuple(f"n{number}" for number in range(5))
 
 
 def node(name: str, *, labels: Mapping[str, str] | None = None, **status: Any) -> Manifest:
-    """A node; keywords go into its status."""
-    return {
-        "metadata": {"name": name, "uid": f"uid-{name}", "labels": dict(labels or {})},
-        "spec": {},
-        "status": status,
-    }
+    """A node that has nothing but what keywords say; they are fields of its status."""
+    return {**objects.node(name, bare=True, labels=labels), "status": status}
 
 
 def pod(**spec: Any) -> Manifest:
-    """A pod; keywords go into its spec."""
-    return {"metadata": {"namespace": "default"}, "spec": spec}
+    """A pod without containers, unless keywords say some; they are fields of its spec."""
+    return objects.pod("incoming", **{"containers": [], **spec})
 
 
 def view_of(manifest: Manifest, name: str = "incoming") -> PodView:
     """The pod for plugins."""
-    named = manifest | {"metadata": manifest["metadata"] | {"name": name, "uid": f"uid-{name}"}}
-    found = decoding.decode("pods", msgspec.json.encode(named))
-    return PodView(found, found.key, found.metadata.uid, 1)
+    return objects.view(manifest | {"metadata": manifest["metadata"] | {"name": name, "uid": f"uid-{name}"}})
 
 
 class World:
@@ -50,7 +43,7 @@ class World:
 
     def set_node(self, manifest: Manifest) -> None:
         self.nodes[manifest["metadata"]["name"]] = manifest
-        self.snapshot.nodes.set_node(decoding.decode("nodes", msgspec.json.encode(manifest)))
+        self.snapshot.nodes.set_node(objects.decoded("nodes", manifest))
 
     def remove_node(self, name: str) -> None:
         self.nodes.pop(name, None)

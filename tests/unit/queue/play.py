@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.events import ClusterEvent, HintResult, Registration
@@ -14,6 +12,7 @@ from podyard.queue.core.effects import Incoming
 from podyard.queue.core.gates import Gates, NamedGate
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
+from tests.support import objects
 
 NODE_CHANGES = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
 POD_CHANGES = ClusterEvent(events.POD, ActionType.ALL)
@@ -58,19 +57,8 @@ def new_queue(**more: Any) -> SchedulingQueue:
 
 
 def pod_object(name: str, *labels: str, priority: int = 0, nominated: str = "", uid: str = "") -> Pod:
-    return msgspec.convert(
-        {
-            "metadata": {
-                "name": name,
-                "namespace": "default",
-                "uid": uid or f"uid-{name}",
-                "labels": dict.fromkeys(labels, ""),
-            },
-            "spec": {"priority": priority},
-            "status": {"nominatedNodeName": nominated},
-        },
-        Pod,
-    )
+    labelled = dict.fromkeys(labels, "")
+    return objects.typed_pod(name, uid=uid, labels=labelled, nominated=nominated, priority=priority)
 
 
 def queued(name: str, now: float = 0.0, *labels: str, priority: int = 0, uid: str = "") -> QueuedPod:
@@ -80,7 +68,7 @@ def queued(name: str, now: float = 0.0, *labels: str, priority: int = 0, uid: st
 
 def node_event(*helped: str, action: ActionType = ActionType.ADD, **more: Any) -> Incoming:
     """A node that helps the pods of these names."""
-    node = msgspec.convert({"metadata": {"name": "n", "labels": dict.fromkeys(helped, "")}}, Node)
+    node = objects.typed_node("n", labels=dict.fromkeys(helped, ""))
     return Incoming(event=ClusterEvent(events.NODE, action), new=node, id=more.pop("id", "e1"), **more)
 
 

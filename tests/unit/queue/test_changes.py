@@ -2,13 +2,11 @@
 
 from typing import Any
 
-import msgspec
 import pytest
 
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
-from podyard.objects.core import Node, Pod
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import Nomination
 from podyard.proto.placement import BoundPod, Release
@@ -16,34 +14,28 @@ from podyard.queue.core import restart
 from podyard.queue.core.changes import Changes, is_pending
 from podyard.queue.core.effects import Judged, NominationOver
 from podyard.queue.core.queued_pod import QueuedPod
+from tests.support import objects
 from tests.unit.queue.test_leader import Stage
 
 PROFILES = ("default-scheduler",)
 
 
 def view(name: str, *, labels: tuple[str, ...] = (), node: str = "", uid: str = "", **facts: Any) -> PodView:
-    spec = {
-        "nodeName": facts.pop("created_on", ""),
-        "schedulerName": facts.pop("scheduler", ""),
-        "priority": facts.pop("priority", 0),
-    }
-    metadata: dict[str, Any] = {
-        "name": name,
-        "namespace": "default",
-        "uid": uid or f"uid-{name}",
-        "labels": dict.fromkeys(labels, ""),
-    }
-    if facts.pop("deleting", False):
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    if created := facts.pop("created", ""):
-        metadata["creationTimestamp"] = created
+    uid = uid or f"uid-{name}"
+    document = objects.pod(
+        name,
+        uid=uid,
+        labels=dict.fromkeys(labels, ""),
+        node=facts.pop("created_on", ""),
+        phase=facts.pop("phase", ""),
+        deleting=facts.pop("deleting", False),
+        metadata={"creationTimestamp": facts.pop("created")} if "created" in facts else None,
+        schedulerName=facts.pop("scheduler", ""),
+        priority=facts.pop("priority", 0),
+    )
     nominated = facts.pop("nominated", None)
-    stored = msgspec.convert({"metadata": metadata, "spec": spec, "status": {"phase": facts.pop("phase", "")}}, Pod)
-    uid = metadata["uid"]
-    return PodView(
-        stored,
-        ("default", name),
-        uid,
+    return objects.view(
+        document,
         facts.pop("sequence", 1),
         bound=BoundPod(namespace="default", name=name, uid=uid, node=node, attempt="7-1") if node else None,
         nomination=None if nominated is None else Nomination(namespace="default", name=name, uid=uid, node=nominated),
@@ -69,7 +61,7 @@ class Play(Stage):
     def node(self, *labels: str, old: bool = False) -> None:
         self.sequence += 1
         nodes = [
-            NodeView(msgspec.convert({"metadata": {"name": "n", "uid": "u", "labels": found}}, Node), "n", "u", 1)
+            NodeView(objects.typed_node("n", uid="u", labels=found), "n", "u", 1)
             for found in ({}, dict.fromkeys(labels, ""))
         ]
         self.changes.apply(Change("nodes", "u", nodes[0] if old else None, nodes[1], Origin(self.sequence)), self.now)
@@ -245,7 +237,7 @@ def test_30_several_events_of_one_message_have_ids_of_their_own(play: Play) -> N
 
 def test_a_gap_counts_as_every_action_of_the_resource(play: Play) -> None:
     waiting = play.park_view(view("b"), "Gate")
-    nodes = [NodeView(msgspec.convert({"metadata": {"name": "n"}}, Node), "n", "u", n) for n in (1, 2)]
+    nodes = [NodeView(objects.typed_node("n"), "n", "u", n) for n in (1, 2)]
     play.changes.apply(Change("nodes", "u", nodes[0], nodes[1], Origin(7), gap=True), play.now)
     assert waiting.pool == "backoffQ"
 

@@ -2,21 +2,19 @@
 
 from typing import Any
 
-import msgspec
-
 from podyard.cluster import classify
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.nodes import NodeView
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.events import ClusterEvent
-from podyard.objects.core import Node, Pod
 from podyard.plugins.defaults import default_profile
 from podyard.queue.core.backoff import Backoff
 from podyard.queue.core.effects import Incoming, Judged
 from podyard.queue.core.gates import Gates
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
+from tests.support import objects
 from tests.unit.queue.play import new_queue, node_event, park, pod_event, queued
 from tests.unit.queue.test_changes import Play, view
 
@@ -45,7 +43,7 @@ def test_8_a_change_of_an_unscheduled_pod_in_flight_is_kept_for_the_others_in_fl
     for name in ("changed", "mate", "stranger"):
         queue.add(queued(name), 0.0)
         queue.pop()
-    new = msgspec.convert({"metadata": {"name": "changed", "labels": {"mate": ""}}}, Pod)
+    new = objects.typed_pod("changed", labels={"mate": ""})
     old = queue.pods["uid-changed"].pod
     queue.update("uid-changed", old, new, [Incoming(event=events.UNSCHEDULED_POD_UPDATE, old=old, new=new)], 0.5, priority=0)  # fmt: skip
     for name in ("mate", "stranger"):
@@ -100,10 +98,9 @@ def test_30_one_change_of_a_node_is_each_of_its_events_for_whoever_registered_th
     play = Play()
     labels = play.park_view(view("a"), "OnNodes", "Also")
     gate = play.park_view(view("b"), "Gate")
-    old, new = ({"metadata": {"name": "n", "labels": found}, "spec": spec} for found, spec in (
-        ({}, {}), ({"a": ""}, {"taints": [{"key": "k", "effect": "NoSchedule"}]})
-    ))  # fmt: skip
-    views = [NodeView(msgspec.convert(one, Node), "n", "u", number) for number, one in enumerate((old, new), 1)]
+    old = objects.typed_node("n")
+    new = objects.typed_node("n", labels={"a": ""}, taints=[{"key": "k", "effect": "NoSchedule"}])
+    views = [NodeView(one, "n", "u", number) for number, one in enumerate((old, new), 1)]
     change = Change("nodes", "u", views[0], views[1], Origin(7))
     assert [ClusterEvent(*one[:2]).label for one in change.events] == ["NodeUpdateNodeLabel", "NodeUpdateNodeTaint"]
     play.changes.apply(change, play.now)
@@ -115,7 +112,7 @@ def test_30_the_general_update_reaches_full_registrations_only() -> None:
     queue = new_queue()
     full, some = park(queue, "full", "OnPods"), park(queue, "some", "OnPodLabels")
     general = ClusterEvent(events.ASSIGNED_POD, events.UNSCHEDULED_POD_UPDATE.action)
-    changed = msgspec.convert({"metadata": {"name": "x", "labels": {"full": "", "some": ""}}}, Pod)
+    changed = objects.typed_pod("x", labels={"full": "", "some": ""})
     queue.move_all(Incoming(event=general, old=changed, new=changed), 60.0)
     assert (full.pool, some.pool) == ("activeQ", "unschedulable")
     (judged,) = [one for one in queue.take_effects() if isinstance(one, Judged)]
@@ -129,16 +126,7 @@ def daemon(name: str, node: str) -> QueuedPod:
     """A pod as a DaemonSet makes it: it may run on one node only, which it names by its name."""
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     rules: dict[str, Any] = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
-    pod = msgspec.convert(
-        {
-            "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}"},
-            "spec": {
-                "affinity": {"nodeAffinity": rules},
-                "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}],
-            },
-        },
-        Pod,
-    )
+    pod = objects.typed_pod(name, cpu="1", affinity={"nodeAffinity": rules})
     return QueuedPod(pod, key=pod.key, uid=pod.metadata.uid, priority=0, profile="default-scheduler", now=0.0)
 
 
@@ -156,15 +144,13 @@ def parked_daemons(plugin: str) -> tuple[SchedulingQueue, QueuedPod, QueuedPod]:
 
 def test_44_a_node_that_joins_wakes_the_pod_that_names_it_and_no_other() -> None:
     queue, first, second = parked_daemons("NodeAffinity")
-    document = {"metadata": {"name": "node-1"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}}
-    queue.move_all(Incoming(event=events.NODE_ADD, new=msgspec.convert(document, Node)), 60.0)
+    queue.move_all(Incoming(event=events.NODE_ADD, new=objects.typed_node("node-1")), 60.0)
     assert (first.pool, second.pool) == ("activeQ", "unschedulable")
 
 
 def test_44_room_on_its_full_node_wakes_the_pod_that_names_it() -> None:
     """Pods of its own priority had filled the node first: their end is the only thing that helps, and must."""
     queue, first, _ = parked_daemons("NodeResourcesFit")
-    spec = {"nodeName": "node-1", "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]}
-    gone = msgspec.convert({"metadata": {"name": "x", "namespace": "default", "uid": "x"}, "spec": spec}, Pod)
+    gone = objects.typed_pod("x", cpu="1", node="node-1")
     queue.move_all(Incoming(event=pod_event().event, old=gone), 60.0)
     assert first.pool == "activeQ"

@@ -1,9 +1,9 @@
 """Classes and indexes of parked pods never change an answer: the same play on a queue that asks every pod's hints."""
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import cache
 from typing import Any
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +20,7 @@ from podyard.queue.core.effects import Incoming, Judged
 from podyard.queue.core.gates import Gates, NamedGate
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
+from tests.support.objects import typed_node, typed_pod
 
 NODES = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
 SHAPES = ("red", "blue", "")
@@ -103,9 +104,15 @@ def new_queue(signers: Any) -> SchedulingQueue:
     return SchedulingQueue({"p": REGISTRY}, Gates({"p": [NamedGate("Gate", is_gated)]}), signers=signers)
 
 
+@cache
 def pod_of(name: str, shape: str, *labels: str) -> Pod:
     own = {"shape": shape} | dict.fromkeys(labels, "")
-    return msgspec.convert({"metadata": {"name": name, "namespace": "d", "uid": f"uid-{name}", "labels": own}}, Pod)
+    return typed_pod(name, labels=own)
+
+
+@cache
+def node_with(*labels: str) -> Node:
+    return typed_node("n", labels=dict.fromkeys(labels, ""))
 
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -168,7 +175,7 @@ class Play:
         self.queue.update(queued.uid, old, new, [Incoming(event=event, old=old, new=new)], self.now, priority=0)
 
     def node(self, labels: set[str], action: ActionType) -> None:
-        node = msgspec.convert({"metadata": {"name": "n", "labels": dict.fromkeys(sorted(labels), "")}}, Node)
+        node = node_with(*sorted(labels))
         self.queue.move_all(Incoming(event=ClusterEvent(events.NODE, action), new=node), self.now)
 
     def pod(self, name: str, labels: set[str]) -> None:
@@ -177,7 +184,7 @@ class Play:
         self.queue.move_all(Incoming(event=event, old=pod, new=pod), self.now)
 
     def missed(self, labels: set[str]) -> None:
-        node = msgspec.convert({"metadata": {"name": "n"}}, Node)
+        node = node_with()
         event = ClusterEvent(events.NODE, ActionType.ALL)
         self.queue.move_all(Incoming(event=event, new=node, missed=True), self.now)
 

@@ -5,6 +5,7 @@ import pytest
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import times
 from podyard.workloads.core.pods import is_active
+from tests.support.objects import pod, written
 from tests.unit.workloads.stage import Stage, budget, deployment, replica_set, template
 
 
@@ -100,13 +101,8 @@ def test_other_namespaces_and_labels_do_not_count(stage: Stage):
 
 
 def bare(name: str, **metadata) -> dict:
-    spec = {"containers": [{"name": "c", "image": "x"}]}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "labels": {"app": "web"}, **metadata},
-        "spec": spec,
-    }
+    """A pod that nothing controls, unless the metadata say so."""
+    return written(pod(name, labels={"app": "web"}, metadata=metadata))
 
 
 def test_pods_without_a_controller_count_for_a_number(stage: Stage):
@@ -213,14 +209,7 @@ def test_a_pod_that_completed_stays(stage: Stage):
 
 
 def test_a_pod_whose_node_is_gone_goes(stage: Stage):
-    stage.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "single"},
-            "spec": {"containers": [{"name": "c", "image": "x"}]},
-        }
-    )
+    stage.apply(bare("single"))
     stage.settle()
     stage.bind("single")
     stage.settle()
@@ -230,14 +219,7 @@ def test_a_pod_whose_node_is_gone_goes(stage: Stage):
 
 
 def test_an_unbound_pod_that_is_being_deleted_goes(stage: Stage):
-    stage.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "single"},
-            "spec": {"containers": [{"name": "c", "image": "x"}]},
-        }
-    )
+    stage.apply(bare("single"))
     stage.evict("single")
     stage.settle()
     assert not stage.exists("pods", "single")
@@ -285,14 +267,7 @@ def test_an_owner_that_was_made_again_is_another_owner(stage: Stage):
 
 def test_an_owner_of_an_unknown_kind_is_taken_to_live(stage: Stage):
     owner = {"apiVersion": "v1", "kind": "Mystery", "name": "m", "uid": "u"}
-    stage.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "single", "ownerReferences": [owner]},
-            "spec": {"containers": [{"name": "c", "image": "x"}]},
-        }
-    )
+    stage.apply(bare("single", ownerReferences=[owner]))
     stage.settle()
     assert stage.exists("pods", "single")
 
@@ -311,14 +286,7 @@ def test_a_custom_owner_that_is_gone_takes_its_pods_along(stage: Stage):
     uid = stage.apply(gang)["metadata"]["uid"]
     stage.settle()
     owner = {"apiVersion": "example.com/v1", "kind": "Gang", "name": "g", "uid": uid}
-    stage.apply(
-        {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": "single", "ownerReferences": [owner]},
-            "spec": {"containers": [{"name": "c", "image": "x"}]},
-        }
-    )
+    stage.apply(bare("single", ownerReferences=[owner]))
     stage.settle()
     assert stage.exists("pods", "single")
     stage.remove("gangs.v1.example.com", "g")

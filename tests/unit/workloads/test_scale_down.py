@@ -6,11 +6,10 @@ import pytest
 
 from podyard.cluster.pods import PodView
 from podyard.objects import times
-from podyard.objects.decoding import convert
-from podyard.objects.pod import Pod
 from podyard.proto.facts import Condition, PodStatusFact
 from podyard.proto.placement import BoundPod
 from podyard.workloads.core import scale_down
+from tests.support import objects
 
 NOW = 2_000_000_000.0
 HOUR = 3600.0
@@ -27,22 +26,20 @@ def pod(
     age_s: float = HOUR,
 ) -> PodView:
     """:param ready_s: ago :param age_s: ago"""
-    document = {
-        "metadata": {
-            "name": name,
-            "namespace": "d",
-            "uid": name,
-            "creationTimestamp": times.rfc3339(NOW - age_s),
-            "annotations": {scale_down.DELETION_COST: cost} if cost else {},
-        },
-        "status": {"containerStatuses": [{"name": "c", "restartCount": restarts}]},
-    }
+    annotations = {scale_down.DELETION_COST: cost} if cost else {}
+    document = objects.pod(
+        name,
+        namespace="d",
+        uid=name,
+        metadata={"creationTimestamp": times.rfc3339(NOW - age_s), "annotations": annotations},
+        status={"containerStatuses": [{"name": "main", "restartCount": restarts}]},
+    )
     condition = Condition(
         type="Ready", status="True" if ready else "False", last_transition_time=times.rfc3339(NOW - ready_s)
     )
     fact = PodStatusFact(namespace="d", name=name, uid=name, node=node, phase=phase, conditions=(condition,))  # pyright: ignore[reportArgumentType]
     bound = BoundPod(namespace="d", name=name, uid=name, node=node) if node else None
-    return PodView(convert(Pod, document), ("d", name), name, 1, bound, status=fact)
+    return objects.view(document, bound=bound, status=fact)
 
 
 RULES = [

@@ -11,6 +11,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.objects import decoding
 from podyard.objects.core import Node
 from podyard.proto.placement import BoundPod, Usage
+from tests.support import objects
 from tests.unit.plugins.inter_pod_affinity.plain import Cluster, Labels, Manifest
 
 NODES = ("n0", "n1", "n2", "n3", "n4")
@@ -179,15 +180,14 @@ class Spaces:
 
 
 def node(name: str, labels: Labels) -> Node:
-    return decoding.decode("nodes", msgspec.json.encode({"metadata": {"name": name, "labels": dict(labels)}}))
+    return objects.typed_node(name, bare=True, labels=labels)
 
 
 def view(pod: Manifest, on: str = "") -> PodView:
     """The pod as readers see it, on a node or pending."""
-    decoded = decoding.decode("pods", msgspec.json.encode(pod))
-    space, name, uid = decoded.metadata.namespace, decoded.metadata.name, decoded.metadata.uid
-    bound = BoundPod(namespace=space, name=name, uid=uid, node=on, usage=Usage()) if on else None
-    return PodView(decoded, (space, name), uid, 1, bound)
+    meta = pod["metadata"]
+    bound = BoundPod(namespace=meta["namespace"], name=meta["name"], uid=meta["uid"], node=on, usage=Usage())
+    return objects.view(pod, bound=bound if on else None)
 
 
 def snapshot(cluster: Cluster) -> Snapshot:

@@ -11,6 +11,7 @@ from podyard.plugins.inter_pod_affinity import hints
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.hints import UnreadableTermsError
 from podyard.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from tests.support import objects
 from tests.unit.plugins.inter_pod_affinity import cases
 from tests.unit.plugins.inter_pod_affinity.cases import REQUIRED
 
@@ -25,12 +26,10 @@ def pod(
     app: str = "", *, near: Any = (), apart: Any = (), on: str = "n1", space: str = "one", nominated: str = ""
 ) -> Pod:
     affinity = {"podAffinity": {REQUIRED: list(near)}, "podAntiAffinity": {REQUIRED: list(apart)}}
-    manifest = {
-        "metadata": {"name": f"p-{app}", "namespace": space, "uid": app, "labels": {"app": app} if app else {}},
-        "spec": {"affinity": affinity, "nodeName": on},
-        "status": {"nominatedNodeName": nominated},
-    }
-    return cases.view(manifest).pod
+    labels = {"app": app} if app else {}
+    return objects.typed_pod(
+        f"p-{app}", uid=app, namespace=space, labels=labels, node=on, nominated=nominated, affinity=affinity
+    )
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from podyard.objects.meta import LabelSelectorRequirement
 from podyard.plugins.inter_pod_affinity import filtering, scoring
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.plugin import InterPodAffinity
+from tests.support import objects
 from tests.unit.plugins.inter_pod_affinity import cases
 from tests.unit.plugins.inter_pod_affinity.cases import PREFERRED, REQUIRED
 
@@ -19,8 +20,7 @@ ZONES = {"n0": "z1", "n1": "z1", "n2": "z2"}
 
 
 def pod(uid: str, app: str, affinity: dict[str, Any] | None = None) -> Any:
-    metadata = {"name": uid, "namespace": "one", "uid": uid, "labels": {"app": app}}
-    return {"metadata": metadata, "spec": {} if affinity is None else {"affinity": affinity}}
+    return objects.pod(uid, uid=uid, namespace="one", labels={"app": app}, affinity=affinity or {})
 
 
 def apart(app: str) -> dict[str, Any]:

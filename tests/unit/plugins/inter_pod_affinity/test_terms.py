@@ -9,6 +9,7 @@ from podyard.cluster.node_table import NodeTable
 from podyard.plugins.inter_pod_affinity import terms
 from podyard.plugins.inter_pod_affinity.placed_terms import PlacedTerms
 from podyard.plugins.inter_pod_affinity.terms import Subject
+from tests.support import objects
 from tests.unit.plugins.inter_pod_affinity import cases
 from tests.unit.plugins.inter_pod_affinity.cases import PREFERRED, REQUIRED
 
@@ -17,9 +18,8 @@ def pod(
     term: dict[str, Any] | None, *, labels: dict[str, str] | None = None, kind: str = "podAffinity", uid: str = "p"
 ) -> Any:
     """A manifest with one required term."""
-    metadata = {"name": uid, "namespace": "one", "uid": uid, "labels": labels or {}}
-    spec = {} if term is None else {"affinity": {kind: {REQUIRED: [{"topologyKey": "zone"} | term]}}}
-    return {"metadata": metadata, "spec": spec}
+    affinity = {} if term is None else {kind: {REQUIRED: [{"topologyKey": "zone"} | term]}}
+    return objects.pod(uid, uid=uid, namespace="one", labels=labels, affinity=affinity)
 
 
 def term_of(term: dict[str, Any], labels: dict[str, str] | None = None) -> terms.Term:

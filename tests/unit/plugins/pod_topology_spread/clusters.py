@@ -12,6 +12,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.objects import decoding
 from podyard.objects.core import Node, Pod
 from podyard.proto.placement import BoundPod
+from tests.support import objects
 from tests.unit.plugins.pod_topology_spread.plain import HOST, ZONE, Owners, Place
 
 NODES = [f"n{number}" for number in range(6)]
@@ -167,38 +168,28 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return cluster
 
 
-def make_node(
-    name: str, *, labels: Mapping[str, str] | None = None, taints: list[dict[str, str]] | None = None
-) -> Node:
-    """A node."""
-    document = {"metadata": {"name": name, "labels": dict(labels or {})}, "spec": {"taints": taints or []}}
-    return decoding.decode("nodes", msgspec.json.encode(document))
+def make_node(name: str, **more: Any) -> Node:
+    """A node without a label but those given."""
+    return objects.typed_node(name, bare=True, **more)
 
 
 def make_pod(
-    name: str,
-    *,
-    labels: Mapping[str, str] | None = None,
-    namespace: str = "one",
-    spec: Mapping[str, Any] | None = None,
-    owner: tuple[str, str] | None = None,
-    ending: bool = False,
+    name: str, *, spec: Mapping[str, Any] | None = None, owner: tuple[str, str] | None = None, **more: Any
 ) -> PodView:
-    """A pending pod. `owner`: kind and name of its controller."""
-    metadata: dict[str, Any] = {"name": name, "namespace": namespace, "uid": f"u-{name}", "labels": dict(labels or {})}
+    """A pending pod in namespace `one`. `owner`: kind and name of its controller; `more` as of the builder of pods."""
+    metadata: dict[str, Any] = {}
     if owner is not None:
         kind, owner_name = owner
         reference = {"apiVersion": API.get(kind, "batch/v1"), "kind": kind, "name": owner_name, "controller": True}
         metadata["ownerReferences"] = [reference]
-    if ending:
-        metadata["deletionTimestamp"] = "2026-01-01T00:00:00Z"
-    document = {"metadata": metadata, "spec": {"containers": [{"name": "c"}]} | dict(spec or {})}
-    return PodView(decoding.decode("pods", msgspec.json.encode(document)), (namespace, name), f"u-{name}", 1)
+    return objects.view(
+        objects.pod(name, **{"uid": f"u-{name}", "namespace": "one", "metadata": metadata, **more, **(spec or {})})
+    )
 
 
 def placed(number: int, node: str, namespace: str, labels: Mapping[str, str], ending: bool) -> PodView:
     """A pod on a node."""
-    pod = make_pod(f"p{number}", labels=labels, namespace=namespace, ending=ending)
+    pod = make_pod(f"p{number}", labels=labels, namespace=namespace, deleting=ending)
     bound = BoundPod(namespace=namespace, name=pod.name, uid=pod.uid, node=node, labels=pod.labels, usage=pod.usage)
     return pod.with_placement(bound, None)
 

@@ -2,24 +2,20 @@
 
 from typing import Any
 
-import msgspec
-
-from podyard.objects import decoding
 from podyard.objects.core import PersistentVolume, PersistentVolumeClaim, Pod
 from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
+from tests.support.objects import decoded, typed_pod
 
 
 def _decoded(resource: str, name: str, namespace: str = "", meta: dict[str, Any] | None = None, **fields: Any) -> Any:
     metadata = {"name": name, "namespace": namespace, "uid": f"uid-{name}"} | (meta or {})
-    return decoding.decode(resource, msgspec.json.encode({"metadata": metadata} | fields))
+    return decoded(resource, {"metadata": metadata} | fields)
 
 
-def pod(
-    name: str = "p", *volumes: dict[str, Any], namespace: str = "default", node: str = "", nominated: str = ""
-) -> Pod:
+def pod(name: str = "p", *volumes: dict[str, Any], **more: Any) -> Pod:
+    """A pod with these volumes."""
     listed = [{"name": f"v{at}"} | volume for at, volume in enumerate(volumes)]
-    status = {"nominatedNodeName": nominated} if nominated else {}
-    return _decoded("pods", name, namespace, spec={"nodeName": node, "volumes": listed}, status=status)
+    return typed_pod(name, **more, volumes=listed)
 
 
 def uses(claim: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginFault, Status
 from podyard.objects import decoding
 from podyard.proto.placement import BoundPod, Usage
+from tests.support import objects
 
 Manifest = dict[str, Any]
 Key = tuple[str, str]
@@ -110,10 +111,9 @@ def named(pod: Manifest, name: str) -> Manifest:
 
 def view(pod: Manifest, on: str = "") -> PodView:
     """The pod as readers see it, on a node or pending."""
-    decoded = decoding.decode("pods", msgspec.json.encode(pod))
-    space, name, uid = decoded.metadata.namespace, decoded.metadata.name, decoded.metadata.uid
-    bound = BoundPod(namespace=space, name=name, uid=uid, node=on, usage=Usage()) if on else None
-    return PodView(decoded, (space, name), uid, 1, bound)
+    meta = pod["metadata"]
+    bound = BoundPod(namespace=meta["namespace"], name=meta["name"], uid=meta["uid"], node=on, usage=Usage())
+    return objects.view(pod, bound=bound if on else None)
 
 
 Answer = tuple[str, tuple[str, ...]] | None

@@ -12,6 +12,7 @@ from podyard.framework.volume_choices import CHOSEN
 from podyard.plugins.defaults import default_profile
 from podyard.plugins.volume_binding.books import Promises, VolumeBooks
 from podyard.proto.placement import BoundPod, VolumeChoice
+from tests.support import objects
 from tests.unit.plugins.volume_binding import storage_worlds
 from tests.unit.plugins.volume_binding.storage_worlds import HOST, World
 
@@ -22,7 +23,6 @@ STATIC = {
     "volumeBindingMode": "WaitForFirstConsumer",
 }
 MADE = STATIC | {"metadata": {"name": "made"}, "provisioner": "csi.example.com"}
-ROOM = {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"}}
 
 
 def volume(name: str, node: str = "", claim: dict[str, Any] | None = None, size: str = "1Gi") -> dict[str, Any]:
@@ -54,7 +54,7 @@ def claim(name: str, storage_class: str = "static") -> dict[str, Any]:
 
 def pod(name: str, *claims: str, **more: Any) -> dict[str, Any]:
     volumes = [{"name": f"v{at}", "persistentVolumeClaim": {"claimName": one}} for at, one in enumerate(claims)]
-    return {"metadata": {"namespace": "default", "name": name, "uid": name}, "spec": {"volumes": volumes} | more}
+    return objects.pod(name, uid=name, volumes=volumes, **{"containers": [], **more})
 
 
 class Scheduler:
@@ -63,8 +63,7 @@ class Scheduler:
     def __init__(self, *volumes: dict[str, Any], nodes: tuple[str, ...] = ("n0",)) -> None:
         self.world = World()
         for name in nodes:
-            labels = {HOST: name}
-            self.world.carry_out(("node", name, {"metadata": {"name": name, "labels": labels}, "status": ROOM}))
+            self.world.carry_out(("node", name, objects.node(name)))
         for one in (STATIC, MADE):
             self.put("storageclasses", one)
         for one in volumes:
