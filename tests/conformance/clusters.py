@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from podyard.bus import Delivery
 from podyard.cluster.changes import Change
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.nominations import Nominations
@@ -12,7 +13,7 @@ from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
 from podyard.framework.snapshot import Snapshot
 from podyard.proto.streams import MAX_BATCH
-from tests.conformance.deliveries import Delivery, Manifest, Stream, batches, name_of
+from tests.conformance.deliveries import Manifest, Stream, batches, name_of
 
 Manifests = list[dict[str, Any]]
 

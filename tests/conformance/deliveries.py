@@ -1,88 +1,59 @@
 """Manifests as what an informer is delivered: object versions, nominations and commit records, numbered as a stream numbers them."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
+from podyard.bus import Delivery
 from podyard.objects import decoding, kinds, pod_requests
 from podyard.objects.priority import pod_priority
-from podyard.proto import codec, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import Nomination
-from podyard.proto.placement import BoundPod, CommitRecord, Release, ReleaseReason
+from podyard.proto.placement import BoundPod, Release, ReleaseReason
+from tests.support import stored
+from tests.support.stream import ClusterStream
 
 WHO: Final = "conformance"
 
 Manifest = Mapping[str, Any]
 
 
-class Delivery(NamedTuple):
-    """One message of the stream (`podyard.cluster.changes.Delivered`)."""
-
-    subject: str
-    payload: bytes
-    sequence: int
-    predecessor: int | None
-    deleted: bool = False
-    trace: str = ""
-    stored_at: float = 0.0
-
-
 class Stream:
     """Writes what the api, the queue and the binder would write, in the order of the calls."""
 
     def __init__(self) -> None:
-        self._sequence = 0
-        self._last: dict[str, int] = {}
+        self._stream = ClusterStream()
         self._commits = 0
 
     def put(self, manifest: Manifest) -> Delivery:
         """A version of an object, as it is."""
-        return self._object(manifest, deleted=False)
+        return self._stream.put(stored.version(*_placed(manifest), who=WHO))
 
     def remove(self, manifest: Manifest) -> Delivery:
         """The marker of an object, with its last version."""
-        return self._object(manifest, deleted=True)
+        return self._stream.put(stored.marker(*_placed(manifest), who=WHO))
 
     def nominate(self, manifest: Manifest, node: str) -> Delivery:
         """The fact that a pod is nominated to `node`; the marker that ends its nomination if that is empty."""
         namespace, name, uid = namespace_of(manifest), manifest["metadata"]["name"], uid_of(manifest)
         fact = Nomination(namespace=namespace, name=name, uid=uid, node=node)
-        return self._write(subjects.nomination(namespace, name, uid), codec.encode(fact), deleted=not node)
+        return self._stream.put(stored.nomination(fact, over=not node))
 
     def commit(self, bound: Iterable[Manifest] = (), released: Iterable[BoundPod] = ()) -> Delivery:
         """One commit record: pods take room on the node that their manifest names, others give theirs back; in this order."""
         self._commits += 1
-        record = CommitRecord(
-            n=self._commits,
-            epoch=1,
-            batch=str(self._commits),
-            bindings=tuple(binding_of(manifest) for manifest in bound),
-            releases=tuple(_release(one, "terminated") for one in released),
-        )
-        return self._write(subjects.commit(self._commits), codec.encode(record))
+        bindings = [binding_of(manifest) for manifest in bound]
+        releases = [_release(one, "terminated") for one in released]
+        return self._stream.put(stored.record(self._commits, bindings=bindings, releases=releases))
 
-    def _object(self, manifest: Manifest, *, deleted: bool) -> Delivery:
-        kind = kinds.kind_for(manifest["apiVersion"], manifest["kind"])
-        namespace = namespace_of(manifest) if kind.namespaced else ""
-        event = ClusterEvent(
-            resource=kind.resource,
-            name=manifest["metadata"]["name"],
-            namespace=namespace,
-            uid=uid_of(manifest),
-            op="delete" if deleted else "put",
-            who=WHO,
-            object=msgspec.Raw(msgspec.json.encode(placed_in(manifest, namespace))),
-        )
-        subject = subjects.object_(kind.resource, namespace, event.name)
-        return self._write(subject, codec.encode(event), deleted=deleted)
 
-    def _write(self, subject: str, payload: bytes, *, deleted: bool = False) -> Delivery:
-        self._sequence += 1
-        predecessor = self._last.get(subject, 0)
-        self._last[subject] = self._sequence
-        return Delivery(subject, payload, self._sequence, predecessor, deleted)
+def _placed(manifest: Manifest) -> tuple[str, dict[str, Any]]:
+    """Resource and object as the api would store it."""
+    kind = kinds.kind_for(manifest["apiVersion"], manifest["kind"])
+    document = placed_in(manifest, namespace_of(manifest) if kind.namespaced else "")
+    if not kind.namespaced:
+        document["metadata"].pop("namespace", None)
+    return kind.resource, document
 
 
 def namespace_of(manifest: Manifest) -> str:
@@ -100,7 +71,7 @@ def uid_of(manifest: Manifest) -> str:
     return manifest["metadata"].get("uid") or f"{manifest['kind']}:{name_of(manifest)}"
 
 
-def placed_in(manifest: Manifest, namespace: str) -> Manifest:
+def placed_in(manifest: Manifest, namespace: str) -> dict[str, Any]:
     """The manifest with what the API server would have set: the namespace and a uid."""
     metadata = {**manifest["metadata"], "uid": uid_of(manifest)}
     if namespace:

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from podyard.bus import Delivery
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
@@ -15,7 +16,7 @@ from podyard.proto.queue_api import ActivateRequest, AttemptResult, DoneRequest,
 from podyard.queue.core import restart
 from podyard.queue.core.effects import Incoming
 from tests.conformance import profiles
-from tests.conformance.deliveries import Delivery, Manifest, Stream, name_of, uid_of
+from tests.conformance.deliveries import Manifest, Stream, name_of, uid_of
 from tests.conformance.joined import node_of, told_again, view_of
 from tests.conformance.out_of_tree import OutOfTree, plugin_of
 from tests.conformance.queue_stage import SESSION, Call, QueueStage

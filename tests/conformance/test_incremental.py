@@ -8,11 +8,12 @@ from typing import Any
 import msgspec
 import pytest
 
+from podyard.bus import Delivery
 from podyard.framework.cycle import Cycle
 from tests.conformance import clusters, profiles, running
 from tests.conformance.cases import Case
 from tests.conformance.clusters import Cluster, ClusterInput
-from tests.conformance.deliveries import Delivery, Manifest, Stream, binding_of, name_of
+from tests.conformance.deliveries import Manifest, Stream, binding_of, name_of
 from tests.conformance.suites import schedule
 
 DATA = Path(__file__).parent / "data" / "schedule"

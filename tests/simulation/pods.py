@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from tests.simulation.hesitating import LABEL
 from tests.simulation.storage import Storage
+from tests.support import objects
 
 Document = dict[str, Any]
 
@@ -100,13 +101,8 @@ def pod(random: Random, serial: int, nodes: int, storage: Storage, shares: Share
             pass
     if "volumes" in spec:
         container["resources"]["requests"]["cpu"] = "100m"  # what volumes allow shall decide
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{serial}", "labels": {"app": app, **labels}},
-        "spec": {"schedulerName": "default-scheduler", **spec},
-        "status": {},
-    }
+    spec["schedulerName"] = "default-scheduler"
+    return objects.pod(name, uid=f"uid-{serial}", labels={"app": app, **labels}, **spec)
 
 
 def _kind(random: Random, shares: Shares) -> str:

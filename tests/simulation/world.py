@@ -5,8 +5,6 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from podyard.bus.memory import MemoryServer
 from podyard.bus.memory.stream import Refusal, Stored
 from podyard.proto import codec, headers, streams, subjects
@@ -16,7 +14,7 @@ from tests.simulation import pods, restoring
 from tests.simulation.clock import Clock
 from tests.simulation.history import CLAIMS, VOLUMES
 from tests.simulation.storage import Storage
-from tests.support.object_events import event_of
+from tests.support import objects, stored
 
 NODES = 20
 ZONES = 4
@@ -100,28 +98,10 @@ class World:
         """A node; some are small."""
         name = f"n{index}"
         self._serial += 1
-        metadata = {
-            "name": name,
-            "uid": f"node-{self._serial}",
-            "labels": {
-                "kubernetes.io/hostname": name,
-                "topology.kubernetes.io/zone": f"z{index % ZONES}",
-                "disk": "ssd" if index % 3 == 0 else "hdd",
-            },
-        }
+        labels = {objects.ZONE: f"z{index % ZONES}", "disk": "ssd" if index % 3 == 0 else "hdd"}
         cpu = NODE_CPU if index % 5 else NODE_CPU // 2
-        allocatable = {"cpu": str(cpu), "memory": "16Gi", "pods": "18"}
-        self.put(
-            subjects.NODES,
-            "",
-            {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": metadata,
-                "spec": {},
-                "status": {"allocatable": allocatable},
-            },
-        )
+        node = objects.node(name, uid=f"node-{self._serial}", cpu=str(cpu), memory="16Gi", pods="18", labels=labels)
+        self.put(subjects.NODES, "", node)
         self.storage.node_made(index)
 
     def make_pod(self) -> None:
@@ -217,18 +197,17 @@ class World:
 
     def put(self, resource: str, namespace: str, document: Document) -> None:
         """Store a version."""
-        subject, event = event_of(resource, namespace, document, "world")
-        self._write(subject, codec.encode(event), shared=resource in (CLAIMS, VOLUMES))
+        message = stored.version(resource, document, who="world")
+        self._write(message.subject, message.payload, shared=resource in (CLAIMS, VOLUMES))
 
     def remove(self, resource: str, namespace: str, name: str) -> None:
         """Store the marker of a deletion."""
         document = self.objects.get((resource, name))
         if document is None:
             return
-        subject, event = event_of(resource, namespace, document, "world")
-        event = msgspec.structs.replace(event, op="delete")
-        lines = {headers.OPERATION: headers.DELETED, headers.TTL: f"{streams.MARKER_TTL_S}s"}
-        self._write(subject, codec.encode(event), lines)
+        message = stored.marker(resource, document, who="world")
+        lines = {headers.OPERATION: headers.DELETED, headers.TTL: f"{message.ttl_s}s"}
+        self._write(message.subject, message.payload, lines)
 
     def _write(
         self,
