@@ -116,13 +116,6 @@ def decoded(resource: str, document: Document) -> Any:
     return decoding.decode(resource, msgspec.json.encode(document))
 
 
-def written(document: Document) -> Document:
-    """As a person writes it, who names neither a uid nor the usual namespace: those are for the api to set."""
-    left = {key: value for key, value in document["metadata"].items() if (key, value) != ("namespace", "default")}
-    left.pop("uid", None)
-    return {**document, "metadata": left}
-
-
 def typed_pod(name: str = "a", **more: Any) -> Pod:
     """A pod as the product reads it; `more` as of `pod`."""
     return decoded("pods", pod(name, **more))

@@ -62,11 +62,14 @@ def refused(admit):
 
 @pytest.fixture
 def make_pod():
-    """`make_pod(name=..., containers=..., **spec)`: a plain pod as a person writes it."""
+    """`make_pod(name=..., containers=..., **spec)`: a plain pod as a person writes it, who names no namespace."""
 
     def make(name="web", labels=None, containers=None, **more):
         spec = {"containers": containers or [{"name": "c", "image": "nginx:1"}], **more}
-        return written(pod(name, labels=labels or {"app": "web"}, **spec))
+        document = written(pod(name, labels=labels or {"app": "web"}, **spec))
+        if "namespace" not in more:
+            del document["metadata"]["namespace"]
+        return document
 
     return make
 
