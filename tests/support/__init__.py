@@ -7,6 +7,7 @@
 - `services`  a service in this process
 - `buses`     a bus on a real server or on the model of one
 - `holding`   context managers for fixtures
+- `lasting`   what takes long to start, one for many tests
 - `spans`     a sink that keeps spans
 - `story`     what the demo must say
 - `waiting`   `eventually`

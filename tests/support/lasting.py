@@ -1,0 +1,66 @@
+"""What takes long to start, started once for many tests; another one after a test that failed on it.
+
+labs = Lasting(lambda: stand(directories.mktemp("lab")))      # a fixture of the package, which ends it: await labs.end()
+async with labs.lent(request) as lab:                         # a fixture of each test
+    yield lab
+
+A conftest that lends calls two functions in its hooks: `note_failure` in `pytest_runtest_makereport`, so that a fixture knows that its
+test failed; `in_one_loop` in `pytest_collection_modifyitems`, so that what lasts is attended to whatever test runs.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import pytest
+import pytest_asyncio
+
+from tests.support.holding import held
+
+T = TypeVar("T")
+_FAILED: Final = pytest.StashKey[bool]()
+
+
+def note_failure(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Remember it if a phase of the test failed."""
+    item.stash[_FAILED] = failed(item) or report.failed
+
+
+def failed(item: pytest.Item) -> bool:
+    """Whether the test has failed so far."""
+    return item.stash.get(_FAILED, False)
+
+
+def in_one_loop(items: Iterable[pytest.Item], folder: Path) -> None:
+    """Let all asynchronous tests of a folder run in the session's event loop: a loop in which no test runs stands still."""
+    for item in items:
+        if folder in item.path.parents and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+
+
+class Lasting(Generic[T]):
+    """Keeps one of it. Its owner ends it."""
+
+    def __init__(self, start: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._start = start
+        self._stack = AsyncExitStack()
+        self._kept: T | None = None
+        self._spoilt = False
+
+    @asynccontextmanager
+    async def lent(self, request: pytest.FixtureRequest) -> AsyncGenerator[T]:
+        """The one that there is, or a new one. Nobody gets it again if the test fails, or the block that prepares and clears up."""
+        if self._spoilt:
+            await self.end()
+        if self._kept is None:
+            self._kept = await self._stack.enter_async_context(held(self._start()))
+        self._spoilt = True
+        yield self._kept
+        self._spoilt = failed(request.node)
+
+    async def end(self) -> None:
+        """End the one that there is."""
+        stack, self._stack = self._stack, AsyncExitStack()
+        self._kept, self._spoilt = None, False
+        await stack.aclose()
