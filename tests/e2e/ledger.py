@@ -8,16 +8,19 @@ import anyio
 
 from podyard.bus import Bus, Delivery, WatchSpec
 from podyard.cluster.nodes import NodeView
+from podyard.cluster.view import ClusterView
 from podyard.objects import quantity
 from podyard.proto import codec, streams, subjects
 from podyard.proto.placement import Binding, BoundPod, CommitRecord, Placement
 
 
 class Ledger(NamedTuple):
-    """All commits in their order, and what the subject of each binding holds, by uid."""
+    """Commits in their order, and what the subject of each binding holds, by uid."""
 
     commits: list[CommitRecord]
     placements: dict[str, Placement]
+    after: int = 0
+    """The commit before the first of them, when nothing was bound."""
 
     @property
     def live(self) -> dict[str, BoundPod]:
@@ -25,8 +28,16 @@ class Ledger(NamedTuple):
         return {uid: one for uid, one in self.placements.items() if isinstance(one, Binding)}
 
 
-async def read_back(bus: Bus) -> Ledger:
-    """Everything below `placement.` as it is stored now."""
+def beginning(view: ClusterView) -> int:
+    """The last commit so far, for a `read_back` of what comes. Nothing may be bound now."""
+    return view.fence.n if view.fence is not None else 0
+
+
+async def read_back(bus: Bus, after: int = 0) -> Ledger:
+    """Everything below `placement.` as it is stored now.
+
+    :param after: without this commit and those before it
+    """
     found = _Collected()
     wanted = (subjects.ALL_COMMITS, subjects.ALL_BINDINGS)
     spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=wanted, follow_subjects=wanted)
@@ -35,7 +46,8 @@ async def read_back(bus: Bus) -> Ledger:
         with anyio.fail_after(10):
             await found.complete.wait()
         tasks.cancel_scope.cancel()
-    return Ledger(sorted(found.commits, key=lambda record: record.n), found.placements)
+    commits = [record for record in found.commits if record.n > after]
+    return Ledger(sorted(commits, key=lambda record: record.n), found.placements, after)
 
 
 def check_commits(ledger: Ledger, nodes: Mapping[str, NodeView]) -> None:
@@ -46,7 +58,9 @@ def check_commits(ledger: Ledger, nodes: Mapping[str, NodeView]) -> None:
     bound: dict[str, BoundPod] = {}
     ever: set[str] = set()
     numbers = [record.n for record in ledger.commits]
-    assert numbers == list(range(1, len(numbers) + 1)), f"commits are missing: there are {numbers}"
+    assert numbers == list(range(ledger.after + 1, ledger.after + len(numbers) + 1)), (
+        f"commits are missing: there are {numbers}"
+    )
     for record in ledger.commits:
         for pod in record.bindings:
             assert pod.uid not in ever, f"commit {record.n} binds {pod.name} {pod.uid} again"

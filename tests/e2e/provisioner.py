@@ -18,14 +18,16 @@ COMPLETED: Final = "pv.kubernetes.io/bind-completed"
 class Provisioner:
     """Makes volumes, or says that it cannot, when the test wants it."""
 
-    def __init__(self, bus: Bus) -> None:
+    def __init__(self, bus: Bus, namespace: str = "default") -> None:
+        """:param namespace: of the claims"""
         self._bus = bus
+        self._namespace = namespace
 
     async def make(self, claim: str) -> None:
         """A volume that can be reached from everywhere, bound to the claim on both sides."""
         name = f"made-{claim}"
-        claimed = await self._read("persistentvolumeclaims", "default", claim)
-        reference = {"namespace": "default", "name": claim, "uid": claimed.uid, "kind": "PersistentVolumeClaim"}
+        claimed = await self._read("persistentvolumeclaims", self._namespace, claim)
+        reference = {"namespace": self._namespace, "name": claim, "uid": claimed.uid, "kind": "PersistentVolumeClaim"}
         volume = {
             "metadata": {"name": name, "uid": f"uid-{name}"},
             "spec": {
@@ -52,13 +54,13 @@ class Provisioner:
     async def _change(self, claim: str, change: Callable[[dict[str, Any]], object]) -> None:
         while True:
             found = await self._bus.get(
-                streams.CLUSTER.name, subjects.object_("persistentvolumeclaims", "default", claim)
+                streams.CLUSTER.name, subjects.object_("persistentvolumeclaims", self._namespace, claim)
             )
             assert found is not None, claim
             document = msgspec.json.decode(codec.decode(ClusterEvent, found.payload).object)
             change(document)
             try:
-                await self._write("persistentvolumeclaims", "default", document, found.sequence)
+                await self._write("persistentvolumeclaims", self._namespace, document, found.sequence)
             except Conflict:
                 continue
             return

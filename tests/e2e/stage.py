@@ -1,17 +1,18 @@
 """What the end-to-end tests share: labs of real processes, the command line as a process, and what is stored.
 
 async with stand(directory, services="api,queue,scheduler,binder,node_agent") as here:
-    await here.do.apply([node("node-1")], "a test")
-    await here.seen.until("a node", lambda: here.seen.view.nodes, 10)
+    await here.join(node("node-1"))
+    await here.do.apply([here.pod("web")], "a test")
+    await here.running("web")
 """
 
-import asyncio
+import os
+import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from os import environ
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 import anyio
 import msgspec
@@ -22,10 +23,14 @@ from podyard.cli.demo.evidence import Evidence, gather
 from podyard.cli.lab import plan
 from podyard.cli.lab.child import Child
 from podyard.cli.lab.lab import Lab, LabOptions, running_lab
+from podyard.cluster.pods import PodView
+from podyard.objects.admission import DEFAULT_NAMESPACE
 from podyard.proto import codec, streams
+from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import DeadLetter
+from tests.support import objects
+from tests.support.objects import Document
 
-T = TypeVar("T")
 WITHOUT_LOOPS: Final = "api,queue,scheduler,binder,node_agent"
 """The services that bring a single pod onto a node."""
 
@@ -36,34 +41,60 @@ WITHIN_S: Final = 30.0
 """Limit of a wait whose end is an event, never a pause."""
 
 
+NAMESPACED: Final = ("apply", "delete", "explain", "get", "queue")
+"""Commands that are about one namespace."""
+
+
 class Stand(NamedTuple):
-    """A lab that runs, a person at it, and what it stores."""
+    """A lab that runs, a person at it with a namespace to work in, and what it stores."""
 
     lab: Lab
     bus: Bus
     do: Actions
     seen: Evidence
+    namespace: str = DEFAULT_NAMESPACE
 
     async def cli(self, *words: str, stdin: str = "") -> "Done":
-        """`podyard <words>` in a process of its own."""
-        return await cli(*words, url=self.lab.url, stdin=stdin)
+        """`podyard <words>` in a process of its own, about this person's namespace."""
+        where = ("--namespace", self.namespace) if words[0] in NAMESPACED else ()
+        return await cli(*words, *where, url=self.lab.url, stdin=stdin)
 
-    async def running(self, *names: str) -> None:
-        """Wait until these pods of namespace `default` run."""
-        await self.seen.until(f"{', '.join(names)} running", lambda: all(map(self.runs, names)), WITHIN_S)
+    def pod(self, name: str, **more: Any) -> Document:
+        """A pod's manifest in this namespace; keywords are those of `pod`."""
+        return pod(name, namespace=self.namespace, **more)
+
+    async def join(self, *nodes: Document) -> None:
+        """Make nodes, and wait until they are stored."""
+        names = {one["metadata"]["name"] for one in nodes}
+        await self.do.apply(list(nodes), "nodes of the test")
+        await self.seen.until("the nodes", lambda: names <= self.seen.view.nodes.keys(), WITHIN_S)
+
+    def known(self, name: str) -> PodView | None:
+        """A pod of this namespace as it is stored, if it is."""
+        return self.seen.view.pods.get((self.namespace, name))
+
+    def bound_to(self, name: str) -> str:
+        """The node that this pod is bound to; empty if it is not."""
+        found = self.known(name)
+        return "" if found is None or found.bound is None else found.bound.node
 
     def runs(self, name: str) -> bool:
-        """Whether its agent says so of this pod of namespace `default`."""
-        pod = self.seen.view.pods.get(("default", name))
-        return pod is not None and pod.status is not None and pod.status.phase == "Running"
+        """Whether its agent says so of this pod."""
+        found = self.known(name)
+        return found is not None and found.status is not None and found.status.phase == "Running"
+
+    async def running(self, *names: str) -> None:
+        """Wait until these pods run."""
+        await self.seen.until(f"{', '.join(names)} running", lambda: all(map(self.runs, names)), WITHIN_S)
+
+    def attempts(self, name: str) -> list[AttemptRecord]:
+        """Attempts of this pod that have ended without a node, in order."""
+        return [one for one in self.seen.attempts if (one.namespace, one.name) == (self.namespace, name)]
 
     async def attempted(self, name: str, times: int = 1) -> None:
-        """Wait until so many attempts of a pod of namespace `default` have ended without a node."""
-
-        def enough() -> bool:
-            return sum(record.name == name for record in self.seen.attempts) >= times
-
-        await self.seen.until(f"{times} attempts of {name} in vain", enough, WITHIN_S)
+        """Wait until so many attempts of this pod have ended without a node."""
+        what = f"{times} attempts of {name} in vain"
+        await self.seen.until(what, lambda: len(self.attempts(name)) >= times, WITHIN_S)
 
 
 class Done(NamedTuple):
@@ -76,17 +107,31 @@ class Done(NamedTuple):
 
 @asynccontextmanager
 async def stand(directory: Path, services: str = WITHOUT_LOOPS, **options: Any) -> AsyncGenerator[Stand]:
-    """A lab with all its services ready; its data and logs stay in `directory`."""
+    """A lab with these services, all of them ready; its data and logs stay in `directory`."""
     wanted = LabOptions(services=plan.parse(services), data_dir=str(directory), **options)
+    async with stand_with(wanted) as here:
+        yield here
+
+
+@asynccontextmanager
+async def stand_with(wanted: LabOptions) -> AsyncGenerator[Stand]:
+    """A lab with all its services ready."""
     async with running_lab(wanted) as lab:
         await lab.until_ready(READY_S)
-        async with connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus, gather(bus) as seen:
-            yield Stand(lab, bus, Actions(bus), seen)
+        async with attended(lab) as here:
+            yield here
+
+
+@asynccontextmanager
+async def attended(lab: Lab) -> AsyncGenerator[Stand]:
+    """A person at a lab."""
+    async with connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus, gather(bus) as seen:
+        yield Stand(lab, bus, Actions(bus), seen)
 
 
 async def cli(*words: str, url: str = "", stdin: str = "") -> Done:
     """`podyard <words>` in a process of its own, as in a shell without a terminal."""
-    known = {**environ, "NO_COLOR": "1", "COLUMNS": "200", "PODYARD_STATE_DIR": "/nonexistent"}
+    known = {**os.environ, "NO_COLOR": "1", "COLUMNS": "200", "PODYARD_STATE_DIR": "/nonexistent"}
     done = await anyio.run_process(
         [sys.executable, "-m", "podyard.cli", *words],
         input=stdin.encode(),
@@ -96,26 +141,34 @@ async def cli(*words: str, url: str = "", stdin: str = "") -> Done:
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
-def node(name: str, *, cpu: str = "8", memory: str = "16Gi", labels: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """A node's manifest."""
-    amounts = {"cpu": cpu, "memory": memory, "pods": "110"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/hostname": name, **(labels or {})}},
-        "status": {"capacity": amounts, "allocatable": dict(amounts)},
-    }
+def node(name: str, *, cpu: str = "8", memory: str = "16Gi", **more: Any) -> Document:
+    """A node's manifest; further keywords are those of `objects.node`."""
+    return objects.written(objects.node(name, cpu=cpu, memory=memory, **more))
 
 
-def pod(name: str, *, cpu: str = "100m", **spec: Any) -> dict[str, Any]:
-    """A pod's manifest."""
-    container = {"name": "main", "image": "test", "resources": {"requests": {"cpu": cpu}}}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": name, "namespace": "default", "labels": {"app": name}},
-        "spec": {"containers": [container], **spec},
-    }
+def pod(name: str, *, cpu: str = "100m", labels: Mapping[str, str] | None = None, **more: Any) -> Document:
+    """A pod's manifest, with its name as the label `app`; further keywords are those of `objects.pod`."""
+    return objects.written(objects.pod(name, cpu=cpu, labels={"app": name, **(labels or {})}, **more))
+
+
+def pause(lab: Lab, service: str) -> None:
+    """SIGSTOP: the service keeps what it has, and does nothing."""
+    os.kill(lab.child(service).pid, signal.SIGSTOP)
+
+
+def resume(lab: Lab, service: str) -> None:
+    """SIGCONT."""
+    os.kill(lab.child(service).pid, signal.SIGCONT)
+
+
+@contextmanager
+def paused(lab: Lab, service: str) -> Generator[None]:
+    """A service does nothing while the block runs."""
+    pause(lab, service)
+    try:
+        yield
+    finally:
+        resume(lab, service)
 
 
 async def state_of(lab: Lab, wanted: Callable[[Child], bool], what: str, within_s: float = WITHIN_S) -> None:
@@ -199,27 +252,3 @@ async def jetstream(bus: Bus, verb: str, body: dict[str, Any] | None = None) -> 
     found = msgspec.json.decode(answer.payload)
     assert "error" not in found, f"{verb}: {found['error']}"
     return found
-
-
-@asynccontextmanager
-async def held(manager: AbstractAsyncContextManager[T]) -> AsyncGenerator[T]:
-    """`manager`, entered and left in one task of its own, for fixtures: pytest-asyncio enters and leaves those in two."""
-    end = asyncio.Event()
-    entered: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-    async def keep() -> None:
-        try:
-            async with manager as value:
-                entered.set_result(value)
-                await end.wait()
-        except BaseException as error:
-            if entered.done():
-                raise
-            entered.set_exception(error)
-
-    keeper = asyncio.create_task(keep())
-    try:
-        yield await entered
-    finally:
-        end.set()
-        await keeper

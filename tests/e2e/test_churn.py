@@ -1,14 +1,11 @@
 """Names that come and go, also while they are in flight: when all is quiet, nothing of what has gone is left anywhere."""
 
-import os
-import signal
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import Iterable
 from random import Random
 from typing import Any, Final
 
 import anyio
 import msgspec
-import pytest
 import pytest_asyncio
 
 from podyard.bus import Delivery, WatchSpec
@@ -20,10 +17,9 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, DeleteRequest, ObjectResult, ObjectsReply
 from podyard.proto.placement import Binding, Placement
 from tests.e2e import ledger
-from tests.e2e.stage import WITHIN_S, WITHOUT_LOOPS, Stand, held, jetstream, node, pod, stand, state_of
+from tests.e2e.stage import WITHIN_S, Stand, jetstream, node, paused, state_of
 from tests.e2e.test_story_with_kills import metric, queue_list
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+from tests.support.waiting import eventually
 
 NODES: Final = tuple(f"node-{number}" for number in range(30))
 PEOPLE: Final = 6
@@ -35,26 +31,22 @@ SURVIVES: Final = 5
 QUIET_S: Final = 40.0
 """Records of a deleted pod are purged a second time after 10 s; the rest is for a busy machine."""
 
-POLL_S: Final = 0.1
-"""The queue, and a stream that was purged, tell what they hold only when asked."""
 
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stand]:
-    async with held(stand(tmp_path_factory.mktemp("lab"), f"{WITHOUT_LOOPS},workloads")) as found:
-        await found.do.apply([node(name) for name in NODES], "nodes of the test")
-        await found.seen.until("all nodes", lambda: len(found.seen.view.nodes) == len(NODES), WITHIN_S)
-        yield found
+@pytest_asyncio.fixture(loop_scope="session")
+async def here(here: Stand) -> Stand:
+    await here.join(*map(node, NODES))
+    return here
 
 
 async def test_long_names_and_namesakes_in_two_namespaces_live_and_leave(here: Stand) -> None:
     long = ("n1." + "a.b" * 84)[:253].rstrip(".")
     assert len(long) == 253
     only = {"nodeSelector": {"big": "yes"}, "terminationGracePeriodSeconds": 1}
-    keys = [("default", long), ("other", long), ("default", "same"), ("other", "same"), ("default", "dots.in.it")]
+    own = here.namespace
+    keys = [(own, long), ("other", long), (own, "same"), ("other", "same"), (own, "dots.in.it")]
     await here.do.apply([node(long, labels={"kubernetes.io/hostname": "long", "big": "yes"})], "a long name")
     await here.do.apply([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}], "a second one")
-    await here.do.apply([made(name, space, **only) for space, name in keys], "a test")
+    await here.do.apply([made(here._replace(namespace=space), name, **only) for space, name in keys], "a test")
     pods = here.seen.view.pods
 
     def run() -> bool:
@@ -68,8 +60,8 @@ async def test_long_names_and_namesakes_in_two_namespaces_live_and_leave(here: S
     await quiet(here)
 
 
-@pytest.mark.timeout(150)
 async def test_nothing_is_left_of_names_that_came_and_went(here: Stand) -> None:
+    after = ledger.beginning(here.seen.view)
     people = [Person(here, number) for number in range(PEOPLE)]
     async with anyio.create_task_group() as tasks:
         for person in people:
@@ -80,7 +72,7 @@ async def test_nothing_is_left_of_names_that_came_and_went(here: Stand) -> None:
     await leave_some(here)
     await here.lab.until_ready(WITHIN_S)
     await quiet(here)
-    await check_sums(here)
+    await check_sums(here, after)
     living = {key[1] for key, one in here.seen.view.pods.items() if not one.ended}
     assert living, "the sums above were of nothing"
 
@@ -107,18 +99,18 @@ class Person:
     def _like(self, name: str) -> dict[str, Any]:
         kind = int(name.rpartition("-")[2]) % 10
         if kind == 0:
-            return made(name, nodeName=self._random.choice(NODES))
+            return made(self._here, name, nodeName=self._random.choice(NODES))
         if kind == 1:
-            return made(name, nodeName="nowhere")
+            return made(self._here, name, nodeName="nowhere")
         if kind == 2:
-            return made(name, schedulerName="nobody")
-        return made(name, cpu="900" if kind == 3 else "1m")
+            return made(self._here, name, schedulerName="nobody")
+        return made(self._here, name, cpu="900" if kind == 3 else "1m")
 
 
-def made(name: str, namespace: str = "default", *, cpu: str = "1m", **spec: Any) -> dict[str, Any]:
-    """A pod's manifest; its labels say nothing, as a name may be too long for one."""
-    found = pod(name, cpu=cpu, **{"terminationGracePeriodSeconds": 1, **spec})
-    found["metadata"] = {"name": name, "namespace": namespace}
+def made(here: Stand, name: str, *, cpu: str = "1m", **spec: Any) -> dict[str, Any]:
+    """A pod's manifest without labels, as a name may be too long for one."""
+    found = here.pod(name, cpu=cpu, **{"terminationGracePeriodSeconds": 1, **spec})
+    del found["metadata"]["labels"]
     return found
 
 
@@ -160,15 +152,11 @@ async def take_away(here: Stand, name: str, moment: str) -> None:
 async def replace_in_flight(here: Stand) -> None:
     """Pods are deleted and made again under their names while a scheduler has them in its hands."""
     names = [f"flying-{number}" for number in range(20)]
-    scheduler = here.lab.child("scheduler")
-    os.kill(scheduler.pid, signal.SIGSTOP)
-    try:
-        await create(here, [made(name) for name in names])
+    with paused(here.lab, "scheduler"):
+        await create(here, [made(here, name) for name in names])
         await queue_holds_in_flight(here)
         await delete(here, names, 0)
-        await create(here, [made(name, cpu="900" if name.endswith("0") else "1m") for name in names])
-    finally:
-        os.kill(scheduler.pid, signal.SIGCONT)
+        await create(here, [made(here, name, cpu="900" if name.endswith("0") else "1m") for name in names])
     fitting = [name for name in names if not name.endswith("0")]
     await here.running(*fitting)
     await delete(here, [name for name in names if name not in fitting], None)
@@ -180,7 +168,7 @@ async def leave_some(here: Stand) -> None:
         mine = range(number * NAMES_EACH, (number + 1) * NAMES_EACH)
         kept = [index for index in mine if index % SURVIVES == 0]
         await delete(here, [f"churn-{index}" for index in mine if index not in kept], 0 if number % 2 else None)
-        await create(here, [made(f"churn-{index}") for index in kept])
+        await create(here, [made(here, f"churn-{index}") for index in kept])
 
 
 # -- at the api, which may be asked for what is there already or there no more
@@ -195,7 +183,7 @@ async def create(here: Stand, documents: list[dict[str, Any]]) -> None:
 
 
 async def delete(here: Stand, names: Iterable[str], grace_s: int | None) -> None:
-    pods = tuple(ObjectRef(resource="pods", namespace="default", name=name) for name in names)
+    pods = tuple(ObjectRef(resource="pods", namespace=here.namespace, name=name) for name in names)
     request = DeleteRequest(objects=pods, grace_period_s=grace_s)
     for result in await ask(here, subjects.OBJECTS_DELETE, request):
         assert result.outcome in ("deleted", "not found"), result
@@ -219,11 +207,10 @@ async def moved_on(here: Stand, position: int) -> None:
 
 
 async def queue_holds_in_flight(here: Stand) -> None:
-    in_flight = 0
-    with anyio.fail_after(WITHIN_S):
-        while not in_flight:
-            in_flight = (await queue_list(here)).counts.get("inFlight", 0)
-            await anyio.sleep(POLL_S)
+    async def in_flight() -> int:
+        return (await queue_list(here)).counts.get("inFlight", 0)
+
+    await eventually("pods in flight", in_flight, WITHIN_S)
 
 
 # -- what is left
@@ -234,12 +221,17 @@ async def quiet(here: Stand) -> None:
 
     :raises AssertionError: with what is left
     """
-    left = ["nobody looked"]
-    with anyio.move_on_after(QUIET_S):
-        while left:
-            left = await remains(here)
-            await anyio.sleep(POLL_S)
-    assert not left, f"{len(left)} after {QUIET_S} s: {left[:10]}"
+    left: list[str] = []
+
+    async def nothing_left() -> bool:
+        left[:] = await remains(here)
+        return not left
+
+    try:
+        await eventually("nothing left", nothing_left, QUIET_S)
+    except AssertionError as error:
+        error.add_note(f"{len(left)}: {left[:10]}")
+        raise
 
 
 async def remains(here: Stand) -> list[str]:
@@ -325,9 +317,9 @@ async def everything(here: Stand) -> dict[str, Delivery]:
     return found.stored
 
 
-async def check_sums(here: Stand) -> None:
+async def check_sums(here: Stand, after: int) -> None:
     """No uid was bound twice, no node was ever overloaded, and everyone's sums are those of the live bindings."""
-    found = await ledger.read_back(here.bus)
+    found = await ledger.read_back(here.bus, after)
     view = await snapshot(here.bus)
     ledger.check_commits(found, view.nodes)
     for name in view.nodes:

@@ -2,34 +2,28 @@
 
 import json
 import sys
-from collections.abc import AsyncIterator
 from os import environ
 from pathlib import Path
 
 import anyio
-import pytest
 import pytest_asyncio
 import yaml
 from anyio.streams.text import TextReceiveStream
 
-from tests.e2e.stage import WITHIN_S, Stand, held, node, pod, stand
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
+from tests.e2e.stage import WITHIN_S, Stand, node
 
 SCENARIO = Path("examples/scenarios/taint-and-untaint.yaml").absolute()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stand]:
-    async with held(stand(tmp_path_factory.mktemp("lab"))) as found:
-        await found.do.apply([node("node-1"), node("node-2")], "nodes of the test")
-        await found.seen.until("2 nodes", lambda: len(found.seen.view.nodes) == 2, WITHIN_S)
-        yield found
+@pytest_asyncio.fixture(loop_scope="session")
+async def here(here: Stand) -> Stand:
+    await here.join(node("node-1"), node("node-2"))
+    return here
 
 
 async def test_apply_says_what_it_did_and_repeating_changes_nothing(here: Stand, tmp_path: Path) -> None:
     file = tmp_path / "pods.yaml"
-    file.write_text(yaml.safe_dump_all([pod("first"), pod("second", cpu="100")]))
+    file.write_text(yaml.safe_dump_all([here.pod("first"), here.pod("second", cpu="100")]))
     created = await here.cli("apply", "-f", str(file))
     assert (created.code, created.out) == (0, "pod/first created\npod/second created\n")
     again = await here.cli("apply", "-f", str(file))
@@ -37,7 +31,7 @@ async def test_apply_says_what_it_did_and_repeating_changes_nothing(here: Stand,
 
 
 async def test_get_shows_tables_documents_and_names(here: Stand) -> None:
-    await here.do.apply([pod("shown")], "a test")
+    await here.do.apply([here.pod("shown")], "a test")
     await here.running("shown")
     table = await here.cli("get", "pods", "shown")
     assert table.code == 0
@@ -52,7 +46,7 @@ async def test_get_shows_tables_documents_and_names(here: Stand) -> None:
 
 
 async def test_queue_and_explain_tell_why_a_pod_waits(here: Stand) -> None:
-    await here.do.apply([pod("waiting", cpu="99")], "a test")
+    await here.do.apply([here.pod("waiting", cpu="99")], "a test")
     await here.attempted("waiting")
     listed = await here.cli("queue", "--name", "waiting")
     assert listed.code == 0
@@ -64,24 +58,24 @@ async def test_queue_and_explain_tell_why_a_pod_waits(here: Stand) -> None:
 
 
 async def test_explain_tells_where_a_pod_runs_and_the_best_scores(here: Stand) -> None:
-    await here.do.apply([pod("placed")], "a test")
+    await here.do.apply([here.pod("placed")], "a test")
     await here.running("placed")
     told = await here.cli("explain", "pod", "placed")
-    chosen = here.seen.view.pods["default", "placed"].node_name
-    assert f"Pod default/placed  bound to {chosen}, Running" in told.out
+    chosen = here.bound_to("placed")
+    assert f"Pod {here.namespace}/placed  bound to {chosen}, Running" in told.out
     assert f"best nodes: {chosen} " in told.out
     assert f"started on {chosen}, now Running" in told.out
 
 
 async def test_delete_ends_a_pod_once(here: Stand) -> None:
-    await here.do.apply([pod("leaving", terminationGracePeriodSeconds=0)], "a test")
+    await here.do.apply([here.pod("leaving", terminationGracePeriodSeconds=0)], "a test")
     await here.running("leaving")
     done = await here.cli("delete", "pod", "leaving")
     assert (done.code, done.out) == (0, "pod/leaving deleted\n")
-    await here.seen.until("the pod gone", lambda: ("default", "leaving") not in here.seen.view.pods, WITHIN_S)
+    await here.seen.until("the pod gone", lambda: here.known("leaving") is None, WITHIN_S)
     again = await here.cli("delete", "pod", "leaving")
     assert again.code == 1
-    assert "pod/leaving in namespace default: not found" in again.err
+    assert f"pod/leaving in namespace {here.namespace}: not found" in again.err
 
 
 async def test_what_is_not_there_is_an_error(here: Stand) -> None:
@@ -93,7 +87,7 @@ async def test_what_is_not_there_is_an_error(here: Stand) -> None:
 
 
 async def test_a_bare_event_reaches_the_hint_of_a_parked_pod(here: Stand, tmp_path: Path) -> None:
-    await here.do.apply([pod("eventful", cpu="42")], "a test")
+    await here.do.apply([here.pod("eventful", cpu="42")], "a test")
     await here.attempted("eventful")
     file = tmp_path / "node.yaml"
     file.write_text(yaml.safe_dump(node("imagined", cpu="64")))
@@ -105,7 +99,7 @@ async def test_a_bare_event_reaches_the_hint_of_a_parked_pod(here: Stand, tmp_pa
 
 
 async def test_explain_tells_what_an_event_would_do_and_publishes_nothing(here: Stand, tmp_path: Path) -> None:
-    await here.do.apply([pod("curious", cpu="43")], "a test")
+    await here.do.apply([here.pod("curious", cpu="43")], "a test")
     await here.attempted("curious")
     file = tmp_path / "node.yaml"
     answers = {}
@@ -118,7 +112,7 @@ async def test_explain_tells_what_an_event_would_do_and_publishes_nothing(here: 
     assert "NodeResourcesFit's hint Queue: " in answers["64"]
     assert "NodeAdd would not wake it" in answers["42"]
     assert "NodeResourcesFit's hint QueueSkip: the whole of imagined is 42 cpu, the pod needs 43 cpu" in answers["42"]
-    assert len([one for one in here.seen.attempts if one.name == "curious"]) == 1
+    assert len(here.attempts("curious")) == 1
     unknown = await here.cli("explain", "pod", "nobody", "--would", "Node/Add", "-f", str(file))
     assert unknown.code == 1
     assert 'the queue has no pod "nobody"' in unknown.err
@@ -130,8 +124,9 @@ async def test_explain_tells_what_an_event_would_do_and_publishes_nothing(here: 
 async def test_a_scenario_is_played_to_its_end(here: Stand) -> None:
     played = await here.cli("publish", "--scenario", str(SCENARIO))
     assert played.code == 0, played.err
-    assert here.runs("trainer")
-    told = await here.cli("explain", "pod", "trainer")
+    at_default = here._replace(namespace="default")
+    assert at_default.runs("trainer")
+    told = await at_default.cli("explain", "pod", "trainer")
     assert "TaintToleration" in told.out
     assert "NodeUpdateNodeTaint" in told.out
 
@@ -144,7 +139,7 @@ async def test_watch_shows_a_pod_come_and_be_bound(here: Stand) -> None:
         assert process.stderr is not None
         with anyio.fail_after(WITHIN_S):
             assert "watching" in await TextReceiveStream(process.stderr).receive()
-            await here.do.apply([pod("watched")], "a test")
+            await here.do.apply([here.pod("watched")], "a test")
             async for text in TextReceiveStream(process.stdout):
                 printed += text
                 if "bound to" in printed and printed.endswith("\n"):

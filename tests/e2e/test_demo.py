@@ -9,7 +9,7 @@ import pytest
 
 from podyard.cli.demo.evidence import NotSeenError
 from podyard.cli.demo.story import Story
-from tests.e2e.stage import cli, stand
+from tests.e2e.stage import Stand, cli, paused
 from tests.support import story
 
 WITHIN_S = 90.0
@@ -26,8 +26,8 @@ async def test_the_demo_tells_its_story_and_leaves_nothing_behind(tmp_path: Path
     assert [name for name, pid in started.items() if psutil.pid_exists(pid)] == []
 
 
-async def test_a_story_without_node_agent_stops_at_the_step_that_is_not_seen(tmp_path: Path) -> None:
-    async with stand(tmp_path, "api,queue,scheduler,binder") as here:
+async def test_a_story_without_node_agent_stops_at_the_step_that_is_not_seen(here: Stand) -> None:
+    with paused(here.lab, "node_agent"):
         first = Story(here.do, here.seen, patience_s=1.0).steps()[0]
         await first.act()
         await here.seen.until("the nodes stored", lambda: len(here.seen.view.nodes) == 8, 10)

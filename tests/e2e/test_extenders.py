@@ -7,10 +7,10 @@ import pytest
 import pytest_asyncio
 import yaml
 
-from tests.e2e.stage import WITHIN_S, Stand, held, node, pod, stand
+from tests.e2e.labs import configuration
+from tests.e2e.stage import WITHIN_S, WITHOUT_LOOPS, Stand, node, stand
 from tests.support.extender_server import ExtenderServer, extender_server
-
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
+from tests.support.lasting import Lasting
 
 
 @pytest.fixture(scope="module")
@@ -34,9 +34,9 @@ def _without(name: str) -> Any:
     return answer
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def here(server: ExtenderServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stand]:
-    directory = tmp_path_factory.mktemp("extenders")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def labs(server: ExtenderServer, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Lasting[Stand]]:
+    """Of this module: an extender is asked about every pod of a lab."""
     extender = {
         "urlPrefix": server.url,
         "filterVerb": "filter",
@@ -46,39 +46,41 @@ async def here(server: ExtenderServer, tmp_path_factory: pytest.TempPathFactory)
         "nodeCacheCapable": True,
         "httpTimeout": "5s",
     }
-    configuration = {
-        "apiVersion": "kubescheduler.config.k8s.io/v1",
-        "kind": "KubeSchedulerConfiguration",
-        "extenders": [extender],
-    }
-    file = directory / "scheduler.yaml"
-    file.write_text(yaml.safe_dump(configuration))
-    async with held(stand(directory, scheduler_config=str(file))) as running:
-        await running.do.apply([node(f"node-{number}") for number in (1, 2, 3)], "a test")
-        yield running
+    file = tmp_path_factory.mktemp("extenders") / "scheduler.yaml"
+    file.write_text(yaml.safe_dump(configuration(extenders=[extender])))
+    services = f"{WITHOUT_LOOPS},workloads"
+    found = Lasting(lambda: stand(tmp_path_factory.mktemp("lab"), services, scheduler_config=str(file)))
+    yield found
+    await found.end()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def here(here: Stand) -> Stand:
+    await here.join(*(node(f"node-{number}") for number in (1, 2, 3)))
+    return here
 
 
 async def test_its_filter_points_and_bind_count(here: Stand, server: ExtenderServer) -> None:
-    await here.do.apply([pod("lucky")], "a test")
+    await here.do.apply([here.pod("lucky")], "a test")
     await here.running("lucky")
-    assert here.seen.view.pods["default", "lucky"].node_name == "node-3"
+    assert here.bound_to("lucky") == "node-3"
     bound = [body for body in server.bodies("bind") if body["PodName"] == "lucky"]
     assert [body["Node"] for body in bound] == ["node-3"]
 
 
 async def test_who_it_leaves_no_node_waits_with_its_reasons(here: Stand) -> None:
-    await here.do.apply([pod("nowhere")], "a test")
+    await here.do.apply([here.pod("nowhere")], "a test")
     await here.attempted("nowhere")
-    (record,) = [one for one in here.seen.attempts if one.name == "nowhere"][:1]
+    record = here.attempts("nowhere")[0]
     assert "3 not for you" in record.message
     assert record.unschedulable_plugins == ("Extender",)
 
 
 async def test_a_bind_that_it_refuses_is_tried_again(here: Stand, server: ExtenderServer) -> None:
-    await here.do.apply([pod("unlucky")], "a test")
+    await here.do.apply([here.pod("unlucky")], "a test")
 
     def refused() -> bool:
-        return any(one.name == "unlucky" and one.outcome == "bind_error" for one in here.seen.attempts)
+        return any(one.outcome == "bind_error" for one in here.attempts("unlucky"))
 
     await here.seen.until("a bind error", refused, WITHIN_S)
     server.answers["bind"] = lambda body: {"Error": ""}

@@ -1,7 +1,5 @@
 """NATS that is not there yet, that is killed, that is full: services wait, say so, and go on without being started again."""
 
-import os
-import signal
 import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -10,17 +8,28 @@ from typing import Any, Final
 
 import anyio
 
-from podyard.bus import Bus, BusSettings, EmbeddedServer, connect
-from podyard.cli.demo.actions import Actions
-from podyard.cli.demo.evidence import gather
+from podyard.bus import Bus, EmbeddedServer
 from podyard.cli.lab import plan
 from podyard.cli.lab.child import Child
 from podyard.cli.lab.lab import Lab, LabOptions
+from podyard.node_agent.core.annotations import START_DELAY
 from podyard.proto import streams
-from tests.e2e.stage import READY_S, WITHIN_S, WITHOUT_LOOPS, Stand, cli, jetstream, node, pod, stand, state_of
+from tests.e2e.stage import (
+    READY_S,
+    WITHIN_S,
+    WITHOUT_LOOPS,
+    Stand,
+    attended,
+    cli,
+    jetstream,
+    node,
+    pause,
+    resume,
+    state_of,
+)
 
 PODS: Final = 200
-SLOW_STARTS: Final = {"PODYARD_NODE_AGENT_START_DELAY_S": "1"}
+SLOW_START: Final = {"annotations": {START_DELAY: "1s"}}
 
 
 async def test_services_that_start_before_nats_wait_say_so_and_then_work(tmp_path: Path) -> None:
@@ -32,80 +41,84 @@ async def test_services_that_start_before_nats_wait_say_so_and_then_work(tmp_pat
         pids = [child.pid for child in lab.children]
         await lab.server.start()
         await lab.until_ready(WITHIN_S)
-        async with connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus, gather(bus) as seen:
-            here = Stand(lab, bus, Actions(bus), seen)
-            await here.do.apply([node("node-1"), pod("first")], "NATS has come")
+        async with attended(lab) as here:
+            await here.do.apply([node("node-1"), here.pod("first")], "NATS has come")
             await here.running("first")
         assert [child.pid for child in lab.children] == pids
 
 
-async def test_nats_killed_amid_work_and_started_on_its_store_loses_nothing(tmp_path: Path) -> None:
-    async with stand(tmp_path, environment=SLOW_STARTS) as here:
-        names = [f"pod-{number}" for number in range(PODS)]
-        await here.do.apply([node("node-1", cpu="64"), node("node-2", cpu="64")], "nodes")
-        await here.seen.until("2 nodes", lambda: len(here.seen.view.nodes) == 2, WITHIN_S)
-        pids = [child.pid for child in here.lab.children]
-        await here.do.apply([pod(name) for name in names], "work")
-        await here.seen.until("the first binding", lambda: here.seen.view.placements, WITHIN_S)
-        await here.lab.server.kill()
-        assert not all(map(here.runs, names))
-        await state_of(here.lab, _waits_for_nats, "every service misses NATS")
-        await here.lab.server.start()
-        await here.running(*names)
-        await here.do.apply([pod("afterwards")], "work goes on")
-        await here.running("afterwards")
-        await here.lab.until_ready(WITHIN_S)
-        assert [child.pid for child in here.lab.children] == pids
-        assert len(here.seen.view.placements) == PODS + 1
+async def test_nats_killed_amid_work_and_started_on_its_store_loses_nothing(here: Stand) -> None:
+    names = [f"pod-{number}" for number in range(PODS)]
+    await here.join(node("node-1", cpu="64"), node("node-2", cpu="64"))
+    pids = [child.pid for child in here.lab.children]
+    await here.do.apply([here.pod(name, metadata=SLOW_START) for name in names], "work")
+    await here.seen.until("the first binding", lambda: bound(here), WITHIN_S)
+    await here.lab.server.kill()
+    assert not all(map(here.runs, names))
+    await state_of(here.lab, _waits_for_nats, "every service misses NATS")
+    await here.lab.server.start()
+    await here.running(*names)
+    await here.do.apply([here.pod("afterwards")], "work goes on")
+    await here.running("afterwards")
+    await here.lab.until_ready(WITHIN_S)
+    assert [child.pid for child in here.lab.children] == pids
+    assert bound(here) == {*names, "afterwards"}
 
 
-async def test_a_full_stream_makes_services_wait_and_say_so_until_there_is_room(tmp_path: Path) -> None:
-    async with stand(tmp_path, f"{WITHOUT_LOOPS},workloads") as here:
-        await here.do.apply([node("node-1")], "a node")
-        await here.seen.until("the node", lambda: here.seen.view.nodes, WITHIN_S)
-        pids = [child.pid for child in here.lab.children]
-        # each of these has something to write once it goes on: a start, new pods, a binding
-        _signal(here.lab, "node_agent", signal.SIGSTOP)
-        await here.do.apply([pod("bound")], "it is to be started when there is no room")
-        await here.seen.until("a binding", lambda: here.seen.view.placements, WITHIN_S)
-        _signal(here.lab, "workloads", signal.SIGSTOP)
-        _signal(here.lab, "scheduler", signal.SIGSTOP)
-        await here.do.apply([pod("waiting"), REPLICA_SET], "they are to be bound and made when there is no room")
-        await here.seen.until("all objects", lambda: here.seen.view.others.get(REPLICA_SETS), WITHIN_S)
-        async with no_room(here.bus):
-            for service in ("node_agent", "workloads", "scheduler"):
-                _signal(here.lab, service, signal.SIGCONT)
-            refused = await here.cli("apply", "-f", "-", stdin=MANIFEST)
-            assert refused.code == 1
-            assert "no room" in refused.err
-            await state_of(here.lab, _says_no_room, "binder, node agent and workloads say that there is no room")
-            assert len(here.seen.view.placements) == 1
-        await here.running("bound", "waiting")
-        await here.seen.until("the ReplicaSet's pods running", lambda: len(here.seen.running("made")) == 2, WITHIN_S)
-        applied = await here.cli("apply", "-f", "-", stdin=MANIFEST)
-        assert applied.code == 0, applied.err
-        await here.running("late")
-        await here.lab.until_ready(WITHIN_S)
-        assert [child.pid for child in here.lab.children] == pids
+async def test_a_full_stream_makes_services_wait_and_say_so_until_there_is_room(here: Stand) -> None:
+    await here.join(node("node-1"))
+    pids = [child.pid for child in here.lab.children]
+    # each of these has something to write once it goes on: a start, new pods, a binding
+    pause(here.lab, "node_agent")
+    await here.do.apply([here.pod("bound")], "it is to be started when there is no room")
+    await here.seen.until("a binding", lambda: here.bound_to("bound"), WITHIN_S)
+    pause(here.lab, "workloads")
+    pause(here.lab, "scheduler")
+    await here.do.apply([here.pod("waiting"), replica_set(here)], "they are to be bound and made when there is no room")
+    await here.seen.until("all objects", lambda: here.seen.view.others.get(REPLICA_SETS), WITHIN_S)
+    async with no_room(here.bus):
+        for service in ("node_agent", "workloads", "scheduler"):
+            resume(here.lab, service)
+        refused = await here.cli("apply", "-f", "-", stdin=MANIFEST)
+        assert refused.code == 1
+        assert "no room" in refused.err
+        await state_of(here.lab, _says_no_room, "binder, node agent and workloads say that there is no room")
+        assert bound(here) == {"bound"}
+    await here.running("bound", "waiting")
+    await here.seen.until("the ReplicaSet's pods running", lambda: len(here.seen.running("made")) == 2, WITHIN_S)
+    applied = await here.cli("apply", "-f", "-", stdin=MANIFEST)
+    assert applied.code == 0, applied.err
+    await here.running("late")
+    await here.lab.until_ready(WITHIN_S)
+    assert [child.pid for child in here.lab.children] == pids
 
 
 REPLICA_SETS: Final = "replicasets"
-REPLICA_SET: Final[dict[str, Any]] = {
-    "apiVersion": "apps/v1",
-    "kind": "ReplicaSet",
-    "metadata": {"name": "made", "namespace": "default"},
-    "spec": {
-        "replicas": 2,
-        "selector": {"matchLabels": {"app": "made"}},
-        "template": {"metadata": {"labels": {"app": "made"}}, "spec": pod("made")["spec"]},
-    },
-}
 MANIFEST: Final = """\
 apiVersion: v1
 kind: Pod
 metadata: {name: late}
 spec: {containers: [{name: main, image: test}]}
 """
+
+
+def bound(here: Stand) -> set[str]:
+    """Names of all pods that have a node."""
+    return {one.name for one in here.seen.view.pods.values() if one.bound is not None}
+
+
+def replica_set(here: Stand) -> dict[str, Any]:
+    """Of two pods `made`."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "made", "namespace": here.namespace},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "made"}},
+            "template": {"metadata": {"labels": {"app": "made"}}, "spec": here.pod("made")["spec"]},
+        },
+    }
 
 
 @asynccontextmanager
@@ -131,7 +144,7 @@ async def no_room(bus: Bus) -> AsyncGenerator[None]:
     """While the block runs, the CLUSTER stream takes nothing more."""
     name = streams.CLUSTER.name
     info = await jetstream(bus, f"STREAM.INFO.{name}")
-    tight: dict[str, Any] = {**info["config"], "max_bytes": info["state"]["bytes"]}
+    tight: dict[str, Any] = {**info["config"], "max_bytes": info["state"]["bytes"] // 2}
     await jetstream(bus, f"STREAM.UPDATE.{name}", tight)
     try:
         yield
@@ -146,10 +159,6 @@ def _waits_for_nats(child: Child) -> bool:
 def _says_no_room(child: Child) -> bool:
     has_to_write = child.service in ("binder", "node_agent", "workloads")
     return not has_to_write or (child.state == "not ready" and "no room" in child.reason)
-
-
-def _signal(lab: Lab, service: str, number: signal.Signals) -> None:
-    os.kill(lab.child(service).pid, number)
 
 
 def _free_port() -> int:

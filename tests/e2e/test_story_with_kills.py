@@ -1,29 +1,22 @@
 """The demo's story with every service killed at a busy moment: it still ends right, and what is stored adds up."""
 
-import os
-import signal
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final
 
 import anyio
 import pytest
 
-from podyard.bus import BusSettings, connect
 from podyard.bus.errors import TemporaryError, Unclear
-from podyard.cli.demo.actions import Actions
-from podyard.cli.demo.evidence import gather
-from podyard.cli.demo.story import REPORT, TRAINER, WEB_PODS, Step, Story
-from podyard.cli.demo.theatre import options
-from podyard.cli.lab.lab import running_lab
+from podyard.cli.demo.story import NAMESPACE, REPORT, TRAINER, WEB_PODS, Step, Story
 from podyard.cluster.pods import PodView
 from podyard.cluster.snapshot import snapshot
 from podyard.objects import pod_requests
 from podyard.proto import codec, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from tests.e2e import ledger
-from tests.e2e.stage import READY_S, WITHIN_S, Stand, pod, state_of
+from tests.e2e.stage import WITHIN_S, Stand, pause, paused, resume, state_of
+from tests.support.waiting import eventually
 
 PATIENCE_S: Final = 60.0
 POLL_S: Final = 0.02
@@ -31,21 +24,20 @@ POLL_S: Final = 0.02
 
 
 @pytest.mark.timeout(240)
-async def test_the_story_ends_right_although_every_service_is_killed_amid_its_work(tmp_path: Path) -> None:
-    with options(str(tmp_path)) as planned:
-        async with running_lab(planned) as lab:
-            await lab.until_ready(READY_S)
-            async with connect(BusSettings(servers=(lab.url,), name="test", service="cli")) as bus, gather(bus) as seen:
-                here = Stand(lab, bus, Actions(bus), seen)
-                story = Story(here.do, seen, PATIENCE_S)
-                play = Play(here)
-                async with story.sensors():
-                    for step in story.steps():
-                        await play.step(step)
-                assert {child.service for child in lab.children if child.starts < 2} == set()
-                await lab.until_ready(WITHIN_S)
-                await come_to_rest(here)
-                await check_end(here)
+async def test_the_story_ends_right_although_every_service_is_killed_amid_its_work(here: Stand) -> None:
+    here = here._replace(namespace=NAMESPACE)
+    after = ledger.beginning(here.seen.view)
+    starts = {child.instance: child.starts for child in here.lab.children}
+    story = Story(here.do, here.seen, PATIENCE_S)
+    play = Play(here)
+    async with story.sensors():
+        for step in story.steps():
+            await play.step(step)
+    assert {child.service for child in here.lab.children if child.starts <= starts[child.instance]} == set()
+    await here.lab.until_ready(WITHIN_S)
+    with paused(here.lab, "descheduler"):
+        await come_to_rest(here)
+        await check_end(here, after)
 
 
 class Play:
@@ -78,12 +70,12 @@ class Play:
 
     async def _binder_between_commit_and_answer(self, step: Step) -> None:
         async with self._acting(step):
-            await self._until("a binding stored", lambda: self._here.seen.view.placements)
+            await self._until("a binding stored", self._bound)
             await self._kill("binder")
 
     async def _workloads_scheduler_and_binder_with_pods_in_hand(self, step: Step) -> None:
-        self._pause("scheduler")
-        self._pause("binder")
+        pause(self._here.lab, "scheduler")
+        pause(self._here.lab, "binder")
         async with self._acting(step):
             await self._until("a web pod made", lambda: self._here.seen.pods("web"))
             await self._kill("workloads")
@@ -96,28 +88,28 @@ class Play:
     async def _queue_with_pods_parked_and_in_flight(self, step: Step) -> None:
         await step.act()
         await step.see()
-        await self._here.do.apply([pod("hopeless", cpu="99")], "it will be parked at the end")
+        await self._here.do.apply([self._here.pod("hopeless", cpu="99")], "it will be parked at the end")
         await self._here.attempted("hopeless")
         await self._queue_holds("unschedulable", 3)
-        self._pause("scheduler")
-        await self._here.do.apply([pod("extra")], "it is to be in flight")
+        pause(self._here.lab, "scheduler")
+        await self._here.do.apply([self._here.pod("extra")], "it is to be in flight")
         await self._queue_holds("inFlight", 1)
         tried = {name: self._tries(name) for name in (TRAINER[1], REPORT[1], "hopeless")}
         await self._kill("queue")
-        self._resume("scheduler")
+        resume(self._here.lab, "scheduler")
         await self._here.running("extra")
         for name, times in tried.items():
             await self._here.attempted(name, times + 1)
 
     async def _api_with_a_request_in_hand(self, step: Step) -> None:
-        self._pause("api")
+        pause(self._here.lab, "api")
         async with self._acting(step):
             # the same connection's later request is answered: the server has passed the earlier one on
             await self._queue()
             await self._kill("api")
 
     async def _agent_amid_eviction_and_workloads_before_replacement(self, step: Step) -> None:
-        self._pause("workloads")
+        pause(self._here.lab, "workloads")
         async with self._acting(step):
             await self._until("an eviction announced", self._evicted_by_agent)
             await self._kill("node_agent")
@@ -138,6 +130,9 @@ class Play:
     def _evicted_by_agent(self) -> bool:
         return any(event.reason == "Evicted" and event.reporter != "descheduler" for event in self._here.seen.events)
 
+    def _bound(self) -> list[PodView]:
+        return [one for one in self._here.seen.view.pods.values() if one.bound is not None]
+
     def _evicted(self) -> list[PodView]:
         pods = self._here.seen.view.pods.values()
         return [one for one in pods if one.status is not None and one.status.reason == "Evicted"]
@@ -146,13 +141,10 @@ class Play:
         await self._here.seen.until(what, question, PATIENCE_S)
 
     async def _queue_holds(self, pool: str, least: int) -> None:
-        counts: dict[str, int] = {}
-        with anyio.move_on_after(WITHIN_S):
-            while counts.get(pool, 0) < least:
-                counts = (await self._queue()).counts
-                await anyio.sleep(POLL_S)
-            return
-        raise AssertionError(f"the queue never held {least} pods in {pool}, but {counts}")
+        async def holds() -> bool:
+            return (await self._queue()).counts.get(pool, 0) >= least
+
+        await eventually(f"{least} pods in {pool}", holds, WITHIN_S)
 
     async def _queue(self) -> QueueListReply:
         return await queue_list(self._here)
@@ -177,12 +169,6 @@ class Play:
             f"{service} started again",
         )
 
-    def _pause(self, service: str) -> None:
-        os.kill(self._here.lab.child(service).pid, signal.SIGSTOP)
-
-    def _resume(self, service: str) -> None:
-        os.kill(self._here.lab.child(service).pid, signal.SIGCONT)
-
 
 async def queue_list(here: Stand) -> QueueListReply:
     """What the queue holds, asked until a leader answers."""
@@ -195,10 +181,7 @@ async def queue_list(here: Stand) -> QueueListReply:
 
 
 async def come_to_rest(here: Stand) -> None:
-    """Stop moving pods, and wait until those that were moved have gone and their successors run."""
-    descheduler = here.lab.child("descheduler")
-    descheduler.terminate()
-    await state_of(here.lab, lambda one: one is not descheduler or one.state == "stopped", "no descheduler")
+    """Wait until the pods that were moved have gone and their successors run."""
 
     def at_rest() -> bool:
         pods = here.seen.view.pods_by_uid.values()
@@ -208,13 +191,13 @@ async def come_to_rest(here: Stand) -> None:
     await here.seen.until("nothing on its way", at_rest, PATIENCE_S)
 
 
-async def check_end(here: Stand) -> None:
+async def check_end(here: Stand, after: int) -> None:
     """Nothing is lost, nothing is there twice, and everyone's sums are those of the stream."""
-    found = await ledger.read_back(here.bus)
+    found = await ledger.read_back(here.bus, after)
     view = await snapshot(here.bus)
     ledger.check_commits(found, view.nodes)
     assert view.fence is not None
-    assert view.fence.n == len(found.commits)
+    assert view.fence.n == after + len(found.commits)
     for node in view.nodes:
         held = [one.bound for one in view.pods_on(node).values() if one.bound is not None]
         assert ledger.usage(held) == ledger.usage(one for one in found.live.values() if one.node == node)

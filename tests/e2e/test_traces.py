@@ -1,6 +1,6 @@
 """Traces as a collector gets them: one connected trace a pod, links where one thing led to another, bad outcomes always kept."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -16,10 +16,9 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import EvictRequest, ObjectsReply
 from podyard.proto.placement import Binding
 from podyard.telemetry import traceparent
-from tests.e2e.stage import WITHIN_S, WITHOUT_LOOPS, Stand, held, node, pod, stand
+from tests.e2e.labs import exporting
+from tests.e2e.stage import WITHIN_S, Stand, node, stand
 from tests.support.otlp_sink import Ids, OtlpSink, SinkSpan
-
-pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 WAY = {
     "attempt": "podyard-queue",
@@ -38,27 +37,11 @@ PARENTS = {
 GOOD_PODS = 20
 
 
-@pytest.fixture(scope="module")
-def sink() -> Iterator[OtlpSink]:
-    with OtlpSink() as receiver:
-        yield receiver
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def here(sink: OtlpSink, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stand]:
-    """A lab that sends every span."""
-    lab = stand(tmp_path_factory.mktemp("lab"), f"{WITHOUT_LOOPS},workloads", environment=exporting(sink))
-    async with held(lab) as found:
-        tainted = node("node-2", labels={"pool": "tainted"})
-        tainted["spec"] = {"taints": [{"key": "reserved", "effect": "NoSchedule"}]}
-        await found.do.apply([node("node-1"), tainted, node("node-3")], "nodes of the test")
-        await found.seen.until("3 nodes", lambda: len(found.seen.view.nodes) == 3, WITHIN_S)
-        yield found
-
-
-def exporting(sink: OtlpSink, **more: str) -> dict[str, str]:
-    """The standard variables for a collector that is `sink`."""
-    return {"OTEL_EXPORTER_OTLP_ENDPOINT": sink.endpoint, "OTEL_BSP_SCHEDULE_DELAY": "100", **more}
+@pytest_asyncio.fixture(loop_scope="session")
+async def here(here: Stand) -> Stand:
+    tainted = node("node-2", labels={"pool": "tainted"}, taints=[{"key": "reserved", "effect": "NoSchedule"}])
+    await here.join(node("node-1"), tainted, node("node-3"))
+    return here
 
 
 def of_pod(spans: list[SinkSpan], name: str, pod_name: str) -> list[SinkSpan]:
@@ -68,7 +51,7 @@ def of_pod(spans: list[SinkSpan], name: str, pod_name: str) -> list[SinkSpan]:
 
 
 async def test_a_pods_way_is_one_connected_trace(here: Stand, sink: OtlpSink) -> None:
-    await here.do.apply([pod("straight")], "a test")
+    await here.do.apply([here.pod("straight")], "a test")
     await here.running("straight")
     [start] = of_pod(sink.wait_for(lambda spans: bool(of_pod(spans, "start pod", "straight"))), "start pod", "straight")
 
@@ -90,7 +73,7 @@ async def test_a_pods_way_is_one_connected_trace(here: Stand, sink: OtlpSink) ->
 async def test_an_attempt_after_a_requeue_links_to_the_event_and_to_the_attempt_before(
     here: Stand, sink: OtlpSink
 ) -> None:
-    await here.do.apply([pod("patient", nodeSelector={"pool": "tainted"})], "a test")
+    await here.do.apply([here.pod("patient", nodeSelector={"pool": "tainted"})], "a test")
     await here.attempted("patient")
     await here.do.apply([node("node-2", labels={"pool": "tainted"})], "the taint goes")
     await here.running("patient")
@@ -108,17 +91,24 @@ async def test_an_attempt_after_a_requeue_links_to_the_event_and_to_the_attempt_
     assert applied.service == "podyard-api"
     assert applied.kind == "producer"
     assert set(second.links) == {Ids(first.trace_id, first.span_id), Ids(applied.trace_id, applied.span_id)}
-    sent = sink.wait_for(lambda spans: any(span.name == "requeue pods" for span in spans))
-    [moved] = [
-        one for one in sent if one.name == "requeue pods" and one.attributes["podyard.event"] == "NodeUpdateNodeTaint"
-    ]
+
+    def requeues(spans: list[SinkSpan]) -> list[SinkSpan]:
+        return [one for one in spans if one.name == "requeue pods" and "patient" in pods_of(one)]
+
+    [moved] = requeues(sink.wait_for(lambda spans: bool(requeues(spans))))
+    assert moved.attributes["podyard.event"] == "NodeUpdateNodeTaint"
     assert (moved.trace_id, moved.parent_id) == (applied.trace_id, applied.span_id)
-    assert [event.attributes["k8s.pod.name"] for event in moved.events] == ["patient"]
+    assert pods_of(moved) == ["patient"]
+
+
+def pods_of(requeue: SinkSpan) -> list[str]:
+    """Pods that an event moved."""
+    return [event.attributes["k8s.pod.name"] for event in requeue.events]
 
 
 async def by_request(here: Stand, old: PodView) -> None:
     """Evict through the api."""
-    target = ObjectRef(resource="pods", namespace="default", name=old.name)
+    target = ObjectRef(resource="pods", namespace=here.namespace, name=old.name)
     asked = codec.encode(EvictRequest(pods=(target,), who="test", why="a test"))
     reply = codec.decode(ObjectsReply, (await here.bus.request(subjects.OBJECTS_EVICT, asked)).payload)
     assert [result.outcome for result in reply.results] == ["evicted"]
@@ -142,11 +132,11 @@ async def by_pressure(here: Stand, old: PodView) -> None:
 async def test_the_replacement_of_an_evicted_pod_links_to_the_eviction(
     here: Stand, sink: OtlpSink, name: str, service: str, evict: Callable[[Stand, PodView], Awaitable[None]]
 ) -> None:
-    template = pod(name, terminationGracePeriodSeconds=1)
+    template = here.pod(name, terminationGracePeriodSeconds=1)
     replica_set = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
-        "metadata": {"name": name, "namespace": "default"},
+        "metadata": {"name": name, "namespace": here.namespace},
         "spec": {
             "replicas": 1,
             "selector": {"matchLabels": {"app": name}},
@@ -178,7 +168,7 @@ async def test_at_one_percent_bad_outcomes_are_kept_and_unsampled_good_ones_send
         async with AsyncExitStack() as stack:
             here = await stack.enter_async_context(stand(tmp_path, environment=rare))
             await here.do.apply([node("node-1")], "a node")
-            await here.do.apply([*map(pod, good), pod("bad", cpu="99")], "a test")
+            await here.do.apply([*map(here.pod, good), here.pod("bad", cpu="99")], "a test")
             await here.running(*good)
             await here.attempted("bad")
             bound = [await _decision(here, name) for name in good]
@@ -196,7 +186,7 @@ async def test_at_one_percent_bad_outcomes_are_kept_and_unsampled_good_ones_send
 
 async def _decision(here: Stand, name: str) -> AttemptRecord:
     """The attempt that bound a pod, as its binding holds it."""
-    subject = subjects.binding("default", name, here.seen.view.pods["default", name].uid)
+    subject = subjects.binding(here.namespace, name, here.seen.view.pods[here.namespace, name].uid)
     stored = await here.bus.get(streams.CLUSTER.name, subject)
     assert stored is not None
     binding = codec.decode(Binding, stored.payload)

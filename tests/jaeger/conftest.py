@@ -14,9 +14,10 @@ from podyard.cli.demo.story import Story
 from podyard.cli.demo.theatre import options
 from podyard.cli.jaeger.api import Jaeger
 from podyard.cli.lab.lab import running_lab
-from tests.e2e.stage import READY_S, held
+from tests.e2e.stage import READY_S
 from tests.jaeger.binary import NoJaegerError, find
 from tests.jaeger.server import JaegerServer, running
+from tests.support.holding import held
 
 PATIENCE_S = 60.0
 
