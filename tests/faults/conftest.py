@@ -1,48 +1,64 @@
-"""One stack for all tests of services, another one after a test that failed."""
+"""One stack for all tests of services, one cluster of servers for tests of NATS; another one after a test that failed."""
 
-from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Generator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from tests.e2e.stage import held
+from podyard.bus import connect, ensure_streams
+from tests.e2e.stage import jetstream
+from tests.faults.servers import Servers, three_servers
 from tests.faults.stage import Stage, staged
+from tests.support.lasting import Lasting, in_one_loop, note_failure
 
 
-class Stages:
-    """The stack that the next test gets."""
-
-    def __init__(self, directories: pytest.TempPathFactory) -> None:
-        self._directories = directories
-        self._stack = AsyncExitStack()
-        self._stage: Stage | None = None
-
-    async def usable(self) -> Stage:
-        """The stack that there is, or a new one."""
-        if self._stage is None or self._stage.broken:
-            await self.end()
-            self._stage = await self._stack.enter_async_context(held(staged(self._directories.mktemp("stage"))))
-        return self._stage
-
-    async def end(self) -> None:
-        """End the stack that there is."""
-        self._stage = None
-        await self._stack.aclose()
-        self._stack = AsyncExitStack()
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    in_one_loop(items, Path(__file__).parent)
 
 
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def stages(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Stages]:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    note_failure(item, report)
+    return report
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def stages(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Lasting[Stage]]:
     """Where tests get their stack from."""
-    found = Stages(tmp_path_factory)
+    found = Lasting(lambda: staged(tmp_path_factory.mktemp("stage")))
     yield found
     await found.end()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def stage(stages: Stages, request: pytest.FixtureRequest) -> Stage:
-    """A stack that works; tests that use it say `pytest.mark.asyncio(loop_scope="session")`."""
-    found = await stages.usable()
-    found.test = request.node.nodeid
-    return found
+async def stage(stages: Lasting[Stage], request: pytest.FixtureRequest) -> AsyncIterator[Stage]:
+    """A stack that works."""
+    async with stages.lent(request) as found:
+        await found.revive()
+        found.test = request.node.nodeid
+        yield found
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def clusters(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Lasting[Servers]]:
+    """Where tests get their three servers from."""
+    found = Lasting(lambda: three_servers(tmp_path_factory.mktemp("servers")))
+    yield found
+    await found.end()
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def cluster(clusters: Lasting[Servers], request: pytest.FixtureRequest) -> AsyncIterator[Servers]:
+    """Three servers that run, with empty streams of three replicas."""
+    async with clusters.lent(request) as nats:
+        for name, server in nats.by_name.items():
+            if not server.pid:
+                await server.start()
+            await nats.healthy(name)
+        async with connect(nats.settings("preparing")) as bus:
+            for stream in (await jetstream(bus, "STREAM.NAMES"))["streams"] or ():
+                await jetstream(bus, f"STREAM.DELETE.{stream}")
+            await ensure_streams(bus, replicas=len(nats.by_name))
+        yield nats

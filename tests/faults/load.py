@@ -15,6 +15,8 @@ from podyard.node_agent.core.annotations import RUN_DURATION
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ObjectResult
+from tests.support import objects
+from tests.support.objects import Document
 
 NODES: Final = 8
 ZONES: Final = 4
@@ -29,8 +31,6 @@ LIVING: Final = 75
 PATIENCE_S: Final = 60.0
 ANSWER_S: Final = 5.0
 RETRY_S: Final = 0.2
-
-Document = dict[str, Any]
 
 
 class People:
@@ -133,19 +133,16 @@ class Load:
     def _plain(self, cpu: str, priority: str = "") -> Document:
         name = f"{self._name}-{len(self.made)}"
         self.made.append(name)
-        container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
-        spec = {"containers": [container], **({"priorityClassName": priority} if priority else {})}
-        metadata = {"name": name, "namespace": "default", "labels": {"app": "plain"}}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        spec = {"priorityClassName": priority} if priority else {}
+        return objects.written(objects.pod(name, cpu=cpu, labels={"app": "plain"}, **spec))
 
     def _pod(self) -> Document:
         """One pod of the mix."""
         random, app = self._random, f"app{self._random.randrange(6)}"
         name = f"{self._name}-{len(self.made)}"
         self.made.append(name)
-        container: Document = {"name": "c", "image": "x"}
-        container["resources"] = {"requests": {"cpu": random.choices(CPUS, WEIGHTS)[0], "memory": "64Mi"}}
-        spec: Document = {"containers": [container]}
+        cpu, spec = random.choices(CPUS, WEIGHTS)[0], Document()
+        ports: list[Document] = []
         kind = random.random()
         if kind < 0.12:
             app = f"alone{random.randrange(3)}"
@@ -154,35 +151,36 @@ class Load:
             app = f"even{random.randrange(2)}"
             spec["topologySpreadConstraints"] = [_even(app)]
         elif kind < 0.36:
-            container["ports"] = [{"containerPort": 80, "hostPort": random.choice((8080, 9090)), "protocol": "TCP"}]
+            ports = [{"containerPort": 80, "hostPort": random.choice((8080, 9090)), "protocol": "TCP"}]
         elif kind < 0.44:
             spec["nodeSelector"] = {"disk": "ssd"}
         elif kind < 0.48:
-            container["resources"]["requests"]["cpu"] = "64"  # fits nowhere
+            cpu = "64"  # fits nowhere
         priority = random.choice(("", "", "", "", *PRIORITIES))
         if priority:
             spec["priorityClassName"] = priority
-        metadata: Document = {"name": name, "namespace": "default", "labels": {"app": app}}
+        metadata: Document = {}
         if random.random() < 0.4:
             metadata["annotations"] = {RUN_DURATION: f"{random.uniform(0.5, 6):.1f}s"}
-        return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        found = objects.written(
+            objects.pod(name, cpu=cpu, memory="64Mi", labels={"app": app}, metadata=metadata, **spec)
+        )
+        found["spec"]["containers"][0]["ports"] = ports
+        return found
 
 
 def node(index: int, *, cpu: int = 5, cordoned: bool = False, note: str = "") -> Document:
     """A node's manifest; every fifth is half as large."""
-    labels = {
-        "kubernetes.io/hostname": f"n{index}",
-        "topology.kubernetes.io/zone": f"z{index % ZONES}",
-        "disk": "ssd" if index % 3 == 0 else "hdd",
-    }
-    amounts = {"cpu": str(cpu if index % 5 else cpu // 2), "memory": "16Gi", "pods": "18"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": f"n{index}", "labels": labels, "annotations": {"note": note}},
-        "spec": {"unschedulable": True} if cordoned else {},
-        "status": {"capacity": amounts, "allocatable": dict(amounts)},
-    }
+    made = objects.node(
+        f"n{index}",
+        cpu=str(cpu if index % 5 else cpu // 2),
+        memory="16Gi",
+        pods="18",
+        labels={objects.ZONE: f"z{index % ZONES}", "disk": "ssd" if index % 3 == 0 else "hdd"},
+        metadata={"annotations": {"note": note}},
+        **({"unschedulable": True} if cordoned else {}),
+    )
+    return objects.written(made)
 
 
 def priority_classes() -> list[Document]:

@@ -153,6 +153,8 @@ async def serving(proxy: Proxy) -> AsyncGenerator[Proxy]:
         task = asyncio.ensure_future(proxy.accept(reader, writer))
         served.add(task)
         task.add_done_callback(served.discard)
+        # one that is cancelled before it has begun closes nothing itself
+        task.add_done_callback(lambda _: writer.close())
 
     server = await asyncio.start_server(accept, "127.0.0.1", 0, limit=CHUNK)
     proxy.port = server.sockets[0].getsockname()[1]

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from podyard.bus import Bus, BusSettings, connect
 from podyard.bus.bootstrap import ensure_streams
-from podyard.bus.embedded import embedded_server
+from podyard.bus.embedded import EmbeddedServer, embedded_server
 from podyard.bus.errors import BusError
 from podyard.cli.lab import plan
 from podyard.proto import codec, streams, subjects
@@ -79,8 +79,8 @@ class Stage:
         self.proxies: dict[str, Proxy] = {}
         self.test = ""
         """The one that runs, for how to run it again."""
-        self.broken = False
-        """A test failed on it: the next one should have another."""
+        self.server: EmbeddedServer | None = None
+        """Its own, if it was not given any."""
         self._told: deque[str] = deque(maxlen=400)
         self._began = time.monotonic()
 
@@ -164,7 +164,6 @@ class Stage:
             await self.verdict()
             await self.people.delete(subjects.PODS, made.made, grace_period_s=0)
         except BaseException as error:
-            self.broken = True
             error.add_note(self.report(name))
             raise
 
@@ -238,12 +237,15 @@ async def staged(
     :param environment: further settings of all services
     """
     async with AsyncExitStack() as stack:
+        own = None
         if not servers:
-            servers = [(await stack.enter_async_context(embedded_server(directory / "nats"))).port]
+            own = await stack.enter_async_context(embedded_server(directory / "nats"))
+            servers = [own.port]
         urls = tuple(f"nats://127.0.0.1:{port}" for port in servers)
         bus = await stack.enter_async_context(connect(BusSettings(servers=urls, name="test", service="test")))
         await ensure_streams(bus, replicas=replicas)
         stage = Stage(directory, bus)
+        stage.server = own
         door = stage.proxies["people"] = await stack.enter_async_context(serving(Proxy("people", servers, stage.tell)))
         known_as = BusSettings(servers=(door.url,), name="people", service="people")
         stage.people = People(await stack.enter_async_context(connect(known_as)))

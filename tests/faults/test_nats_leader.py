@@ -1,14 +1,13 @@
 """Three servers; the one that leads CLUSTER is killed or paused under load: writing goes on within 15 s (G8), nothing is lost (G6)."""
 
 import time
-from pathlib import Path
 from typing import Final
 
 import pytest
 
-from podyard.bus import Bus, connect, ensure_streams
+from podyard.bus import Bus, connect
 from podyard.proto import streams
-from tests.faults import acknowledged, servers
+from tests.faults import acknowledged
 from tests.faults.acknowledged import Load
 from tests.faults.servers import Harm, Servers, killed, paused
 
@@ -21,28 +20,30 @@ ENOUGH: Final = 50
 STREAM: Final = streams.CLUSTER.name
 
 
-async def test_writing_goes_on_when_the_leader_is_killed_or_paused_and_nothing_is_lost(tmp_path: Path) -> None:
-    await rounds(tmp_path, [killed, paused])
+async def test_writing_goes_on_when_the_leader_is_killed_or_paused_and_nothing_is_lost(cluster: Servers) -> None:
+    await rounds(cluster, [killed, paused])
 
 
 @pytest.mark.whole_faults
 @pytest.mark.timeout(900)
-async def test_twenty_leaders_killed_or_paused(tmp_path: Path) -> None:
-    await rounds(tmp_path, [killed, paused] * 10)
+async def test_twenty_leaders_killed_or_paused(cluster: Servers) -> None:
+    await rounds(cluster, [killed, paused] * 10)
 
 
-async def rounds(directory: Path, harms: list[Harm]) -> None:
+async def rounds(nats: Servers, harms: list[Harm]) -> None:
     """One leader after the other is harmed while writers write; each connects to all three servers."""
-    async with servers.three_servers(directory) as nats, connect(nats.settings("watcher")) as bus:
-        await ensure_streams(bus, replicas=3)
-        async with connect(nats.settings("load-1")) as first, connect(nats.settings("load-2")) as second:
-            async with Load([first, second]).running() as load:
-                gaps_s = [await _round(nats, bus, load, harm) for harm in harms]
-            print(f"without an acknowledged write: {acknowledged.spread(gaps_s)}; {dict(load.outcomes)}")
-            assert max(gaps_s) < GOES_ON_S
-            for name in nats.by_name:
-                await nats.let_lead(bus, STREAM, name)
-                await load.check(bus)
+    async with (
+        connect(nats.settings("watcher")) as bus,
+        connect(nats.settings("load-1")) as first,
+        connect(nats.settings("load-2")) as second,
+    ):
+        async with Load([first, second]).running() as load:
+            gaps_s = [await _round(nats, bus, load, harm) for harm in harms]
+        print(f"without an acknowledged write: {acknowledged.spread(gaps_s)}; {dict(load.outcomes)}")
+        assert max(gaps_s) < GOES_ON_S
+        for name in nats.by_name:
+            await nats.let_lead(bus, STREAM, name)
+            await load.check(bus)
 
 
 async def _round(nats: Servers, bus: Bus, load: Load, harm: Harm) -> float:

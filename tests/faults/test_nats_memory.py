@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import psutil
 import pytest
@@ -23,7 +23,8 @@ from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.binder_api import BindReply, BindRequest, Decision
 from tests.e2e import ledger
-from tests.e2e.stage import stand
+from tests.e2e.stage import node, pod, stand
+from tests.support.objects import Document
 
 SERVICES: Final = "api,queue,scheduler,binder"
 MEBIBYTE: Final = 1 << 20
@@ -141,13 +142,9 @@ async def flood(bus: Bus, session: str, position: int) -> str:
                     return "refused" if reply.refused else "answered"
 
 
-def large_node(name: str) -> dict[str, Any]:
-    amounts = {"cpu": "1000", "memory": "1000Gi", "pods": "10000"}
-    metadata = {"name": name, "labels": {"kubernetes.io/hostname": name}}
-    return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {"allocatable": amounts}}
+def large_node(name: str) -> Document:
+    return node(name, cpu="1000", memory="1000Gi", pods="10000")
 
 
-def small_pod(name: str) -> dict[str, Any]:
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": "1m"}}}
-    metadata = {"name": name, "namespace": "default"}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+def small_pod(name: str) -> Document:
+    return pod(name, cpu="1m")

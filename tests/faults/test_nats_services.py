@@ -64,20 +64,20 @@ async def under_load(stage: Stage, load: Load, faults: list[Callable[[], Awaitab
         await asyncio.gather(feeding, return_exceptions=True)
 
 
-async def test_the_only_server_is_killed_amid_commits(tmp_path: Path) -> None:
-    async with servers.one_server(tmp_path / "nats") as nats, stack(nats, tmp_path) as stage:
-        [server] = nats.by_name.values()
-        starts = [process.starts for process in stage.processes.values()]
+async def test_the_only_server_is_killed_amid_commits(stage: Stage) -> None:
+    server = stage.server
+    assert server is not None
+    starts = [process.starts for process in stage.processes.values()]
 
-        async def kill() -> None:
-            stage.tell("the server is killed")
-            await server.kill()
-            await server.start()
-            stage.tell("the server runs again")
+    async def kill() -> None:
+        stage.tell("the server is killed")
+        await server.kill()
+        await server.start()
+        stage.tell("the server runs again")
 
-        async with stage.trial("server-killed") as load:
-            await under_load(stage, load, [kill, kill])
-        assert [process.starts for process in stage.processes.values()] == starts
+    async with stage.trial("server-killed") as load:
+        await under_load(stage, load, [kill, kill])
+    assert [process.starts for process in stage.processes.values()] == starts
 
 
 class Gap(NamedTuple):

@@ -10,6 +10,7 @@ from podyard.bus import connect, ensure_streams
 from podyard.proto import streams
 from tests.faults import acknowledged, disks, servers
 from tests.faults.acknowledged import Load
+from tests.faults.servers import Servers
 
 STREAM: Final = streams.CLUSTER.name
 GOES_ON_S: Final = 15.0
@@ -19,24 +20,23 @@ SHARES: Final = (0.0, 0.02, 0.3, 1.0)
 
 
 @pytest.mark.parametrize("share", [pytest.param(0.3, id="a third")])
-async def test_a_server_that_lost_the_end_of_its_newest_block_gets_it_back(tmp_path: Path, share: float) -> None:
-    await blocks_cut(tmp_path, [share])
+async def test_a_server_that_lost_the_end_of_its_newest_block_gets_it_back(cluster: Servers, share: float) -> None:
+    await blocks_cut(cluster, [share])
 
 
 @pytest.mark.whole_faults
 @pytest.mark.timeout(600)
-async def test_each_of_three_servers_loses_more_or_less_of_its_newest_block(tmp_path: Path) -> None:
-    await blocks_cut(tmp_path, [share for share in SHARES for _ in servers.NAMES])
+async def test_each_of_three_servers_loses_more_or_less_of_its_newest_block(cluster: Servers) -> None:
+    await blocks_cut(cluster, [share for share in SHARES for _ in servers.NAMES])
 
 
-async def blocks_cut(directory: Path, shares: list[float]) -> None:
+async def blocks_cut(nats: Servers, shares: list[float]) -> None:
     """One server after the other is killed and loses its newest block's end. Then it leads, and says what there is.
 
     Before that it is no server that could be lost again: neither `current` in the stream's description nor /healthz is a proof that it has
     caught up (nats-server 2.15.1; losing the next one at once lost acknowledged writes).
     """
-    async with servers.three_servers(directory) as nats, connect(nats.settings("watcher")) as bus:
-        await ensure_streams(bus, replicas=3)
+    async with connect(nats.settings("watcher")) as bus:
         loads: list[Load] = []
         for number, share in enumerate(shares):
             name = servers.NAMES[number % len(servers.NAMES)]

@@ -14,11 +14,12 @@ from tests.e2e.stage import jetstream
 from tests.faults import load
 from tests.faults.process import Process, http
 from tests.faults.stage import Stage, staged
+from tests.support import objects
+from tests.support.waiting import eventually
 
 whole = pytest.mark.whole_faults
 SERVICES: Final = "api,queue,scheduler=2,binder=2,node_agent,workloads"
 WITHIN_S: Final = 60.0
-POLL_S: Final = 0.1
 NOTICED_WITHIN_S: Final = 10.0
 """A heartbeat that is missing for 1.5 s, a question to the server, and a busy machine."""
 
@@ -85,9 +86,11 @@ async def test_nothing_of_a_cluster_that_was_deleted_is_taken_for_true(tmp_path:
 
 async def without_lease(process: Process) -> None:
     """Wait until the service that led says that nobody can lead: its lease has ended, and it can get no other."""
-    async with asyncio.timeout(WITHIN_S):
-        while b"[-] lease" not in await http(process.port, "/readyz"):  # noqa: ASYNC110  # another process
-            await asyncio.sleep(POLL_S)
+
+    async def says_so() -> bool:
+        return b"[-] lease" in await http(process.port, "/readyz")
+
+    await eventually("a leader without a lease", says_so, WITHIN_S)
 
 
 async def filled(stage: Stage) -> set[str]:
@@ -99,9 +102,7 @@ async def filled(stage: Stage) -> set[str]:
 
 async def noticed(process: Process, times: int) -> None:
     """Wait until a service has seen once more that the stream is another one. Until then its view is the old one's."""
-    async with asyncio.timeout(NOTICED_WITHIN_S):
-        while times_noticed(process) <= times:  # noqa: ASYNC110  # another process
-            await asyncio.sleep(POLL_S)
+    await eventually(f"{process.instance} noticed", lambda: times_noticed(process) > times or None, NOTICED_WITHIN_S)
 
 
 def times_noticed(process: Process) -> int:
@@ -112,18 +113,16 @@ def times_noticed(process: Process) -> int:
 def filling(index: int) -> dict[str, Any]:
     """A pod that takes all of one node."""
     cpu = str(load.node(index)["status"]["allocatable"]["cpu"])
-    container = {"name": "c", "image": "x", "resources": {"requests": {"cpu": cpu}}}
-    spec = {"containers": [container], "nodeSelector": {"kubernetes.io/hostname": f"n{index}"}}
-    metadata = {"name": f"filling-{index}", "namespace": "default", "labels": {"app": "filling"}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+    there = {objects.HOSTNAME: f"n{index}"}
+    return objects.written(objects.pod(f"filling-{index}", cpu=cpu, labels={"app": "filling"}, nodeSelector=there))
 
 
 async def bound(stage: Stage, number: int) -> list[str]:
     """Wait until so many pods are bound; their uids."""
-    async with asyncio.timeout(WITHIN_S):
-        while True:
-            view = await snapshot(stage.bus)
-            found = [pod.uid for pod in view.pods.values() if pod.bound is not None]
-            if len(found) == number:
-                return found
-            await asyncio.sleep(POLL_S)
+
+    async def found() -> list[str] | None:
+        view = await snapshot(stage.bus)
+        uids = [pod.uid for pod in view.pods.values() if pod.bound is not None]
+        return uids if len(uids) == number else None
+
+    return await eventually(f"{number} pods bound", found, WITHIN_S)

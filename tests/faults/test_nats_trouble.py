@@ -11,6 +11,7 @@ from podyard.cli.lab.child import parse_ready
 from tests.faults import disks, servers
 from tests.faults.process import http
 from tests.faults.stage import Stage, staged
+from tests.support.waiting import eventually
 
 whole = pytest.mark.whole_faults
 SERVICES: Final = "api,queue,scheduler,binder,node_agent,workloads"
@@ -18,7 +19,6 @@ WRITERS: Final = ("binder", "node_agent", "workloads", "queue")
 """Those that have something to write whenever NATS takes nothing: at least their leases."""
 
 WITHIN_S: Final = 60.0
-POLL_S: Final = 0.2
 MORE: Final = 4
 DISK_MEBIBYTES: Final = 16
 
@@ -58,12 +58,14 @@ async def test_services_say_that_nothing_can_be_written_and_go_on_afterwards(tmp
 async def said_so(stage: Stage, instance: str) -> str:
     """Wait until a service says on /readyz that it is not; its reason."""
     [process] = [one for one in stage.processes.values() if one.service == instance]
-    async with asyncio.timeout(WITHIN_S):
-        while True:
-            with suppress(OSError, TimeoutError):
-                state, reason = parse_ready(await http(process.port, "/readyz"))
-                if state == "not ready":
-                    stage.tell(f"{instance}: {reason}")
-                    print(f"{instance}: {reason}")
-                    return reason
-            await asyncio.sleep(POLL_S)
+
+    async def told() -> str | None:
+        with suppress(OSError, TimeoutError):
+            state, reason = parse_ready(await http(process.port, "/readyz"))
+            return reason if state == "not ready" else None
+        return None
+
+    reason = await eventually(f"{instance} says that it is not ready", told, WITHIN_S)
+    stage.tell(f"{instance}: {reason}")
+    print(f"{instance}: {reason}")
+    return reason

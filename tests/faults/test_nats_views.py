@@ -102,10 +102,10 @@ async def same_as_listed(reader: Reader, bus: Bus) -> None:
     }
 
 
-async def test_a_reader_goes_on_although_the_server_of_its_consumer_never_comes_back(tmp_path: Path) -> None:
+async def test_a_reader_goes_on_although_the_server_of_its_consumer_never_comes_back(cluster: Servers) -> None:
     """Its own connection, and the stream, are elsewhere, so nobody tells it anything."""
-    async with servers.three_servers(tmp_path) as nats, connect(nats.settings("watcher")) as bus:
-        await ensure_streams(bus, replicas=3)
+    nats = cluster
+    async with connect(nats.settings("watcher")) as bus:
         await put(bus, "before")
         async with AsyncExitStack() as stack:
             reader, host = await _fed_from_elsewhere(nats, bus, stack)

@@ -18,6 +18,7 @@ from tests.faults.load import node
 from tests.faults.overhearing import Overheard
 from tests.faults.proxy import Proxy, serving
 from tests.faults.recorder import Recorder
+from tests.support import objects
 from tests.support.object_events import event_of
 
 VERSIONS = 300
@@ -105,7 +106,7 @@ async def test_versions_that_nobody_saw_are_named():
 
 async def test_a_write_that_looks_at_nothing_is_a_violation():
     async with desk() as here:
-        await here.put(named(node(0)), "nodes")
+        await here.seen(await here.put(named(node(0)), "nodes"))
         subject = subjects.object_("nodes", "", "n0")
         found = await here.bus.get("CLUSTER", subject)
         assert found is not None
@@ -207,15 +208,11 @@ def bound_pod(name: str, to: str) -> BoundPod:
 
 def pod(name: str, cpu: str = "2", *, alone: bool = False) -> dict[str, Any]:
     """A pod as it is stored."""
-    spec: dict[str, Any] = {"containers": [{"name": "c", "resources": {"requests": {"cpu": cpu}}}]}
-    if alone:
-        term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "alone"}}}
-        spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    labels = {"app": "alone"} if alone else {}
-    return {
-        "metadata": {"name": name, "namespace": "default", "uid": f"uid-{name}", "labels": labels},
-        "spec": spec,
-    }
+    if not alone:
+        return objects.pod(name, cpu=cpu)
+    term = {"topologyKey": objects.HOSTNAME, "labelSelector": {"matchLabels": {"app": "alone"}}}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    return objects.pod(name, cpu=cpu, labels={"app": "alone"}, affinity=affinity)
 
 
 def named(document: dict[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from tests.faults.frames import Frame
 from tests.faults.message_rules import CrashPoint, Moment
 from tests.faults.stage import Stage
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(200)]
+pytestmark = pytest.mark.timeout(200)
 whole = pytest.mark.whole_faults
 HIT_WITHIN_S: Final = 20.0
 BOUND_WITHIN_S: Final = 40.0

@@ -9,7 +9,7 @@ import pytest
 from tests.faults.message_rules import Drop, DropAnswers, Late, Repeat, Rule
 from tests.faults.stage import Stage
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(200)]
+pytestmark = pytest.mark.timeout(200)
 whole = pytest.mark.whole_faults
 SCHEDULERS: Final = ("scheduler-1", "scheduler-2")
 REPEATED: Final = ("svc.queue.pop", "svc.queue.done", "svc.queue.preempting", "svc.binder.bind")

@@ -1,6 +1,5 @@
 """Leaders that are paused or cut off, wake up late and still believe that they lead: they write nothing, and nothing is lost."""
 
-import asyncio
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +13,11 @@ from tests.faults.frames import Frame
 from tests.faults.message_rules import Note
 from tests.faults.proxy import Proxy
 from tests.faults.stage import Stage, staged
+from tests.support.waiting import eventually
 
-pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(200)]
+pytestmark = pytest.mark.timeout(200)
 whole = pytest.mark.whole_faults
 HELD_WITHIN_S: Final = 20.0
-POLL_S: Final = 0.1
-"""The queue tells what it holds only when asked."""
 
 
 def commits(frame: Frame) -> bool:
@@ -140,6 +138,8 @@ async def sessions(stage: Stage) -> set[str]:
 
 async def until_sessions_differ(stage: Stage, before: set[str], within_s: float = 40.0) -> None:
     """Wait until one of them is no more."""
-    async with asyncio.timeout(within_s):
-        while before <= await sessions(stage):  # noqa: ASYNC110  # the queue tells only when asked
-            await asyncio.sleep(POLL_S)
+
+    async def differ() -> bool:
+        return not before <= await sessions(stage)
+
+    await eventually("the end of a session", differ, within_s)
