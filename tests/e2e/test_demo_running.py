@@ -1,6 +1,5 @@
 """`podyard demo --running`: the story in a stack that runs already, as often as one likes."""
 
-
 from tests.e2e.stage import WITHIN_S, Stand, cli
 
 
