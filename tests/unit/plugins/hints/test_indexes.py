@@ -1,6 +1,7 @@
 """What a plugin's index leaves out, its hint would have skipped: for every default plugin that has one, on random pods and events."""
 
 from collections.abc import Callable, Hashable, Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -149,6 +150,11 @@ def volumes(sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 SOME_VOLUMES = st.one_of(st.lists(st.sampled_from(SOURCES), max_size=2), st.just([*SOURCES[:2]])).map(volumes)
 
+NODE_AFFINITIES = st.lists(NODE_TERMS, min_size=1, max_size=2).map(needs_nodes)
+NODE_SELECTORS = st.dictionaries(KEYS, VALUES, max_size=1)
+SOME_SPREADS = st.lists(SPREADS, max_size=2)
+PLACES = st.sampled_from(["", "n1", "n1"])
+
 
 @st.composite
 def pods(draw: Any, uid: str = "uid-p", about: str = "") -> Pod:
@@ -159,19 +165,19 @@ def pods(draw: Any, uid: str = "uid-p", about: str = "") -> Pod:
 
     affinity: dict[str, Any] = {}
     if about == NODE_AFFINITY:
-        affinity = draw(st.lists(NODE_TERMS, min_size=1, max_size=2).map(needs_nodes))
+        affinity = draw(NODE_AFFINITIES)
     elif about in ("", POD_AFFINITY):
         affinity = draw(POD_AFFINITIES)
     container = {"name": "c", "resources": {"requests": some(FIT, AMOUNTS, {})}, "ports": some(PORTS, HOST_PORTS, [])}
     placed = uid != "uid-p"
     spec = {
         "containers": [container],
-        "nodeSelector": some(NODE_AFFINITY, st.dictionaries(KEYS, VALUES, max_size=1), {}),
+        "nodeSelector": some(NODE_AFFINITY, NODE_SELECTORS, {}),
         "affinity": affinity,
         "tolerations": some(TAINTS_OF_NODES, TOLERATIONS, []),
-        "topologySpreadConstraints": some(SPREAD, st.lists(SPREADS, max_size=2), []),
+        "topologySpreadConstraints": some(SPREAD, SOME_SPREADS, []),
         "volumes": some(VOLUMES, SOME_VOLUMES, []),
-        "nodeName": draw(st.sampled_from(["", "n1", "n1"])) if placed else "",
+        "nodeName": draw(PLACES) if placed else "",
     }
     labels = some(POD_AFFINITY, LABELS, {}) if about != SPREAD else draw(LABELS)
     metadata = {"name": uid.removeprefix("uid-"), "namespace": draw(NAMESPACES), "uid": uid, "labels": labels}
@@ -209,6 +215,7 @@ def small_steps(draw: Any) -> tuple[Any, Any]:
 
 
 def node_steps() -> st.SearchStrategy[tuple[Any, Any]]:
+    @cache
     def of(name: str) -> st.SearchStrategy[tuple[Any, Any]]:
         return st.tuples(st.one_of(st.none(), nodes(name)), st.one_of(nodes(name), nodes(name), st.none()))
 
@@ -333,16 +340,26 @@ def test_what_a_plain_index_leaves_out_would_be_skipped(name: str, number: int, 
     check_index(name, number, data)
 
 
+Drawn = tuple[st.SearchStrategy[list[Pod]], st.SearchStrategy[list[Pod]], st.SearchStrategy[tuple[Any, Any]]]
+
+
+@cache
+def drawn_for(name: str, number: int) -> Drawn:
+    """Pods parked first, pods parked later, and steps, for a plugin's registration: made once, not for each example."""
+    about = VOLUMES if name in VOLUME_PLUGINS else name
+    steps = steps_of(PLUGINS[name].events_to_register()[number], about)
+    assert steps is not None
+    return st.lists(pods(about=about), min_size=1, max_size=4), st.lists(pods(about=about), max_size=2), steps
+
+
 def check_index(name: str, number: int, data: st.DataObject) -> None:
     plugin: Any = PLUGINS[name]
     registration: Registration = plugin.events_to_register()[number]
     assert registration.hint is not None
     assert registration.new_index is not None
     index = registration.new_index()
-    about = VOLUMES if name in VOLUME_PLUGINS else name
-    steps = steps_of(registration, about)
-    assert steps is not None
-    parked = data.draw(st.lists(pods(about=about), min_size=1, max_size=4))
+    parked_pods, late_pods, steps = drawn_for(name, number)
+    parked = data.draw(parked_pods)
     gone = data.draw(st.sets(st.integers(0, len(parked) - 1)))
     signatures: dict[Hashable, list[Pod]] = {}
     for pod in parked:
@@ -353,7 +370,7 @@ def check_index(name: str, number: int, data: st.DataObject) -> None:
         signature = plugin.hint_signature(parked[number_gone])
         if signatures.pop(signature, None) is not None:
             index.remove(signature)
-    for late in data.draw(st.lists(pods(about=about), max_size=2)):
+    for late in data.draw(late_pods):
         signature = plugin.hint_signature(late)
         if signature not in signatures:
             index.add(signature)

@@ -1,6 +1,7 @@
 """Random small clusters in which spread constraints matter."""
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -39,31 +40,38 @@ NODE_DOCUMENTS = st.builds(
     st.sampled_from([[], [], *([{"key": key, "effect": effect}] for key, effect in zip("ttu", EFFECTS, strict=True))]),
 )
 POLICIES = st.sampled_from(["Honor", "Ignore"])
+SKEWS = st.integers(1, 3)
 HARD, SOFT = "DoNotSchedule", "ScheduleAnyway"
+TOLERATIONS = st.lists(st.just({"key": "t", "operator": "Exists"}), max_size=1)
+OWNERS = st.one_of(st.none(), st.tuples(st.sampled_from([*KINDS, "Job"]), st.sampled_from(["o1", "o2"])))
 
 
 @st.composite
 def constraints(draw: st.DrawFn, *, defaults: bool = False) -> list[dict[str, Any]]:
     """Constraints as manifests have them: topology keys differ within hard and soft ones."""
-    pairs = draw(
-        st.lists(
-            st.tuples(st.sampled_from([ZONE, HOST, "disk"]), st.sampled_from([HARD, SOFT])),
-            max_size=3,
-            unique=True,
-            min_size=0 if defaults else 1,
-        )
-    )
     found: list[dict[str, Any]] = []
-    for key, action in pairs:
-        one: dict[str, Any] = {"maxSkew": draw(st.integers(1, 3)), "topologyKey": key, "whenUnsatisfiable": action}
-        optional: dict[str, st.SearchStrategy[Any]] = {"nodeAffinityPolicy": POLICIES, "nodeTaintsPolicy": POLICIES}
-        if action == HARD:
-            optional["minDomains"] = st.integers(1, 4)
-        if not defaults:
-            optional["labelSelector"] = SELECTORS.filter(lambda given: given is not None)
-            optional["matchLabelKeys"] = st.just(["rev"])
-        found.append(one | draw(st.fixed_dictionaries({}, optional=optional)))
+    for key, action in draw(_keys_and_actions(0 if defaults else 1)):
+        one: dict[str, Any] = {"maxSkew": draw(SKEWS), "topologyKey": key, "whenUnsatisfiable": action}
+        found.append(one | draw(_optional(action, defaults)))
     return found
+
+
+@cache
+def _keys_and_actions(least: int) -> st.SearchStrategy[list[tuple[str, str]]]:
+    both = st.tuples(st.sampled_from([ZONE, HOST, "disk"]), st.sampled_from([HARD, SOFT]))
+    return st.lists(both, min_size=least, max_size=3, unique=True)
+
+
+@cache
+def _optional(action: str, defaults: bool) -> st.SearchStrategy[dict[str, Any]]:
+    """What a constraint may say besides. Made once: to make it is dearer than to draw from it."""
+    optional: dict[str, st.SearchStrategy[Any]] = {"nodeAffinityPolicy": POLICIES, "nodeTaintsPolicy": POLICIES}
+    if action == HARD:
+        optional["minDomains"] = st.integers(1, 4)
+    if not defaults:
+        optional["labelSelector"] = SELECTORS.filter(lambda given: given is not None)
+        optional["matchLabelKeys"] = st.just(["rev"])
+    return st.fixed_dictionaries({}, optional=optional)
 
 
 @st.composite
@@ -72,8 +80,8 @@ def incoming(draw: st.DrawFn, *, own: bool = True) -> PodView:
     spec: dict[str, Any] = {"topologySpreadConstraints": draw(constraints())} if own else {}
     if draw(st.booleans()):
         spec["nodeSelector"] = {"disk": "ssd"}
-    spec["tolerations"] = draw(st.lists(st.just({"key": "t", "operator": "Exists"}), max_size=1))
-    owner = draw(st.one_of(st.none(), st.tuples(st.sampled_from([*KINDS, "Job"]), st.sampled_from(["o1", "o2"]))))
+    spec["tolerations"] = draw(TOLERATIONS)
+    owner = draw(OWNERS)
     return make_pod("new", labels=draw(POD_LABELS), namespace=draw(NAMESPACES), spec=spec, owner=owner)
 
 
