@@ -1,1 +1,1 @@
-"""The services as processes: one lab for all tests that need nothing else (`conftest.here`), for others one of their own."""
+"""The services as processes: one lab (`conftest.here`), for tests that need something else one of their own."""

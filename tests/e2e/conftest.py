@@ -46,7 +46,8 @@ async def labs(sink: OtlpSink, tmp_path_factory: pytest.TempPathFactory) -> Asyn
 async def here(labs: Lasting[Stand], request: pytest.FixtureRequest) -> AsyncIterator[Stand]:
     """A lab without nodes, and a namespace in it for this test.
 
-    What the test makes is removed at its end. If it fails, or if not everything goes, the next test gets another lab.
+    What the test makes is removed at its end. If it fails, or if not everything goes, the next test gets
+    another lab.
     """
     async with labs.lent(request) as lab:
         lab.seen.forget_records()

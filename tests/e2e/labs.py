@@ -1,6 +1,7 @@
-"""The lab that most end-to-end tests share: every service, every span sent, a profile for each plugin that a test is about.
+"""The lab that most end-to-end tests share: all services, all spans sent, profiles for the plugins of tests.
 
-A test gets it empty and leaves it empty (`emptied`): nodes belong to no namespace, so that only one test can be at work.
+A test gets it empty and leaves it empty (`emptied`): nodes belong to no namespace, so that only one test can
+be at work.
 """
 
 from collections.abc import AsyncGenerator, Iterable
@@ -40,8 +41,8 @@ SHORT: Final = {
     "PODYARD_NODE_AGENT_EVICTION_PRESSURE_TRANSITION_PERIOD_S": "1",
     "PODYARD_DESCHEDULER_INTERVAL_S": "1",
 }
-"""Times that tests only wait for: a dead scheduler's pods go back when its session has ended, the story's pressure and taint work when
-agent and descheduler look again."""
+"""Times that tests only wait for: a dead scheduler's pods go back when its session has ended, the story's
+pressure and taint work when agent and descheduler look again."""
 
 NAMESPACES: Final = "namespaces"
 BEFORE_PODS: Final = ("deployments", "jobs", "replicasets")

@@ -9,7 +9,7 @@ async with stand(directory, services="api,queue,scheduler,binder,node_agent") as
 import os
 import signal
 import sys
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -30,6 +30,7 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import DeadLetter
 from tests.support import objects
 from tests.support.objects import Document
+from tests.support.otlp_sink import SinkSpan, of_pod
 
 WITHOUT_LOOPS: Final = "api,queue,scheduler,binder,node_agent"
 """The services that bring a single pod onto a node."""
@@ -64,10 +65,16 @@ class Stand(NamedTuple):
         return pod(name, namespace=self.namespace, **more)
 
     async def join(self, *nodes: Document) -> None:
-        """Make nodes, and wait until they are stored."""
-        names = {one["metadata"]["name"] for one in nodes}
+        """Make nodes, and wait until their agent reports them ready: so its first report wakes nobody later."""
+        names = [one["metadata"]["name"] for one in nodes]
         await self.do.apply(list(nodes), "nodes of the test")
-        await self.seen.until("the nodes", lambda: names <= self.seen.view.nodes.keys(), WITHIN_S)
+        await self.seen.until("nodes that are ready", lambda: all(map(self._ready, names)), WITHIN_S)
+
+    def _ready(self, node: str) -> bool:
+        found = self.seen.view.nodes.get(node)
+        return found is not None and any(
+            (one.type, one.status) == ("Ready", "True") for one in found.node.status.conditions
+        )
 
     def known(self, name: str) -> PodView | None:
         """A pod of this namespace as it is stored, if it is."""
@@ -90,6 +97,10 @@ class Stand(NamedTuple):
     def attempts(self, name: str) -> list[AttemptRecord]:
         """Attempts of this pod that have ended without a node, in order."""
         return [one for one in self.seen.attempts if (one.namespace, one.name) == (self.namespace, name)]
+
+    def spans_of(self, spans: Iterable[SinkSpan], name: str, pod: str) -> list[SinkSpan]:
+        """Spans of one name that are about this pod, in order of time."""
+        return of_pod(spans, name, self.namespace, pod)
 
     async def attempted(self, name: str, times: int = 1) -> None:
         """Wait until so many attempts of this pod have ended without a node."""

@@ -83,7 +83,7 @@ def moves(record: RequeueRecord) -> list[tuple[str, str]]:
 
 async def test_a_pod_wakes_when_the_topology_of_its_node_is_first_published(here: Stand) -> None:
     plugin = "NodeResourceTopologyMatch"
-    await here.do.apply([node("node-1"), node("node-2", cpu="1")], "two nodes")
+    await here.join(node("node-1"), node("node-2", cpu="1"))
     await here.do.apply([topology("node-1", "1", "1")], "one says that its zones are full")
     await here.do.apply([guaranteed(here, "aligned", "2"), elsewhere(here, labs.TOPOLOGIES)], "pods that wait")
     await rejected(here, "aligned", plugin, "NodeResourcesFit")
@@ -114,7 +114,7 @@ async def test_a_pod_wakes_when_the_topology_of_its_node_is_first_published(here
 
 async def test_a_pod_wakes_for_its_own_object_of_a_kind_that_a_user_made_up(here: Stand) -> None:
     plugin = "DataLocality"
-    await here.do.apply([node("node-1"), node("node-2")], "two nodes")
+    await here.join(node("node-1"), node("node-2"))
     waiting = [reads(here, "genome-reader", "genomes"), reads(here, "map-reader", "maps")]
     await here.do.apply([*waiting, elsewhere(here, labs.DATASETS)], "pods that wait")
     await rejected(here, "genome-reader", plugin)

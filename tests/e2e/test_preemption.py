@@ -84,22 +84,16 @@ async def test_what_replaces_a_victim_links_to_its_preemption_and_that_to_the_pr
     await here.attempted(new.name)
 
     def told(spans: list[SinkSpan]) -> bool:
-        return bool(of_pod(spans, "preempt pod", old.name) and of_pod(spans, "attempt", new.name))
+        return bool(here.spans_of(spans, "preempt pod", old.name) and here.spans_of(spans, "attempt", new.name))
 
     spans = sink.wait_for(told)
-    [preempted], attempt = of_pod(spans, "preempt pod", old.name), of_pod(spans, "attempt", new.name)[0]
+    [preempted], attempt = here.spans_of(spans, "preempt pod", old.name), here.spans_of(spans, "attempt", new.name)[0]
     assert Ids(preempted.trace_id, preempted.span_id) in attempt.links
     cycle = next(span for span in spans if span.span_id == preempted.parent_id)
     assert (cycle.name, cycle.attributes["k8s.pod.name"]) == ("schedule cycle", "urgent")
     assert cycle.attributes["podyard.nominated_node"] == "node-1"
     [link] = preempted.links
-    assert of_pod(spans, "bind", old.name)[0].trace_id == link.trace_id
-
-
-def of_pod(spans: list[SinkSpan], name: str, pod_name: str) -> list[SinkSpan]:
-    """Spans of one name that are about one pod, in order of time."""
-    found = [span for span in spans if span.name == name and span.attributes.get("k8s.pod.name") == pod_name]
-    return sorted(found, key=lambda span: span.start_ns)
+    assert here.spans_of(spans, "bind", old.name)[0].trace_id == link.trace_id
 
 
 def replicated(here: Stand, name: str, cpu: str) -> dict[str, Any]:

@@ -44,16 +44,11 @@ async def here(here: Stand) -> Stand:
     return here
 
 
-def of_pod(spans: list[SinkSpan], name: str, pod_name: str) -> list[SinkSpan]:
-    """Spans of one name that are about one pod, in order of time."""
-    found = [span for span in spans if span.name == name and span.attributes.get("k8s.pod.name") == pod_name]
-    return sorted(found, key=lambda span: span.start_ns)
-
-
 async def test_a_pods_way_is_one_connected_trace(here: Stand, sink: OtlpSink) -> None:
     await here.do.apply([here.pod("straight")], "a test")
     await here.running("straight")
-    [start] = of_pod(sink.wait_for(lambda spans: bool(of_pod(spans, "start pod", "straight"))), "start pod", "straight")
+    spans = sink.wait_for(lambda spans: bool(here.spans_of(spans, "start pod", "straight")))
+    [start] = here.spans_of(spans, "start pod", "straight")
 
     def whole(spans: list[SinkSpan]) -> bool:
         return {span.name for span in spans if span.trace_id == start.trace_id} >= WAY.keys()
@@ -77,8 +72,8 @@ async def test_an_attempt_after_a_requeue_links_to_the_event_and_to_the_attempt_
     await here.attempted("patient")
     await here.do.apply([node("node-2", labels={"pool": "tainted"})], "the taint goes")
     await here.running("patient")
-    spans = sink.wait_for(lambda spans: len(of_pod(spans, "attempt", "patient")) == 2)
-    first, second = of_pod(spans, "attempt", "patient")
+    spans = sink.wait_for(lambda spans: len(here.spans_of(spans, "attempt", "patient")) == 2)
+    first, second = here.spans_of(spans, "attempt", "patient")
     assert first.error
     assert first.attributes["podyard.rejected_by.TaintToleration"] is True
     assert first.trace_id != second.trace_id
@@ -93,17 +88,18 @@ async def test_an_attempt_after_a_requeue_links_to_the_event_and_to_the_attempt_
     assert set(second.links) == {Ids(first.trace_id, first.span_id), Ids(applied.trace_id, applied.span_id)}
 
     def requeues(spans: list[SinkSpan]) -> list[SinkSpan]:
-        return [one for one in spans if one.name == "requeue pods" and "patient" in pods_of(one)]
+        return [one for one in spans if one.name == "requeue pods" and (here.namespace, "patient") in pods_of(one)]
 
     [moved] = requeues(sink.wait_for(lambda spans: bool(requeues(spans))))
     assert moved.attributes["podyard.event"] == "NodeUpdateNodeTaint"
     assert (moved.trace_id, moved.parent_id) == (applied.trace_id, applied.span_id)
-    assert pods_of(moved) == ["patient"]
+    assert pods_of(moved) == [(here.namespace, "patient")]
 
 
-def pods_of(requeue: SinkSpan) -> list[str]:
-    """Pods that an event moved."""
-    return [event.attributes["k8s.pod.name"] for event in requeue.events]
+def pods_of(requeue: SinkSpan) -> list[tuple[str, str]]:
+    """Namespace and name of the pods that an event moved."""
+    about = [event.attributes for event in requeue.events]
+    return [(one["k8s.namespace.name"], one["k8s.pod.name"]) for one in about]
 
 
 async def by_request(here: Stand, old: PodView) -> None:
@@ -153,12 +149,12 @@ async def test_the_replacement_of_an_evicted_pod_links_to_the_eviction(
     [new] = await here.seen.until("another pod running", another, WITHIN_S)
 
     def both(spans: list[SinkSpan]) -> bool:
-        return bool(of_pod(spans, "attempt", new.name) and of_pod(spans, "evict pod", old.name))
+        return bool(here.spans_of(spans, "attempt", new.name) and here.spans_of(spans, "evict pod", old.name))
 
     spans = sink.wait_for(both)
-    [evicted] = of_pod(spans, "evict pod", old.name)
+    [evicted] = here.spans_of(spans, "evict pod", old.name)
     assert evicted.service == f"podyard-{service}"
-    assert Ids(evicted.trace_id, evicted.span_id) in of_pod(spans, "attempt", new.name)[0].links
+    assert Ids(evicted.trace_id, evicted.span_id) in here.spans_of(spans, "attempt", new.name)[0].links
 
 
 async def test_at_one_percent_bad_outcomes_are_kept_and_unsampled_good_ones_send_nothing(tmp_path: Path) -> None:

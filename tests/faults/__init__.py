@@ -1,1 +1,1 @@
-"""Services, servers and disks harmed for real: one stack and one cluster for the tests that leave them whole (`conftest`)."""
+"""Services, servers and disks harmed for real: one stack, one cluster, for tests that leave them whole."""

@@ -1,4 +1,4 @@
-"""One stack for all tests of services, one cluster of servers for tests of NATS; another one after a test that failed."""
+"""One stack for tests of services, one cluster for tests of NATS; another one after a test that failed."""
 
 from collections.abc import AsyncIterator, Generator
 from pathlib import Path

@@ -23,7 +23,8 @@ from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.binder_api import BindReply, BindRequest, Decision
 from tests.e2e import ledger
-from tests.e2e.stage import node, pod, stand
+from tests.e2e.stage import node, stand
+from tests.support import objects
 from tests.support.objects import Document
 
 SERVICES: Final = "api,queue,scheduler,binder"
@@ -147,4 +148,5 @@ def large_node(name: str) -> Document:
 
 
 def small_pod(name: str) -> Document:
-    return pod(name, cpu="1m")
+    """All of them are alike to a scheduler: they have no labels."""
+    return objects.written(objects.pod(name, cpu="1m"))

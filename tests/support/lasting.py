@@ -1,11 +1,12 @@
 """What takes long to start, started once for many tests; another one after a test that failed on it.
 
-labs = Lasting(lambda: stand(directories.mktemp("lab")))      # a fixture of the package, which ends it: await labs.end()
-async with labs.lent(request) as lab:                         # a fixture of each test
+labs = Lasting(lambda: stand(directories.mktemp("lab")))   # in a fixture of the package: await labs.end()
+async with labs.lent(request) as lab:                      # in a fixture of each test
     yield lab
 
-A conftest that lends calls two functions in its hooks: `note_failure` in `pytest_runtest_makereport`, so that a fixture knows that its
-test failed; `in_one_loop` in `pytest_collection_modifyitems`, so that what lasts is attended to whatever test runs.
+A conftest that lends calls two functions in its hooks: `note_failure` in `pytest_runtest_makereport`, so that
+a fixture knows that its test failed; `in_one_loop` in `pytest_collection_modifyitems`, so that what lasts is
+attended to whatever test runs.
 """
 
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -33,7 +34,7 @@ def failed(item: pytest.Item) -> bool:
 
 
 def in_one_loop(items: Iterable[pytest.Item], folder: Path) -> None:
-    """Let all asynchronous tests of a folder run in the session's event loop: a loop in which no test runs stands still."""
+    """Let all asynchronous tests of a folder run in the session's event loop: others stand still meanwhile."""
     for item in items:
         if folder in item.path.parents and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -50,7 +51,10 @@ class Lasting(Generic[T]):
 
     @asynccontextmanager
     async def lent(self, request: pytest.FixtureRequest) -> AsyncGenerator[T]:
-        """The one that there is, or a new one. Nobody gets it again if the test fails, or the block that prepares and clears up."""
+        """The one that there is, or a new one.
+
+        Nobody gets it again if the test fails, or the block, which prepares it and clears up.
+        """
         if self._spoilt:
             await self.end()
         if self._kept is None:

@@ -9,7 +9,7 @@ with OtlpSink() as sink:
 import gzip
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple, Self
 
@@ -116,6 +116,13 @@ class OtlpSink:
     def __exit__(self, *_: object) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+def of_pod(spans: Iterable[SinkSpan], name: str, namespace: str, pod: str) -> list[SinkSpan]:
+    """Spans of one name that are about one pod, in order of time."""
+    about = {"k8s.namespace.name": namespace, "k8s.pod.name": pod}
+    found = [span for span in spans if span.name == name and about.items() <= span.attributes.items()]
+    return sorted(found, key=lambda span: span.start_ns)
 
 
 def _handler(sink: OtlpSink) -> type[BaseHTTPRequestHandler]:
