@@ -17,13 +17,13 @@ META = {"name": "p", "namespace": "default", "uid": uid_of("p"), "annotations": 
 def stage() -> Stage:
     stage = Stage()
     stage.node()
-    stage.put_object("pods", "default", "p", uid_of("p"), {"metadata": META, "spec": {"containers": []}})
+    stage.put_object("pods", {"metadata": META, "spec": {"containers": []}})
     return stage
 
 
 def say(stage: Stage, binder: Reign, status: str) -> None:
     known: Any = binder.view.others[REQUESTS]["default", "p"]
-    stage.put_object(REQUESTS, "default", "p", known.metadata.uid, known.raw | {"status": status})
+    stage.put_object(REQUESTS, known.raw | {"status": status})
     stage.pass_time(0.05)
 
 

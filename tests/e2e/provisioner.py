@@ -3,13 +3,11 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-import msgspec
-
-from podyard.bus import Bus, Outgoing
+from podyard.bus import Bus
 from podyard.bus.errors import Conflict
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
-from tests.support.object_events import event_of
+from tests.support import stored
 
 SELECTED: Final = "volume.kubernetes.io/selected-node"
 COMPLETED: Final = "pv.kubernetes.io/bind-completed"
@@ -38,7 +36,7 @@ class Provisioner:
             },
             "status": {"phase": "Bound"},
         }
-        await self._write("persistentvolumes", "", volume, 0)
+        await self._write("persistentvolumes", volume, 0)
 
         def bind(document: dict[str, Any]) -> None:
             document["spec"]["volumeName"] = name
@@ -57,10 +55,10 @@ class Provisioner:
                 streams.CLUSTER.name, subjects.object_("persistentvolumeclaims", self._namespace, claim)
             )
             assert found is not None, claim
-            document = msgspec.json.decode(codec.decode(ClusterEvent, found.payload).object)
+            document = stored.document(found)
             change(document)
             try:
-                await self._write("persistentvolumeclaims", self._namespace, document, found.sequence)
+                await self._write("persistentvolumeclaims", document, found.sequence)
             except Conflict:
                 continue
             return
@@ -70,6 +68,5 @@ class Provisioner:
         assert found is not None, name
         return codec.decode(ClusterEvent, found.payload)
 
-    async def _write(self, resource: str, namespace: str, document: dict[str, Any], expect: int) -> None:
-        subject, event = event_of(resource, namespace, document, "a provisioner")
-        await self._bus.publish(Outgoing(subject, codec.encode(event), expect=expect))
+    async def _write(self, resource: str, document: dict[str, Any], expect: int) -> None:
+        await self._bus.publish(stored.version(resource, document, who="a provisioner")._replace(expect=expect))

@@ -18,8 +18,7 @@ from tests.faults.load import node
 from tests.faults.overhearing import Overheard
 from tests.faults.proxy import Proxy, serving
 from tests.faults.recorder import Recorder
-from tests.support import objects
-from tests.support.object_events import event_of
+from tests.support import objects, stored
 
 VERSIONS = 300
 WITHIN_S = 10.0
@@ -38,8 +37,8 @@ class Desk:
 
     async def put(self, document: dict[str, Any], resource: str, bus: Bus | None = None) -> int:
         """A version of an object."""
-        subject, event = event_of(resource, document["metadata"].get("namespace", ""), document, "test")
-        return await self.write([(subject, codec.encode(event))], bus)
+        message = stored.version(resource, document)
+        return await self.write([(message.subject, message.payload)], bus)
 
     async def write(self, messages: Sequence[tuple[str, bytes]], bus: Bus | None = None) -> int:
         """All at once, each as a compare-and-set; returns the last one's sequence."""

@@ -11,7 +11,9 @@
 - `spans`     a sink that keeps spans
 - `story`     what the demo must say
 - `waiting`   `eventually`
-- `object_events`, `kept`, `otlp_sink`, `extender_server`  objects as stored; what takes long to make; an OTLP receiver; an extender
+- `plays`     how property tests play, and one play again
+- `kept`      what takes long to make, kept between runs
+- `otlp_sink`, `extender_server`  who receives spans; an HTTP extender
 
 Rules about scheduling never stand here, and nothing here is imported by the product.
 """
