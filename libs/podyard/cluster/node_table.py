@@ -161,8 +161,9 @@ class NodeTable:
         found: Any = self._indexes.get(kind)
         if found is None:
             found = self._indexes[kind] = kind(self)
-            for name, row in self.row_of.items():
-                for pod in self.pods_on(name).values():
+            for pod in self._placed.values():  # not `pods_on`: a trial changes that, and tells no index when it ends
+                row = self.row_of.get(_bound(pod).node)
+                if row is not None:
                     found.add(pod, row)
         return found
 

@@ -236,6 +236,20 @@ def test_a_pod_with_other_labels_is_news_for_indexes_and_readers() -> None:
     assert table.changed_since(before) == [table.row_of["a"]]
 
 
+def test_an_index_first_used_within_a_trial_knows_of_placed_pods_alone() -> None:
+    """Found by exploring NodeVolumeLimits: victims of a trial were missing from the index for ever after."""
+    table = builders.table_of(builders.make_node("a"))
+    row = table.row_of["a"]
+    for name in ("victim", "mate"):
+        table.place(builders.on(builders.make_pod(name), "a"))
+    with table.trial(row) as trial:
+        trial.remove("uid-victim")
+        trial.add(builders.make_pod("nominated"))
+        assert table.index(Held).rows == {"uid-victim": row, "uid-mate": row}
+    table.remove("uid-victim")
+    assert table.index(Held).rows == {"uid-mate": row}
+
+
 def test_a_pod_counts_from_when_its_node_comes() -> None:
     table = NodeTable()
     table.place(from_binding(placed("u", "late", 300)))
