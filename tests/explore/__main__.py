@@ -128,7 +128,7 @@ def _again(file: Path) -> int:
     except plays.PlayError as error:
         print(error, file=sys.stderr)
         return WRONG_CALL
-    words = ("-m", "pytest", "-m", "", "--timeout", "0", "--play", str(file), test.partition("::")[0])
+    words = ("-m", "pytest", "-m", "", "--timeout", "0", f"--play={file}", test.partition("::")[0])
     return subprocess.run([sys.executable, *words], check=False).returncode
 
 
