@@ -17,7 +17,6 @@ from podyard.cluster.snapshot import snapshot
 from podyard.plugins.defaults import default_profile
 from tests.e2e import ledger
 from tests.e2e.stage import READY_S
-from tests.faults.stage import LEASE_TTL_S, settings
 
 SCHEDULERS: Final = 3
 APART: Final = 0.2
@@ -29,8 +28,7 @@ ALIKE: Final = 0.01
 async def play(given: mixed.Load, schedulers: int, directory: Path) -> ContentionResult:
     """One run, whose history is checked too. Kills are of runs with several schedulers."""
     kills = schedulers > 1
-    services = contention.services(schedulers, kills=kills)
-    options = LabOptions(services=services, data_dir=str(directory), environment=settings(LEASE_TTL_S))
+    options = LabOptions(services=contention.services(schedulers, kills=kills), data_dir=str(directory))
     async with running_lab(options) as lab:
         await lab.until_ready(READY_S)
         async with connect(BusSettings(servers=(lab.url,), name="test", service="cli")) as bus:
