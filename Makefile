@@ -11,6 +11,8 @@ PYTEST := $(BIN)/pytest
 # what runs on all cores at once, and what starts processes of its own or measures time, and therefore runs alone
 TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples
 ALONE := tests/simulation tests/e2e tests/faults
+# One worker more than cores: some tests wait for a lease or a process.
+WORKERS := $(shell expr $$(nproc) + 1)
 ARGS ?=
 # Where `make release` puts wheel and sdist.
 DIST := dist
@@ -37,7 +39,7 @@ up: setup ## the whole stack on an embedded NATS server, until Ctrl-C
 	@$(BIN)/podyard up $(ARGS)
 
 test: setup ## all tests that need neither root nor Docker: those of one process on all cores, then those that want the machine alone
-	$(PYTEST) -n logical --dist worksteal $(TOGETHER) $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal $(TOGETHER) $(ARGS)
 	$(PYTEST) $(ALONE) $(ARGS)
 
 test-all: ## everything there is, before a release: an hour and a half
@@ -52,7 +54,7 @@ test-all: ## everything there is, before a release: an hour and a half
 	$(MAKE) test-release
 
 test-unit: setup ## pure code: no network, no clock
-	$(PYTEST) -n logical --dist worksteal tests/unit $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal tests/unit $(ARGS)
 
 # test-unit with an environment of its own. Each candidate is asked: pyenv puts a python3.13 on PATH that only says that no 3.13 is chosen.
 test-unit-3.13: ## the unit tests on Python 3.13, in .venv-3.13; PYTHON_3_13 names the interpreter
@@ -65,7 +67,7 @@ test-unit-3.13: ## the unit tests on Python 3.13, in .venv-3.13; PYTHON_3_13 nam
 		"Install one, or say where it is: make $@ PYTHON_3_13=/path/to/python3.13" >&2; exit 2
 
 test-contract: setup ## messages, bus and services on the bus in memory; ARGS="--bus nats": on the real NATS server
-	$(PYTEST) -n logical --dist worksteal tests/contract $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist worksteal tests/contract $(ARGS)
 
 test-e2e: setup ## the whole stack as processes
 	$(PYTEST) tests/e2e $(ARGS)

@@ -12,23 +12,35 @@ import pytest
 from podyard.bus import BusSettings, connect
 from podyard.cli.bench import contention, mixed
 from podyard.cli.bench.contention import Contention, ContentionResult
+from podyard.cli.bench.end_state import EndState
 from podyard.cli.lab.lab import LabOptions, running_lab
 from podyard.cluster.snapshot import snapshot
+from podyard.objects import quantity
 from podyard.plugins.defaults import default_profile
 from tests.e2e import ledger
 from tests.e2e.stage import READY_S
+from tests.support.objects import Document
 
 SCHEDULERS: Final = 3
 APART: Final = 0.2
 FILLED: Final = 0.97
 MOST_CONFLICTS: Final = 0.05
 ALIKE: Final = 0.01
+"""How far apart several schedulers and one may end: in the share of CPU that is filled, in pods that are bound."""
+
+SOON: Final = {
+    "PODYARD_BINDER_LEASE_TTL_S": "3",
+    "PODYARD_QUEUE_SESSION_TIMEOUT_S": "4",
+    "PODYARD_SCHEDULER_HEARTBEAT_S": "1",
+}
+"""How long the killed binder's lease lasts, and the killed scheduler's session: till then everybody waits."""
 
 
 async def play(given: mixed.Load, schedulers: int, directory: Path) -> ContentionResult:
     """One run, whose history is checked too. Kills are of runs with several schedulers."""
     kills = schedulers > 1
-    options = LabOptions(services=contention.services(schedulers, kills=kills), data_dir=str(directory))
+    services = contention.services(schedulers, kills=kills)
+    options = LabOptions(services=services, data_dir=str(directory), environment=SOON)
     async with running_lab(options) as lab:
         await lab.until_ready(READY_S)
         async with connect(BusSettings(servers=(lab.url,), name="test", service="cli")) as bus:
@@ -48,7 +60,21 @@ def check(run: ContentionResult, given: mixed.Load) -> None:
     assert run.end.cpu_filled >= FILLED
 
 
-async def compare(given: mixed.Load, directory: Path) -> None:
+def largest_first(given: mixed.Load) -> mixed.Load:
+    """The same pods in another order, so that small ones wait in the end, which fill any gap.
+
+    Where large ones wait, chance has its say in how much room is left that is too small for them: on 300 nodes 0.5 to
+    3.2 % in 20 runs, as far apart as a fault would be.
+    """
+    return given._replace(pods=sorted(given.pods, key=_cpu_milli, reverse=True))
+
+
+def _cpu_milli(pod: Document) -> int:
+    return quantity.milli(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+
+
+async def compare(given: mixed.Load, directory: Path) -> tuple[EndState, EndState]:
+    """Several schedulers' run, then one's; how each ended."""
     several = await play(given, SCHEDULERS, directory / "several")
     assert several.conflict_rate < MOST_CONFLICTS, several.conflicts_by_cause
     check(several, given)
@@ -60,15 +86,17 @@ async def compare(given: mixed.Load, directory: Path) -> None:
     alone = await play(given, 1, directory / "alone")
     check(alone, given)
     assert alone.conflicts == 0, "there is nobody whom one scheduler could conflict with"
-    assert abs(several.end.bound - alone.end.bound) <= ALIKE * alone.end.bound, (several.end.bound, alone.end.bound)
+    assert abs(several.end.cpu_filled - alone.end.cpu_filled) <= ALIKE, (several.end, alone.end)
+    return several.end, alone.end
 
 
 @pytest.mark.timeout(300)
 async def test_three_schedulers_and_a_standby_fill_a_cluster_as_one_scheduler_does(tmp_path: Path) -> None:
-    await compare(mixed.load(300, offered=1.01, apart=APART, seed=3), tmp_path)
+    await compare(largest_first(mixed.load(300, offered=1.01, apart=APART, seed=3)), tmp_path)
 
 
 @pytest.mark.whole_faults
 @pytest.mark.timeout(900)
 async def test_three_schedulers_and_a_standby_fill_a_thousand_nodes_as_one_scheduler_does(tmp_path: Path) -> None:
-    await compare(mixed.load(1000, offered=1.02, apart=APART, seed=1), tmp_path)
+    several, alone = await compare(mixed.load(1000, offered=1.02, apart=APART, seed=1), tmp_path)
+    assert abs(several.bound - alone.bound) <= ALIKE * alone.bound
