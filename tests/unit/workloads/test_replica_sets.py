@@ -5,7 +5,9 @@ import re
 
 import pytest
 
+from podyard.workloads.core import replica_sets
 from podyard.workloads.core.actions import Create, Done, Tick
+from tests.support.objects import decoded
 from tests.unit.workloads.stage import Stage, replica_set
 
 
@@ -32,6 +34,20 @@ def test_pods_are_made_from_the_template(stage: Stage):
         assert document["spec"]["schedulerName"] == "default-scheduler"  # admitted as any other pod
         assert document["metadata"]["creationTimestamp"]
     assert len({pod.uid for pod in stage.pods()}) == 3
+
+
+def test_no_step_makes_or_ends_more_than_500_pods(stage: Stage):
+    """Source: pkg/controller/replicaset/replica_set.go, BurstReplicas."""
+    stage.hold = True
+    stage.apply(replica_set(600))
+    stage.settle()
+    assert sum(isinstance(write, Create) for work in stage.works for write in work.writes) == 500
+    stage.hold = False
+    stage.settle()
+    assert len(stage.pods()) == 600
+    many = [pod for pod in stage.pods() if pod.stored.metadata.deletion_timestamp is None]
+    chosen = replica_sets.plan(decoded("replicasets", replica_set(50)), many, many, stage.now)
+    assert (chosen.create, len(chosen.delete)) == (0, 500)
 
 
 def test_fields_that_no_view_knows_survive(stage: Stage):
