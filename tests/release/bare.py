@@ -56,9 +56,9 @@ class Bare:
         """`podyard <words>` as a login shell would find it."""
         return self._run("podyard", *words)
 
-    def python(self, code: str) -> str:
+    def python(self, code: str, *arguments: str) -> str:
         """What `code` prints in this environment's interpreter."""
-        done = self._run("python", "-c", code)
+        done = self._run("python", "-c", code, *arguments)
         assert done.code == 0, done.out + done.err
         return done.out
 

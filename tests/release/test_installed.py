@@ -3,13 +3,24 @@
 import json
 import re
 import tomllib
+from collections.abc import Iterable
 from typing import Any
 
 from tests.release.archives import REPOSITORY
 from tests.release.bare import RUNTIME_LOCK, Bare
 from tests.support import story
 
+
+def names_of(requirements: Iterable[str]) -> set[str]:
+    """The packages that are asked for."""
+    return {re.split("[<>]", one)[0] for one in requirements}
+
+
 PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = names_of(one for extra in PROJECT["optional-dependencies"].values() for one in extra)
+"""Packages that are asked for by an extra only."""
+
+HISTORY = REPOSITORY / "docs" / "performance.json"
 FROM_VENV = {"pip", "setuptools"}
 """What `python -m venv` puts there by itself; Python 3.12 and later leave setuptools out."""
 
@@ -33,14 +44,24 @@ print(json.dumps({
 MODULES = """
 import importlib, json, sys
 from importlib.metadata import files
+extras = json.loads(sys.argv[1])
+without = []
 paths = [file for file in files("podyard") if file.suffix == ".py"]
 names = [".".join(path.with_suffix("").parts).removesuffix(".__init__") for path in paths]
 for name in names:
-    if not name.endswith((".__main__", "._launcher")):
+    if name.endswith((".__main__", "._launcher")):
+        continue
+    try:
         importlib.import_module(name)
-print(json.dumps({name: module.__file__ for name, module in sys.modules.items() if name in names}))
+    except ModuleNotFoundError as error:
+        if error.name.partition(".")[0] not in extras:
+            raise
+        without.append(name)
+found = {name: module.__file__ for name, module in sys.modules.items() if name in names}
+print(json.dumps([found, without]))
 """
-"""Import every module but those that are programs: a program does its work when it is imported."""
+"""Import every module but those that are programs: a program does its work when it is imported. Those that need an
+extra, whose packages are the argument, say so."""
 
 
 def test_nothing_is_installed_but_podyard_and_its_runtime_lock(bare: Bare) -> None:
@@ -57,9 +78,10 @@ def test_the_lock_is_all_that_the_metadata_asks_for(bare: Bare) -> None:
 
 def test_the_metadata_is_that_of_the_project(bare: Bare) -> None:
     found = json.loads(bare.python(METADATA))
-    assert {re.split("[<>]", need)[0] for need in found.pop("needs")} == {
-        re.split("[<>]", need)[0] for need in PROJECT["dependencies"]
-    }
+    needs = found.pop("needs")
+    of_extras = {one for one in needs if "extra ==" in one}
+    assert names_of(set(needs) - of_extras) == names_of(PROJECT["dependencies"])
+    assert names_of(of_extras) == EXTRAS
     assert found == {
         "name": "podyard",
         "version": PROJECT["version"],
@@ -70,9 +92,16 @@ def test_the_metadata_is_that_of_the_project(bare: Bare) -> None:
 
 
 def test_every_module_can_be_imported_from_there(bare: Bare) -> None:
-    files = json.loads(bare.python(MODULES))
+    files, without = json.loads(bare.python(MODULES, json.dumps(sorted(EXTRAS))))
     assert {"podyard.cli.app", "podyard.queue.core", "podyard.proto.schema"} <= files.keys()
     assert [file for file in files.values() if not file.startswith(str(bare.place))] == []
+    assert without == ["podyard.cli.render.bench_picture"]
+
+
+def test_what_needs_an_extra_says_what_to_install(bare: Bare) -> None:
+    done = bare.podyard("bench", "history", str(HISTORY), "--plot", "history.svg")
+    assert done.code != 0
+    assert "pip install matplotlib" in done.err
 
 
 def test_it_says_its_version(bare: Bare) -> None:

@@ -65,7 +65,7 @@ def _draw(history: Path, entries: "Sequence[Entry]", picture: Path) -> None:
             raise
         raise CliError(
             "pictures are drawn with matplotlib, which is not installed",
-            "pip install 'podyard[plots]'; in a checkout, make setup",
+            "install it beside Podyard: pip install matplotlib, pipx inject podyard matplotlib; in a checkout, make setup",
         ) from error
     try:
         bench_picture.draw(entries, picture)
