@@ -149,6 +149,15 @@ def test_a_node_that_goes_takes_its_pods_with_it(playing: Agent):
     assert playing.pod_gone("uid-web") == [effects.RemovePodStatus("n1", "default", "web", "uid-web")]
 
 
+def test_a_pod_that_is_still_bound_when_its_node_comes_back_is_taken_over_and_ends(playing: Agent):
+    """The binder that would have given its room away died meanwhile: to the next one the node never went."""
+    started(playing, pod())
+    playing.node_gone("n1", 103.0)
+    leaving = deleted(pod(), "1970-01-01T00:01:45Z", 1)
+    playing.node_seen(node(uid="uid-again"), [view(leaving, status=stored("Running"))], 104.0)
+    assert [(name, ended) for name, _, ended in facts(playing.tick(200.0))] == [("web", True)]
+
+
 def test_a_namesake_is_another_pod(playing: Agent):
     started(playing, pod())
     playing.pod_gone("uid-web")

@@ -36,6 +36,7 @@ class Agent:
         found = list(self.nodes.seen(view, now))
         if new:
             for pod in bound:
+                self.pods.take_over(pod.uid)
                 found += self.pod_seen(pod, now, now)
         return found
 

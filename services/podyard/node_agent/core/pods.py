@@ -77,15 +77,17 @@ class Pods:
 
     def forget(self, uid: str) -> list[Effect]:
         """The pod's object is gone, with it all that runs and the fact about it."""
-        pod = self._pods.pop(uid, None)
-        if pod is None:
+        pod = self._drop(uid)
+        if pod is None or not pod.reported:
             return []
-        self._timers.cancel(uid)
-        on_node = self._on_node[pod.node]
-        del on_node[uid]
-        if not on_node:
-            del self._on_node[pod.node]
-        return [RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)] if pod.reported else []
+        return [RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)]
+
+    def take_over(self, uid: str) -> None:
+        """Its node came, or came back, and the pod is bound to it still: what was abandoned is seen as for the first time.
+
+        Nobody else would end it: a binder that has listed since then never saw that the node was gone.
+        """
+        self._drop(uid)
 
     def evict(self, uid: str, message: str, grace_s: int, now: float) -> None:
         """End a pod for the node's sake; its status says so when nothing of it runs any more."""
@@ -106,6 +108,17 @@ class Pods:
         for uid in self._timers.pop_due(now):
             self._step(self._pods[uid], now, found)
         return found
+
+    def _drop(self, uid: str) -> VirtualPod | None:
+        pod = self._pods.pop(uid, None)
+        if pod is None:
+            return None
+        self._timers.cancel(uid)
+        on_node = self._on_node[pod.node]
+        del on_node[uid]
+        if not on_node:
+            del self._on_node[pod.node]
+        return pod
 
     def _new(self, view: PodView, bound_at: float) -> VirtualPod:
         bound = view.bound
