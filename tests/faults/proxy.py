@@ -124,6 +124,8 @@ class Proxy:
                 ends.append(server)
                 await self._serve(Connection(self, (reader, writer), server))
         finally:
+            for _, end in ends:  # all of them first: who waits for one to be closed may be cancelled
+                end.close()
             for _, end in ends:
                 await _closed(end)
 
