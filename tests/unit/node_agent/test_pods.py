@@ -158,6 +158,16 @@ def test_a_pod_that_is_still_bound_when_its_node_comes_back_is_taken_over_and_en
     assert [(name, ended) for name, _, ended in facts(playing.tick(200.0))] == [("web", True)]
 
 
+@pytest.mark.parametrize("gone_first", [True, False])
+def test_what_was_said_of_a_pod_goes_with_its_object_although_its_node_went_and_came(playing: Agent, gone_first: bool):
+    """Also if the fact has not come back to the agent: its view knows of none."""
+    started(playing, pod())
+    playing.node_gone("n1", 103.0)
+    found = playing.node_seen(node(uid="uid-again"), [view(pod(), gone=gone_first)], 104.0)
+    found += playing.pod_gone("uid-web")
+    assert effects.RemovePodStatus("n1", "default", "web", "uid-web") in found
+
+
 def test_a_namesake_is_another_pod(playing: Agent):
     started(playing, pod())
     playing.pod_gone("uid-web")

@@ -36,8 +36,7 @@ class Agent:
         found = list(self.nodes.seen(view, now))
         if new:
             for pod in bound:
-                self.pods.take_over(pod.uid)
-                found += self.pod_seen(pod, now, now)
+                found += self.pods.take_over(pod, _bound_at(pod, now) or now, now)
         return found
 
     def node_gone(self, name: str, now: float) -> list[Effect]:
@@ -52,8 +51,7 @@ class Agent:
         placement = view.bound or view.release
         if placement is None or placement.node not in self.nodes:
             return []
-        bound_at = view.bound.bound_at if isinstance(view.bound, Binding) else stored_at
-        return self.pods.seen(view, bound_at or now, now)
+        return self.pods.seen(view, _bound_at(view, stored_at) or now, now)
 
     def pod_gone(self, uid: str) -> list[Effect]:
         """A pod's object and its binding are gone."""
@@ -77,3 +75,7 @@ class Agent:
     def _drop(self, name: str, *, gone: bool, now: float) -> list[Effect]:
         self.pods.abandon(name, now)
         return list(self.nodes.drop(name, gone=gone))
+
+
+def _bound_at(view: PodView, otherwise: float) -> float:
+    return view.bound.bound_at if isinstance(view.bound, Binding) else otherwise

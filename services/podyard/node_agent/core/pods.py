@@ -82,12 +82,16 @@ class Pods:
             return []
         return [RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)]
 
-    def take_over(self, uid: str) -> None:
-        """Its node came, or came back, and the pod is bound to it still: what was abandoned is seen as for the first time.
+    def take_over(self, view: PodView, bound_at: float, now: float) -> list[Effect]:
+        """Its node came, or came back, and the pod is bound to it: what was abandoned is seen as for the first time.
 
         Nobody else would end it: a binder that has listed since then never saw that the node was gone.
         """
-        self._drop(uid)
+        abandoned = None if view.gone else self._drop(view.uid)
+        found = self.seen(view, bound_at, now)
+        if abandoned is not None:  # what was said may not have come back yet; it goes with the object all the same
+            self._pods[view.uid].reported |= abandoned.reported
+        return found
 
     def evict(self, uid: str, message: str, grace_s: int, now: float) -> None:
         """End a pod for the node's sake; its status says so when nothing of it runs any more."""
