@@ -1,7 +1,7 @@
 """`here`: the package's lab, empty, and a namespace in it that is the test's own."""
 
 import re
-from collections.abc import AsyncIterator, Generator, Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -10,21 +10,18 @@ import pytest_asyncio
 
 from tests.e2e.labs import emptied, shared
 from tests.e2e.stage import Stand
-from tests.support.lasting import Lasting, failed, in_one_loop, note_failure
+from tests.support import lasting
+from tests.support.lasting import Lasting, failed, in_one_loop
 from tests.support.otlp_sink import OtlpSink
 
 LONGEST_NAME: Final = 63
 
 
+pytest_runtest_makereport = lasting.pytest_runtest_makereport
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     in_one_loop(items, Path(__file__).parent)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    note_failure(item, report)
-    return report
 
 
 @pytest.fixture(scope="package")

@@ -1,6 +1,6 @@
 """One stack for tests of services, one cluster for tests of NATS; another one after a test that failed."""
 
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -10,18 +10,14 @@ from podyard.bus import connect, ensure_streams
 from tests.e2e.stage import jetstream
 from tests.faults.servers import Servers, three_servers
 from tests.faults.stage import Stage, staged
-from tests.support.lasting import Lasting, in_one_loop, note_failure
+from tests.support import lasting
+from tests.support.lasting import Lasting, in_one_loop
+
+pytest_runtest_makereport = lasting.pytest_runtest_makereport
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     in_one_loop(items, Path(__file__).parent)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    report = yield
-    note_failure(item, report)
-    return report
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")

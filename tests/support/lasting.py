@@ -4,12 +4,11 @@ labs = Lasting(lambda: stand(directories.mktemp("lab")))   # in a fixture of the
 async with labs.lent(request) as lab:                      # in a fixture of each test
     yield lab
 
-A conftest that lends calls two functions in its hooks: `note_failure` in `pytest_runtest_makereport`, so that
-a fixture knows that its test failed; `in_one_loop` in `pytest_collection_modifyitems`, so that what lasts is
-attended to whatever test runs.
+A conftest that lends imports the hook `pytest_runtest_makereport`, so that a fixture knows that its test failed,
+and calls `in_one_loop` in `pytest_collection_modifyitems`, so that what lasts is attended to whatever test runs.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Final, Generic, TypeVar
@@ -23,9 +22,12 @@ T = TypeVar("T")
 _FAILED: Final = pytest.StashKey[bool]()
 
 
-def note_failure(item: pytest.Item, report: pytest.TestReport) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Remember it if a phase of the test failed."""
+    report = yield
     item.stash[_FAILED] = failed(item) or report.failed
+    return report
 
 
 def failed(item: pytest.Item) -> bool:

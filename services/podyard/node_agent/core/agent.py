@@ -36,7 +36,7 @@ class Agent:
         found = list(self.nodes.seen(view, now))
         if new:
             for pod in bound:
-                found += self.pods.take_over(pod, _bound_at(pod, now) or now, now)
+                found += self.pods.take_over(pod, _bound_at(pod, now, now), now)
         return found
 
     def node_gone(self, name: str, now: float) -> list[Effect]:
@@ -51,7 +51,7 @@ class Agent:
         placement = view.bound or view.release
         if placement is None or placement.node not in self.nodes:
             return []
-        return self.pods.seen(view, _bound_at(view, stored_at) or now, now)
+        return self.pods.seen(view, _bound_at(view, stored_at, now), now)
 
     def pod_gone(self, uid: str) -> list[Effect]:
         """A pod's object and its binding are gone."""
@@ -77,5 +77,6 @@ class Agent:
         return list(self.nodes.drop(name, gone=gone))
 
 
-def _bound_at(view: PodView, otherwise: float) -> float:
-    return view.bound.bound_at if isinstance(view.bound, Binding) else otherwise
+def _bound_at(view: PodView, stored_at: float, now: float) -> float:
+    """When the pod was bound, UTC seconds; `now` if neither its binding nor `stored_at` says so."""
+    return (view.bound.bound_at if isinstance(view.bound, Binding) else stored_at) or now

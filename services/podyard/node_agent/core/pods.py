@@ -83,13 +83,17 @@ class Pods:
         return [RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)]
 
     def take_over(self, view: PodView, bound_at: float, now: float) -> list[Effect]:
-        """Its node came, or came back, and the pod is bound to it: what was abandoned is seen as for the first time.
+        """See a pod of a node that has just come as if for the first time, also if the agent abandoned it with that node before.
 
-        Nobody else would end it: a binder that has listed since then never saw that the node was gone.
+        Nobody else would end an abandoned pod that is still bound: a binder that has listed meanwhile never saw the node go.
+
+        :param bound_at: as of `seen`
         """
         abandoned = None if view.gone else self._drop(view.uid)
         found = self.seen(view, bound_at, now)
-        if abandoned is not None:  # what was said may not have come back yet; it goes with the object all the same
+        if (
+            abandoned is not None
+        ):  # the view may not know the fact about the pod yet; the fact goes with the object all the same
             self._pods[view.uid].reported |= abandoned.reported
         return found
 
