@@ -34,8 +34,8 @@ MASKS: Final = (
     (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
     (r"\b[0-9a-f]{32}\b", "<trace>"),
     (r"\bcli:[^\s:]+", "cli:<user>"),
-    (r"\b(\d+(h|m|s|ms))+\b", "<age>"),
     (r"(?m)^(web-[0-9a-f]+)-\w{5} (.*) node-\d ", r"\1-<random> \2 <node> "),
+    (r"\b(\d+(h|m|s|ms))+\b", "<age>"),
     (r"(?m) {2,}", "  "),
 )
 """What differs from run to run: a pattern, and what stands for it."""
@@ -74,6 +74,10 @@ def masked(text: str) -> str:
         ("done by cli:root: one more CPU", "done by cli:somebody: one more CPU"),
         (
             "web-546549b95b-5r8d9   1/1     Running   0          3s    <none>   node-2   <none>",
+            "web-546549b95b-zzzzz   1/1     Running   0          12s   <none>   node-1   <none>",
+        ),
+        (
+            "web-546549b95b-24m5s   1/1     Running   0          3s    <none>   node-2   <none>",
             "web-546549b95b-zzzzz   1/1     Running   0          12s   <none>   node-1   <none>",
         ),
     ],
