@@ -5,6 +5,8 @@ A hint that is handed something else raises; the queue then counts its answer as
 
 from typing import TypeVar
 
+from podyard.objects.core import Pod
+
 T = TypeVar("T")
 
 
@@ -36,3 +38,19 @@ def present(kind: type[T], old: object | None, new: object | None) -> tuple[T | 
     if after is None:
         raise UnexpectedObjectError(kind.__name__, None)
     return before, after
+
+
+def place_of(pod: Pod) -> str:
+    """The node that a changed pod is on, or is nominated to; empty: neither.
+
+    The end of a nomination is told as the deletion of a pod from its nominated node.
+
+    Source: kube-scheduler v1.36.2, pkg/scheduler/eventhandlers.go (updatePodInSchedulingQueue), plugins/interpodaffinity/plugin.go,
+    plugins/podtopologyspread/plugin.go (involvedInTopologySpreading), plugins/noderesources/fit.go.
+    """
+    return pod.spec.node_name or pod.status.nominated_node_name
+
+
+def left(pod: Pod) -> str:
+    """What became of the place of a pod that is gone: `left n1`, or `gave up its nomination to n1`."""
+    return f"{'left' if pod.spec.node_name else 'gave up its nomination to'} {place_of(pod)}"

@@ -40,14 +40,14 @@ def after_pod_change(pod: Pod, old: object | None, new: object | None) -> HintRe
     if before is not None and after is not None and after.metadata.uid == pod.metadata.uid:
         return events.queue("the pod itself has other labels")
     name = "/".join((after or before or pod).key)
-    if (after is not None and not after.spec.node_name) or (before is not None and not before.spec.node_name):
+    if any(one is not None and not hinted.place_of(one) for one in (before, after)):
         return events.skip(f"{name} is on no node")
     own = _terms_of(pod)
     if before is not None and after is not None:
         return _after_update(own, name, before, after)
     if after is not None:
         if _meant(own.affinity, after):
-            return events.queue(f"{name} is on {after.spec.node_name}, and the pod wants to be near it")
+            return events.queue(f"{name} is on {hinted.place_of(after)}, and the pod wants to be near it")
         return events.skip(f"{name} came, which is no pod that the pod wants to be near")
     assert before is not None, "hinted.changed gives one of the two"
     return _after_deletion(pod, own, name, before)
@@ -62,12 +62,12 @@ def _after_update(own: PodTerms, name: str, before: Pod, after: Pod) -> HintResu
 
 
 def _after_deletion(pod: Pod, own: PodTerms, name: str, gone: Pod) -> HintResult:
-    node = gone.spec.node_name
+    left = hinted.left(gone)
     if _meant(own.anti_affinity, gone):
-        return events.queue(f"{name}, which the pod must be apart from, left {node}")
+        return events.queue(f"{name}, which the pod must be apart from, {left}")
     if _meant(_terms_of(gone).anti_affinity, pod):
-        return events.queue(f"{name}, which had to be apart from the pod, left {node}")
-    return events.skip(f"{name} left {node}; it and the pod need not be apart")
+        return events.queue(f"{name}, which had to be apart from the pod, {left}")
+    return events.skip(f"{name} {left}; it and the pod need not be apart")
 
 
 def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintResult:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from podyard.framework import pod_keys
+from podyard.framework import hinted, pod_keys
 from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects.affinity import Affinity, PodAffinity, PodAntiAffinity
 from podyard.objects.core import Node, Pod
@@ -108,7 +108,7 @@ def _carried(namespace: str, labels: Mapping[str, str]) -> list[Key]:
 def _keys_of_pods(old: object | None, new: object | None) -> Iterable[Hashable] | None:
     if not isinstance(old, Pod | None) or not isinstance(new, Pod | None) or (old is None and new is None):
         return None
-    if (new is not None and not new.spec.node_name) or (old is not None and not old.spec.node_name):
+    if any(one is not None and not hinted.place_of(one) for one in (old, new)):
         return ()  # on no node it matters to nobody
     found: list[Hashable] = []
     if new is not None:

@@ -26,7 +26,7 @@ def after_pod_deleted(pod: Pod, old: object | None, new: object | None) -> HintR
     gone, _ = hinted.changed(Pod, old, None)
     assert gone is not None, "hinted.changed gives one of the two"
     name = "/".join(gone.key)
-    node = gone.spec.node_name or gone.status.nominated_node_name
+    node = hinted.place_of(gone)
     if not node:
         return events.skip(f"{name} was on no node")
     freed, wanted = pod_requests.host_ports(gone), pod_requests.host_ports(pod)

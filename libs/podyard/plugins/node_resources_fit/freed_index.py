@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable
 from typing import Any, Final, cast
 
+from podyard.framework import hinted
 from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
@@ -33,7 +34,7 @@ def _freed(old: object | None, new: object | None) -> Iterable[Hashable] | None:
     if not isinstance(old, Pod) or not isinstance(new, Pod | None):
         return None
     if new is None:
-        return None if old.spec.node_name or old.status.nominated_node_name else ()
+        return None if hinted.place_of(old) else ()
     if not new.spec.node_name:
         return ()
     had, has = pod_requests.pod_requests(old), pod_requests.pod_requests(new)

@@ -68,7 +68,7 @@ def after_pod_delete(pod: Pod, old: object | None, new: object | None) -> HintRe
     if gone is None:
         raise hinted.UnexpectedObjectError(Pod.__name__, None)
     name = claims.full_name(gone.metadata)
-    if not gone.spec.node_name and not gone.status.nominated_node_name:
+    if not hinted.place_of(gone):
         return events.skip(f"{name}, which is gone, was on no node")
     if any(map(considered, gone.spec.volumes)):
         return events.queue(f"{name}, which may have had volumes attached, is gone")

@@ -142,7 +142,7 @@ def _involved(other: Pod, pod: Pod) -> bool:
     """Source: involvedInTopologySpreading."""
     if other.metadata.uid == pod.metadata.uid:
         return True
-    return bool(other.spec.node_name) and other.metadata.namespace == pod.metadata.namespace
+    return bool(hinted.place_of(other)) and other.metadata.namespace == pod.metadata.namespace
 
 
 def _matching(listed: Sequence[Constraint], labels: Mapping[str, str]) -> list[str]:

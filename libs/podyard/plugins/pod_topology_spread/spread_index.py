@@ -7,7 +7,7 @@ only with all topology keys, and changes something only if the value of one of t
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
-from podyard.framework import pod_keys
+from podyard.framework import hinted, pod_keys
 from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects.core import Node, Pod
 from podyard.objects.errors import SelectorError
@@ -69,7 +69,7 @@ def _keys_of_pods(old: object | None, new: object | None) -> Iterable[Hashable] 
             continue
         if not isinstance(one, Pod):
             return None
-        if not one.spec.node_name:
+        if not hinted.place_of(one):
             return ()  # on no node it counts for nobody
         namespace = one.metadata.namespace
         found[namespace, ANY_POD] = None

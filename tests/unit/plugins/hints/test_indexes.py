@@ -179,9 +179,10 @@ def pods(draw: Any, uid: str = "uid-p", about: str = "") -> Pod:
         "volumes": some(VOLUMES, SOME_VOLUMES, []),
         "nodeName": draw(PLACES) if placed else "",
     }
+    status = {"nominatedNodeName": draw(PLACES)} if placed else {}
     labels = some(POD_AFFINITY, LABELS, {}) if about != SPREAD else draw(LABELS)
     metadata = {"name": uid.removeprefix("uid-"), "namespace": draw(NAMESPACES), "uid": uid, "labels": labels}
-    return decoded("pods", {"metadata": metadata, "spec": spec})
+    return decoded("pods", {"metadata": metadata, "spec": spec, "status": status})
 
 
 @st.composite

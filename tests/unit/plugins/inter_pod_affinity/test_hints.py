@@ -7,7 +7,7 @@ import pytest
 from podyard.framework.events import HintAnswer
 from podyard.framework.hinted import UnexpectedObjectError
 from podyard.objects.core import Node, Pod
-from podyard.plugins.inter_pod_affinity import hints
+from podyard.plugins.inter_pod_affinity import hints, term_index
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.hints import UnreadableTermsError
 from podyard.plugins.inter_pod_affinity.plugin import InterPodAffinity
@@ -61,6 +61,18 @@ def pod(
             id="a wanted one left",
         ),
         pytest.param(
+            pod(apart=[term("db")]), pod("db", on="", nominated="n1"), None, QUEUE,
+            "one/p-db, which the pod must be apart from, gave up its nomination to n1", id="a nomination ended",
+        ),
+        pytest.param(
+            pod("x"), pod("db", on="", nominated="n1", apart=[term("x")]), None, QUEUE,
+            "one/p-db, which had to be apart from the pod, gave up its nomination to n1",
+            id="its own anti-affinity, a nomination ended",
+        ),
+        pytest.param(
+            pod(apart=[term("db")]), pod("db", on=""), None, SKIP, "one/p-db is on no node", id="gone from no node",
+        ),
+        pytest.param(
             pod(near=[term("db")]), pod("web"), pod("db"), QUEUE,
             "one/p-db now has the labels that the pod wants to be near", id="has the labels now",
         ),
@@ -83,6 +95,15 @@ def pod(
 )  # fmt: skip
 def test_after_a_pod(parked: Pod, old: Pod | None, new: Pod | None, answer: HintAnswer, reason: str) -> None:
     assert hints.after_pod_change(parked, old, new) == (answer, reason)
+    itself = new is not None and new.metadata.uid == parked.metadata.uid
+    assert answer is SKIP or itself or candidates(parked, old, new) == [term_index.read_of(parked)]
+
+
+def candidates(parked: Pod, old: Pod | None, new: Pod | None) -> list[Any]:
+    """Whom the index names, of this parked pod alone."""
+    index = term_index.of_pods()
+    index.add(term_index.read_of(parked))
+    return list(index.candidates(old, new) or ())
 
 
 @pytest.mark.parametrize(

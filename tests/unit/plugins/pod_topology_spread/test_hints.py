@@ -34,10 +34,13 @@ def parked(*constraints: Mapping[str, Any], labels: Mapping[str, str] | None = N
     return make_pod("parked", labels=labels, spec={"topologySpreadConstraints": list(constraints)}).pod
 
 
-def other(app: str = "web", *, node: str = "n1", namespace: str = "one", tolerations: int = 0) -> Pod:
+def other(
+    app: str = "web", *, node: str = "n1", namespace: str = "one", tolerations: int = 0, nominated: str = ""
+) -> Pod:
     """A pod that something happened to."""
     spec = {"nodeName": node, "tolerations": [{"key": "t", "operator": "Exists"}] * tolerations}
-    return make_pod("other", labels={"app": app}, namespace=namespace, spec=spec).pod
+    pod = make_pod("other", labels={"app": app}, namespace=namespace, spec=spec).pod
+    return msgspec.structs.replace(pod, status=msgspec.structs.replace(pod.status, nominated_node_name=nominated))
 
 
 def hint(kind: str, pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -73,6 +76,8 @@ EMPTY_ZONE = make_node("n1", labels={ZONE: "", HOST: "n1"})
         pytest.param(None, other(namespace="two"), False, "another namespace", id="came, of another namespace"),
         pytest.param(other(), None, True, "is gone", id="gone"),
         pytest.param(other("db"), None, False, "counts for none", id="gone, did not count"),
+        pytest.param(other(node="", nominated="n1"), None, True, "is gone", id="a nomination ended"),
+        pytest.param(other(node=""), None, False, "on no node", id="gone from no node"),
         pytest.param(other(), other("db"), True, "counts no more for the spread over", id="counts no more"),
         pytest.param(other("db"), other(), True, "counts now for the spread over", id="counts now"),
         pytest.param(other("db"), other("mail"), False, "counts as before", id="other labels, counts as before"),
@@ -80,9 +85,20 @@ EMPTY_ZONE = make_node("n1", labels={ZONE: "", HOST: "n1"})
     ],
 )
 def test_pods(old: Pod | None, new: Pod | None, queue: bool, words: str) -> None:
-    answer = hint(events.POD, parked(constraint()), old, new)
+    plugin, pod = PodTopologySpread(Args()), parked(constraint())
+    answer = ask(plugin, events.POD, pod, old, new)
     assert answer.answer == (HintAnswer.QUEUE if queue else HintAnswer.SKIP)
     assert words in answer.reason
+    assert not queue or named_by_index(plugin, pod, old, new)
+
+
+def named_by_index(plugin: PodTopologySpread, pod: Pod, old: Pod | None, new: Pod | None) -> bool:
+    """Whether the index of events of pods names this parked pod."""
+    (registration,) = [one for one in plugin.events_to_register() if one.event.resource == events.POD]
+    assert registration.new_index is not None
+    index = registration.new_index()
+    index.add(plugin.hint_signature(pod))
+    return list(index.candidates(old, new) or ()) == [plugin.hint_signature(pod)]
 
 
 @pytest.mark.parametrize(
