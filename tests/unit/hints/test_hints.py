@@ -213,6 +213,28 @@ def test_fit_counts_devices_that_stand_for_an_extended_resource() -> None:
     assert hint(pod(requests={"example.com/nic": "1"}), None, node()).answer is SKIP
 
 
+@pytest.mark.parametrize(
+    ("requests", "listed", "answer"),
+    [
+        pytest.param({"example.com/gpu": "1"}, {}, QUEUE, id="not listed"),
+        pytest.param({"example.com/gpu": "1"}, {"example.com/gpu": "0"}, QUEUE, id="listed as none"),
+        pytest.param({"example.com/gpu": "1"}, {"example.com/gpu": "2"}, SKIP, id="listed, and not more than before"),
+        pytest.param({"example.com/gpu": "1", "cpu": "5"}, {}, SKIP, id="the node is too small otherwise"),
+        pytest.param({"example.com/nic": "1"}, {"example.com/nic": "2"}, SKIP, id="no device class stands for it"),
+    ],
+)
+def test_any_change_of_a_node_counts_for_a_resource_that_devices_may_stand_for(requests, listed, answer) -> None:
+    registration = fit.registrations(by_devices=lambda resource: resource == "example.com/gpu")[1]
+    assert registration.hint is not None
+    assert registration.new_index is not None
+    wants = pod(requests=requests)
+    old, new = node(memory="8Gi", amounts=listed), node(memory="9Gi", amounts=listed)
+    assert registration.hint(wants, old, new).answer is answer
+    index, signature = registration.new_index(), tuple(sorted(fit.wanted(wants).items()))
+    index.add(signature)
+    assert list(index.candidates(old, new) or ()) == ([signature] if answer is QUEUE else [])
+
+
 def test_fit_after_a_device_class() -> None:
     def device_class(resource: str | None) -> DeviceClass:
         return DeviceClass(metadata=ObjectMeta(name="gpu"), spec=DeviceClassSpec(extended_resource_name=resource))

@@ -50,7 +50,7 @@ def _after_deletion(pod: Pod, gone: Pod | None) -> HintResult:
     """Any deletion of a pod with a node counts, whatever it had (PITFALLS 26)."""
     assert gone is not None, "hinted.changed gives one of the two"
     name = "/".join(gone.key)
-    node = gone.spec.node_name or gone.status.nominated_node_name
+    node = hinted.place_of(gone)
     if not node:
         return events.skip(f"{name} was on no node")
     requests = wanted(pod)
@@ -86,19 +86,19 @@ def _after_scale_down(pod: Pod, before: Pod | None, after: Pod) -> HintResult:
 def after_node_change(
     ignored: "Ignored", by_devices: Callable[[str], bool], pod: Pod, old: object | None, new: object | None
 ) -> HintResult:
-    """Queue if the pod fits the whole node, and the node has more than before of something that the pod wants.
+    """Queue if the pod fits the whole node, and the node has more than before of something that the pod wants, or does not list something
+    that devices may be.
 
     :param ignored: resources not to look at
     :param by_devices: whether a device class stands for an extended resource: a node without it may still provide it
     """
     before, node = hinted.present(Node, old, new)
-    name, allocatable = node.metadata.name, node.status.allocatable
+    name, requests = node.metadata.name, wanted(pod)
+    room = _amounts(node.status.allocatable, (PODS, *requests))
+    lent = [resource for resource in requests if not room[resource] and by_devices(resource)]
     requests = {
-        resource: amount
-        for resource, amount in wanted(pod).items()
-        if not (ignored(resource) or (allocatable.get(resource, "0") == "0" and by_devices(resource)))
+        resource: amount for resource, amount in requests.items() if resource not in lent and not ignored(resource)
     }
-    room = _amounts(allocatable, (PODS, *requests))
     for resource, amount in requests.items():
         if amount > room[resource]:
             whole = _text(resource, room[resource])
@@ -112,6 +112,8 @@ def after_node_change(
         if room[resource] > had[resource]:
             grown = f"{name} grew from {_text(resource, had[resource])} to {_text(resource, room[resource])}"
             return events.queue(f"{grown}, {_needs(requests, (resource,))}")
+    if lent:
+        return events.queue(f"{name} changed, and devices of a class may stand for {lent[0]}, which it does not list")
     return events.skip(f"{name} has no more than before of what the pod needs")
 
 
@@ -170,15 +172,11 @@ def registrations(
     :param by_devices: whether a device class stands for this extended resource; by default none does
     """
     ignored = Ignored(ignored_resources, ignored_resource_groups)
-
-    def waived(resource: str) -> bool:
-        return ignored(resource) or by_devices(resource)
-
     pods = ClusterEvent(events.POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
     nodes = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
     classes = ClusterEvent(events.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
     return (
         Registration(pods, after_pod_event, index_by_freed),
-        Registration(nodes, partial(after_node_change, ignored, by_devices), partial(RoomIndex, waived)),
+        Registration(nodes, partial(after_node_change, ignored, by_devices), partial(RoomIndex, ignored, by_devices)),
         Registration(classes, after_device_class, index_by_class),
     )

@@ -17,11 +17,13 @@ Amounts = tuple[tuple[str, int], ...]
 class RoomIndex:
     """Sizes of parked pods. A pod that is larger than the whole node, or wants nothing of what grew, would be answered Skip.
 
-    :param waived: whether a resource does not have to be there (ignored, or maybe provided by devices)
+    :param ignored: whether a resource is not looked at
+    :param by_devices: whether devices may stand for a resource that the node does not list
     """
 
-    def __init__(self, waived: Callable[[str], bool]) -> None:
-        self._waived = waived
+    def __init__(self, ignored: Callable[[str], bool], by_devices: Callable[[str], bool]) -> None:
+        self._ignored = ignored
+        self._by_devices = by_devices
         self._slot_of: dict[Hashable, int] = {}
         self._sizes: list[Hashable] = [None] * FIRST_CAPACITY
         self._free = list(range(FIRST_CAPACITY - 1, -1, -1))
@@ -49,17 +51,18 @@ class RoomIndex:
         self._free.append(slot)
 
     def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
-        """Sizes that the whole node could hold, and that want something of which it has more than before."""
+        """Sizes that the whole node could hold, and that want something of which it has more than before, or that devices may be."""
         if not isinstance(new, Node) or not isinstance(old, Node | None):
             return None
         room = _room(new)
+        lent = [resource for resource in self._columns if not room.get(resource) and self._by_devices(resource)]
         mask = self._taken.copy()
         for resource, column in self._columns.items():
-            if not self._waived(resource):
+            if resource not in lent and not self._ignored(resource):
                 mask &= column <= room.get(resource, 0)
         if old is not None:
             had = _room(old)
-            grown = [resource for resource, amount in room.items() if amount > had.get(resource, 0)]
+            grown = [*lent, *(resource for resource, amount in room.items() if amount > had.get(resource, 0))]
             if pod_requests.PODS not in grown:
                 wants = np.zeros(len(mask), dtype=np.bool_)
                 for resource in grown:
