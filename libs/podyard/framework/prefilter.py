@@ -29,7 +29,7 @@ class PreFiltered(msgspec.Struct, frozen=True, kw_only=True):
     node_names: frozenset[str] | None = None
     """The only nodes to look at; `None`: all."""
     narrowed_by: frozenset[str] = frozenset()
-    """Plugins that named nodes: rejectors too if the pod fits nowhere."""
+    """Plugins that named nodes: rejectors too if the pod fits nowhere. None after UNRESOLVABLE, whose plugin alone rejects."""
 
     @property
     def absent(self) -> Status | None:
@@ -126,7 +126,7 @@ class PreFiltering:
         for plugin, answer in self._answers.items():
             code = answer.status.code
             if code == Code.UNRESOLVABLE:
-                return PreFiltered(status=answer.status.by(plugin), narrowed_by=frozenset(narrowed_by))
+                return PreFiltered(status=answer.status.by(plugin))
             if code == Code.UNSCHEDULABLE:
                 rejection = answer.status.by(plugin)
             if answer.node_names is not None:
