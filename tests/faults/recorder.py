@@ -64,6 +64,16 @@ class Recorder:
             self._waiting.setdefault(message.sequence, message)
             self._feed()
 
+    @property
+    def overwritten(self) -> list[str]:
+        """What of that is an object, a fact or the fence, of which a later version is known."""
+        known = {sequence: subject for sequence, subject in self._holes.items() if subject}
+        return [
+            f"@{sequence} {subject}"
+            for sequence, subject in known.items()
+            if subject == subjects.FENCE or subject.startswith("cluster.")
+        ]
+
     async def read_to(self, position: int) -> None:
         """Wait until the reader has passed everything up to there."""
         while self._read_to < position:

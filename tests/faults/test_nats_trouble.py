@@ -36,7 +36,7 @@ async def test_services_say_that_nothing_can_be_written_and_go_on_afterwards(tmp
         [server] = nats.by_name.values()
         stage = await stack.enter_async_context(staged(tmp_path, SERVICES, servers=[server.port]))
         starts = {name: process.starts for name, process in stage.processes.items()}
-        async with stage.trial("no-writing") as load, asyncio.TaskGroup() as tasks:
+        async with stage.trial("no-writing", deaf=True) as load, asyncio.TaskGroup() as tasks:
             tasks.create_task(load.run(pods=60, over_s=6))
             await stage.bound(MORE, WITHIN_S)
             stage.tell(trouble)

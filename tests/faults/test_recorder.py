@@ -100,6 +100,7 @@ async def test_versions_that_nobody_saw_are_named():
         watch.cancel()
         await asyncio.gather(watch, return_exceptions=True)
         assert here.record.missed == ["@1 of an unknown subject", "@2 cluster.nodes._.n0"]
+        assert here.record.overwritten == ["@2 cluster.nodes._.n0"]
         assert ("pods", "one") in here.record.objects
 
 
