@@ -13,6 +13,7 @@ import pytest
 import pytest_asyncio
 
 from podyard.bus import Bus, EmbeddedServer, embedded_server, ensure_streams, memory
+from podyard.runtime import clock
 from tests.support import plays
 from tests.support.buses import KINDS, MEMORY, ConnectBus, Server, connector
 from tests.support.holding import Hold, holding
@@ -51,7 +52,9 @@ async def nats_server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
 @pytest.fixture
 def bus_server(bus_kind: str, request: pytest.FixtureRequest) -> Server:
     """A server with an empty store, without streams."""
-    return memory.MemoryServer() if bus_kind == MEMORY else request.getfixturevalue("nats_server")
+    if bus_kind == MEMORY:
+        return memory.MemoryServer(memory.LoopTimers(clock.now))
+    return request.getfixturevalue("nats_server")
 
 
 @pytest_asyncio.fixture

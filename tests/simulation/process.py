@@ -12,6 +12,7 @@ import structlog
 from podyard.bus import BusSettings
 from podyard.bus.memory import MemoryBus, MemoryServer, connect
 from podyard.configuration import files
+from podyard.runtime.clock import Clock as SteadyClock
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service, ServiceDefinition
@@ -209,21 +210,26 @@ class Process:
         """A message, for the history."""
         self._tell(f"{self.instance} {direction} {subject}")
 
+    def _time(self) -> float:
+        return self.clock.now
+
     async def _main(self, session: str) -> None:
         definition: ServiceDefinition[Any] = importlib.import_module(f"podyard.{self.service}.service").SERVICE
         registry = prometheus_client.CollectorRegistry()
         settings = ServiceSettings(instance=self.instance, scheduler_config=self.configuration)
         assert self.way is not None
         bus_settings = BusSettings(name=self.instance, service=self.service)
+        steady = SteadyClock(wall=self._time, steady=self._time)
         try:
-            async with connect(self._server, bus_settings, wire=self.way) as bus:
+            async with connect(self._server, bus_settings, wire=self.way, now=steady.now) as bus:
                 self._bus = bus
                 service = Service(
                     definition,
                     process=settings,
                     settings=definition.settings_type(),
                     bus=bus,
-                    health=Health(stall_limit_s=settings.stall_limit_s, registry=registry),
+                    clock=steady,
+                    health=Health(stall_limit_s=settings.stall_limit_s, registry=registry, now=steady.now),
                     spans=Spans(),
                     metrics=registry,
                     log=structlog.get_logger().bind(instance=self.instance),

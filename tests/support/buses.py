@@ -1,6 +1,6 @@
 """The bus on either server: a real one, or the model in memory that passes the bus' own contract suite.
 
-server = MemoryServer()                    # or that of `embedded_server(directory)`
+server = MemoryServer(LoopTimers(clock.now))  # or that of `embedded_server(directory)`
 async with connected(server, "me") as bus: ...
 """
 

@@ -11,6 +11,7 @@ import prometheus_client
 import structlog
 
 from podyard.bus import Bus
+from podyard.runtime.clock import Clock
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service, ServiceDefinition
@@ -32,6 +33,7 @@ def make_service(
     instance: str = "",
     spans: SpanSink | None = None,
     health: type[Health] = Health,
+    clock: Clock | None = None,
 ) -> Service[S]:
     """A service with registry, health and session of its own.
 
@@ -39,6 +41,7 @@ def make_service(
     :param settings: the defaults if None
     :param instance: `<name>-1` if empty; the session is unique to each call
     :param spans: where its spans go; nowhere if None
+    :param clock: one that a test sets; else one that begins now
     """
     registry = prometheus_client.CollectorRegistry()
     known_as = instance or f"{definition.name}-1"
@@ -48,6 +51,7 @@ def make_service(
         process=ServiceSettings(instance=known_as),
         settings=definition.settings_type() if settings is None else settings,
         bus=bus,
+        clock=clock or Clock(),
         health=health(stall_limit_s=STALL_LIMIT_S, registry=registry),
         spans=Spans(spans),
         metrics=registry,

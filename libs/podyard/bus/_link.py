@@ -48,10 +48,9 @@ _BLANK: Final = re.compile(r"\s")
 
 
 class BusState(msgspec.Struct, frozen=True, kw_only=True):
-    """How the connection stands, since when (seconds since 1970, UTC) and the last thing that went wrong with it."""
+    """How the connection stands, and the last thing that went wrong with it."""
 
     connected: bool
-    since: float
     last_error: str = ""
     connects: int = 0
     """How often a connection was made; a change tells that one was lost in between."""
@@ -93,7 +92,7 @@ class Link:
 
     def __init__(self, settings: BusSettings) -> None:
         self.settings = settings
-        self.state = BusState(connected=False, since=time.time(), last_error="not connected yet")
+        self.state = BusState(connected=False, last_error="not connected yet")
         self._client = DirectClient()
         self._subscriptions: list[LinkSubscription] = []
         self._listeners: list[StateListener] = []
@@ -309,7 +308,7 @@ class Link:
 
     def _made(self) -> None:
         previous = self.state
-        self._set(BusState(connected=True, since=time.time(), connects=previous.connects + 1))
+        self._set(BusState(connected=True, connects=previous.connects + 1))
         self._logged = ("", 0.0)
         log.info("connected to NATS (%s)", ", ".join(self.settings.servers))
 
@@ -317,7 +316,7 @@ class Link:
         if not self.state.connected:
             return
         self._connected = anyio.Event()
-        self._set(BusState(connected=False, since=time.time(), last_error=reason, connects=self.state.connects))
+        self._set(BusState(connected=False, last_error=reason, connects=self.state.connects))
         log.log(logging.DEBUG if self.closing else logging.WARNING, "no connection to NATS: %s", reason)
 
     def _failed(self, error: Exception) -> None:

@@ -11,7 +11,7 @@ from podyard.bus import _heads
 from podyard.bus._api import Api
 from podyard.bus._inbox import Inbox
 from podyard.bus._link import BusState, Link, StateListener
-from podyard.bus.dead_letters import DeadLetters
+from podyard.bus.dead_letters import DeadLetters, not_said
 from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, Busy, RemoteError, TemporaryError
 from podyard.bus.outgoing import Ack, Outgoing
@@ -29,14 +29,15 @@ class Bus:
     Calls that need NATS wait for a lost connection to come back, within their time-out.
     """
 
-    def __init__(self, settings: BusSettings, tasks: TaskGroup) -> None:
+    def __init__(self, settings: BusSettings, tasks: TaskGroup, now: Callable[[], float]) -> None:
+        """:param now: seconds since 1970, UTC: when a message became a dead letter"""
         self.settings = settings
         self._tasks = tasks
         self._link = Link(settings)
         self._inbox = Inbox(self._link)
         self._api = Api(self._inbox, settings.request_timeout_s, settings.jetstream_prefix)
         self._publisher = Publisher(self._link, self._inbox)
-        self._dead = DeadLetters(self._publisher)
+        self._dead = DeadLetters(self._publisher, now)
         self._endpoints: list[Endpoint] = []
         self.dropped = 0
         """Messages of `send` that found no connection."""
@@ -204,12 +205,17 @@ class Bus:
 
 @asynccontextmanager
 async def connect(
-    settings: BusSettings | None = None, *, on_state: StateListener | None = None, wait: bool = True
+    settings: BusSettings | None = None,
+    *,
+    now: Callable[[], float] = not_said,
+    on_state: StateListener | None = None,
+    wait: bool = True,
 ) -> AsyncGenerator[Bus]:
     """A connection, kept for as long as the block runs.
 
     A missing NATS is waited for, for ever; `on_state` hears of it meanwhile.
 
+    :param now: seconds since 1970, UTC: when a message became a dead letter; left out, dead letters do not say it
     :param wait: False enters the block at once; calls then wait for the connection within their time-out
     :raises SettingsError: if the settings cannot be right
     """
@@ -217,7 +223,7 @@ async def connect(
     settings.check()
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:
-        bus = Bus(settings, tasks)
+        bus = Bus(settings, tasks, now)
         if on_state is not None:
             bus.on_state(on_state)
         try:

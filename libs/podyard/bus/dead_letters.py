@@ -1,11 +1,12 @@
 """Messages that could not be used: kept once each in `dead.<service>`, with the reason, while the service goes on."""
 
 import logging
-import time
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 import anyio
+from nats.nuid import NUID
 
 from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, PermanentError
@@ -27,13 +28,22 @@ REMEMBERED: Final = 8192
 RETRY_S: Final = 1.0
 
 
+def not_said() -> float:
+    """The time for who connects without a clock."""
+    return 0.0
+
+
 class DeadLetters:
     """Takes dead letters from synchronous code and stores them in the background, until stored."""
 
-    def __init__(self, publisher: Publisher) -> None:
+    def __init__(self, publisher: Publisher, now: Callable[[], float]) -> None:
+        """:param now: seconds since 1970, UTC"""
         self._publisher = publisher
-        self._waiting: deque[DeadLetter] = deque()
-        """The first one is being stored."""
+        self._now = now
+        self._waiting: deque[tuple[str, DeadLetter]] = deque()
+        """With their message ids; the first one is being stored."""
+
+        self._nuid = NUID()
 
         self._changed = anyio.Event()
         self._seen: OrderedDict[tuple[str, str, int], None] = OrderedDict()
@@ -54,12 +64,12 @@ class DeadLetters:
             payload=bytes(message.payload[:KEPT_PAYLOAD_BYTES]),
             payload_bytes=len(message.payload),
             headers=dict(message.headers),
-            at=time.time(),
+            at=self._now(),
         )
         if len(self._waiting) >= WAITING:
             self._lost(letter, "too many are waiting to be stored")
         else:
-            self._waiting.append(letter)
+            self._waiting.append((self._nuid.next().decode(), letter))
             self._changed.set()
 
     async def run(self) -> NoReturn:
@@ -68,7 +78,7 @@ class DeadLetters:
             if not self._waiting:
                 await self._next_change()
                 continue
-            if await self._store(self._waiting[0]):
+            if await self._store(*self._waiting[0]):
                 self._waiting.popleft()
                 self._changed.set()
             else:
@@ -79,17 +89,16 @@ class DeadLetters:
         with anyio.move_on_after(timeout_s):
             while self._waiting:
                 await self._next_change()
-        for letter in self._waiting:
+        for _, letter in self._waiting:
             self._lost(letter, "the process ends")
 
     async def _next_change(self) -> None:
         self._changed = anyio.Event() if self._changed.is_set() else self._changed
         await self._changed.wait()
 
-    async def _store(self, letter: DeadLetter) -> bool:
+    async def _store(self, message_id: str, letter: DeadLetter) -> bool:
         """Whether it is settled; an unclear answer is sent again with the same id, which the server knows."""
-        identity = f"{letter.service}:{letter.subject}:{letter.sequence}:{letter.at}"
-        message = Outgoing(subjects.dead(letter.service), codec.encode(letter), message_id=identity)
+        message = Outgoing(subjects.dead(letter.service), codec.encode(letter), message_id=message_id)
         try:
             await self._publisher.publish(message)
         except PermanentError as error:

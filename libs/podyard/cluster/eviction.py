@@ -4,7 +4,6 @@ A charged eviction is one atomic batch: the pod's deletion timestamp and the bud
 a budget is never charged for an eviction that did not happen, nor the other way round.
 """
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -74,18 +73,20 @@ async def evict_many(
     pods: Sequence[tuple[ObjectKey, str]],
     author: Author,
     *,
+    now: float,
     grace_s: int | None = None,
     dry_run: bool = False,
 ) -> list[Outcome]:
     """Evict pods one after the other, since several may share a budget.
 
     :param pods: key and uid (empty: whichever is there)
+    :param now: seconds since 1970, UTC
     :return: outcomes in the order of `pods`; a failed one has left its pod and budget as they were (a bus error that is `Unclear` apart)
     """
     outcomes: list[Outcome] = []
     for key, uid in pods:
         try:
-            outcomes.append(await evict(bus, source, key, author, uid=uid, grace_s=grace_s, dry_run=dry_run))
+            outcomes.append(await evict(bus, source, key, author, now=now, uid=uid, grace_s=grace_s, dry_run=dry_run))
         except (ClusterError, ObjectError, MessageError, BusError) as error:
             outcomes.append(error)
     return outcomes
@@ -97,19 +98,21 @@ async def evict(
     key: ObjectKey,
     author: Author,
     *,
+    now: float,
     uid: str = "",
     grace_s: int | None = None,
     dry_run: bool = False,
 ) -> Evicted:
     """Evict one pod.
 
+    :param now: seconds since 1970, UTC
     :param grace_s: seconds; None means the pod's own, 0 removes it at once
     :param dry_run: judge only
     :raises PdbBlocked: its budget does not allow it now
     :raises ObjectMissing: it is not there, or has another uid than `uid`
     :raises BusError: the bus failed
     """
-    return await _Eviction(bus, source, key, author, uid, grace_s, dry_run).run()
+    return await _Eviction(bus, source, key, author, now, uid, grace_s, dry_run).run()
 
 
 class _Eviction:
@@ -121,6 +124,7 @@ class _Eviction:
         source: EvictionSource,
         key: ObjectKey,
         author: Author,
+        now: float,
         uid: str,
         grace_s: int | None,
         dry_run: bool,
@@ -129,6 +133,7 @@ class _Eviction:
         self._source = source
         self._key = key
         self._author = author
+        self._now = now
         self._uid = uid
         self._grace_s = grace_s
         self._dry_run = dry_run
@@ -173,7 +178,7 @@ class _Eviction:
         return disruption.deletion(
             pod.key,
             uid=pod.uid,
-            now=time.time(),
+            now=self._now,
             occupies=lambda _: pod.occupies,
             reason=disruption.EVICTED,
             message="Eviction API: evicting",
@@ -194,7 +199,7 @@ class _Eviction:
         step = self._plan(pod)(stored)
         if self._dry_run or isinstance(step, intents.Keep):
             return Evicted(pod.key, pod.uid, 0)
-        budgets.charge(document, pod.key.name, time.time())
+        budgets.charge(document, pod.key.name, self._now)
         messages = (
             writes.message_of(pod.key, step, stored, self._author),
             writes.message_of(key, Put(document), budget, self._author._replace(why=f"eviction of {pod.key.name}")),

@@ -3,7 +3,6 @@
 Many objects go as atomic batches of 256 first; if any of a batch is at another version than expected, each of it is written on its own.
 """
 
-import time
 from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
@@ -289,6 +288,7 @@ async def mark_deleting(
     objects: Sequence[tuple[ObjectKey, str]],
     author: Author,
     *,
+    now: float,
     occupies: Callable[[str], bool],
     grace_s: int | None = None,
     known: Known | None = None,
@@ -296,12 +296,12 @@ async def mark_deleting(
     """Delete objects as their kinds are deleted: pods that take room get the deletion timestamp, all others a marker at once.
 
     :param objects: key and uid (empty: whichever is there)
+    :param now: seconds since 1970, UTC
     :param occupies: whether the pod with this uid is bound and not released
     :param grace_s: seconds; None means each pod's own, 0 removes at once
     :param known: versions that the caller has already, None for those to be read
     :raises BusError: a version cannot be read now; nothing was written
     """
-    now = time.time()
     versions = await _read_unknown(bus, [key for key, _ in objects], known)
     wanted = [
         Intent(key, intents.deletion(key, now=now, occupies=occupies, grace_s=grace_s, uid=uid), stored)

@@ -8,6 +8,7 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 - `service`    `ServiceDefinition`, `Service`, `run`
 - `process`    the process around `main`: instruments, HTTP, bus, streams, and the way back
 - `shutdown`   SIGTERM and SIGINT: cancel, then end within a bound
+- `clock`      the process' steady clock: all times and deadlines go by it
 - `health`     named readiness checks, event loop stalls
 - `http`       `/healthz`, `/readyz`, `/metrics`, `/configz` from a thread of its own
 - `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)

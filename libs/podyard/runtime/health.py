@@ -10,6 +10,8 @@ from typing import NamedTuple
 import anyio
 import prometheus_client
 
+from podyard.runtime import clock
+
 TICK_S = 0.25
 """How often the loop shows a sign of life: fine enough to see a stall of a second, cheap enough not to matter."""
 
@@ -27,8 +29,18 @@ class Check(NamedTuple):
 class Health:
     """Readiness by named checks, and liveness by a tick of the event loop."""
 
-    def __init__(self, *, stall_limit_s: float, registry: prometheus_client.CollectorRegistry) -> None:
-        """:param stall_limit_s: seconds without a tick after which the process counts as dead"""
+    def __init__(
+        self,
+        *,
+        stall_limit_s: float,
+        registry: prometheus_client.CollectorRegistry,
+        now: Callable[[], float] = clock.now,
+    ) -> None:
+        """
+        :param stall_limit_s: seconds without a tick after which the process counts as dead
+        :param now: seconds since 1970, UTC
+        """
+        self._now = now
         self._checks: dict[str, Check] = {}
         self._stall_limit_s = stall_limit_s
         self._ticked = time.monotonic()
@@ -46,7 +58,7 @@ class Health:
         :param reason: what is waited for or wrong; shown on `/readyz`
         """
         before = self._checks.get(check)
-        since = before.since if before is not None and before.ok == ok else time.time()
+        since = before.since if before is not None and before.ok == ok else self._now()
         self._checks[check] = Check(ok, reason, since)
         self._ready.labels(check).set(1 if ok else 0)
 

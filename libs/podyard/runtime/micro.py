@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from podyard.runtime import clock
+
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus, Request, Subscription
 
@@ -55,7 +57,7 @@ class Endpoints:
         self._bus = bus
         self._identity: dict[str, Any] = {"name": name, "id": identity, "version": version, "metadata": {}}
         self._description = description
-        self._started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+        self._started = datetime.fromtimestamp(clock.now(), UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         self._endpoints: list[Endpoint] = []
 
     async def serve(

@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar, cast
 import anyio
 import anyio.lowlevel
 import msgspec
+import prometheus_client
 import structlog
 import uvloop
 
@@ -20,7 +21,7 @@ from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.connection import Bus, BusState, connect
 from podyard.bus.errors import BusError, TemporaryError
 from podyard.bus.settings import BusSettings
-from podyard.runtime import sessions
+from podyard.runtime import clock, sessions
 from podyard.runtime.health import Health
 from podyard.runtime.http import HttpEndpoint
 from podyard.runtime.micro import Endpoints
@@ -60,6 +61,7 @@ class _Process:
             instance=settings.instance,
         )
         self.registry = new_registry(service=definition.name, instance=settings.instance, version=self.version)
+        _show_clock(self.registry)
         self.health = Health(stall_limit_s=settings.stall_limit_s, registry=self.registry)
         self.health.set_ready(RUNNING_CHECK, False, "starting")
         self.health.set_ready(NATS_CHECK, False, f"waiting for NATS at {', '.join(settings.nats.servers)}")
@@ -87,6 +89,14 @@ class _Process:
         self.log.info("stopping", reason=reason)
         self.health.set_ready(RUNNING_CHECK, False, f"stopping: {reason}")
         self.deadline.start()
+
+
+def _show_clock(registry: prometheus_client.CollectorRegistry) -> None:
+    prometheus_client.Gauge(
+        "podyard_clock_behind_seconds",
+        "How far the wall clock is ahead of the process' steady clock, which all times and deadlines go by; below 0: behind it",
+        registry=registry,
+    ).set_function(clock.PROCESS.behind_s)
 
 
 def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> int:
@@ -148,7 +158,7 @@ async def _serve(process: _Process, own: Any, work: anyio.CancelScope) -> None:
     """The bus around the work: a signal cancels the work only, so that what it does last still has a bus."""
     nats = process.settings.nats
     check = _NatsCheck(process.health, process.log, nats.servers)
-    async with connect(_bus_settings(process), on_state=check.changed, wait=False) as bus:
+    async with connect(_bus_settings(process), now=clock.now, on_state=check.changed, wait=False) as bus:
         try:
             with work:
                 await bus.connected()
@@ -179,6 +189,7 @@ def _service(process: _Process, own: Any, bus: Bus) -> Service[Any]:
         process=process.settings,
         settings=own,
         bus=bus,
+        clock=clock.PROCESS,
         health=process.health,
         spans=process.tracing.spans,
         metrics=process.registry,

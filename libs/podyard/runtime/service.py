@@ -8,6 +8,7 @@ import prometheus_client
 import structlog
 
 from podyard.proto.streams import LEASE_TTL_S
+from podyard.runtime.clock import Clock
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.settings import ServiceSettings
@@ -49,6 +50,7 @@ class Service(Generic[S]):
         process: ServiceSettings,
         settings: S,
         bus: "Bus",
+        clock: Clock,
         health: Health,
         spans: Spans,
         metrics: prometheus_client.CollectorRegistry,
@@ -67,6 +69,8 @@ class Service(Generic[S]):
         self.session = session
         """Unique to this start of the process."""
         self.bus = bus
+        self.clock = clock
+        """`clock.now()`: the only time there is."""
         self.health = health
         """`health.set_ready(check, ok, reason)`; all checks must be ready for `/readyz`."""
         self.spans = spans

@@ -10,9 +10,12 @@ from podyard.objects.errors import UnknownKindError
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
 
 
-async def delete(bus: Bus, view: DocumentView, request: DeleteRequest, author: Author) -> tuple[ObjectResult, ...]:
+async def delete(
+    bus: Bus, view: DocumentView, request: DeleteRequest, author: Author, now: float
+) -> tuple[ObjectResult, ...]:
     """Carry out a request; results in its order. Each object stands for itself.
 
+    :param now: seconds since 1970, UTC
     :raises BusError: the bus fails; nothing was written
     """
     answers: list[ObjectResult | None] = []
@@ -27,6 +30,7 @@ async def delete(bus: Bus, view: DocumentView, request: DeleteRequest, author: A
         bus,
         meant,
         author,
+        now=now,
         occupies=lambda uid: bool(view.node_of(uid)),
         grace_s=request.grace_period_s,
         known=view.stored,

@@ -1,6 +1,5 @@
 """The endpoints: a request in, its results out, with a span, metrics and a word on what could not be read."""
 
-import time
 from collections.abc import Awaitable, Callable
 from random import SystemRandom
 from typing import Any, TypeAlias
@@ -27,14 +26,27 @@ BAD_OUTCOMES = frozenset({"refused", "blocked"})
 class Door:
     """`svc.objects.apply|delete|evict` of one instance."""
 
-    def __init__(self, bus: Bus, view: DocumentView, spans: Spans, instruments: Instruments, *, service: str) -> None:
-        """:param service: who is named as the author if a request names nobody, and whose dead letters unreadable requests are"""
+    def __init__(
+        self,
+        bus: Bus,
+        view: DocumentView,
+        spans: Spans,
+        instruments: Instruments,
+        *,
+        service: str,
+        now: Callable[[], float],
+    ) -> None:
+        """
+        :param service: who is named as the author if a request names nobody, and whose dead letters unreadable requests are
+        :param now: seconds since 1970, UTC
+        """
         self._bus = bus
         self._view = view
         self._spans = spans
         self._instruments = instruments
         self._service = service
-        self._admitter = applying.Admitter(clock=time.time, random=SystemRandom())
+        self._now = now
+        self._admitter = applying.Admitter(clock=now, random=SystemRandom())
 
     async def apply(self, request: Request) -> bytes:
         """Create or replace objects."""
@@ -48,7 +60,7 @@ class Door:
         """Delete objects."""
 
         async def work(asked: DeleteRequest, author: Author) -> Results:
-            return await deleting.delete(self._bus, self._view, asked, author)
+            return await deleting.delete(self._bus, self._view, asked, author, self._now())
 
         return await self._answer("delete", request, DeleteRequest, work)
 
@@ -56,12 +68,12 @@ class Door:
         """Evict pods through their budgets."""
 
         async def work(asked: EvictRequest, author: Author) -> Results:
-            return await evicting.evict(self._bus, self._view, self._spans, asked, author)
+            return await evicting.evict(self._bus, self._view, self._spans, asked, author, self._now)
 
         return await self._answer("evict", request, EvictRequest, work)
 
     async def _answer(self, verb: str, request: Request, asked_type: type[msgspec.Struct], work: Work) -> bytes:
-        started = time.time()
+        started = self._now()
         try:
             asked: Any = codec.decode(asked_type, request.payload)
         except MessageError as error:
@@ -71,7 +83,7 @@ class Door:
         trace = self._spans.child(request.trace)
         author = Author(who=asked.who or self._service, why=asked.why, trace=trace)
         reply = ObjectsReply(results=await work(asked, author))
-        ended = time.time()
+        ended = self._now()
         self._instruments.answered(verb, reply, ended - started)
         self._emit(verb, request, trace, reply, author, started, ended)
         return codec.encode(reply)

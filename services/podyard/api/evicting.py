@@ -1,7 +1,6 @@
 """`evict`: end pods if their disruption budgets allow it."""
 
-import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from podyard.api import naming, results
 from podyard.bus.connection import Bus
@@ -61,15 +60,24 @@ class StatusSource:
 
 
 async def evict(
-    bus: Bus, view: DocumentView, spans: Spans, request: EvictRequest, author: Author
+    bus: Bus, view: DocumentView, spans: Spans, request: EvictRequest, author: Author, now: Callable[[], float]
 ) -> tuple[ObjectResult, ...]:
-    """Carry out a request, one pod after the other, since pods may share a budget; results in its order."""
+    """Carry out a request, one pod after the other, since pods may share a budget; results in its order.
+
+    :param now: seconds since 1970, UTC
+    """
     source = StatusSource(bus, view)
-    return tuple([await _evict_one(bus, source, spans, request, reference, author) for reference in request.pods])
+    return tuple([await _evict_one(bus, source, spans, request, reference, author, now) for reference in request.pods])
 
 
 async def _evict_one(
-    bus: Bus, source: StatusSource, spans: Spans, request: EvictRequest, reference: ObjectRef, author: Author
+    bus: Bus,
+    source: StatusSource,
+    spans: Spans,
+    request: EvictRequest,
+    reference: ObjectRef,
+    author: Author,
+    now: Callable[[], float],
 ) -> ObjectResult:
     try:
         key = naming.key_of(reference)
@@ -77,13 +85,14 @@ async def _evict_one(
             raise ObjectError("resource", f"only pods can be evicted, not {key.resource}: use delete")
     except (UnknownKindError, ObjectError) as error:
         return results.failure(error, reference)
-    started, trace = time.time(), spans.child(author.trace)
+    started, trace = now(), spans.child(author.trace)
     outcome = (
         await eviction.evict_many(
             bus,
             source,
             [(key, reference.uid)],
             author._replace(trace=trace),
+            now=started,
             grace_s=request.grace_period_s,
             dry_run=request.dry_run,
         )
@@ -94,7 +103,7 @@ async def _evict_one(
         trace=trace,
         parent=author.trace,
         start=started,
-        end=time.time(),
+        end=now(),
         attributes={
             "k8s.namespace.name": key.namespace,
             "k8s.pod.name": key.name,

@@ -45,7 +45,8 @@ async def main(service: Service[Settings]) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()
-        await _serve(service, Door(service.bus, view, service.spans, instruments, service=NAME))
+        door = Door(service.bus, view, service.spans, instruments, service=NAME, now=service.clock.now)
+        await _serve(service, door)
         service.health.set_ready(REQUESTS_CHECK, True)
         service.log.info("answering", position=informer.position)
 

@@ -5,7 +5,6 @@ Everything is read anew in each reign, after the fence was moved: what an earlie
 
 import gc
 import itertools
-import time
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -70,6 +69,7 @@ class Reign:
         """
         self._service = service
         self._log = service.log
+        self._now = service.clock.now
         self._instruments = instruments
         self._view = ListedView()
         self.core = Binder(
@@ -123,7 +123,7 @@ class Reign:
         """Feed the core; synchronous, so that view, table and core never disagree at an await."""
         if self._over:
             return
-        for effect in self.core.step(message, time.time()):
+        for effect in self.core.step(message, self._now()):
             self._carry_out(effect)
         wake_at = self.core.wake_at
         if wake_at is not None and wake_at < self._waits_until:
@@ -132,7 +132,7 @@ class Reign:
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case effects.Settled():
-                self._instruments.settled(effect, time.time())
+                self._instruments.settled(effect, self._now())
             case effects.Reply():
                 self._reply(effect)
             case effects.Committed():
@@ -170,7 +170,7 @@ class Reign:
             self._earlier = anyio.Event()
             wake_at = self.core.wake_at
             self._waits_until = wake_at if wake_at is not None else float("inf")
-            delay_s = None if wake_at is None else max(0.0, wake_at - time.time())
+            delay_s = None if wake_at is None else max(0.0, wake_at - self._now())
             with anyio.move_on_after(delay_s):
                 await self._earlier.wait()
                 continue

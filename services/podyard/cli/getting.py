@@ -1,7 +1,6 @@
 """What `podyard get` is asked for, and printing it once or for as long as it changes."""
 
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
@@ -19,6 +18,7 @@ from podyard.cluster.informer import Followed, Informer
 from podyard.objects.kinds import Kind
 from podyard.proto import streams
 from podyard.proto.subjects import ObjectSubject
+from podyard.runtime import clock
 
 ALL: Final = ("pods", "services", "deployments", "replicasets", "statefulsets", "jobs")
 """What `get all` lists: what `kubectl get all` does, of the kinds that matter here."""
@@ -107,7 +107,7 @@ async def once(bus: Bus, query: Query) -> int:
     """
     view = await read(bus, [kind.resource for kind in query.kinds])
     found = select(query, view)
-    for line in lines(query, view, found, time.time()):
+    for line in lines(query, view, found, clock.now()):
         print(line)
     lost = missing(query, found)
     if lost:
@@ -230,7 +230,7 @@ class _Printer:
                     self._shown[key] = ()
                     print(objects.name(key), flush=True)
             return
-        now = time.time()
+        now = clock.now()
         rows = [(key, _row(self._query, self._view, kind, key, now)) for key in keys]
         fresh = [(key, row) for key, row in rows if self._shown.get(key) != row]
         self._shown.update(fresh)

@@ -1,6 +1,5 @@
 """Following everything that happens, as lines. Shell of `podyard watch`."""
 
-import time
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +18,7 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter, K8sEvent
 from podyard.proto.requeues import RequeueRecord
+from podyard.runtime import clock
 
 _FACTS: Final = (
     subjects.OBJECTS_WITHOUT_FACTS,
@@ -108,7 +108,7 @@ class Watcher:
 
         def missed(reason: str) -> None:
             text = f"{stream.name}: the reading was interrupted ({reason}); what was stored meanwhile is not shown"
-            self._show(rendered.Line(at=time.time(), kind="gap", text=text))
+            self._show(rendered.Line(at=clock.now(), kind="gap", text=text))
 
         nothing = stream.subjects[0].replace(">", reading.NOTHING)
         await reading.follow(
@@ -117,13 +117,13 @@ class Watcher:
 
     def _changes(self, changes: list[Change]) -> None:
         if self._listed:
-            now = time.time()
+            now = clock.now()
             for change in changes:
                 self._tell(rendered.change(change, now))
 
     def _bare(self, subject: str, payload: bytes, trace: str) -> None:
         del subject, trace
-        self._tell(rendered.bare(codec.decode(BareEvent, payload), time.time()))
+        self._tell(rendered.bare(codec.decode(BareEvent, payload), clock.now()))
 
     def _tell(self, line: rendered.Line | None) -> None:
         if line is not None and self._filter.wants(line):

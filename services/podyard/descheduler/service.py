@@ -96,7 +96,7 @@ class Descheduler:
 
     async def _cycle(self) -> bool:
         """One cycle; False if the cluster could not be read, so that it is tried again soon."""
-        start = time.time()
+        start = self._service.clock.now()
         try:
             view = await snapshot(self._bus, service=NAME, timeout_s=self._settings.listing_timeout_s)
         except (TimeoutError, BusError) as error:
@@ -109,7 +109,7 @@ class Descheduler:
         except PolicyError as error:
             self._failed(str(error))
             return True
-        end = time.time()
+        end = self._service.clock.now()
         self._metrics.duration.observe(end - start)
         self._metrics.count(record)
         instruments.cycle_ended(self._service.spans, trace, record, start, end)
@@ -163,7 +163,8 @@ class _Evictor:
 
     async def evict(self, wanted: Eviction) -> EvictionResult:
         """Evict one pod; a refusal is final for this cycle (PITFALLS 69)."""
-        span = instruments.EvictionSpan(self._service.spans, self._trace, wanted, time.time(), dry_run=self._dry_run)
+        now = self._service.clock.now()
+        span = instruments.EvictionSpan(self._service.spans, self._trace, wanted, now, dry_run=self._dry_run)
         metadata = wanted.pod.metadata
         author = Author(NAME, f"{wanted.profile}/{wanted.plugin}: {wanted.reason}", span.trace)
         problem = ""
@@ -173,13 +174,14 @@ class _Evictor:
                 self._source,
                 ObjectKey(subjects.PODS, metadata.namespace, metadata.name),
                 author,
+                now=now,
                 uid=metadata.uid,
                 grace_s=wanted.grace_period_s,
                 dry_run=self._dry_run,
             )
         except (ClusterError, ObjectError, MessageError, BusError) as error:
             problem = str(error)
-        now = time.time()
+        now = self._service.clock.now()
         span.end(now, problem)
         self._tell(wanted, span.trace, now, problem)
         if problem:

@@ -1,7 +1,6 @@
 """The agent as a service: who leads, what is read, and what the core's effects become."""
 
 import asyncio
-import time
 from collections.abc import Iterable
 from typing import Final
 
@@ -59,6 +58,7 @@ class Player:
     def __init__(self, service: Service[NodeAgentSettings], metrics: instruments.Metrics) -> None:
         settings = service.settings
         self._service = service
+        self._now = service.clock.now
         self._bus = service.bus
         self._metrics = metrics
         self._view = AgentView()
@@ -111,7 +111,7 @@ class Player:
 
     def _changed(self, changes: list[Change]) -> None:
         """The view changed. Nodes come first: their pods need them."""
-        now = time.time()
+        now = self._now()
         if len(changes) > 1:
             changes = sorted(changes, key=_nodes_first)
         for change in changes:
@@ -158,7 +158,7 @@ class Player:
         signals = codec.decode(NodeSignals, payload)
         if subjects.signals(signals.node) != subject:
             raise codec.MessageError("NodeSignals", f"it is about node {signals.node}, but came on {subject}")
-        self._carry_out(self._agent.observe(signals, time.time()))
+        self._carry_out(self._agent.observe(signals, self._now()))
         self._rearm()
 
     # Steps
@@ -166,7 +166,7 @@ class Player:
     async def _take_steps(self) -> None:
         while True:
             self._sleeps_until = 0.0
-            self._carry_out(self._agent.tick(time.time()))
+            self._carry_out(self._agent.tick(self._now()))
             self._metrics.nodes.set(len(self._agent.nodes))
             self._metrics.pods.set(len(self._agent.pods))
             await self._sleep()
@@ -191,7 +191,7 @@ class Player:
         if self._alarm is not None:
             self._alarm.cancel()
         self._sleeps_until = due
-        wait_s = max(due - time.time(), STEP_S)
+        wait_s = max(due - self._now(), STEP_S)
         self._alarm = asyncio.get_running_loop().call_later(wait_s, self._wake.set)
 
     # Effects
@@ -221,7 +221,7 @@ class Player:
                 case effects.PublishUsage(usage):
                     self._bus.send(subjects.usage(usage.node), codec.encode(usage))
                 case effects.Heartbeat(node):
-                    beat = NodeHeartbeat(node=node, agent=self._service.instance, at=time.time())
+                    beat = NodeHeartbeat(node=node, agent=self._service.instance, at=self._now())
                     self._bus.send(subjects.heartbeat(node), codec.encode(beat))
 
     def _evicted(self, effect: effects.PodEvicted) -> None:

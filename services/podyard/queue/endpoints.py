@@ -1,6 +1,5 @@
 """Requests of schedulers and people, answered by the leader alone."""
 
-import time
 from collections.abc import Callable
 from typing import Final
 
@@ -34,6 +33,7 @@ class QueueEndpoints:
     :param settled: called after anything was done: it carries the core's effects out
     :param linger_s: how long a pop that had to wait goes on waiting for more pods
     :param outranked: told of an epoch above the leader's own: there was, or is, another leader
+    :param now: seconds since 1970, UTC
     """
 
     def __init__(
@@ -46,6 +46,7 @@ class QueueEndpoints:
         instance: str,
         linger_s: float,
         outranked: Callable[[int], None],
+        now: Callable[[], float],
     ) -> None:
         self._leader = leader
         self._position = position
@@ -54,6 +55,7 @@ class QueueEndpoints:
         self._instance = instance
         self._linger_s = linger_s
         self._outranked = outranked
+        self._now = now
         self._ready = anyio.Event()
         self._waiting = 0
         self._over = False
@@ -84,7 +86,7 @@ class QueueEndpoints:
         deadline = anyio.current_time() + message.wait_s
         while True:
             self._check(request, message.epoch)
-            reply = self._leader.pop(message, time.time(), self._position())
+            reply = self._leader.pop(message, self._now(), self._position())
             if reply is not None:
                 self._popped(len(reply.pods))
                 return codec.encode(reply)
@@ -130,7 +132,7 @@ class QueueEndpoints:
 
     def _answer(self, request: Request, epoch: int, act: Callable[[float], QueueReply]) -> bytes:
         self._check(request, epoch)
-        reply = act(time.time())
+        reply = act(self._now())
         self._settled()
         return codec.encode(reply)
 
@@ -146,5 +148,5 @@ class QueueEndpoints:
         self._check(request)
         message = codec.decode(WouldRequest, request.payload)
         incoming = bare_events.events_of(message.event, "")
-        found = what_if.judge(self._leader.queue, (message.namespace, message.name), incoming, time.time())
+        found = what_if.judge(self._leader.queue, (message.namespace, message.name), incoming, self._now())
         return codec.encode(msgspec.structs.replace(found, epoch=self._leader.epoch, position=self._position()))

@@ -54,6 +54,7 @@ class Term:
         """:param found: what earlier leaders left"""
         self._service = service
         self._log = service.log.bind(epoch=epoch)
+        self._now = service.clock.now
         self._informer = informer
         self._view = view
         self._found = found
@@ -86,6 +87,7 @@ class Term:
             instance=service.instance,
             linger_s=settings.pop_linger_s,
             outranked=self._end,
+            now=self._now,
         )
         self._began = False
         self._tasks = anyio.create_task_group()
@@ -120,7 +122,7 @@ class Term:
     def _begin(self, found: Earlier) -> None:
         """Fill the queue. No await in here: the view must not move between the filling and the first change."""
         pods = self._view.pods_by_uid
-        count = restart.fill(self._queue, pods.values(), found.records, self._profiles, time.time())
+        count = restart.fill(self._queue, pods.values(), found.records, self._profiles, self._now())
         for uid, record in found.records.items():
             if uid in pods:
                 self._recorded.add(uid)
@@ -155,7 +157,7 @@ class Term:
         """The view has changed."""
         if not self._began:
             return
-        now = time.time()
+        now = self._now()
         for change in changes:
             self._changes.apply(change, now)
             if change.new is None and change.resource == subjects.PODS:
@@ -178,14 +180,14 @@ class Term:
         position = self._informer.position
         why = f"the queue has listed the cluster again: {reason}"
         self._queue.retry_all(
-            Incoming(event=events.RETRY_ALL, id=f"listed-{position}", position=position, why=why), time.time()
+            Incoming(event=events.RETRY_ALL, id=f"listed-{position}", position=position, why=why), self._now()
         )
         self._settle()
 
     def _on_bare_event(self, _subject: str, payload: bytes, trace: str) -> None:
         if not self._began:
             return
-        now = time.time()
+        now = self._now()
         for incoming in self._bare_events.read(payload, trace):
             self._leader.recent.note(incoming, now)
             self._queue.move_all(incoming, now)
@@ -195,9 +197,9 @@ class Term:
         """Every whole second, since backoffs end at whole seconds."""
         flushed = time.monotonic()
         while True:
-            now = time.time()
+            now = self._now()
             await anyio.sleep(math.floor(now) + 1 - now)
-            now = time.time()
+            now = self._now()
             self._leader.tick(now)
             if time.monotonic() - flushed >= FLUSH_UNSCHEDULABLE_EVERY_S:
                 flushed = time.monotonic()

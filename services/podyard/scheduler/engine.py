@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
@@ -77,9 +77,18 @@ class Engine:
     """The core with its outboxes. All of it runs on one event loop; between two awaits nothing else sees its state."""
 
     def __init__(
-        self, core: Scheduler, *, spans: Spans, instruments: Instruments, slice_s: float, most_under_way: int
+        self,
+        core: Scheduler,
+        *,
+        now: Callable[[], float],
+        spans: Spans,
+        instruments: Instruments,
+        slice_s: float,
+        most_under_way: int,
     ) -> None:
+        """:param now: seconds since 1970, UTC"""
         self.core = core
+        self._now = now
         self.pace = Pace(slice_s)
         self.window = Window(most_under_way)
         self.binds: Outbox[BindRequest] = Outbox()
@@ -126,7 +135,7 @@ class Engine:
 
     def step(self, message: Message) -> None:
         """Tell the core, and do what it wants done."""
-        effects = self.core.step(message, time.time())
+        effects = self.core.step(message, self._now())
         if effects:
             self._carry_out(effects)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
@@ -168,11 +177,11 @@ class Engine:
         self.step(BindAnswered(request, reply))
 
     def _preempt(self, effect: Preempt) -> None:
-        now = time.time()
+        now = self._now()
         self._instruments.victims.observe(len(effect.victims) + len(effect.sent_back))
         for victim in effect.sent_back:
             trace = self._spans.child(effect.trace)
-            victim_traces.emit(self._spans, effect, victim, trace, now, "sent back")
+            victim_traces.emit(self._spans, effect, victim, trace, now, now, "sent back")
         if effect.victims:
             self.untold[effect.result.attempt] = effect
             self.preemptions.put(effect)
@@ -213,13 +222,13 @@ class Engine:
 
     def _permit_due(self) -> bool:
         deadline = self.core.next_deadline
-        return deadline is not None and deadline <= time.time()
+        return deadline is not None and deadline <= self._now()
 
     async def _sleep(self) -> None:
         """Until there may be work: a message came, a position is reached, a wait at Permit runs out."""
         deadline = self.core.next_deadline
         self._wake = anyio.Event()
-        with anyio.move_on_after(None if deadline is None else max(0.0, deadline - time.time())):
+        with anyio.move_on_after(None if deadline is None else max(0.0, deadline - self._now())):
             await self._wake.wait()
 
     def _await_positions(self, tasks: TaskGroup, informer: Informer) -> None:

@@ -5,7 +5,7 @@ the preemptor, and it may be parked for minutes beside free room (PITFALLS 35).
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
@@ -49,14 +49,17 @@ class PreemptionLink:
         queue: QueueLink,
         view: ClusterView,
         *,
+        now: Callable[[], float],
         spans: Spans,
         instruments: Instruments,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
+        """:param now: seconds since 1970, UTC"""
         self._bus = bus
         self._engine = engine
         self._queue = queue
         self._view = view
+        self._now = now
         self._spans = spans
         self._instruments = instruments
         self._log = log
@@ -135,11 +138,11 @@ class PreemptionLink:
 
     async def _end(self, preempt: Preempt, victim: Victim) -> str:
         """Delete one pod; returns why it could not be, empty if it is gone, is going, or took no room after all."""
-        started, trace = time.time(), self._spans.child(preempt.trace)
+        started, trace = self._now(), self._spans.child(preempt.trace)
         if self._engine.core.is_unsettled(victim.uid):
             await self._until_settled(victim)
             if not self._engine.core.is_unsettled(victim.uid) and not self._is_bound(victim.uid):
-                victim_traces.emit(self._spans, preempt, victim, trace, started, "sent back")
+                victim_traces.emit(self._spans, preempt, victim, trace, started, self._now(), "sent back")
                 return ""
         key = ObjectKey(subjects.PODS, victim.namespace, victim.name)
         plan = disruption.deletion(
@@ -161,12 +164,13 @@ class PreemptionLink:
             victim,
             trace,
             started,
+            self._now(),
             "gone already" if isinstance(result, ObjectMissing) else "deleted",
             link=bound.trace if isinstance(bound, BoundPod) else "",
             error=failure,
         )
         if isinstance(result, Written):
-            victim_traces.announce(self._bus, preempt, victim, trace)
+            victim_traces.announce(self._bus, preempt, victim, trace, self._now())
             await self._until_seen(result.sequence)
         return failure
 

@@ -44,6 +44,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
     core = Scheduler(profiles, view, service.session, stopwatch=time.perf_counter, extenders=extenders)
     engine = Engine(
         core,
+        now=service.clock.now,
         spans=service.spans,
         instruments=instruments,
         slice_s=settings.slice_s,
@@ -76,7 +77,16 @@ async def main(service: Service[SchedulerSettings]) -> None:
     )
     binder = BindLink(bus, engine, health=health, instruments=instruments, log=log)
     records = RecordLink(bus, engine, instruments=instruments, log=log)
-    preemptions = PreemptionLink(bus, engine, queue, view, spans=service.spans, instruments=instruments, log=log)
+    preemptions = PreemptionLink(
+        bus,
+        engine,
+        queue,
+        view,
+        now=service.clock.now,
+        spans=service.spans,
+        instruments=instruments,
+        log=log,
+    )
     async with clients_of(configuration.extenders) as clients, anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()

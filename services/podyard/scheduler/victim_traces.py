@@ -1,6 +1,5 @@
 """What people see of a victim's end: a span below the preemptor's cycle, linked to the victim's binding, and an event on the pod."""
 
-import time
 from typing import Final
 
 from podyard.bus import Bus
@@ -21,6 +20,7 @@ def emit(
     victim: Victim,
     trace: str,
     start: float,
+    end: float,
     outcome: str,
     *,
     link: str = "",
@@ -37,7 +37,7 @@ def emit(
         trace=trace,
         parent=preempt.trace,
         start=start,
-        end=time.time(),
+        end=end,
         attributes={
             "k8s.namespace.name": victim.namespace,
             "k8s.pod.name": victim.name,
@@ -55,14 +55,14 @@ def emit(
     )
 
 
-def announce(bus: Bus, preempt: Preempt, victim: Victim, trace: str) -> None:
+def announce(bus: Bus, preempt: Preempt, victim: Victim, trace: str, at: float) -> None:
     """The pod's event `Preempted`: losing one loses nothing but news. Other tenants can read it, so it names no pod but by its uid."""
     event = K8sEvent(
         regarding=ObjectRef(resource=subjects.PODS, namespace=victim.namespace, name=victim.name, uid=victim.uid),
         reason=REASON,
         message=f"Preempted by pod {preempt.result.uid} on node {preempt.node}",
         reporter="scheduler",
-        at=time.time(),
+        at=at,
         trace=trace,
     )
     bus.send(subjects.k8s_event(victim.namespace, "Pod", victim.name), codec.encode(event), trace=trace)

@@ -4,7 +4,6 @@ Everything is listed anew: counts come from what is there, whatever the leader b
 """
 
 import random
-import time
 import uuid
 from typing import Final
 
@@ -36,11 +35,12 @@ class Reign:
 
     def __init__(self, service: Service[WorkloadsSettings], instruments: Instruments) -> None:
         self._service = service
+        self._now = service.clock.now
         self._instruments = instruments
         self._view = WorkloadsView()
         maker = Maker(ViewLookup(self._view.documents), lambda: str(uuid.uuid4()), random.Random())
         self.core = Workloads(self._view.cluster, self._view.documents, maker)
-        self._writer = Writer(service.bus, self._view, self._on_writes)
+        self._writer = Writer(service.bus, self._view, self._on_writes, self._now)
         self.informer = Informer(
             service.bus,
             self._view,
@@ -69,7 +69,7 @@ class Reign:
 
     def _step(self, message: Message) -> None:
         """Feed the core; synchronous, so that view and core never disagree at an await."""
-        for effect in self.core.step(message, time.time()):
+        for effect in self.core.step(message, self._now()):
             match effect:
                 case Work():
                     self._instruments.work(effect)
@@ -81,14 +81,14 @@ class Reign:
 
     def _due(self) -> float:
         due = self.core.wake_at
-        return min(due, time.time() + POLL_S) if self.core.waits_for_view else due
+        return min(due, self._now() + POLL_S) if self.core.waits_for_view else due
 
     async def _keep_time(self) -> None:
         """Tick when the core wants it."""
         while True:
             self._earlier = anyio.Event()
             self._waits_until = self._due()
-            delay_s = None if self._waits_until == float("inf") else max(0.0, self._waits_until - time.time())
+            delay_s = None if self._waits_until == float("inf") else max(0.0, self._waits_until - self._now())
             with anyio.move_on_after(delay_s):
                 await self._earlier.wait()
                 continue
@@ -116,7 +116,7 @@ class Reign:
             reason=failed.reason,
             message=failed.detail,
             reporter=self._service.name,
-            at=time.time(),
+            at=self._now(),
         )
         self._service.bus.send(subjects.k8s_event(owner.namespace, owner.resource, owner.name), codec.encode(event))
 

@@ -1,7 +1,6 @@
 """Carries out what the core wants written, many objects in one batch. Decides nothing, gives up nothing that is unclear."""
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -31,11 +30,17 @@ RETRY_S: Final = 0.5
 class Writer:
     """The hand of workloads on the bus."""
 
-    def __init__(self, bus: Bus, view: WorkloadsView, on_trouble: Callable[[str], None]) -> None:
-        """:param on_trouble: told why the last writes are not settled; with an empty text once some are"""
+    def __init__(
+        self, bus: Bus, view: WorkloadsView, on_trouble: Callable[[str], None], now: Callable[[], float]
+    ) -> None:
+        """
+        :param on_trouble: told why the last writes are not settled; with an empty text once some are
+        :param now: seconds since 1970, UTC
+        """
         self._bus = bus
         self._view = view
         self._on_trouble = on_trouble
+        self._now = now
 
     async def carry_out(self, work: Work) -> Done:
         """Write everything; returns when all of it is settled."""
@@ -78,7 +83,7 @@ class Writer:
             case Alter():
                 return Intent(write.key, intents.alteration(write.key, write.alter, write.uid), known)
             case Delete():
-                plan = intents.deletion(write.key, now=time.time(), occupies=self._occupies, uid=write.uid)
+                plan = intents.deletion(write.key, now=self._now(), occupies=self._occupies, uid=write.uid)
                 return Intent(write.key, plan, known)
             case Remove():
                 return Intent(write.key, intents.removal(write.key, write.uid), known)

@@ -1,6 +1,5 @@
 """Writing objects: compare-and-set through markers, conflicts, batches and unclear answers."""
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,8 @@ from podyard.proto import streams, subjects
 from tests.support import objects
 from tests.support.objects import Document
 
+NOW = 1_800_000_000.5
+"""Seconds since 1970; objects know whole ones."""
 AUTHOR = Author("test", "because", trace="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
 
@@ -196,17 +197,18 @@ async def test_pods_that_take_room_get_their_grace_period_and_others_a_marker(bu
     names = ("bound", "pending", "short")
     for name in names:
         await writes.create(bus, key(name), pod(name, name, terminationGracePeriodSeconds=17), AUTHOR)
-    before = int(time.time())
     results = await writes.mark_deleting(
-        bus, [(key(name), "") for name in names[:2]], AUTHOR, occupies=lambda uid: uid != "pending"
+        bus, [(key(name), "") for name in names[:2]], AUTHOR, now=NOW, occupies=lambda uid: uid != "pending"
     )
-    results += await writes.mark_deleting(bus, [(key("short"), "")], AUTHOR, occupies=lambda _: True, grace_s=0)
+    results += await writes.mark_deleting(
+        bus, [(key("short"), "")], AUTHOR, now=NOW, occupies=lambda _: True, grace_s=0
+    )
     assert [type(one.step).__name__ for one in results if isinstance(one, Written)] == ["Put", "Remove", "Remove"]
     bound = await stored(bus, "bound")
     assert bound is not None
     metadata = bound.document()["metadata"]
     assert metadata["deletionGracePeriodSeconds"] == 17
-    assert before + 17 <= intents.timestamps.seconds_of(metadata["deletionTimestamp"]) <= time.time() + 17
+    assert intents.timestamps.seconds_of(metadata["deletionTimestamp"]) == int(NOW) + 17
     pending = await stored(bus, "pending")
     assert pending is not None
     assert pending.deleted

@@ -70,11 +70,11 @@ def test_a_removed_check_no_longer_counts(health, get):
     assert get("/readyz")[0] == 200
 
 
-def test_since_moves_only_when_the_answer_changes(health, monkeypatch):
-    wall = Clock()
-    monkeypatch.setattr(health_module.time, "time", wall)
+def test_since_moves_only_when_the_answer_changes(registry):
+    now = Clock()
+    health = Health(stall_limit_s=10, registry=registry, now=now)
     health.set_ready("nats", False, "a")
-    wall.now = 200.0
+    now.now = 200.0
     health.set_ready("nats", False, "b")
     assert health.checks["nats"].since == 100.0
     health.set_ready("nats", True)

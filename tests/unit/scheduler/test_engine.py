@@ -8,6 +8,7 @@ import prometheus_client
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.nodes import NodeView
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest
+from podyard.runtime import clock
 from podyard.scheduler import window
 from podyard.scheduler.core.messages import Listed, Work
 from podyard.scheduler.engine import FEWEST, Engine
@@ -22,7 +23,12 @@ MOST_UNDER_WAY: Final = 16
 async def test_all_who_wait_for_progress_are_woken_by_the_next() -> None:
     instruments = Instruments(prometheus_client.CollectorRegistry())
     engine = Engine(
-        Play(make_node("a")).core, spans=Spans(), instruments=instruments, slice_s=0.005, most_under_way=512
+        Play(make_node("a")).core,
+        now=clock.now,
+        spans=Spans(),
+        instruments=instruments,
+        slice_s=0.005,
+        most_under_way=512,
     )
     woken: list[str] = []
 
@@ -54,7 +60,12 @@ async def test_it_decides_no_further_ahead_of_the_binders_answers_than_its_windo
     registry = prometheus_client.CollectorRegistry()
     play = Play(make_node("a"))
     engine = Engine(
-        play.core, spans=Spans(), instruments=Instruments(registry), slice_s=0.005, most_under_way=MOST_UNDER_WAY
+        play.core,
+        now=clock.now,
+        spans=Spans(),
+        instruments=Instruments(registry),
+        slice_s=0.005,
+        most_under_way=MOST_UNDER_WAY,
     )
     pods = [make_pod(f"p-{number:02}") for number in range(3 * MOST_UNDER_WAY)]
     play.add(*pods)
@@ -75,7 +86,14 @@ async def test_it_decides_no_further_ahead_of_the_binders_answers_than_its_windo
 async def test_while_much_is_refused_it_asks_the_queue_for_few_pods_and_says_so() -> None:
     registry = prometheus_client.CollectorRegistry()
     play = Play(make_node("a"))
-    engine = Engine(play.core, spans=Spans(), instruments=Instruments(registry), slice_s=0.005, most_under_way=256)
+    engine = Engine(
+        play.core,
+        now=clock.now,
+        spans=Spans(),
+        instruments=Instruments(registry),
+        slice_s=0.005,
+        most_under_way=256,
+    )
     engine.pace.measured(1000, 0.01)
     for _ in range(20):
         engine.pace.measured(1000, 0.01)
@@ -117,7 +135,7 @@ def _reply(request: BindRequest, **more: Any) -> BindReply:
 async def test_its_window_follows_the_number_of_nodes() -> None:
     play = Play()
     instruments = Instruments(prometheus_client.CollectorRegistry())
-    engine = Engine(play.core, spans=Spans(), instruments=instruments, slice_s=0.005, most_under_way=256)
+    engine = Engine(play.core, now=clock.now, spans=Spans(), instruments=instruments, slice_s=0.005, most_under_way=256)
     nodes = [NodeView(make_node(name), name, name, 1) for name in map(str, range(100))]
     engine.on_changes([Change("nodes", node.name, None, node, Origin()) for node in nodes])
     assert engine.window.size == len(nodes) // window.NODES_A_DECISION
@@ -135,7 +153,12 @@ async def test_the_engine_sleeps_no_longer_than_to_the_next_question_about_a_wai
     registry = prometheus_client.CollectorRegistry()
     play, pod = Play(make_node("a")), make_pod("p")
     engine = Engine(
-        play.core, spans=Spans(), instruments=Instruments(registry), slice_s=0.005, most_under_way=MOST_UNDER_WAY
+        play.core,
+        now=clock.now,
+        spans=Spans(),
+        instruments=Instruments(registry),
+        slice_s=0.005,
+        most_under_way=MOST_UNDER_WAY,
     )
     play.add(pod)
     play.pop(pod)

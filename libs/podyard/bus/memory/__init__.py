@@ -7,7 +7,7 @@ Never in here: sockets, threads, chance.
 
 Not modelled: accounts and permissions, flow control, `max_bytes` and `max_age`, replicas (a read may be made stale on purpose).
 
-    server = MemoryServer()
+    server = MemoryServer(LoopTimers(clock.now))
     async with connect(server, BusSettings(name="demo")) as bus:
         await ensure_streams(bus)
 

@@ -1,6 +1,6 @@
 """A client's connection to the server in memory, in the place of `_link.Link`; and `connect`, in the place of `connection.connect`."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from typing import NoReturn
 
@@ -12,7 +12,7 @@ from podyard.bus._client import Receiver
 from podyard.bus._inbox import Inbox
 from podyard.bus._link import SUBSCRIBED_S, Link, LinkSubscription
 from podyard.bus.connection import Bus
-from podyard.bus.dead_letters import DeadLetters
+from podyard.bus.dead_letters import DeadLetters, not_said
 from podyard.bus.errors import TooLarge, Unavailable
 from podyard.bus.memory.server import LoopWire, MemoryServer, Wire
 from podyard.bus.publisher import Publisher
@@ -123,7 +123,9 @@ class MemoryLink(Link):
 class MemoryBus(Bus):
     """A `Bus` on a server in memory."""
 
-    def __init__(self, settings: BusSettings, tasks: TaskGroup, server: MemoryServer, wire: Wire) -> None:
+    def __init__(
+        self, settings: BusSettings, tasks: TaskGroup, server: MemoryServer, wire: Wire, now: Callable[[], float]
+    ) -> None:
         self.settings = settings
         self.link = MemoryLink(settings, server, wire)
         self._tasks = tasks
@@ -131,18 +133,22 @@ class MemoryBus(Bus):
         self._inbox = Inbox(self._link)
         self._api = Api(self._inbox, settings.request_timeout_s)
         self._publisher = Publisher(self._link, self._inbox)
-        self._dead = DeadLetters(self._publisher)
+        self._dead = DeadLetters(self._publisher, now)
         self._endpoints: list[Endpoint] = []
         self.dropped = 0
 
 
 @asynccontextmanager
 async def connect(
-    server: MemoryServer, settings: BusSettings | None = None, *, wire: Wire | None = None
+    server: MemoryServer,
+    settings: BusSettings | None = None,
+    *,
+    wire: Wire | None = None,
+    now: Callable[[], float] = not_said,
 ) -> AsyncGenerator[MemoryBus]:
     """A connection to `server`, kept for as long as the block runs; `wire` is the way there, at once unless given."""
     async with anyio.create_task_group() as tasks:
-        bus = MemoryBus(settings or BusSettings(), tasks, server, wire or LoopWire())
+        bus = MemoryBus(settings or BusSettings(), tasks, server, wire or LoopWire(), now)
         try:
             await bus.start(wait=True)
             yield bus

@@ -1,7 +1,6 @@
 """The server: routes messages, keeps streams, answers the JetStream API."""
 
 import asyncio
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
@@ -53,10 +52,10 @@ class Wire(Protocol):
 
 
 class LoopTimers:
-    """The running event loop's."""
+    """The running event loop's timers, and a clock."""
 
-    def now(self) -> float:
-        return time.time()
+    def __init__(self, now: Callable[[], float]) -> None:
+        self.now = now
 
     def later(self, delay_s: float, call: Callable[[], None]) -> None:
         asyncio.get_running_loop().call_later(delay_s, call)
@@ -75,13 +74,13 @@ class LoopWire:
 class MemoryServer:
     """Owned by whoever calls it; nothing in it waits."""
 
-    def __init__(self, timers: Timers | None = None) -> None:
+    def __init__(self, timers: Timers) -> None:
         self.streams: dict[str, Stream] = {}
         self.stale_read_s: Callable[[str], float] = lambda subject: 0.0
         """How stale the next read of a subject is: a replica that lags."""
         self.on_stored: Callable[[Stream, list[Stored]], None] = lambda stream, stored: None
         """Told of every write that was applied, a batch as one."""
-        self._timers = timers or LoopTimers()
+        self._timers = timers
         self._routes = Routes()
         self._consumers: dict[tuple[str, str], Consumer] = {}
         self._connections = 0

@@ -1,6 +1,5 @@
 """`bench basic`: plain pods on plain nodes, from the first create to the last durable commit."""
 
-import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
@@ -12,6 +11,7 @@ from podyard.bus import Bus
 from podyard.cli.bench import load, meters
 from podyard.cli.bench.commits import CommitCounter
 from podyard.proto import streams
+from podyard.runtime import clock
 
 NAMESPACE: Final = "default"
 WARM_UP_NAMESPACE: Final = "kube-system"
@@ -73,7 +73,7 @@ async def run(bus: Bus, pids: Mapping[str, int], monitor_port: int, nodes: int, 
     async with _counter(bus, NAMESPACE) as counter:
         before = await _read(bus, pids, monitor_port)
         created_at: list[float] = []
-        started = time.time()
+        started = clock.now()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(_create, bus, payloads, created_at)
             await _all_bound(counter, pods)
@@ -84,7 +84,7 @@ async def run(bus: Bus, pids: Mapping[str, int], monitor_port: int, nodes: int, 
 
 async def _create(bus: Bus, payloads: list[bytes], created_at: list[float]) -> None:
     await load.create(bus, payloads)
-    created_at.append(time.time())
+    created_at.append(clock.now())
 
 
 @asynccontextmanager

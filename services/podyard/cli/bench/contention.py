@@ -26,6 +26,7 @@ from podyard.cluster.snapshot import snapshot
 from podyard.framework.profile import Profile
 from podyard.proto import codec, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
+from podyard.runtime import clock
 
 LOOK_EVERY_S: Final = 0.25
 STALLED_AFTER_S: Final = 120.0
@@ -132,13 +133,13 @@ class Contention:
         """
         await load.create(self._bus, load.requests(self._load.nodes))
         payloads = load.requests(self._load.pods)
-        started = time.time()
+        started = clock.now()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._counter.run)
             tasks.start_soon(self._create, payloads)
             await self._until_at_rest()
             tasks.cancel_scope.cancel()
-        rested = time.time()
+        rested = clock.now()
         await self._tally.take()
         return await self._result(self._counter.last_commit_at - started, rested - started)
 

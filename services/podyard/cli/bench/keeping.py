@@ -1,7 +1,6 @@
 """Adds what was measured to the history; what could prevent that is found before anything is measured."""
 
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from podyard.cli.bench.events import CoreResult
 from podyard.cli.bench.machine import Commit
 from podyard.cli.bench.storm import StormResult
 from podyard.cli.errors import CliError
+from podyard.runtime import clock
 
 
 class Keeping:
@@ -48,7 +48,7 @@ class Keeping:
         if self._file is None:
             return
         made = performance.entry(
-            self._commit, machine.this_machine(), time.time(), runs, cycles, core, storm, self._counts
+            self._commit, machine.this_machine(), clock.now(), runs, cycles, core, storm, self._counts
         )
         try:
             history.append(self._file, made)

@@ -106,8 +106,6 @@ async def _tell_in_running(bus: "Bus") -> int:
 
 async def _play(bus: "Bus", stage: "Stage", *, afresh: bool = False) -> None:
     """Every step in turn, then pod A explained."""
-    import time
-
     from podyard.cli.demo import afresh as beginning
     from podyard.cli.demo.actions import Actions
     from podyard.cli.demo.evidence import gather
@@ -115,6 +113,7 @@ async def _play(bus: "Bus", stage: "Stage", *, afresh: bool = False) -> None:
     from podyard.cli.explain import gather as records
     from podyard.cli.explain import report
     from podyard.cli.render import explain as rendered
+    from podyard.runtime import clock
 
     async with gather(bus) as seen:
         do = Actions(bus)
@@ -128,4 +127,4 @@ async def _play(bus: "Bus", stage: "Stage", *, afresh: bool = False) -> None:
                     await step.act()
                     told.text = await step.see()
         told_of_a = report.build(await records.gather(bus, *TRAINER))
-        stage.show("podyard explain pod trainer: pod A, from what was stored", rendered.view(told_of_a, time.time()))
+        stage.show("podyard explain pod trainer: pod A, from what was stored", rendered.view(told_of_a, clock.now()))

@@ -68,17 +68,16 @@ def explain(
 
 
 async def _explain(bus: "Bus", namespace: str, name: str, output: str) -> None:
-    import time
-
     from podyard.cli.explain import gather, report
     from podyard.cli.render import console, plain
     from podyard.cli.render import explain as rendered
+    from podyard.runtime import clock
 
     story = report.build(await gather.gather(bus, namespace, name))
     if output == "json":
         print(plain.dump(story, "json"), end="")
     else:
-        console.console().print(rendered.view(story, time.time()))
+        console.console().print(rendered.view(story, clock.now()))
 
 
 def _event(event: str, file: str, old: str) -> "Publish":

@@ -75,19 +75,18 @@ async def _list(bus: "Bus", request: "QueueListRequest") -> "QueueListReply":
 
 
 async def _once(bus: "Bus", request: "QueueListRequest", output: str) -> None:
-    import time
-
     from podyard.cli.render import console, plain
     from podyard.cli.render import queue as rendered
+    from podyard.runtime import clock
 
     reply = await _list(bus, request)
     screen = console.console()
     if output == "json":
         print(plain.dump(reply, "json"), end="")
     elif screen.is_terminal:
-        screen.print(rendered.view(reply, time.time()))
+        screen.print(rendered.view(reply, clock.now()))
     else:
-        print("\n".join(rendered.lines(reply, time.time())))
+        print("\n".join(rendered.lines(reply, clock.now())))
 
 
 async def _stream(bus: "Bus", request: "QueueListRequest", interval: float) -> None:
@@ -101,8 +100,6 @@ async def _stream(bus: "Bus", request: "QueueListRequest", interval: float) -> N
 
 
 async def _live(bus: "Bus", request: "QueueListRequest", interval: float) -> None:
-    import time
-
     import anyio
     from rich.live import Live
     from rich.text import Text
@@ -110,11 +107,12 @@ async def _live(bus: "Bus", request: "QueueListRequest", interval: float) -> Non
     from podyard.cli.errors import CliError
     from podyard.cli.render import console
     from podyard.cli.render import queue as rendered
+    from podyard.runtime import clock
 
     with Live(console=console.console(), auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             try:
-                live.update(rendered.view(await _list(bus, request), time.time()), refresh=True)
+                live.update(rendered.view(await _list(bus, request), clock.now()), refresh=True)
             except CliError as error:
                 live.update(Text(f"{error.message}; looking again", style="yellow"), refresh=True)
             await anyio.sleep(interval)

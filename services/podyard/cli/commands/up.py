@@ -156,20 +156,19 @@ async def _show(lab: "Lab", nodes: int) -> None:
 
 
 async def _show_live(lab: "Lab", nodes: int) -> None:
-    import time
-
     import anyio
     from rich.live import Live
 
     from podyard.cli.render import console
     from podyard.cli.render import lab as rendered
+    from podyard.runtime import clock
 
     with Live(console=console.console(), auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             hints = (
                 rendered.next_steps(nodes) if lab.ready else ["waiting for the services ...", "Ctrl-C ends everything."]
             )
-            ran_s = time.time() - lab.started_at
+            ran_s = clock.now() - lab.started_at
             live.update(rendered.status(_rows(lab), lab.url, str(lab.directory), ran_s, hints), refresh=True)
             await anyio.sleep(0.25)
 

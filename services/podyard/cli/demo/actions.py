@@ -1,6 +1,5 @@
 """What a person would do with `podyard apply`, `delete` and `publish`, repeated while the api is away."""
 
-import time
 from collections.abc import Awaitable, Callable
 from importlib import resources
 from typing import Any, Final
@@ -14,6 +13,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ObjectResult
 from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
+from podyard.runtime import clock
 
 WHO: Final = "demo"
 PATIENCE_S: Final = 30.0
@@ -59,7 +59,7 @@ class Actions:
         """Publish how much memory a node has left, and what its pods use (by namespace and name, bytes)."""
         pods = tuple(PodUsage(namespace=ns, name=name, memory_bytes=used) for (ns, name), used in usage.items())
         level = SignalValue(available=available_bytes, capacity=capacity_bytes)
-        signals = NodeSignals(node=node, signals={"memory.available": level}, pods=pods, who=WHO, at=time.time())
+        signals = NodeSignals(node=node, signals={"memory.available": level}, pods=pods, who=WHO, at=clock.now())
         self._bus.send(subjects.signals(node), codec.encode(signals))
 
     async def repeat(self, action: Callable[[], None], every_s: float) -> None:

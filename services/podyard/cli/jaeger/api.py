@@ -3,7 +3,6 @@
 import http.client
 import json
 import os
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -14,6 +13,7 @@ import msgspec
 
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.jaeger.model import Answer, Trace
+from podyard.runtime import clock
 
 URL_VARIABLE: Final = "PODYARD_JAEGER_URL"
 LINK_VARIABLE: Final = "PODYARD_JAEGER_LINK_URL"
@@ -63,7 +63,7 @@ class Jaeger:
         :param tags: attributes of the span; booleans as `true` and `false`
         :raises CliError: if Jaeger does not answer
         """
-        now_us = int(time.time() * 1e6)
+        now_us = int(clock.now() * 1e6)
         query = {
             "service": service,
             "operation": operation,

@@ -3,7 +3,6 @@
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from podyard.cli.lab.child import Child
 from podyard.cli.lab.plan import Planned
 from podyard.cli.security import directory, identities
 from podyard.cli.security.mirrors import bootstrap
+from podyard.runtime import clock
 
 STOP_S: Final = 12.0
 """Seconds the services get to end in order: a little more than their own limit of 10."""
@@ -62,7 +62,7 @@ class Lab:
         self.options = options
         self.directory = directory
         self.server = server
-        self.started_at = time.time()
+        self.started_at = clock.now()
         self.changed: Callable[[], None] = _nothing
         """Called when a service's state has changed."""
         self._event = anyio.Event()

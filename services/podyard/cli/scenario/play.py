@@ -22,6 +22,7 @@ from podyard.proto.events import BareEvent
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ObjectResult
 from podyard.proto.signals import NodeSignals
+from podyard.runtime import clock
 
 FLUSH_EVERY: Final = 256
 """Events sent between two looks at the clock and at the connection."""
@@ -113,7 +114,7 @@ class Player:
                 await anyio.sleep(action.every_s)
 
     def _send_signals(self, action: model.Signals) -> None:
-        message = NodeSignals(node=action.node, signals=action.signals, pods=action.pods, who=self._who, at=time.time())
+        message = NodeSignals(node=action.node, signals=action.signals, pods=action.pods, who=self._who, at=clock.now())
         self._bus.send(subjects.signals(action.node), codec.encode(message))
 
     async def _wait(self, action: model.Wait) -> str:

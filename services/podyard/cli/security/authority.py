@@ -10,6 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
 
+from podyard.runtime import clock
+
 ROOT_DAYS: Final = 3650
 LEAF_DAYS: Final = 825
 """Longest life that common verifiers accept of a server's certificate."""
@@ -29,7 +31,7 @@ class Authority:
     """A root that lives as long as this object: afterwards only its files know the key."""
 
     def __init__(self, now: datetime | None = None) -> None:
-        self._now = now or datetime.now(UTC)
+        self._now = now or datetime.fromtimestamp(clock.now(), UTC)
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _named("Podyard NATS authority")
         constraints = x509.BasicConstraints(ca=True, path_length=0)
