@@ -9,6 +9,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
 from podyard.bus import Bus, BusSettings, EmbeddedServer, connect, memory
+from podyard.runtime import clock
 from tests.support.holding import Hold
 
 MEMORY: Final = "memory"
@@ -26,8 +27,8 @@ def connected(server: Server, name: str = "test", **settings: Any) -> AbstractAs
     :param settings: further fields of BusSettings
     """
     if isinstance(server, memory.MemoryServer):
-        return memory.connect(server, BusSettings(name=name, **settings))
-    return connect(BusSettings(servers=(server.url,), name=name, **settings))
+        return memory.connect(server, BusSettings(name=name, **settings), now=clock.now)
+    return connect(BusSettings(servers=(server.url,), name=name, **settings), now=clock.now)
 
 
 def connector(server: Server, hold: Hold[Bus]) -> ConnectBus:
