@@ -27,7 +27,7 @@ class Unguarded(NamedTuple):
     subject: str
     payload: bytes
     expect: Any
-    ttl_s: int | None = None
+    expires: bool = False
 
 
 def unguard(prefix: str) -> None:
@@ -36,7 +36,7 @@ def unguard(prefix: str) -> None:
 
     def writes(self: Any, *arguments: Any) -> list[Any]:
         return [
-            Unguarded(one.subject, one.payload, None, one.ttl_s) if one.subject.startswith(prefix) else one
+            Unguarded(one.subject, one.payload, None, one.expires) if one.subject.startswith(prefix) else one
             for one in guarded(self, *arguments)
         ]
 

@@ -219,7 +219,7 @@ def _without_releases(write: Write) -> Write:
     if not write.subject.startswith("placement.commits."):
         return write
     record = replace(codec.decode(CommitRecord, write.payload), releases=())
-    return Write(write.subject, codec.encode(record), write.expect, write.ttl_s)
+    return Write(write.subject, codec.encode(record), write.expect, write.expires)
 
 
 def _skips_numbers(simulation: Simulation) -> None:

@@ -22,9 +22,6 @@ from podyard.proto import streams
 log: Final = logging.getLogger("podyard.bus")
 
 RETRY_S: Final = 0.2
-DUPLICATES_S: Final = 120
-"""How long the server knows message ids: its default, which must not exceed a stream's age."""
-
 LOG_EVERY: Final = 25
 """Attempts (5 s) between two words about a JetStream that is not ready."""
 
@@ -96,7 +93,7 @@ def config_of(spec: streams.StreamSpec) -> dict[str, Any]:
         "max_msgs_per_subject": spec.max_msgs_per_subject,
         "max_age": spec.max_age_s * SECOND_NS,
         "max_bytes": spec.max_bytes or -1,
-        "duplicate_window": min(DUPLICATES_S, spec.max_age_s or DUPLICATES_S) * SECOND_NS,
+        "duplicate_window": min(spec.duplicates_s, spec.max_age_s or spec.duplicates_s) * SECOND_NS,
         "allow_atomic": spec.allow_atomic,
         "allow_msg_ttl": spec.allow_msg_ttl,
         "allow_direct": spec.allow_direct,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from podyard.bus import _heads
 from podyard.proto import headers
+from podyard.proto.streams import MARKER_TTL_S
 
 MARKER_REASON = "Nats-Marker-Reason"
 _EMPTY: Mapping[str, str] = {}
@@ -58,6 +59,12 @@ class Delivery:
         """Whether it is a deletion marker."""
         found = self.headers
         return found.get(headers.OPERATION) == headers.DELETED or MARKER_REASON in found
+
+    @property
+    def ttl_s(self) -> int:
+        """Seconds that the server keeps it; those of a deletion marker if it was stored without."""
+        value = self.headers.get(headers.TTL, "").removesuffix("s")
+        return int(value) if value.isdecimal() else MARKER_TTL_S
 
     def __repr__(self) -> str:
         what = "marker" if self.deleted else f"{len(self.payload)} bytes"

@@ -6,6 +6,7 @@ import msgspec
 
 from podyard.bus import _heads, errors
 from podyard.proto import headers
+from podyard.proto.streams import MARKER_TTL_S
 
 
 class Outgoing(NamedTuple):
@@ -13,7 +14,8 @@ class Outgoing(NamedTuple):
 
     `expect` makes it a compare-and-set: the subject's last sequence must be that one (0 = there is no message; a deletion marker is
     a message), and the server keeps it with the message, where readers find the predecessor. `ttl_s` (whole seconds, at least 1)
-    is how long the server keeps it. `trace` is a W3C traceparent. `message_id` lets the server drop repetitions within two minutes.
+    is how long the server keeps it; `expires`: as long as deletion markers (`BusSettings.marker_ttl_s`). `trace` is a W3C traceparent.
+    `message_id` lets the server drop repetitions within two minutes.
     """
 
     subject: str
@@ -27,6 +29,9 @@ class Outgoing(NamedTuple):
 
     headers: dict[str, str] | None = None
     """Further headers; copied, never changed."""
+
+    expires: bool = False
+    """Whether the server forgets it as soon as a deletion marker."""
 
 
 class Ack(NamedTuple):
@@ -49,8 +54,10 @@ class _PubAck(msgspec.Struct, frozen=True):
 _decode_ack = msgspec.json.Decoder(_PubAck).decode
 
 
-def head_of(message: Outgoing, batch: str = "") -> bytes:
+def head_of(message: Outgoing, batch: str = "", marker_ttl_s: int = MARKER_TTL_S) -> bytes:
     """The header block of `message`, with the lines of its place in a `batch`; empty if there is nothing to say.
+
+    :param marker_ttl_s: how long the server keeps a message that `expires`
 
     :raises ValueError: if `ttl_s` is below 1, or a further header has an impossible name
     """
@@ -59,10 +66,11 @@ def head_of(message: Outgoing, batch: str = "") -> bytes:
         text += f"{headers.EXPECTED_LAST_SUBJECT_SEQUENCE}: {message.expect:d}\r\n"
     if message.trace:
         text += _heads.line(headers.TRACEPARENT, message.trace)
-    if message.ttl_s is not None:
-        if message.ttl_s < 1:
-            raise ValueError(f"{message.subject}: ttl_s is {message.ttl_s}, must be at least 1 (whole seconds)")
-        text += f"{headers.TTL}: {int(message.ttl_s)}s\r\n"
+    ttl_s = marker_ttl_s if message.expires else message.ttl_s
+    if ttl_s is not None:
+        if ttl_s < 1:
+            raise ValueError(f"{message.subject}: ttl_s is {ttl_s}, must be at least 1 (whole seconds)")
+        text += f"{headers.TTL}: {int(ttl_s)}s\r\n"
     if message.message_id:
         text += _heads.line(headers.MESSAGE_ID, message.message_id)
     if message.deleted:

@@ -31,7 +31,8 @@ class Publisher:
     async def publish(self, message: Outgoing, *, timeout_s: float | None = None) -> Ack:
         """Store one message."""
         timeout_s = timeout_s or self._link.settings.request_timeout_s
-        answer = await self._inbox.request(message.subject, message.payload, head_of(message), timeout_s)
+        head = head_of(message, marker_ttl_s=self._link.settings.marker_ttl_s)
+        answer = await self._inbox.request(message.subject, message.payload, head, timeout_s)
         return _sure(read_ack(*answer, message.subject, size_bytes=len(message.payload)))
 
     async def publish_many(
@@ -84,7 +85,8 @@ class _Batch:
         for number, message in enumerate(self._messages, 1):
             reply = replies[0] if number == last else replies[1] if number == 1 else ""
             place = batch_lines(self._batch_id, number, last=number == last)
-            self._link.publish(message.subject, message.payload, reply, head_of(message, place))
+            head = head_of(message, place, self._link.settings.marker_ttl_s)
+            self._link.publish(message.subject, message.payload, reply, head)
 
     def _on_begin(self, answer: Answer | None) -> None:
         if answer is not None and (answer.payload or answer.head):
@@ -151,7 +153,8 @@ class _Pipeline:
             if not self._link.state.connected:
                 await self._link.ready(self._timeout_s)
                 self._deadlines[index] = time.monotonic() + self._timeout_s
-            self._link.publish(message.subject, message.payload, reply, head_of(message))
+            head = head_of(message, marker_ttl_s=self._link.settings.marker_ttl_s)
+            self._link.publish(message.subject, message.payload, reply, head)
         except BusError as error:
             self._inbox.forget(reply)
             self._settle(index, error)

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from podyard.bus.errors import SettingsError
-from podyard.proto import subjects
+from podyard.proto import streams, subjects
 
 _SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
 
@@ -54,6 +54,9 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     drain_timeout_s: float = 2.0
     """At the end: how long messages in hand may take."""
+
+    marker_ttl_s: int = streams.MARKER_TTL_S
+    """How long the server keeps deletion markers, and commit records; a reader that was without contact for half of it lists again."""
 
     publish_window: int = 1024
     """Messages of `publish_many` under way at once; also at most 16 MiB."""

@@ -39,14 +39,12 @@ from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, NotFound
 from podyard.bus.feed import Feed
 from podyard.proto.codec import MessageError
-from podyard.proto.streams import MARKER_TTL_S
 
 log: Final = logging.getLogger("podyard.bus")
 
 STALE_AFTER_S: Final = 2.0
 """Without message or heartbeat for so long, a reader is told that its view may be stale (promise G12)."""
 
-BLIND_LIMIT_S: Final = MARKER_TTL_S / 2
 PROBE_TIMEOUT_S: Final = 2.0
 RETRY_MIN_S: Final = 0.05
 RETRY_MAX_S: Final = 2.0
@@ -107,6 +105,7 @@ class Watch:
         """How often a listing was begun."""
 
         self._link = link
+        self._blind_limit_s = link.settings.marker_ttl_s / 2
         self._api = api
         self._dead = dead
         self._sink = sink
@@ -338,7 +337,7 @@ class Watch:
 
     def _heard(self) -> None:
         now = time.monotonic()
-        if now - self._heard_at > BLIND_LIMIT_S:
+        if now - self._heard_at > self._blind_limit_s:
             self._break(f"no contact for {now - self._heard_at:.0f} s: deletion markers may have expired unseen")
         self._heard_at = now
         if not self._fresh:

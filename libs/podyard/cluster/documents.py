@@ -33,9 +33,11 @@ class _Documents:
 
     def __init__(self) -> None:
         self.by_resource: dict[str, dict[str, Stored]] = {}
+        """By subject. Objects, and markers that this process has written and not read yet."""
         self.nodes_of: dict[str, str] = {}
         """Node of each uid that is bound and not released."""
         self.markers = MarkerMemory()
+        """Of deleted objects only the sequences: what a compare-and-set begins with."""
         self.n: int | None = None
 
     def put(self, subject: str, stored: Stored) -> None:
@@ -47,7 +49,11 @@ class _Documents:
 
     def get(self, subject: str) -> Stored | None:
         found = self.by_resource.get(subject.split(".", 2)[1])
-        return None if found is None else found.get(subject)
+        stored = None if found is None else found.get(subject)
+        if stored is not None:
+            return stored
+        marked = self.markers.sequence(subject)
+        return None if marked is None else Stored(marked, b"", True)
 
     def forget(self, subject: str) -> None:
         found = self.by_resource.get(subject.split(".", 2)[1])
@@ -146,13 +152,13 @@ class DocumentView:
         known = state.get(subject)
         if known is not None and known.sequence > delivery.sequence:
             return  # this process has written a later version already
-        if known is None or known.sequence < delivery.sequence:
-            state.put(subject, Stored(delivery.sequence, delivery.payload, delivery.deleted))
-        if not delivery.deleted:
-            state.markers.unmark(subject)
+        if delivery.deleted:
+            state.forget(subject)
+            state.markers.mark(subject, delivery.stored_at, delivery.ttl_s, delivery.sequence)
             return
-        for expired in state.markers.mark(subject, delivery.stored_at):
-            state.forget(expired)
+        state.markers.unmark(subject)
+        if known is None or known.sequence < delivery.sequence:
+            state.put(subject, Stored(delivery.sequence, delivery.payload, False))
 
     def _apply_placement(self, state: _Documents, delivery: Delivered) -> None:
         subject, nodes_of = delivery.subject, state.nodes_of

@@ -62,9 +62,9 @@ class Tables:
         marked = self._markers.unmark(subject)
         return predecessor == known or (marked and predecessor == 0)
 
-    def mark(self, subject: str, at: float) -> None:
-        """The subject's last version is a deletion marker, stored at `at`; forget those that have long expired."""
-        for expired in self._markers.mark(subject, at):
+    def mark(self, subject: str, at: float, ttl_s: int) -> None:
+        """The subject's last version is a deletion marker, stored at `at` for `ttl_s` seconds; forget those that have long expired."""
+        for expired in self._markers.mark(subject, at, ttl_s):
             del self.versions[expired]
 
     # Pods
@@ -113,8 +113,11 @@ class Tables:
         self._store(view)
         return Change(subjects.PODS, uid, old, view, origin, bound=True)
 
-    def release(self, release: Release, origin: Origin) -> Change | None:
-        """The end of a binding, by uid, whatever is known of the pod; None if it is known already."""
+    def release(self, release: Release, origin: Origin, ttl_s: int) -> Change | None:
+        """The end of a binding, by uid, whatever is known of the pod; None if it is known already.
+
+        :param ttl_s: how long the stream keeps what told of it
+        """
         uid = release.uid
         before = self.placements.get(uid)
         if isinstance(before, Release):
@@ -125,7 +128,7 @@ class Tables:
             self._leave_node(before)
         if old is None or old.gone:
             self.pods_by_uid.pop(uid, None)
-            for expired in self._strays.mark(uid, origin.at):
+            for expired in self._strays.mark(uid, origin.at, ttl_s):
                 self._forget_release(expired)
             return Change(subjects.PODS, uid, old, None, origin, release=release)
         view = old.with_placement(None, release)

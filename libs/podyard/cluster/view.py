@@ -164,7 +164,7 @@ class ClusterView:
             return []  # a repetition: following may begin with the last of the listing
         gap = not tables.succeeds(delivery.subject, delivery.sequence, delivery.predecessor)
         if delivery.deleted:
-            tables.mark(delivery.subject, delivery.stored_at)
+            tables.mark(delivery.subject, delivery.stored_at, delivery.ttl_s)
         if len(parts) == _OBJECT_TOKENS:
             return self._apply_object(tables, parts, delivery, gap)
         match parts[1]:
@@ -233,23 +233,23 @@ class ClusterView:
             return []
         match fact:
             case CommitRecord():
-                return self._apply_commit(tables, fact, _origin(delivery))
+                return self._apply_commit(tables, fact, _origin(delivery), delivery.ttl_s)
             case Fence():
                 self._apply_fence(tables, fact)
                 return []
             case Tombstone():
-                change = tables.release(_release(fact), _origin(delivery))
+                change = tables.release(_release(fact), _origin(delivery), delivery.ttl_s)
             case _:
                 change = tables.bind(_bound(fact), _origin(delivery))
         return [] if change is None else [change]
 
-    def _apply_commit(self, tables: Tables, record: CommitRecord, origin: Origin) -> list[Change]:
+    def _apply_commit(self, tables: Tables, record: CommitRecord, origin: Origin, ttl_s: int) -> list[Change]:
         fence = tables.fence
         if fence is not None and record.n > fence.n + 1 and self._listing is None:
             self._effects.append(RelistNeeded(f"commit {record.n} follows {fence.n}"))
         tables.fence = Fence(epoch=record.epoch, n=record.n, batch=record.batch)
         changes = [tables.bind(bound, origin) for bound in record.bindings]
-        changes += [tables.release(release, origin) for release in record.releases]
+        changes += [tables.release(release, origin, ttl_s) for release in record.releases]
         return [change for change in changes if change is not None]
 
     def _apply_fence(self, tables: Tables, fence: Fence) -> None:

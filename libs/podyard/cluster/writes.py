@@ -83,9 +83,9 @@ def message_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author
         subject=subjects.object_(*key),
         payload=codec.encode(intents.event_of(key, step, before, author)),
         expect=0 if before is None else before.sequence,
-        ttl_s=streams.MARKER_TTL_S if removes else None,
         trace=author.trace,
         deleted=removes,
+        expires=removes,
     )
 
 
@@ -311,7 +311,7 @@ async def mark_deleting(
 
 
 async def remove(bus: Bus, key: ObjectKey, author: Author, *, uid: str = "", known: Stored | None = None) -> Written:
-    """Put a marker in the object's place; readers see a deletion, the server forgets it after `MARKER_TTL_S`.
+    """Put a marker in the object's place; readers see a deletion, the server forgets it after `BusSettings.marker_ttl_s`.
 
     :raises ObjectMissing: it is not there, or has another uid than `uid`
     """

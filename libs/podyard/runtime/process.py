@@ -219,6 +219,7 @@ def _bus_settings(process: _Process) -> BusSettings:
         tls_cert_file=nats.tls_cert_file,
         tls_key_file=nats.tls_key_file,
         request_timeout_s=nats.request_timeout_s,
+        marker_ttl_s=process.settings.retention.markers_s,
     )
 
 
@@ -254,7 +255,8 @@ async def _ensure_streams(process: _Process, bus: Bus) -> None:
     told = ""
     while True:
         try:
-            await ensure_streams(bus, replicas=process.settings.nats.stream_replicas)
+            settings = process.settings
+            await ensure_streams(bus, replicas=settings.nats.stream_replicas, specs=settings.retention.specs)
         except BusError as error:
             process.health.set_ready(STREAMS_CHECK, False, str(error))
             if str(error) != told:

@@ -20,6 +20,7 @@ from typing import Annotated, Any, Final, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from podyard.proto import streams
 from podyard.runtime import layers
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -52,6 +53,44 @@ class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Create or update streams at the start; off where a bootstrap administrator does (NATS.md 6)."""
 
 
+class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long what is over is kept (seconds), and how much of it (MiB). All services of a cluster must be given the same.
+
+    Less of it makes streams and memory smaller, and leaves less to explain. What comes first ends it: the age or the size.
+    """
+
+    markers_s: Annotated[int, Meta(ge=20)] = streams.MARKER_TTL_S
+    """Deletion markers, commit records and tombstones: a reader that was without contact for half of it lists again."""
+    decisions_s: Annotated[int, Meta(ge=20)] = streams.DECISIONS.max_age_s
+    """Attempts that did not bind."""
+    decisions_mib: Annotated[int, Meta(ge=1)] = streams.DECISIONS.max_bytes // streams.MEBIBYTE
+    requeues_s: Annotated[int, Meta(ge=20)] = streams.REQUEUES.max_age_s
+    """What an event moved and did not move."""
+    requeues_mib: Annotated[int, Meta(ge=1)] = streams.REQUEUES.max_bytes // streams.MEBIBYTE
+    events_s: Annotated[int, Meta(ge=20)] = streams.K8SEVENTS.max_age_s
+    """Events for people."""
+    events_mib: Annotated[int, Meta(ge=1)] = streams.K8SEVENTS.max_bytes // streams.MEBIBYTE
+    dead_s: Annotated[int, Meta(ge=20)] = streams.DEAD.max_age_s
+    """Messages that could not be used."""
+    dead_mib: Annotated[int, Meta(ge=1)] = streams.DEAD.max_bytes // streams.MEBIBYTE
+    duplicates_s: Annotated[int, Meta(ge=1)] = streams.CLUSTER.duplicates_s
+    """Message ids by which the server drops repetitions; it keeps each in memory. Longer than a writer asks again: 30 s at most."""
+
+    @property
+    def specs(self) -> tuple[streams.StreamSpec, ...]:
+        """All streams, kept so."""
+        kept = {
+            streams.DECISIONS.name: (self.decisions_s, self.decisions_mib),
+            streams.REQUEUES.name: (self.requeues_s, self.requeues_mib),
+            streams.K8SEVENTS.name: (self.events_s, self.events_mib),
+            streams.DEAD.name: (self.dead_s, self.dead_mib),
+        }
+        return tuple(
+            streams.kept_for(spec, *kept.get(spec.name, (None, None)), duplicates_s=self.duplicates_s)
+            for spec in streams.ALL_STREAMS
+        )
+
+
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where `/healthz`, `/readyz`, `/metrics` and `/configz` are served."""
 
@@ -72,6 +111,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Settings that every service has."""
 
     nats: NatsSettings = NatsSettings()
+    retention: RetentionSettings = RetentionSettings()
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
     instance: str = ""

@@ -31,6 +31,8 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     max_msgs_per_subject: int = -1
     max_age_s: int = 0
     max_bytes: int = 0
+    duplicates_s: int = 120
+    """How long the server knows message ids: it keeps each in memory so long."""
     discard: Literal["new", "old"] = "old"
     allow_atomic: bool = False
     allow_msg_ttl: bool = False
@@ -92,3 +94,13 @@ DEAD: Final = StreamSpec(
 )
 
 ALL_STREAMS: Final = (CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, LEASES, DEAD)
+
+
+def kept_for(spec: StreamSpec, max_age_s: int | None, max_mib: int | None, *, duplicates_s: int) -> StreamSpec:
+    """The stream with another age and size of what it keeps; `None`: its own. The server knows message ids for `duplicates_s` seconds."""
+    return msgspec.structs.replace(
+        spec,
+        max_age_s=spec.max_age_s if max_age_s is None else max_age_s,
+        max_bytes=spec.max_bytes if max_mib is None else max_mib * MEBIBYTE,
+        duplicates_s=duplicates_s,
+    )

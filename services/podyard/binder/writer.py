@@ -107,7 +107,7 @@ class Writer:
 
 
 def _outgoing(write: Write) -> Outgoing:
-    return Outgoing(write.subject, write.payload, write.expect, write.ttl_s)
+    return Outgoing(write.subject, write.payload, write.expect, expires=write.expires)
 
 
 def _fence(delivery: Delivery | None) -> FenceFound:

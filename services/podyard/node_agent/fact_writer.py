@@ -43,7 +43,7 @@ class Waiting(NamedTuple):
     def message(self, expect: int) -> Outgoing:
         """As it is published."""
         if self.fact is None:
-            return Outgoing(self.subject, b"", expect=expect, ttl_s=streams.MARKER_TTL_S, deleted=True)
+            return Outgoing(self.subject, b"", expect=expect, deleted=True, expires=True)
         return Outgoing(self.subject, codec.encode(self.fact), expect=expect, trace=self.trace)
 
 

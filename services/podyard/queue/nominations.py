@@ -91,8 +91,7 @@ class Nominations:
 
     def _message(self, subject: str, wanted: Wanted) -> Outgoing:
         expect = max(self._written.get(subject, 0), self._version_of(subject))
-        ttl_s = streams.MARKER_TTL_S if wanted.over else None
-        return Outgoing(subject, codec.encode(wanted.fact), expect=expect, ttl_s=ttl_s, deleted=wanted.over)
+        return Outgoing(subject, codec.encode(wanted.fact), expect=expect, deleted=wanted.over, expires=wanted.over)
 
     def _acknowledged(self, subject: str, ack: Ack, wanted: Wanted) -> None:
         if wanted.over:

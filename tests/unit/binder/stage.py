@@ -109,7 +109,9 @@ class Reign:
 
     def write(self, send: effects.Send) -> effects.Message:
         """What the binder's writer says of it."""
-        messages = [Outgoing(write.subject, write.payload, write.expect, write.ttl_s) for write in send.writes]
+        messages = [
+            Outgoing(write.subject, write.payload, write.expect, expires=write.expires) for write in send.writes
+        ]
         match self.stage.stream.publish_batch(messages, send.batch_id):
             case Ack(sequence=sequence):
                 return effects.Applied(send.batch_id, sequence)

@@ -16,7 +16,7 @@ def test_a_decision_becomes_binding_record_and_fence_in_this_order():
     writes = binder.sends[-1].writes
     assert [write.subject for write in writes] == [binding_subject("a"), subjects.commit(1), subjects.FENCE]
     assert [write.expect for write in writes] == [0, 0, before]
-    assert writes[1].ttl_s == 600
+    assert writes[1].expires
     fence = codec.decode(Fence, writes[-1].payload)
     assert (fence.n, fence.batch, fence.holder) == (1, binder.sends[-1].batch_id, "binder-a")
 

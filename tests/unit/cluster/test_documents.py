@@ -151,3 +151,28 @@ def test_an_unreadable_commit_is_a_dead_letter_and_a_listing(view: DocumentView,
     stream.put(Outgoing(subjects.commit(1), b"7"))
     follow(view, stream)
     assert [type(effect) for effect in view.take_effects()] == [DeadDelivery, RelistNeeded]
+
+
+def test_a_deleted_object_leaves_its_sequence_and_nothing_of_what_it_held(
+    view: DocumentView, stream: WrittenStream
+) -> None:
+    stream.write("pods", pod_document("a", "u1", labels={"x": "y" * 1000}))
+    stream.remove("pods", pod_document("a", "u1", labels={"x": "y" * 1000}))
+    follow(view, stream)
+    stored = view.stored(KEY)
+    assert stored is not None
+    assert (stored.sequence, stored.deleted, stored.payload) == (2, True, b"")
+
+
+def test_a_marker_that_was_written_here_is_known_before_it_comes_back(
+    view: DocumentView, stream: WrittenStream
+) -> None:
+    stream.write("pods", pod_document("a", "u1"))
+    follow(view, stream)
+    view.note(KEY, Stored(2, b"{}", True))
+    assert (view.typed(KEY), view.stored(KEY).sequence) == (None, 2)  # type: ignore[union-attr]
+    stream.remove("pods", pod_document("a", "u1"))
+    follow(view, stream, after=1)
+    found = view.stored(KEY)
+    assert found is not None
+    assert (found.sequence, found.deleted) == (2, True)

@@ -163,7 +163,7 @@ async def test_the_end_of_a_pod_leaves_a_marker_with_a_ttl() -> None:
     writer.put("default", "p", "uid-p", over=True)
     await carried(writer.run)
     (marker,) = bus.stored
-    assert (marker.deleted, marker.ttl_s, marker.expect) == (True, 600, 9)
+    assert (marker.deleted, marker.expires, marker.expect) == (True, True, 9)
 
 
 async def test_a_nomination_that_is_stored_after_its_pods_end_is_taken_back() -> None:

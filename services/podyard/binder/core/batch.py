@@ -127,7 +127,7 @@ class Batch:
                 position=position,
                 at=now,
             )
-            messages.append(Write(subjects.commit(record.n), codec.encode(record), 0, streams.MARKER_TTL_S))
+            messages.append(Write(subjects.commit(record.n), codec.encode(record), 0, expires=True))
             messages.append(keeper.commit(self.id))
         else:
             messages.append(keeper.move(self.id))

@@ -120,12 +120,14 @@ Message: TypeAlias = (
 
 
 class Write(NamedTuple):
-    """A message for the CLUSTER stream. `expect` is the subject's last sequence, 0: there must be none."""
+    """A message for the CLUSTER stream. `expect` is the subject's last sequence, 0: there must be none. `expires`: it is kept only as long
+    as a deletion marker.
+    """
 
     subject: str
     payload: bytes
     expect: int
-    ttl_s: int | None = None
+    expires: bool = False
 
 
 class ReadFence(NamedTuple):

@@ -12,7 +12,7 @@ from podyard.binder.core.effects import Stored, Write
 from podyard.binder.core.world import World
 from podyard.cluster.changes import Change
 from podyard.cluster.pods import PodView
-from podyard.proto import codec, streams, subjects
+from podyard.proto import codec, subjects
 from podyard.proto.message import PodRef
 from podyard.proto.placement import Binding, Release, ReleaseReason, Tombstone
 
@@ -117,7 +117,7 @@ class Releases:
                     releases.append(self._release(placement, stored.sequence, epoch_now))
             elif placement is not None:
                 subject = subjects.binding(placement.namespace, placement.name, placement.uid)
-                expiries.append(Write(subject, codec.encode(placement), stored.sequence, streams.MARKER_TTL_S))
+                expiries.append(Write(subject, codec.encode(placement), stored.sequence, expires=True))
                 self._expiring.pop(uid, None)
         return releases, expiries
 
@@ -127,7 +127,7 @@ class Releases:
             uid = ready.release.uid
             self._wanted.pop(uid, None)
             self._world.free(uid)
-            if ready.write.ttl_s is not None and uid in self._world.unseen_releases:
+            if ready.write.expires and uid in self._world.unseen_releases:
                 self._written_with_ttl.add(uid)
 
     def retry(self, releases: Iterable[ReadyRelease], expiries: Iterable[Write]) -> None:
@@ -226,6 +226,5 @@ class Releases:
             decision=binding.decision,
         )
         pod = self._world.view.pods_by_uid.get(uid)
-        ttl_s = streams.MARKER_TTL_S if pod is None or pod.gone else None
         subject = subjects.binding(binding.namespace, binding.name, uid)
-        return ReadyRelease(release, Write(subject, codec.encode(tombstone), sequence, ttl_s))
+        return ReadyRelease(release, Write(subject, codec.encode(tombstone), sequence, expires=pod is None or pod.gone))

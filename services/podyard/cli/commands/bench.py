@@ -7,6 +7,7 @@ from cyclopts import App, Parameter
 
 from podyard.cli.commands import measuring
 from podyard.cli.commands.contention import contention
+from podyard.cli.commands.growth import growth
 from podyard.cli.commands.performance import history
 from podyard.cli.options import JsonOutputOption
 
@@ -27,9 +28,10 @@ STORM_SERVICES: Final = "api,queue"
 
 bench = App(
     name="bench",
-    help="Measure on this machine: throughput of the services, costs of a scheduling cycle and of events, conflicts of schedulers.",
+    help="Measure on this machine: throughput of the services, costs of a scheduling cycle and of events, conflicts of schedulers, growth.",
 )
 bench.command(contention)
+bench.command(growth)
 bench.command(history)
 
 

@@ -1,0 +1,74 @@
+"""A run of `bench growth`: while it goes on, and as a table."""
+
+from types import TracebackType
+from typing import Final, Self
+
+from rich.console import Console, Group, RenderableType
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from podyard.cli.bench.growth import GrowthResult, Sample
+from podyard.cli.render import tables
+
+GOAL_MB: Final = 1.0
+"""Growth per 100,000 changes that Podyard promises to stay below."""
+COLUMNS: Final = ("PROCESS", "FIRST MB", "MIDWAY MB", "LAST MB", "MOST MB", "MB PER 100,000 CHANGES")
+
+
+class Display:
+    """How far a run is, on standard error; gone when it ends."""
+
+    def __init__(self, changes: int) -> None:
+        self._progress = Progress(
+            TextColumn("growth"),
+            BarColumn(),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[told]}"),
+            TimeElapsedColumn(),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._progress.add_task("", total=changes, told="starting the services")
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+    def show(self, changes: int, sample: Sample) -> None:
+        """The run has gone on."""
+        told = ", ".join(f"{name} {size:.0f}" for name, size in sample.memory_mb.items())
+        self._progress.update(self._task, completed=changes, told=f"{changes / max(sample.at_s, 1):,.0f}/s; MB: {told}")
+
+
+def report(run: GrowthResult) -> RenderableType:
+    """What came of it."""
+    worst = max(run.slopes_mb.values())
+    return Group(
+        Text.assemble(
+            (f"{worst:+.2f} MB per 100,000 changes", _judged(worst)),
+            f" at most, over the second half (goal: below {GOAL_MB:g}).",
+        ),
+        Text(
+            f"{run.changes:,} changes played and {run.stored:,} messages stored in {run.seconds:,.0f} s "
+            f"({run.changes_per_second:,.0f} changes/s), "
+            f"{run.nodes} nodes, {run.living_pods:,} pods at a time; retention divided by {run.retention_divided_by}."
+        ),
+        tables.table(COLUMNS, [_row(run, name) for name in run.slopes_mb]),
+    )
+
+
+def _row(run: GrowthResult, name: str) -> list[str | Text]:
+    sizes = [sample.memory_mb[name] for sample in run.samples]
+    slope = run.slopes_mb[name]
+    midway = next(one.memory_mb[name] for one in run.samples if one.changes >= run.changes / 2)
+    told = [f"{size:,.1f}" for size in (sizes[0], midway, sizes[-1], max(sizes))]
+    return [name, *told, Text(f"{slope:+.2f}", _judged(slope))]
+
+
+def _judged(slope: float) -> str:
+    return "green" if slope < GOAL_MB else "bold red"
