@@ -14,6 +14,7 @@ class Clock:
 
     def __init__(self, seed: int) -> None:
         self.now = START
+        self.seed = seed
         self.random = Random(seed)
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._ticket = itertools.count()

@@ -9,6 +9,10 @@ from tests.simulation.clock import Clock
 from tests.simulation.process import Process
 
 FAULTS = 20
+CLOCKS_SET = 5
+"""How often a wall clock is set, for that many faults."""
+SET_BY_S = (-3600.0, -3600.0, -90.0, -11.0, -0.7, 0.7, 11.0, 90.0, 3600.0, 3600.0)
+"""Forth and back, among it further than any duration that a service waits for."""
 FIRST_S = 3.0
 LAST_S = 60.0
 RESTART_S = (0.2, 14.0)
@@ -61,12 +65,29 @@ class Faults:
         for _ in range(count):
             kind, process = random.choice(sorted(self.kinds)), random.choice(self._processes)
             self._clock.later(random.uniform(FIRST_S, LAST_S), lambda k=kind, p=process: self.inject(k, p))
+        self._plan_clocks(count * CLOCKS_SET // FAULTS)
+
+    def _plan_clocks(self, times: int) -> None:
+        """Chosen by a source of its own: what else a seed plays does not depend on it."""
+        random = Random(f"clocks {self._clock.seed}")
+        for _ in range(times):
+            process, by_s = random.choice(self._processes), random.choice(SET_BY_S)
+            at_s = random.uniform(FIRST_S, LAST_S)
+            self._clock.later(at_s, lambda p=process, s=by_s: self.set_clock(p, s))
+            if random.random() < 0.5:  # somebody notices
+                self._clock.later(at_s + random.uniform(0.5, 20.0), lambda p=process, s=-by_s: self.set_clock(p, s))
 
     def inject(self, kind: str, process: Process) -> None:
         """One fault, now."""
         self.count += 1
         self._tell(f"FAULT {kind} of {process.instance}")
         self.kinds[kind](process, self._clock.random)
+
+    def set_clock(self, process: Process, by_s: float) -> None:
+        """The wall clock of a process' machine is set."""
+        self.count += 1
+        self._tell(f"FAULT the wall clock of {process.instance} is set by {by_s:+g} s")
+        process.ahead_s += by_s
 
     def watch_over(self, process: Process) -> None:
         """Start again what has crashed, as whoever runs services does."""

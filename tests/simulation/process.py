@@ -140,6 +140,8 @@ class Process:
         self.network = Network()
         self.loop: VirtualLoop | None = None
         self.way: Way | None = None
+        self.ahead_s = 0.0
+        """How far its wall clock is ahead of all others; it stays so when the process is started again."""
         self.effects = 0
         """Messages it has sent since its start."""
         self.crash_at: int | None = None
@@ -210,8 +212,8 @@ class Process:
         """A message, for the history."""
         self._tell(f"{self.instance} {direction} {subject}")
 
-    def _time(self) -> float:
-        return self.clock.now
+    def _wall_time(self) -> float:
+        return self.clock.now + self.ahead_s
 
     async def _main(self, session: str) -> None:
         definition: ServiceDefinition[Any] = importlib.import_module(f"podyard.{self.service}.service").SERVICE
@@ -219,7 +221,7 @@ class Process:
         settings = ServiceSettings(instance=self.instance, scheduler_config=self.configuration)
         assert self.way is not None
         bus_settings = BusSettings(name=self.instance, service=self.service)
-        steady = SteadyClock(wall=self._time, steady=self._time)
+        steady = SteadyClock(wall=self._wall_time, steady=lambda: self.clock.now)
         try:
             async with connect(self._server, bus_settings, wire=self.way, now=steady.now) as bus:
                 self._bus = bus

@@ -4,7 +4,7 @@ Each names what the checker is to say, and a seed with which it says so soon. So
 optimisation, or what something else covers, which their texts name: then it must say nothing.
 """
 
-from tests.simulation import sabotaged_judgement, sabotaged_queue, sabotaged_readers, sabotaged_writes
+from tests.simulation import sabotaged_clocks, sabotaged_judgement, sabotaged_queue, sabotaged_readers, sabotaged_writes
 from tests.simulation.sabotaged import Sabotage
 
 SABOTAGES: dict[str, Sabotage] = {
@@ -12,4 +12,5 @@ SABOTAGES: dict[str, Sabotage] = {
     **sabotaged_judgement.SABOTAGES,
     **sabotaged_readers.SABOTAGES,
     **sabotaged_queue.SABOTAGES,
+    **sabotaged_clocks.SABOTAGES,
 }
