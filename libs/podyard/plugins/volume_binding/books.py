@@ -8,7 +8,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/util/assumecache, volumebinding/as
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,9 @@ from podyard.plugins.volume_binding.reach import Reach
 from podyard.plugins.volume_binding.shelves import ClaimKey, Item, Shelves
 
 CSI_NODES: Final = "csinodes"
+
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 class Promises(NamedTuple):
@@ -43,8 +46,10 @@ class VolumeBooks:
         self.version = 0
         self._nodes = nodes
         self._promises: dict[str, Promises] = {}
-        self._volumes: dict[str, tuple[str, ObjectReference]] = {}
-        self._claims: dict[ClaimKey, tuple[str, str]] = {}
+        self._volumes: dict[str, dict[str, ObjectReference]] = {}
+        """By name of the volume: which pods it was promised to, by uid, each with the claim. Pods that share a claim share the volume."""
+        self._claims: dict[ClaimKey, dict[str, str]] = {}
+        """The same of claims, with the node."""
         self.shelves = Shelves(self._settled)
         self._served: tuple[tuple[int, int], dict[str, NDArray[np.bool_]]] = (-1, -1), {}
 
@@ -63,8 +68,10 @@ class VolumeBooks:
         if not promises.volumes and not promises.nodes:
             return
         self._promises[uid] = promises
-        self._volumes.update({name: (uid, claim) for name, claim in promises.volumes.items()})
-        self._claims.update({claim: (uid, node) for claim, node in promises.nodes.items()})
+        for name, reference in promises.volumes.items():
+            self._volumes.setdefault(name, {})[uid] = reference
+        for claim, node in promises.nodes.items():
+            self._claims.setdefault(claim, {})[uid] = node
         self.version += 1
 
     def forget(self, uid: str) -> None:
@@ -73,11 +80,9 @@ class VolumeBooks:
         if promises is None:
             return
         for name in promises.volumes:
-            if self._volumes.get(name, ("",))[0] == uid:
-                del self._volumes[name]
+            _without(self._volumes, name, uid)
         for claim in promises.nodes:
-            if self._claims.get(claim, ("",))[0] == uid:
-                del self._claims[claim]
+            _without(self._claims, claim, uid)
         self.version += 1
 
     def _settled(self, name: str) -> None:
@@ -89,16 +94,21 @@ class VolumeBooks:
         own = volume.spec.claim_ref
         if own is not None:
             return own
-        held = self._volumes.get(volume.metadata.name)
-        return held[1] if held is not None and self._stands(held[0]) else None
+        return self._standing(self._volumes.get(volume.metadata.name))
 
     def selected_node(self, claim: PersistentVolumeClaim) -> str | None:
         """The node for which a claim's volume is to be made: its own, else the promised one."""
         own = claim.metadata.annotations.get(claims.SELECTED_NODE)
         if own is not None:
             return own
-        held = self._claims.get((claim.metadata.namespace, claim.metadata.name))
-        return held[1] if held is not None and self._stands(held[0]) else None
+        return self._standing(self._claims.get((claim.metadata.namespace, claim.metadata.name)))
+
+    def _standing(self, promised: Mapping[str, T] | None) -> T | None:
+        """What was promised to the first of these pods that still has a place; the others' promises end."""
+        for uid, what in list(promised.items()) if promised else ():
+            if self._stands(uid):
+                return what
+        return None
 
     def _stands(self, uid: str) -> bool:
         """A pod that has no place holds nothing; the table does not tell of pods on nodes that are gone."""
@@ -114,9 +124,11 @@ class VolumeBooks:
 
     def promised_to(self, claim: ClaimKey) -> Iterator[Item]:
         """Volumes that were promised to a claim, as far as the shelves know them."""
-        for name, (_, reference) in list(self._volumes.items()):
-            if (reference.namespace, reference.name) == claim and (item := self.shelves.named(name)) is not None:
-                yield item
+        for name, promised in list(self._volumes.items()):
+            if any((reference.namespace, reference.name) == claim for reference in promised.values()):
+                item = self.shelves.named(name)
+                if item is not None:
+                    yield item
 
     # ---- in-tree volumes
 
@@ -133,6 +145,15 @@ class VolumeBooks:
                 if row is not None:
                     found[row] = plugin.name in csi_migration.served_on(node)
         return found
+
+
+def _without(promised: dict[K, dict[str, T]], key: K, uid: str) -> None:
+    """One pod less that a volume, or a claim's node, was promised to."""
+    pods = promised.get(key)
+    if pods is not None:
+        pods.pop(uid, None)
+        if not pods:
+            del promised[key]
 
 
 def served_one(plugin: InTreePlugin, node_name: str, cluster: Snapshot) -> bool:

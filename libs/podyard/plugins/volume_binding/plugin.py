@@ -157,14 +157,16 @@ class VolumeBinding:
             judge = Judge(pod_claims.claims_of(pod, cluster), cluster)
         except pod_claims.ClaimFault as fault:
             return PreBindResult(status=statuses.unschedulable(str(fault)))
+        books = cluster.nodes.index(VolumeBooks)
         if not judge.claims.delayed:
+            books.forget(pod.uid)  # promised by a decision that came to nothing: its claims got other volumes since
             return PreBindResult()
         told = state.find(CHOSEN)
         decided = None if told is None else {one.claim: one.volume for one in told}
         choice = judge.choice(cluster.nodes.row_of.get(node_name, -1), decided)
         if choice is None:
             return PreBindResult(status=statuses.unschedulable(NOT_TO_BE_HAD))
-        cluster.nodes.index(VolumeBooks).promise(pod.uid, _promises(choice, node_name))
+        books.promise(pod.uid, _promises(choice, node_name))
         if not choice.made:
             return PreBindResult(writes=_writes(choice, cluster))
         what = provisioned.awaited(pod.namespace, choice)

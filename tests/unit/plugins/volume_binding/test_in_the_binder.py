@@ -135,3 +135,20 @@ def test_bound_claims_are_left_as_they_are() -> None:
     stage.put_object("persistentvolumeclaims", done)
     assert binder.bind(decide(stage, "p")) == ["bound"]
     assert [write.subject.split(".")[1] for write in binder.sends[-1].writes] == ["bindings", "commits", "fence"]
+
+
+def test_pods_that_share_a_claim_take_one_volume_in_one_batch_and_leave_the_others_free() -> None:
+    stage, binder = staged("p", "r")
+    for name in ("q", "s"):
+        stage.pod(name, volumes=[{"name": "v", "persistentVolumeClaim": {"claimName": "p"}}])
+    chosen = {"p": "a", "s": "a", "q": "b"}
+    ticket = binder.ask(
+        *(
+            msgspec.structs.replace(stage.decide(name), volumes=(VolumeChoice(claim="p", volume=one),))
+            for name, one in chosen.items()
+        )
+    )
+    stage.pass_time(0.05)
+    assert [answer.result for answer in binder.answers(ticket)] == ["bound", "bound", "conflict"]
+    assert binder.bind(stage.decide("q")) == ["bound"]
+    assert binder.bind(decide(stage, "r", "b")) == ["bound"]

@@ -6,9 +6,11 @@ import pytest
 
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult
+from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import FilterToken, Signed
 from podyard.framework.profile import Profile
 from podyard.framework.volume_choices import CHOSEN
+from podyard.objects.meta import ObjectReference
 from podyard.plugins.defaults import default_profile
 from podyard.plugins.volume_binding.books import Promises, VolumeBooks
 from podyard.proto.placement import BoundPod, VolumeChoice
@@ -194,6 +196,44 @@ def test_two_claims_of_a_pod_get_two_volumes_the_smaller_claim_the_smaller_one()
     scheduler.put("persistentvolumeclaims", large)
     scheduler.put("persistentvolumeclaims", claim("little"))
     assert scheduler.chosen(pod("p0", "large", "little")) == {"little": "small", "large": "big"}
+
+
+def test_a_volume_stays_promised_as_long_as_one_of_the_pods_that_share_its_claim_stands() -> None:
+    """A promise to a pod that found no place ends, and takes nothing from the pod that has one."""
+    scheduler = Scheduler(volume("a", "n0"), volume("b", "n1"), nodes=("n0", "n1"))
+    for name in ("c0", "c1"):
+        scheduler.put("persistentvolumeclaims", claim(name))
+    books, reference = scheduler.books(), ObjectReference(namespace="default", name="c0", uid="uid-c0")
+    scheduler.place(storage_worlds.view(pod("p0", "c0")), "n0")
+    for uid in ("p0", "p1"):
+        books.promise(uid, Promises({"a": reference}, {("default", "c1"): "n0"}))
+    a = scheduler.world.snapshot.objects("persistentvolumes")["", "a"]
+    c1 = scheduler.world.snapshot.objects("persistentvolumeclaims")["default", "c1"]
+    for _ in range(2):
+        assert books.claim_of(a) == reference
+        assert books.selected_node(c1) == "n0"
+    scheduler.world.snapshot.nodes.remove("p0")
+    assert books.claim_of(a) is None
+    assert books.selected_node(c1) is None
+    assert not books.promised
+
+
+def test_what_was_promised_in_vain_is_free_when_the_pods_claim_is_bound_otherwise() -> None:
+    """As in the binder, where a decision that came to nothing is followed by another one for the same pod."""
+    scheduler = Scheduler(volume("a"), volume("b"))
+    view, snapshot = storage_worlds.view(pod("p0", "c0")), scheduler.world.snapshot
+    reference = ObjectReference(namespace="default", name="c0", uid="uid-c0")
+    scheduler.books().promise("p0", Promises({"a": reference}, {}))
+    bound = claim("c0")
+    bound["spec"]["volumeName"] = "b"
+    bound["metadata"]["annotations"] = {"pv.kubernetes.io/bind-completed": "yes"}
+    scheduler.put("persistentvolumeclaims", bound)
+    scheduler.put("persistentvolumes", volume("b", claim={"namespace": "default", "name": "c0", "uid": "uid-c0"}))
+    (plugin,) = (one for one in PROFILE.pre_bind if one.name == "VolumeBinding")
+    assert plugin.pre_bind(CycleState(), view, snapshot, "n0").writes == ()
+    scheduler.place(view, "n0")
+    scheduler.put("persistentvolumeclaims", claim("c1"))
+    assert scheduler.chosen(pod("p1", "c1")) == {"c1": "a"}
 
 
 def test_promises_change_the_version_and_only_then() -> None:
