@@ -9,7 +9,7 @@ Amounts are exact int64: milli-CPU, else bytes or pieces. Not thread-safe: one t
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,14 @@ class PodIndex(Protocol):
     def add(self, pod: PlacedPod, row: int) -> None: ...
 
     def remove(self, pod: PlacedPod, row: int) -> None: ...
+
+
+class IndexFailure(NamedTuple):
+    """An index or column raised, and was thrown away."""
+
+    name: str
+    """Of its class."""
+    fault: Exception
 
 
 C = TypeVar("C", bound=NodeColumn)
@@ -93,6 +101,9 @@ class NodeTable:
         self._columns: dict[Callable[..., Any], NodeColumn] = {}
         self.topology_version = 0
         """Grows when a node comes or goes, or gets other labels, taints or `unschedulable`."""
+        self.broken = 0
+        """Grows when an index or column raised and was thrown away: what was computed with its help is void."""
+        self._failures: list[IndexFailure] = []
 
     # ---- reading -------------------------------------------------------------------------------------------------------------
 
@@ -156,15 +167,18 @@ class NodeTable:
     def index(self, kind: Callable[["NodeTable"], Index]) -> Index:
         """The table's index of this kind; made at the first use, then kept up to date.
 
+        One that raises later on is thrown away, since nobody knows what it counts then, and made again when it is next asked for.
+
         :param kind: the index's class; it is given the table, then every placed pod
         """
         found: Any = self._indexes.get(kind)
         if found is None:
-            found = self._indexes[kind] = kind(self)
+            made = kind(self)
             for pod in self._placed.values():  # not `pods_on`: a trial changes that, and tells no index when it ends
                 row = self.row_of.get(_bound(pod).node)
                 if row is not None:
-                    found.add(pod, row)
+                    made.add(pod, row)
+            found = self._indexes[kind] = made  # last: one that raises half way is not kept
         return found
 
     def column(self, kind: Callable[[], C]) -> C:
@@ -174,12 +188,18 @@ class NodeTable:
         """
         found: Any = self._columns.get(kind)
         if found is None:
-            found = self._columns[kind] = kind()
-            found.grow(self.capacity)
+            made = kind()
+            made.grow(self.capacity)
             for row, node in enumerate(self.nodes):
                 if node is not None:
-                    found.set(row, node)
+                    made.set(row, node)
+            found = self._columns[kind] = made
         return found
+
+    def take_failures(self) -> "list[IndexFailure]":
+        """Indexes and columns that were thrown away since last asked."""
+        taken, self._failures = self._failures, []
+        return taken
 
     # ---- nodes ---------------------------------------------------------------------------------------------------------------
 
@@ -200,8 +220,11 @@ class NodeTable:
         if old is None or old.metadata.labels != node.metadata.labels:
             for column in self._labels.values():
                 column.set(row, node)
-        for column in self._columns.values():
-            column.set(row, node)
+        for kind, column in tuple(self._columns.items()):
+            try:
+                column.set(row, node)
+            except Exception as fault:  # the boundary to plugins, who make columns
+                self._throw_away(self._columns, kind, fault)
         self._note(row)
         return row
 
@@ -210,9 +233,8 @@ class NodeTable:
         row = self.row_of.pop(name, None)
         if row is None:
             return
-        for index in self._indexes.values():
-            for pod in self.pods_on(name).values():
-                index.remove(pod, row)
+        for pod in self.pods_on(name).values():
+            self._tell_removed(pod, row)
         self.topology_version += 1
         self.names[row], self.nodes[row], self.live[row] = "", None, False
         self.allocatable[:, row] = 0
@@ -224,8 +246,11 @@ class NodeTable:
             column.clear(row)
             if len(column.values) > 2 * len(self.row_of) + 1024:
                 del self._labels[key]
-        for column in self._columns.values():
-            column.clear(row)
+        for kind, column in tuple(self._columns.items()):
+            try:
+                column.clear(row)
+            except Exception as fault:  # the boundary to plugins
+                self._throw_away(self._columns, kind, fault)
         self._free.append(row)
         self._order = None
         self._note(row)
@@ -247,8 +272,7 @@ class NodeTable:
         row = self.row_of.get(bound.node)
         if row is not None:
             self._add_usage(row, bound.usage, 1)
-            for index in self._indexes.values():
-                index.add(pod, row)
+            self._tell_added(pod, row)
             self._note(row)
 
     def remove(self, uid: str) -> PlacedPod | None:
@@ -264,8 +288,7 @@ class NodeTable:
         row = self.row_of.get(bound.node)
         if row is not None:
             self._add_usage(row, bound.usage, -1)
-            for index in self._indexes.values():
-                index.remove(pod, row)
+            self._tell_removed(pod, row)
             self._note(row)
         return pod
 
@@ -293,12 +316,10 @@ class NodeTable:
         row = self.row_of.get(node)
         same = old.stored is pod.stored and old.gone == pod.gone
         if row is not None and not same:
-            for index in self._indexes.values():
-                index.remove(old, row)
+            self._tell_removed(old, row)
         self._placed[pod.uid] = self._on_node[node][pod.uid] = pod
         if row is not None and not same:
-            for index in self._indexes.values():
-                index.add(pod, row)
+            self._tell_added(pod, row)
             self._note(row)
 
     @contextmanager
@@ -339,6 +360,27 @@ class NodeTable:
                 self.place(there.without_object())
 
     # ---- inside --------------------------------------------------------------------------------------------------------------
+
+    def _tell_added(self, pod: PlacedPod, row: int) -> None:
+        """Tell every index of a pod."""
+        for kind, index in tuple(self._indexes.items()):
+            try:
+                index.add(pod, row)
+            except Exception as fault:  # the boundary to plugins, who make indexes
+                self._throw_away(self._indexes, kind, fault)
+
+    def _tell_removed(self, pod: PlacedPod, row: int) -> None:
+        """Tell every index of a pod's end."""
+        for kind, index in tuple(self._indexes.items()):
+            try:
+                index.remove(pod, row)
+            except Exception as fault:  # the boundary to plugins
+                self._throw_away(self._indexes, kind, fault)
+
+    def _throw_away(self, kept: dict[Callable[..., Any], Any], kind: Callable[..., Any], fault: Exception) -> None:
+        del kept[kind]
+        self.broken += 1
+        self._failures.append(IndexFailure(getattr(kind, "__name__", type(kind).__name__), fault))
 
     def _note(self, row: int) -> None:
         self.generation[row] = self._log.note(row, self.capacity)
@@ -392,8 +434,13 @@ class NodeTable:
             setattr(self, column, grown(getattr(self, column), capacity))
         for column in ("pod_count", "pod_limit", "unschedulable", "taint_set"):
             setattr(self, column, grown(getattr(self, column), capacity))
-        for column in (*self._labels.values(), *self._columns.values()):
+        for column in self._labels.values():
             column.grow(capacity)
+        for kind, column in tuple(self._columns.items()):
+            try:
+                column.grow(capacity)
+            except Exception as fault:  # the boundary to plugins
+                self._throw_away(self._columns, kind, fault)
         self._free.extend(range(capacity - 1, old - 1, -1))
         self._order = None
 

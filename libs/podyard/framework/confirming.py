@@ -3,7 +3,7 @@
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunReservePluginsReserve, RunPermitPlugins).
 """
 
-from podyard.framework import status as statuses
+from podyard.framework import answers
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
@@ -15,11 +15,11 @@ def reserve(profile: Profile, state: CycleState, pod: PodInfo, cluster: Snapshot
     """Ask all in order; what ends the attempt, `None` if nothing does."""
     for plugin in profile.reserve:
         try:
-            status = plugin.reserve(state, pod, cluster, node_name)
+            status = answers.status(plugin.reserve(state, pod, cluster, node_name))
         except Exception as fault:  # the boundary to plugins
-            status = statuses.error(str(PluginError.wrapping(plugin.name, "Reserve", fault)))
+            return cluster.failed(PluginError.wrapping(plugin.name, "Reserve", fault))
         if not status.ok:
-            return status.by(plugin.name)
+            return _ended(plugin.name, "Reserve", status, cluster)
     return None
 
 
@@ -33,14 +33,21 @@ def permit(
     waits: dict[str, float] = {}
     for plugin in profile.permit:
         try:
-            answer = plugin.permit(state, pod, cluster, node_name)
+            answer = answers.permit(plugin.permit(state, pod, cluster, node_name))
         except Exception as fault:  # the boundary to plugins
-            return statuses.error(str(PluginError.wrapping(plugin.name, "Permit", fault))).by(plugin.name), {}
+            return cluster.failed(PluginError.wrapping(plugin.name, "Permit", fault)), {}
         if answer.status.code == Code.WAIT:
             waits[plugin.name] = answer.timeout_s
         elif not answer.status.ok:
-            return answer.status.by(plugin.name), {}
+            return _ended(plugin.name, "Permit", answer.status, cluster), {}
     return None, waits
+
+
+def _ended(plugin: str, point: str, status: Status, cluster: Snapshot) -> Status:
+    """A plugin's last word, under its name; one that is no rejection is a fault of the plugin."""
+    if not status.rejected:
+        cluster.faults.note(PluginError(plugin, point, status.message or f"answered {status.code.label}"))
+    return status.by(plugin)
 
 
 def unreserve(profile: Profile, state: CycleState | None, pod: PodInfo, cluster: Snapshot, node_name: str) -> list[str]:
@@ -53,5 +60,5 @@ def unreserve(profile: Profile, state: CycleState | None, pod: PodInfo, cluster:
         try:
             plugin.unreserve(state or CycleState(), pod, cluster, node_name)
         except Exception as fault:  # the boundary to plugins
-            failures.append(str(PluginError.wrapping(plugin.name, "Unreserve", fault)))
+            failures.append(cluster.failed(PluginError.wrapping(plugin.name, "Unreserve", fault)).message)
     return failures

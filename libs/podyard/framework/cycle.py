@@ -30,7 +30,7 @@ from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
 from podyard.framework.sharing import Signatures
 from podyard.framework.snapshot import Snapshot
-from podyard.framework.status import PluginError, Status
+from podyard.framework.status import PluginError, Status, described
 from podyard.proto.decisions import NodeScore, Rejection, Victim
 
 LEADERS: Final = 3
@@ -116,6 +116,8 @@ class Cycle:
         self._signatures = Signatures(judging.values())
         self._shares = self._signatures.complete
         self._shared: OrderedDict[Hashable, _Shared] = OrderedDict()
+        self._broken = cluster.nodes.broken
+        """Of the table's indexes, when all that is shared was computed."""
         self._confirms = bool(profile.reserve or profile.permit)
 
     def run(self, pod: PodInfo) -> CycleResult:
@@ -123,14 +125,12 @@ class Cycle:
         result = self._begun()
         if result.error:
             return result
-        facts = PodFacts(pod)
-        key = self._key(facts)
+        facts, key = PodFacts(pod), None
         try:
+            key = self._key(facts)
             self._decide(facts, key, result)
-        except PluginError as fault:
-            self._fail(key, result, str(fault))
         except Exception as fault:  # the boundary to plugins: whatever they raise ends an attempt, not the service
-            self._fail(key, result, f"{type(fault).__name__}: {fault}")
+            self._fail(key, result, fault)
         return result
 
     def steps(self, pod: PodInfo) -> Generator[Calls, Answers, CycleResult]:
@@ -142,13 +142,12 @@ class Cycle:
         result = self._begun()
         if result.error:
             return result
-        key = self._key(pod)
+        key = None
         try:
+            key = self._key(pod)
             yield from self._decide_with_extenders(pod, key, result)
-        except (PluginError, ExtenderError) as fault:
-            self._fail(key, result, str(fault))
-        except Exception as fault:  # the boundary to plugins
-            self._fail(key, result, f"{type(fault).__name__}: {fault}")
+        except Exception as fault:  # the boundary to plugins and extenders
+            self._fail(key, result, fault)
         return result
 
     def judge(self, pod: PodInfo) -> Judgement:
@@ -156,8 +155,13 @@ class Cycle:
 
         :raises PluginError: if a plugin fails
         """
-        shared = self._find(pod, self._key(pod))
-        shared.judgement.refresh(pod)
+        key = self._key(pod)
+        try:
+            shared = self._find(pod, key)
+            shared.judgement.refresh(pod)
+        except PluginError:
+            self._shared.pop(key, None)
+            raise
         return shared.judgement
 
     def confirm(self, pod: PodInfo, result: CycleResult) -> bool:
@@ -204,6 +208,9 @@ class Cycle:
         return signature, pod.priority, pod.uid if pod.nominated_node else ""
 
     def _find(self, pod: PodInfo, key: Hashable) -> _Shared:
+        if self._broken != self._cluster.nodes.broken:
+            self._broken = self._cluster.nodes.broken
+            self._shared.clear()
         if self._shares:
             shared = self._shared.get(key)
             if shared is not None:
@@ -223,11 +230,16 @@ class Cycle:
             result.error = result.message = diagnosis.NO_NODES
         return result
 
-    def _fail(self, key: Hashable, result: CycleResult, text: str) -> None:
-        """What was computed half-way is thrown away."""
+    def _fail(self, key: Hashable, result: CycleResult, fault: Exception) -> None:
+        """What was computed half-way is thrown away.
+
+        :param key: `None`: the pod could not be signed
+        """
         self._shared.pop(key, None)
+        if isinstance(fault, PluginError):
+            self._cluster.faults.note(fault)
         result.node, result.diagnosis, result.scores = "", None, ()
-        result.error = result.message = text
+        result.error = result.message = str(fault) if isinstance(fault, ExtenderError) else described(fault)
 
     # ---- deciding ------------------------------------------------------------------------------------------------------------
 

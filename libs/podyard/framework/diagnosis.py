@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, Fit
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -22,6 +22,9 @@ NO_NODES: Final = "no nodes available to schedule pods"
 
 EXAMPLES: Final = 3
 """Node names kept for each reason."""
+
+MOST_REASONS: Final = 128
+"""Different reasons that a record or message names, those of most nodes: a plugin may give every node its own; semi-arbitrary."""
 
 _NO_CODES: Final[NDArray[np.int8]] = np.zeros(0, dtype=np.int8)
 
@@ -90,10 +93,10 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         else:
             reasons = self._reasons()
             if reasons:
-                text += f" {', '.join(sorted(f'{count} {reason}' for reason, count in reasons.items()))}."
+                text += f" {_counted(reasons)}."
         return f"{text} {post_filter}" if post_filter else text
 
-    def _reasons(self) -> Mapping[str, int]:
+    def _reasons(self) -> Counter[str]:
         reasons: Counter[str] = Counter()
         for group in self.groups:
             for reason in group.status.reasons:
@@ -115,7 +118,14 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, eq=False):
                 Rejection(plugin=plugin, reason=reason, nodes=self.nodes_total - judged, unresolvable=unresolvable)
                 for reason in self.absent.reasons
             ]
-        return tuple(sorted(found, key=_order))
+        return tuple(sorted(found, key=_order)[:MOST_REASONS])
+
+
+def _counted(reasons: Counter[str]) -> str:
+    """Reasons with their numbers of nodes, in the order of that text; of too many those of most nodes."""
+    told = sorted(f"{count} {reason}" for reason, count in reasons.most_common(MOST_REASONS))
+    more = len(reasons) - len(told)
+    return ", ".join(told) if more <= 0 else f"{', '.join(told)}, and {more} further reasons"
 
 
 def rejections(groups: Iterable[RejectedGroup]) -> tuple[Rejection, ...]:
@@ -137,7 +147,7 @@ def rejections(groups: Iterable[RejectedGroup]) -> tuple[Rejection, ...]:
     ]
     if len(found) > 1:
         found.sort(key=_order)
-    return tuple(found)
+    return tuple(found[:MOST_REASONS])
 
 
 def _order(rejection: Rejection) -> tuple[int, str, str]:

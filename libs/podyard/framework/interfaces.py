@@ -1,5 +1,8 @@
 """The extension points: one small Protocol each, saying when it runs and what each status does.
 
+A plugin that raises, or answers what its extension point does not know, fails for that one pod, as ERROR under its name: the pod is tried
+again after a backoff, and others go on (`answers`, `status.PluginError`). Its faults are counted and logged by plugin and extension point.
+
 A plugin is a class with a `name` and the methods of the points it takes part in. Filter and Score see all nodes at once: `rows` are rows of
 the node table, the answer is an array aligned with it; `filter_one` and `score_one` give the same answer for one row, cheaply, for the
 binder and for the few rows that changed since an equal pod was judged. A plugin that prefers to look at one node at a time derives
@@ -13,7 +16,7 @@ Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/inte
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -148,14 +151,27 @@ class FilterToken(Plugin, Protocol):
         Asked in every cycle: a few version counters. If it differs, PreFilter runs again on the kept state, then Filter for all rows.
         `None`: for pods of this signature nothing but the signature and the row counts, now and always; the token is not asked for again.
         A plugin of scope `cluster` without this method is asked again after any change of the table.
-
-        A plugin may also have `filter_touched(state, pod, cluster) -> Iterable[int] | None`, asked when the token differs from that of the
-        last PreFilter or `filter_touched`: the rows of which Filter may say something else since, while PreFilter would answer the same
-        and what it wrote holds. `None`: it cannot tell.
-
-        And `filter_pattern(state, cluster) -> Hashable`: as long as two patterns are equal, Filter says the same of the same rows, whatever
-        is on them, and its codes mean the same. For answers that come back, as those about zones that fill up in turn.
         """
+        ...
+
+
+@runtime_checkable
+class FilterTouched(FilterToken, Protocol):
+    """Knows of which nodes a new token is about."""
+
+    def filter_touched(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Iterable[int] | None:
+        """Asked when the token differs from that of the last PreFilter or `filter_touched`: the rows of which Filter may say something
+        else since, while PreFilter would answer the same and what it wrote holds. `None`: it cannot tell.
+        """
+        ...
+
+
+@runtime_checkable
+class FilterPattern(Plugin, Protocol):
+    """For answers that come back, as those about zones that fill up in turn."""
+
+    def filter_pattern(self, state: CycleState, cluster: Snapshot) -> Hashable:
+        """As long as two patterns are equal, Filter says the same of the same rows, whatever is on them, and its codes mean the same."""
         ...
 
 

@@ -31,7 +31,7 @@ def filter_one(profile: Profile, node_name: str, pod: PodInfo, cluster: Snapshot
     try:
         found = PreFiltering(profile.pre_filter, state).run(pod, cluster)
     except PluginError as fault:
-        return statuses.error(str(fault)).by(fault.plugin)
+        return cluster.failed(fault)
     if not found.status.ok:
         return found.status
     if found.node_names is not None and node_name not in found.node_names:

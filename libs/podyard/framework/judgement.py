@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from podyard.cluster.pods import PodView
-from podyard.framework import diagnosis, grouping
+from podyard.framework import answers, diagnosis, grouping
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis, RejectedGroup
 from podyard.framework.grouping import Rejector
@@ -43,6 +43,9 @@ ROWS_ONE_BY_ONE: Final = 12
 
 Rivals: TypeAlias = dict[int, list[PodView]]
 """Pods of equal or higher priority that are nominated to the node of a row and placed nowhere yet."""
+
+Watched: TypeAlias = tuple[str, Callable[[PodInfo, Snapshot], Hashable]]
+"""A plugin's name, and what is asked for its token."""
 
 NO_ROWS: Final[Mask] = np.zeros(0, dtype=np.bool_)
 
@@ -195,10 +198,10 @@ class Judgement:
     def _begin(self, pod: PodInfo) -> None:
         """PreFilter for all plugins, with an empty state."""
         self.state = CycleState()
-        told = [(name, token, token(pod, self._cluster)) for name, token in self._watched]
-        self._watching = [(name, token) for name, token, value in told if value is not None]
+        self._watching: list[Watched] = []
         """Plugins whose token may become another one."""
-        self._tokens = [value for _, _, value in told if value is not None]
+        self._tokens: list[Hashable] = []
+        self._ask_tokens(pod)
         self._pre_filtering = PreFiltering(self._profile.pre_filter, self.state)
         self._pre_filtering.run(pod, self._cluster)
         self._layers: list[Layer] = []
@@ -219,16 +222,31 @@ class Judgement:
         self._first: int | None = None
         """The first layer that has to be gone through for all rows; `None`: none."""
 
+    def _ask_tokens(self, pod: PodInfo) -> None:
+        name = ""
+        try:
+            for name, token in self._watched:
+                value = token(pod, self._cluster)
+                if value is not None:
+                    self._watching.append((name, token))
+                    self._tokens.append(value)
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "filter_token", fault) from fault
+
     def _renew(self, pod: PodInfo) -> None:
         """Ask again the plugins whose token changed."""
         cluster, tokens = self._cluster, self._tokens
         renewed: list[str] = []
-        for at, (name, token) in enumerate(self._watching):
-            value = token(pod, cluster)
-            if value != tokens[at]:
-                tokens[at] = value
-                if not self._touch(name, pod):
-                    renewed.append(name)
+        name = ""
+        try:
+            for at, (name, token) in enumerate(self._watching):
+                value = token(pod, cluster)
+                if value != tokens[at]:
+                    tokens[at] = value
+                    if not self._touch(name, pod):
+                        renewed.append(name)
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "filter_token", fault) from fault
         if not renewed:
             return
         match self._pre_filtering.again(renewed, pod, cluster):
@@ -246,10 +264,15 @@ class Judgement:
     def _touch(self, name: str, pod: PodInfo) -> bool:
         """Whether the plugin tells which rows its new token is about: only they are judged again."""
         touched = self._touching.get(name)
-        rows = None if touched is None else touched(self.state, pod, self._cluster)
-        if rows is None:
+        if touched is None:
             return False
-        self._touched.update(rows)
+        try:
+            rows = touched(self.state, pod, self._cluster)
+            if rows is None:
+                return False
+            self._touched.update(answers.rows(rows, self._cluster.nodes.capacity))
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "filter_touched", fault) from fault
         return True
 
     def _allot(self, pod: PodInfo) -> None:
@@ -429,10 +452,10 @@ class Judgement:
         return {**self._contested, self._own[0]: self._own[1]}
 
 
-def _watched(profile: Profile) -> list[tuple[str, Callable[[PodInfo, Snapshot], Hashable]]]:
+def _watched(profile: Profile) -> list[Watched]:
     """Plugins whose answers may change without a change of the row, with what tells that."""
     plugins: dict[str, Any] = {plugin.name: plugin for plugin in (*profile.pre_filter, *profile.filter)}
-    found: list[tuple[str, Callable[[PodInfo, Snapshot], Hashable]]] = []
+    found: list[Watched] = []
     for name, plugin in plugins.items():
         token = getattr(plugin, "filter_token", None)
         if token is not None:

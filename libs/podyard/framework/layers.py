@@ -11,6 +11,8 @@ from typing import Final, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.framework import answers, row_judge
+from podyard.framework.answers import LARGEST
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import RejectedGroup
 from podyard.framework.interfaces import Filter, Rows, Verdicts
@@ -139,6 +141,8 @@ class Layer:
             self.stale[row] = True
             return False
         code = self.plugin.filter_one(state, pod, cluster, row)
+        if type(code) is not int or not 0 <= code <= LARGEST:
+            code = answers.code(code)
         self.stale[row] = False
         self.passes[row] = not code
         if not code:
@@ -158,10 +162,13 @@ class Layer:
             self._rows = None
 
     def status(self, code: int, state: CycleState) -> Status:
-        """What a code means, under the plugin's name."""
+        """What a code means, under the plugin's name.
+
+        :raises PluginError: if the plugin cannot say
+        """
         found = self._statuses.get(code)
         if found is None:
-            found = self._statuses[code] = self.plugin.verdict(state, code).by(self.name)
+            found = self._statuses[code] = row_judge.verdict(self.plugin, state, code)
         return found
 
     def split(self, rows: Rows) -> Iterable[tuple[int, Rows]]:
@@ -179,7 +186,12 @@ class Layer:
 
     def _ask(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Verdicts:
         try:
-            return self.plugin.filter(state, pod, cluster, rows)
+            codes = self.plugin.filter(state, pod, cluster, rows)
+            if type(codes) is not np.ndarray or codes.shape != rows.shape or codes.dtype != np.int64:
+                codes = answers.by_row(codes, len(rows))
+            if int(codes.view(np.uint64).max()) > LARGEST:  # so those below 0 are great
+                raise answers.NonsenseError(f"answered code {codes.min()}; codes are 0 or above")
+            return codes
         except Exception as fault:  # the boundary to plugins: a bug of theirs ends the attempt under their name
             raise PluginError.wrapping(self.name, "filter", fault) from fault
 
@@ -195,8 +207,9 @@ class Layer:
             return self._judge_all(rows, state, pod, cluster)
         try:
             pattern = self._pattern_of(state, cluster)
+            hash(pattern)
         except Exception as fault:  # the boundary to plugins
-            raise PluginError.wrapping(self.name, "filter", fault) from fault
+            raise PluginError.wrapping(self.name, "filter_pattern", fault) from fault
         known = self._patterns.get(pattern)
         if known is not None and known.rows is rows and len(known.passes) == len(self.passes):
             self._patterns.move_to_end(pattern)

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from podyard.framework import answers
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
@@ -44,7 +45,7 @@ def run(
     result = _Result()
     for plugin in plugins:
         try:
-            answer = plugin.post_filter(state, pod, cluster, diagnosis)
+            answer = answers.post_filter(plugin.post_filter(state, pod, cluster, diagnosis))
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(plugin.name, "PostFilter", fault) from fault
         if result.ends_with(plugin.name, answer):
@@ -68,9 +69,10 @@ def steps(
     for plugin in plugins:
         try:
             if isinstance(plugin, PostFilterSteps):
-                answer = yield from _consulted(plugin.post_filter_steps(state, pod, cluster, diagnosis), consult)
+                said = yield from _consulted(plugin.post_filter_steps(state, pod, cluster, diagnosis), consult)
             else:
-                answer = plugin.post_filter(state, pod, cluster, diagnosis)
+                said = plugin.post_filter(state, pod, cluster, diagnosis)
+            answer = answers.post_filter(said)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(plugin.name, "PostFilter", fault) from fault
         if result.ends_with(plugin.name, answer):
@@ -82,15 +84,17 @@ def _consulted(
     choosing: Generator[Mapping[str, NodeVictims], Mapping[str, NodeVictims], PostFilterResult], consult: Consult
 ) -> Generator[Calls, Answers, PostFilterResult]:
     """An extender's failure is the plugin's answer. Source: preemption.go, Preempt."""
+    answers.of_type(choosing, Generator)
     try:
         candidates = next(choosing)
         while True:
-            candidates = choosing.send((yield from consult(candidates)))
+            candidates = choosing.send((yield from consult(answers.candidates(candidates))))
     except StopIteration as end:
         return end.value
     except ExtenderError as error:
-        choosing.close()
         return PostFilterResult(status=statuses.error(f"preemption: {error}"))
+    finally:
+        choosing.close()  # a trial that is open within it is undone
 
 
 class _Result:

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from podyard.framework import answers
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreFilter, PreFilterResult
@@ -95,7 +96,7 @@ class PreFiltering:
 
     def _ask(self, plugin: PreFilter, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         try:
-            answer = plugin.pre_filter(self._state, pod, cluster)
+            answer = answers.pre_filter(plugin.pre_filter(self._state, pod, cluster))
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(plugin.name, "PreFilter", fault) from fault
         code = answer.status.code

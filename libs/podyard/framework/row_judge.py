@@ -17,15 +17,17 @@ from typing import TYPE_CHECKING, Final, cast
 
 from podyard.cluster.node_table import PlacedPod
 from podyard.cluster.pods import PodView
+from podyard.framework import answers
 from podyard.framework import status as statuses
+from podyard.framework.answers import LARGEST
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
-from podyard.framework.status import Code, PluginError, Status, described
+from podyard.framework.status import Code, PluginError, Status
 
 if TYPE_CHECKING:
-    from podyard.framework.interfaces import PreFilterExtensions
+    from podyard.framework.interfaces import Filter, PreFilterExtensions
 
 PASSES: Final = 0
 """No plugin rejects the node; number n + 1: filter plugin n of the profile does."""
@@ -53,14 +55,13 @@ class RowJudge:
         """
         try:
             number, code = self.first_rejector(state, pod, row)
+            if number == PASSES:
+                return statuses.SUCCESS
+            status = verdict(self._filters[number - 1], state, code)
+            if status.code == Code.ERROR:
+                raise PluginError(status.plugin, "filter", status.message)
         except PluginError as fault:
-            return statuses.error(str(fault)).by(fault.plugin)
-        if number == PASSES:
-            return statuses.SUCCESS
-        plugin = self._filters[number - 1]
-        status = plugin.verdict(state, code).by(plugin.name)
-        if status.code == Code.ERROR:
-            return statuses.error(str(PluginError(plugin.name, "filter", status.message))).by(plugin.name)
+            return self._cluster.failed(fault)
         return status
 
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
@@ -72,7 +73,7 @@ class RowJudge:
         try:
             self._tell_added(state, pod, placed, row)
         except PluginError as fault:
-            return statuses.error(str(fault)).by(fault.plugin)
+            return self._cluster.failed(fault)
         return statuses.SUCCESS
 
     def remove_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
@@ -80,12 +81,11 @@ class RowJudge:
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
                 try:
-                    status = plugin.remove_pod(state, pod, placed, row, self._cluster)
+                    status = answers.status(plugin.remove_pod(state, pod, placed, row, self._cluster))
                 except Exception as fault:  # the boundary to plugins
-                    status = statuses.error(described(fault))
+                    return self._cluster.failed(PluginError.wrapping(plugin.name, "RemovePod", fault))
                 if not status.ok:
-                    text = str(PluginError(plugin.name, "RemovePod", status.message))
-                    return statuses.error(text).by(plugin.name)
+                    return self._cluster.failed(PluginError(plugin.name, "RemovePod", status.message))
         return statuses.SUCCESS
 
     def first_rejector(self, state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
@@ -136,7 +136,7 @@ class RowJudge:
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
                 try:
-                    status = plugin.add_pod(state, pod, placed, row, self._cluster)
+                    status = answers.status(plugin.add_pod(state, pod, placed, row, self._cluster))
                 except Exception as fault:  # the boundary to plugins
                     raise PluginError.wrapping(plugin.name, "AddPod", fault) from fault
                 if not status.ok:
@@ -150,8 +150,24 @@ class RowJudge:
                 name = plugin.name
                 if name not in skipped:
                     code = plugin.filter_one(state, pod, cluster, row)
+                    if type(code) is not int or not 0 <= code <= LARGEST:
+                        code = answers.code(code)
                     if code:
                         return number, code
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "filter", fault) from fault
         return PASSES, 0
+
+
+def verdict(plugin: "Filter", state: CycleState, code: int) -> Status:
+    """What a plugin's code for a node that it rejects means, under its name.
+
+    :raises PluginError: if it cannot say, or says that the node takes the pod after all. Source: framework.go, RunFilterPlugins
+    """
+    try:
+        status = answers.status(plugin.verdict(state, code))
+    except Exception as fault:  # the boundary to plugins
+        raise PluginError.wrapping(plugin.name, "filter", fault) from fault
+    if not status.rejected and status.code != Code.ERROR:
+        raise PluginError(plugin.name, "filter", f"rejects a node with code {code}, which means {status.code.label}")
+    return status.by(plugin.name)

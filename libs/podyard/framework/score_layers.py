@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.framework import answers
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import NormalizeScore, Rows, Scores
 from podyard.framework.layers import Mask
@@ -140,6 +141,8 @@ class ScoreLayer:
     def ask_one(self, row: int, asking: Asking) -> None:
         """The same for one row. The plugin's exceptions are the caller's."""
         score = self._plugin.score_one(asking.state, asking.pod, asking.cluster, row)
+        if type(score) is not int:
+            score = answers.whole(score)
         if self._normalizer is None:
             self._set(row, score)
         elif self._raw().item(row) != score or not self._settled.item(row):
@@ -223,13 +226,19 @@ class ScoreLayer:
 
     def _ask(self, rows: Rows, asking: Asking) -> Scores:
         try:
-            return self._plugin.score(asking.state, asking.pod, asking.cluster, rows)
+            scores = self._plugin.score(asking.state, asking.pod, asking.cluster, rows)
+            if type(scores) is not np.ndarray or scores.shape != rows.shape or scores.dtype != np.int64:
+                scores = answers.by_row(scores, len(rows))
+            return scores
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(self.name, "Score", fault) from fault
 
     def _normalized(self, normalizer: NormalizeScore, rows: Rows, scores: Scores, asking: Asking) -> Scores:
         try:
-            return normalizer.normalize(asking.state, asking.pod, asking.cluster, rows, scores)
+            points = normalizer.normalize(asking.state, asking.pod, asking.cluster, rows, scores)
+            if type(points) is not np.ndarray or points.shape != scores.shape or points.dtype != np.int64:
+                points = answers.by_row(points, len(scores))
+            return points
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(self.name, "NormalizeScore", fault) from fault
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import NameOrder
+from podyard.framework import answers
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreScore, Rows
 from podyard.framework.layers import Mask
@@ -168,9 +169,15 @@ class Scoreboard:
         """PreScore and Score for all."""
         nodes = self._cluster.nodes
         self._state, self._order = asking.state, nodes.order
-        told = [(one, one.token(asking.pod, self._cluster)) for one in self._watched]
-        self._watching = [one for one, token in told if token is not None]
-        self._tokens = [token for _, token in told if token is not None]
+        self._watching, self._tokens = [], []
+        for one in self._watched:
+            try:
+                token = one.token(asking.pod, self._cluster)
+            except Exception as fault:  # the boundary to plugins
+                raise PluginError.wrapping(one.name, "score_token", fault) from fault
+            if token is not None:
+                self._watching.append(one)
+                self._tokens.append(token)
         asking.state.skip_score.clear()
         for plugin in self._profile.pre_score:
             _pre_score(plugin, asking, self._judgement.feasible)
@@ -185,14 +192,19 @@ class Scoreboard:
         """Ask PreScore again where a token, or what is feasible, changed; returns whether that concerns points."""
         renewed: set[str] = set()
         skipped = set(asking.state.skip_score)
-        for at, one in enumerate(self._watching):
-            token = one.token(asking.pod, self._cluster)
-            if token == self._tokens[at] and not (moved and one.by_feasible):
-                continue
-            self._tokens[at] = token
-            renewed.add(one.name)
-            if one.pre_score is not None:
-                _pre_score(one.pre_score, asking, self._judgement.feasible)
+        name = ""
+        try:
+            for at, one in enumerate(self._watching):
+                name = one.name
+                token = one.token(asking.pod, self._cluster)
+                if token == self._tokens[at] and not (moved and one.by_feasible):
+                    continue
+                self._tokens[at] = token
+                renewed.add(name)
+                if one.pre_score is not None:
+                    _pre_score(one.pre_score, asking, self._judgement.feasible)
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "score_token", fault) from fault
         hit = False
         for layer in self._layers:
             if layer.name in renewed:
@@ -347,7 +359,7 @@ def _pre_score(plugin: PreScore, asking: Asking, feasible: Rows) -> None:
     :raises PluginError: if it answers neither SUCCESS nor SKIP
     """
     try:
-        status = plugin.pre_score(asking.state, asking.pod, asking.cluster, feasible)
+        status = answers.status(plugin.pre_score(asking.state, asking.pod, asking.cluster, feasible))
     except Exception as fault:  # the boundary to plugins
         raise PluginError.wrapping(plugin.name, "PreScore", fault) from fault
     if status.code == Code.SKIP:

@@ -12,6 +12,7 @@ import msgspec
 
 from podyard.framework.interfaces import Signed
 from podyard.framework.pod_info import PodFacts, PodInfo
+from podyard.framework.status import PluginError
 from podyard.proto.placement import Usage
 
 REMEMBERED: Final = 4096
@@ -38,7 +39,10 @@ class Signatures:
         self._next = count()
 
     def of(self, pod: PodInfo) -> Hashable:
-        """Equal for pods that every plugin takes to be alike."""
+        """Equal for pods that every plugin takes to be alike.
+
+        :raises PluginError: if a plugin cannot sign the pod
+        """
         joined = pod.pod
         template = _ENCODER.encode(
             (pod.namespace, pod.labels, joined.metadata.owner_references, joined.spec, joined.status)
@@ -50,13 +54,29 @@ class Signatures:
             number, usage = known
             if isinstance(pod, PodFacts):
                 pod.share_usage(usage)
-        return number, *[plugin.signature(pod) for plugin in self._by_pod]
+        return self._signed([number], self._by_pod, pod)
+
+    def _signed(self, found: list[Hashable], plugins: Iterable[Any], pod: PodInfo) -> tuple[Hashable, ...]:
+        """`found` and what these plugins sign with.
+
+        :raises PluginError: if one raises, or answers what has no hash
+        """
+        name = ""
+        try:
+            for plugin in plugins:
+                name = plugin.name
+                signature = plugin.signature(pod)
+                hash(signature)
+                found.append(signature)
+        except Exception as fault:  # the boundary to plugins
+            raise PluginError.wrapping(name, "signature", fault) from fault
+        return tuple(found)
 
     def _number(self, pod: PodInfo, template: bytes) -> int:
         if len(self._templates) >= REMEMBERED:
             self._templates.clear()
             self._numbers.clear()
-        signature = tuple([plugin.signature(pod) for plugin in self._by_template])
+        signature = self._signed([], self._by_template, pod)
         number = self._numbers.get(signature)
         if number is None:
             number = self._numbers[signature] = next(self._next)

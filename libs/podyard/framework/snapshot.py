@@ -5,7 +5,10 @@ from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
 
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.nominations import Nominations
+from podyard.framework import status as statuses
+from podyard.framework.faults import Faults
 from podyard.framework.permits import WaitingPods
+from podyard.framework.status import PluginError, Status, described
 
 ObjectsByName: TypeAlias = Mapping[tuple[str, str], Any]
 """Typed objects by (namespace, name); the namespace is empty for cluster-scoped kinds."""
@@ -41,7 +44,7 @@ class Snapshot:
     It is live: nothing changes during one pod's cycle, and the next pod sees what the last one took.
     """
 
-    __slots__ = ("_objects", "nodes", "nominated", "waiting")
+    __slots__ = ("_objects", "faults", "nodes", "nominated", "waiting")
 
     def __init__(
         self,
@@ -55,7 +58,19 @@ class Snapshot:
         """Unbound pods that wait for room on a node; one that is placed in the table (assumed) does not count here any more."""
         self.waiting = WaitingPods() if waiting is None else waiting
         """Pods that wait at Permit: a plugin may allow or reject them."""
+        self.faults = Faults()
+        """What plugins did amiss that were shown this snapshot."""
         self._objects = objects
+
+    def failed(self, fault: PluginError) -> Status:
+        """The plugin's answer is ERROR, and its fault is noted."""
+        self.faults.note(fault)
+        return statuses.error(str(fault)).by(fault.plugin)
+
+    def take_faults(self) -> list[PluginError]:
+        """What plugins, and the indexes that they made of the table, did amiss since last asked."""
+        broken = [PluginError(one.name, "index", described(one.fault)) for one in self.nodes.take_failures()]
+        return [*broken, *self.faults.take()] if self.faults or broken else broken
 
     def objects(self, resource: str) -> ObjectsByName:
         """All objects of a resource; none if nobody follows it."""

@@ -130,16 +130,33 @@ class PluginError(Exception):
     def __init__(self, plugin: str, point: str, detail: str) -> None:
         self.plugin = plugin
         self.point = point
-        self.detail = detail
+        self.detail = told(detail)
         sentence = _SENTENCES.get(point, 'running {point} plugin "{plugin}": {detail}')
-        super().__init__(sentence.format(plugin=plugin, point=point, detail=detail))
+        super().__init__(sentence.format(plugin=plugin, point=point, detail=self.detail))
 
     @classmethod
     def wrapping(cls, plugin: str, point: str, fault: Exception) -> "PluginError":
         """What a plugin raised, under its name; `fault` itself if it is a PluginError already."""
-        return fault if isinstance(fault, PluginError) else cls(plugin, point, described(fault))
+        return fault if type(fault) is PluginError else cls(plugin, point, described(fault))
 
 
 def described(fault: Exception) -> str:
-    """What a plugin raised, in words: its own if it meant them for people, else with the type of the exception."""
-    return str(fault) if isinstance(fault, PluginFault | PluginError) else f"{type(fault).__name__}: {fault}"
+    """What a plugin raised, in words: its own if it meant them for people, else with the type of the exception.
+
+    Whatever the exception is like: one whose own words cannot be had is told by its type.
+    """
+    try:
+        text = str(fault)
+    except Exception:  # the boundary to plugins: the exception's class is theirs, too
+        text = "its text cannot be had"
+    return told(text if isinstance(fault, PluginFault | PluginError) else f"{type(fault).__name__}: {text}")
+
+
+LONGEST_TEXT: Final = 8192
+"""Characters of one text of a plugin that are kept, since records and messages repeat it; semi-arbitrary."""
+
+
+def told(text: str) -> str:
+    """A plugin's words as they can be sent: not longer than records bear, and without halves of characters, which no encoding has."""
+    cut = text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
+    return cut if cut.isascii() else cut.encode(errors="backslashreplace").decode()
