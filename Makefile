@@ -6,7 +6,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
-SOURCES := proto libs services tests examples
+SOURCES := proto libs services tools tests examples
 PYTEST := $(BIN)/pytest
 # what runs on all cores at once, and what starts processes of its own or measures time, and therefore runs alone
 TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples
@@ -18,7 +18,7 @@ ARGS ?=
 DIST := dist
 
 .PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-compose test-release test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
-	verify-schema format schema lock bench clean
+	verify-schema format schema kinds lock bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z0-9.-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1\t/' | expand -t 18
@@ -126,6 +126,10 @@ format: setup ## format the sources and mend what lint can mend
 
 schema: setup ## write the generated schemas
 	$(BIN)/python -m podyard.proto.schema proto/schema
+
+# from the Go module k8s.io/kubernetes, whose zip Go fetches and checks: 20 MB, once
+kinds: setup ## write the table of Kubernetes' types (fields, keys of lists, patches, kinds) from the API document of its release: needs Go; ARGS=--check compares
+	$(BIN)/python -m tools.kinds libs/podyard/objects/api_types.json.gz $(ARGS)
 
 lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade pyproject.toml -o requirements/runtime.txt

@@ -9,6 +9,7 @@ Modules, by topic:
 - `meta`, `containers`, `affinity`, `volumes`  the parts of objects
 - `pod`, `node`, `core`, `apps`, `batch`, `policy`, `storage`, `scheduling`, `resource`  the kinds, by API group
 - `kinds`             the table of kinds, names of custom ones
+- `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served
 - `decoding`          JSON to typed views, at one door
 - `quantity`          exact amounts; `quantity_fields` where kinds have them
 - `selectors`         label selectors, node selectors; `taints` taints and tolerations
@@ -19,8 +20,8 @@ Modules, by topic:
 - `documents`         walking and copying JSON documents
 - `manifests`         files to documents; `yaml_reader` the YAML that kubectl reads
 - `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`,
-  `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`, `updates` by topic; `names` which names
-  are allowed, `faults` the API server's words
+  `type_check` (types), `bounds`, `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`, `updates` by
+  topic; `names` which names are allowed, `faults` the API server's words
 - `printing`          the columns that `get` shows
 - `errors`            what can be wrong
 """

@@ -21,7 +21,7 @@ T = TypeVar("T", bound=msgspec.Struct)
 _PATH: Final = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
 _WRONG_TYPE: Final = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
 _MISSING: Final = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
-_JSON_NAMES: Final = {
+JSON_NAMES: Final = {
     "str": "text",
     "int": "a whole number",
     "float": "a number",
@@ -30,6 +30,7 @@ _JSON_NAMES: Final = {
     "object": "a mapping",
     "null": "null",
 }
+"""What JSON's types are called in refusals."""
 
 
 @cache
@@ -111,8 +112,8 @@ def _readable(error: msgspec.ValidationError, doc: Any) -> ObjectError:
     match = _PATH.fullmatch(str(error))
     what, path = (match["what"], match["path"] or "") if match else (str(error), "")
     if wrong := _WRONG_TYPE.fullmatch(what):
-        wanted = " or ".join(_JSON_NAMES.get(part, part) for part in wrong["wanted"].split(" | ") if part != "null")
-        what = f"must be {wanted}, is {_JSON_NAMES.get(wrong['got'], wrong['got'])}"
+        wanted = " or ".join(JSON_NAMES.get(part, part) for part in wrong["wanted"].split(" | ") if part != "null")
+        what = f"must be {wanted}, is {JSON_NAMES.get(wrong['got'], wrong['got'])}"
         if wrong["wanted"].startswith("str") and wrong["got"] in ("int", "float", "bool"):
             what += ": put it in quotes"
         path = _with_key(path, doc, wrong["got"])

@@ -1,16 +1,31 @@
 """Faults in the API server's words, gathered while an object is checked. Source: apimachinery/pkg/util/validation/field/errors.go."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Final
 
 from podyard.objects.errors import FieldFault
 
+MOST: Final = 100
+"""Faults that are told of one object; more are not looked for. An answer with them stays far below what a message may have."""
+
+SHOWN: Final = 512
+"""Characters of a value, or of a path, that are shown; the API server shows all of it."""
+
+_SHOWN_BITS: Final = 128
+
 
 def shown(value: Any) -> str:
-    """A value as the API server shows it: text in quotes, numbers and truth as JSON has them."""
+    """A value as the API server shows it: text in quotes, numbers and truth as JSON has them. What is very long is cut."""
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value) if isinstance(value, int | float) else f'"{value}"'
+    if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
+        return f"a number of {value.bit_length()} bits"
+    return str(value) if isinstance(value, int | float) else f'"{cut(str(value))}"'
+
+
+def cut(text: str) -> str:
+    """`text`, its end left out if it is very long."""
+    return text if len(text) <= SHOWN else text[:SHOWN] + "..."
 
 
 class Faults:
@@ -25,14 +40,21 @@ class Faults:
     def __bool__(self) -> bool:
         return bool(self.found)
 
+    @property
+    def enough(self) -> bool:
+        """Whether as many were found as are told."""
+        return len(self.found) >= MOST
+
     def below(self, path: str) -> "Below":
         """`with faults.below(path):` paths given inside of the block are below `path`."""
         return Below(self, path)
 
     def add(self, field: str, type_: str, detail: str) -> None:
-        """A fault of a type that has no method of its own."""
+        """A fault of a type that has no method of its own. Beyond `MOST` it is not kept."""
+        if len(self.found) >= MOST:
+            return
         path = self.prefix + field if field.startswith("[") or not (self.prefix and field) else f"{self.prefix}.{field}"
-        self.found.append(FieldFault(field=path, type=type_, detail=detail))
+        self.found.append(FieldFault(field=cut(path), type=type_, detail=detail))
 
     def required(self, field: str, detail: str = "") -> None:
         """The field must be set."""
@@ -54,6 +76,14 @@ class Faults:
     def duplicate(self, field: str, value: Any) -> None:
         """The value must be unique, and is not."""
         self.add(field, "FieldValueDuplicate", f"Duplicate value: {shown(value)}")
+
+    def too_long(self, field: str, most: int) -> None:
+        """The text, or the whole, has more than so many bytes."""
+        self.add(field, "FieldValueTooLong", f"Too long: may not be more than {most} bytes")
+
+    def too_many(self, field: str, count: int, most: int, what: str = "items") -> None:
+        """There are more than so many of something."""
+        self.add(field, "FieldValueTooMany", f"Too many: {count}: must have at most {most} {what}")
 
     def not_found(self, field: str, value: Any) -> None:
         """The value names something that does not exist."""

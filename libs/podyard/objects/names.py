@@ -9,10 +9,11 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
+from podyard.objects import bounds
 from podyard.objects.faults import Faults
 
-LONGEST_LABEL: Final = 63
-LONGEST_SUBDOMAIN: Final = 253
+LONGEST_LABEL: Final = bounds.LABEL_BYTES
+LONGEST_SUBDOMAIN: Final = bounds.NAME_BYTES
 LARGEST_ANNOTATIONS_BYTES: Final = 256 * 1024
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -102,5 +103,4 @@ def check_annotations(faults: Faults, annotations: Mapping[str, str], field: str
             faults.invalid(field, key, fault)
     total = sum(len(key) + len(value.encode()) for key, value in annotations.items())
     if total > LARGEST_ANNOTATIONS_BYTES:
-        detail = f"Too long: may not be more than {LARGEST_ANNOTATIONS_BYTES} bytes"
-        faults.add(field, "FieldValueTooLong", detail)
+        faults.too_long(field, LARGEST_ANNOTATIONS_BYTES)

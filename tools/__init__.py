@@ -1,0 +1,1 @@
+"""What only the Makefile runs: it makes files that are committed. Never in here: anything that the product or its tests import."""

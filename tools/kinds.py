@@ -1,0 +1,221 @@
+"""`make kinds`: one table of facts of Kubernetes' kinds, from the API document of its release.
+
+    python -m tools.kinds FILE            write the table
+    python -m tools.kinds FILE --check    say whether FILE is what would be written
+
+The document is `api/openapi-spec/swagger.json` in the zip of the Go module k8s.io/kubernetes, which the Go tool chain
+fetches and checks against the checksum database. Facts only: names and types of fields, the keys of lists, how they are
+patched, which kinds are served where. No word of the descriptions. `podyard.objects.api_types` says what the table holds,
+and reads it. The same document makes the same bytes.
+"""
+
+import gzip
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+MODULE: Final = "k8s.io/kubernetes"
+VERSION: Final = "v1.36.2"
+DOCUMENT: Final = "api/openapi-spec/swagger.json"
+DOWNLOAD_S: Final = 600
+"""Seconds that the module (20 MB) may take to come."""
+
+PREFIX: Final = "io.k8s."
+"""All definitions' names begin so; the table leaves it out."""
+
+REFERENCE: Final = "#/definitions/" + PREFIX
+VERBS: Final = ("get", "post", "put", "patch", "delete")
+OPEN: Final = "any"
+"""The type of a definition that says none: any JSON."""
+
+Json = Mapping[str, Any]
+
+
+class ToolError(Exception):
+    """The table cannot be made; the text says why and what to do."""
+
+
+def main(arguments: list[str]) -> None:
+    """Write the table, or check it."""
+    check = "--check" in arguments
+    names = [word for word in arguments if word != "--check"]
+    if len(names) != 1:
+        raise ToolError("say which file: python -m tools.kinds FILE [--check]")
+    path = Path(names[0])
+    packed = pack(table(read_document()))
+    if not check:
+        path.write_bytes(packed)
+        print(f"{path}: {len(packed)} bytes")
+    elif not path.exists() or unpacked(path.read_bytes()) != unpacked(packed):
+        raise ToolError(f"{path} is not what {MODULE} {VERSION} says: make kinds")
+
+
+def read_document() -> bytes:
+    """The API document out of the module's zip.
+
+    :raises ToolError: there is no Go tool chain, or it cannot fetch the module
+    """
+    command = ["go", "mod", "download", "-json", f"{MODULE}@{VERSION}"]
+    environment = {**os.environ, "GOFLAGS": "-mod=mod"}
+    try:
+        done = subprocess.run(
+            command, cwd="/", env=environment, capture_output=True, text=True, timeout=DOWNLOAD_S, check=False
+        )
+    except FileNotFoundError as error:
+        raise ToolError("Go is needed to fetch the module: install Go 1.24 or later") from error
+    except subprocess.TimeoutExpired as error:
+        raise ToolError(f"{' '.join(command)} took more than {DOWNLOAD_S} s") from error
+    if done.returncode:
+        raise ToolError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+    with zipfile.ZipFile(json.loads(done.stdout)["Zip"]) as archive:
+        return archive.read(f"{MODULE}@{VERSION}/{DOCUMENT}")
+
+
+def table(document: bytes) -> dict[str, Any]:
+    """The facts of the API document, in the order of names."""
+    swagger = json.loads(document)
+    return {
+        "origin": {
+            "module": MODULE,
+            "version": VERSION,
+            "file": DOCUMENT,
+            "sha256": hashlib.sha256(document).hexdigest(),
+        },
+        "definitions": {
+            name.removeprefix(PREFIX): _definition(definition)
+            for name, definition in sorted(swagger["definitions"].items())
+        },
+        "kinds": list(_kinds(swagger)),
+    }
+
+
+def pack(facts: Json) -> bytes:
+    """The table as it is committed: JSON without blanks, gzip without a time."""
+    text = json.dumps(facts, separators=(",", ":"), sort_keys=True)
+    return gzip.compress(text.encode(), compresslevel=9, mtime=0)
+
+
+def unpacked(packed: bytes) -> bytes:
+    """The JSON of a table. Two versions of zlib may pack the same text differently."""
+    return gzip.decompress(packed)
+
+
+# ---- definitions ------------------------------------------------------------------------------------------------------------
+
+
+def _definition(definition: Json) -> dict[str, Any]:
+    """A structure has `fields`, anything else (a quantity, a time) a `type`."""
+    found: dict[str, Any] = {}
+    if "properties" in definition:
+        required = set(definition.get("required", ()))
+        properties = sorted(definition["properties"].items())
+        found["fields"] = {name: _field(field, name in required) for name, field in properties}
+    else:
+        found["type"] = _type(definition)
+    if map_type := definition.get("x-kubernetes-map-type"):
+        found["map"] = map_type
+    return found
+
+
+def _field(field: Json, required: bool) -> list[Any]:
+    """`[type, required, list type, list keys, patch strategies, merge key, map type]`; what is empty at the end is left out."""
+    strategies = field.get("x-kubernetes-patch-strategy", "")
+    facts: list[Any] = [
+        _type(field),
+        required,
+        field.get("x-kubernetes-list-type", ""),
+        field.get("x-kubernetes-list-map-keys", []),
+        strategies.split(",") if strategies else [],
+        field.get("x-kubernetes-patch-merge-key", ""),
+        field.get("x-kubernetes-map-type", ""),
+    ]
+    while not facts[-1]:
+        facts.pop()
+    return facts
+
+
+def _type(schema: Json) -> str:
+    """A type in Go's spelling: `int32`, `[]string`, `map[string]api.core.v1.Container`."""
+    if reference := schema.get("$ref"):
+        return str(reference).removeprefix(REFERENCE)
+    match schema.get("type"):
+        case None:
+            return OPEN
+        case "array":
+            return "[]" + _type(schema["items"])
+        case "object":
+            values = schema.get("additionalProperties")
+            return "map[string]" + (_type(values) if values else OPEN)
+        case "integer" | "number":
+            return str(schema["format"])
+        case "string":
+            return str(schema.get("format", "string"))
+        case plain:
+            return str(plain)
+
+
+# ---- kinds ------------------------------------------------------------------------------------------------------------------
+
+
+def _kinds(swagger: Json) -> Iterator[dict[str, Any]]:
+    """Kinds that have a resource, by group, version and plural. Source: the paths and what they say of their operations."""
+    served: dict[tuple[str, str, str], dict[str, Any]] = {}
+    for path, operations in sorted(swagger["paths"].items()):
+        group, version, rest = _place(path)
+        if not version or not rest or rest[0] == "watch":
+            continue
+        namespaced = rest[:2] == ["namespaces", "{namespace}"] and len(rest) > 2
+        resource, *below = rest[2:] if namespaced else rest
+        found = served.setdefault(
+            (group, version, resource), {"group": group, "version": version, "resource": resource, "scope": "Cluster"}
+        )
+        if namespaced:
+            found["scope"] = "Namespaced"
+        if len(below) > 1:
+            found.setdefault("subresources", set()).add(below[1])
+            continue
+        for verb in VERBS:
+            if (operation := operations.get(verb)) is not None:
+                found.setdefault("verbs", set()).add(operation["x-kubernetes-action"])
+                found["kind"] = operation["x-kubernetes-group-version-kind"]["kind"]
+    definitions = _named(swagger)
+    for key in sorted(served):
+        found = served[key]
+        found["definition"] = definitions[found["group"], found["version"], found["kind"]]
+        for listed in ("verbs", "subresources"):
+            if listed in found:
+                found[listed] = sorted(found[listed])
+        yield found
+
+
+def _place(path: str) -> tuple[str, str, list[str]]:
+    """Group, version and the rest of a path; an empty version if it belongs to no kind."""
+    match [part for part in path.split("/") if part]:
+        case ["api", version, *rest]:
+            return "", version, rest
+        case ["apis", group, version, *rest]:
+            return group, version, rest
+        case _:
+            return "", "", []
+
+
+def _named(swagger: Json) -> dict[tuple[str, str, str], str]:
+    """The definition of each kind. One that stands for a kind in every group (DeleteOptions) is of no resource's kind."""
+    return {
+        (kind["group"], kind["version"], kind["kind"]): name.removeprefix(PREFIX)
+        for name, definition in swagger["definitions"].items()
+        for kind in definition.get("x-kubernetes-group-version-kind", ())
+    }
+
+
+if __name__ == "__main__":
+    try:
+        main(sys.argv[1:])
+    except ToolError as error:
+        sys.exit(f"error: {error}")
