@@ -9,11 +9,15 @@ from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any, Final, Protocol
 
+import msgspec
+
+from podyard.objects import bounds
+from podyard.objects.api_types import definition_of
 from podyard.objects.decoding import convert, view
 from podyard.objects.defaults import fill_defaults
 from podyard.objects.documents import Document, child, copy, copy_without_nulls, fill, is_mapping, mapping, strip_nulls
 from podyard.objects.errors import AdmissionError, FieldFault, ObjectError, QuantityError
-from podyard.objects.faults import Faults
+from podyard.objects.faults import Faults, cut
 from podyard.objects.kind_validation import check_kind, check_metadata
 from podyard.objects.kinds import CustomObject, Kind, kind_for
 from podyard.objects.meta import ObjectMeta
@@ -22,6 +26,7 @@ from podyard.objects.quantity_fields import branches, canonical_text, rewrite
 from podyard.objects.quantity_fields import faults as quantity_faults
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.times import rfc3339
+from podyard.objects.type_check import check_types
 from podyard.objects.updates import check_update, merge_apply
 
 ALWAYS_THERE: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
@@ -38,6 +43,10 @@ _COUNTS_GENERATIONS: Final = frozenset(
 )
 _NOT_STORED: Final = ("resourceVersion", "selfLink", "managedFields")
 _NOT_FOR_CREATORS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
+_STATUS_FROM_CREATORS: Final = frozenset(("nodes",))
+"""Built-in resources whose new objects keep the status that they came with; all others begin without.
+
+Source: Kubernetes v1.36.2, pkg/registry/*/*/strategy.go, PrepareForCreate of each kind."""
 
 
 class ClusterLookup(Protocol):
@@ -76,6 +85,8 @@ def admit(
         stored = merge_apply(old, given, kind.resource)
     else:
         stored = given
+        if not kind.custom and kind.resource not in _STATUS_FROM_CREATORS:
+            stored.pop("status", None)
         _create_metadata(stored, kind, cluster, now, new_uid, random)
     _drop(stored, _NOT_STORED)
     fill_defaults(kind.resource, stored)
@@ -88,6 +99,8 @@ def admit(
     if old is not None and not faults:
         check_update(faults, kind.resource, old, _with_uid(stored, document))
         _next_generation(stored, old, kind)
+    if not faults:
+        _check_size(faults, stored)
     if faults:
         raise AdmissionError(kind.kind, _name_of(stored), faults.found)
     return stored
@@ -103,12 +116,20 @@ def kind_of(document: Document) -> Kind:
 
 
 def _name_of(document: Document) -> str:
+    """What refusals call an object, of whatever type its name is."""
     meta = mapping(document, "metadata")
-    return meta.get("name") or meta.get("generateName") or ""
+    return cut(str(meta.get("name") or meta.get("generateName") or ""))
 
 
 def _readable(kind: Kind, document: Document) -> Document:
-    """A copy without nulls, of the right shape, with quantities in canonical form."""
+    """A copy without nulls, of the right shape, with quantities in canonical form.
+
+    :raises AdmissionError: it has not the right shape
+    """
+    faults = Faults()
+    check_types(faults, document, None if kind.custom else definition_of(kind.api_version, kind.kind))
+    if faults:
+        raise AdmissionError(kind.kind, _name_of(document), faults.found)
     given = copy(document) if kind.custom else copy_without_nulls(document)
     if kind.custom:
         strip_nulls(given.get("metadata"))
@@ -124,6 +145,13 @@ def _readable(kind: Kind, document: Document) -> Document:
         fault = FieldFault(field=error.field, type="FieldValueTypeInvalid", detail=error.detail)
         raise AdmissionError(kind.kind, _name_of(given), [fault]) from error
     return given
+
+
+def _check_size(faults: Faults, stored: Document) -> None:
+    size = len(msgspec.json.encode(stored))
+    if size > bounds.OBJECT_BYTES:
+        detail = f"Too long: an object may not be more than {bounds.OBJECT_BYTES} bytes, this one has {size}"
+        faults.add("", "FieldValueTooLong", detail)
 
 
 def _drop(document: Document, keys: Iterable[str]) -> None:

@@ -21,14 +21,15 @@ from podyard.objects.pod import PodTemplateSpec
 from podyard.objects.pod_validation import check_pod, check_pod_spec
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES, SYSTEM_PREFIX
-from podyard.objects.resource_validation import check_amounts
+from podyard.objects.resource_validation import check_amounts, check_number_of_resources
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.selectors import compile_labels
 from podyard.objects.storage import StorageClass
 
 _LABEL_NAMED: Final = frozenset(("namespaces", "services"))
 """Resources whose names are DNS labels; those of all others are subdomains."""
-_PERCENT: Final = re.compile(r"[0-9]+%")
+_PERCENT: Final = re.compile(r"[0-9]{1,18}%")
+"""As many digits as a 64-bit number surely has. Source: k8s.io/apimachinery/pkg/util/intstr, getIntOrPercentValueSafely (Atoi)."""
 _ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 _RECLAIM: Final = ("Retain", "Delete", "Recycle")
 
@@ -41,6 +42,8 @@ def check_metadata(faults: Faults, kind: Kind, meta: ObjectMeta) -> None:
             faults.required("name", "name or generateName is required")
         elif fault := name_fault(meta.name):
             faults.invalid("name", meta.name, fault)
+        if meta.generate_name and (fault := name_fault(_as_whole_name(meta.generate_name))):
+            faults.invalid("generateName", meta.generate_name, fault)
         if meta.namespace and (fault := label_fault(meta.namespace)):
             faults.invalid("namespace", meta.namespace, fault)
         if meta.labels:
@@ -49,6 +52,11 @@ def check_metadata(faults: Faults, kind: Kind, meta: ObjectMeta) -> None:
             check_annotations(faults, meta.annotations, "annotations")
         if meta.owner_references:
             _check_owners(faults, meta)
+
+
+def _as_whole_name(prefix: str) -> str:
+    """The beginning of a name may end in a dash. Source: apimachinery/pkg/api/validation/generic.go, maskTrailingDash."""
+    return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
 def _check_owners(faults: Faults, meta: ObjectMeta) -> None:
@@ -79,6 +87,7 @@ def _check_node(faults: Faults, node: Node) -> None:
     with faults.below("status"):
         check_amounts(faults, "capacity", node.status.capacity)
         check_amounts(faults, "allocatable", node.status.allocatable)
+        check_number_of_resources(faults, "allocatable", node.status.capacity, node.status.allocatable)
 
 
 def _check_service(faults: Faults, service: Service) -> None:

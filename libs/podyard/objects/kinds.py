@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from podyard.objects import bounds
 from podyard.objects.apps import Deployment, ReplicaSet, StatefulSet
 from podyard.objects.batch import Job
 from podyard.objects.core import (
@@ -24,6 +25,7 @@ from podyard.objects.core import (
     Service,
 )
 from podyard.objects.errors import UnknownKindError
+from podyard.objects.faults import cut
 from podyard.objects.meta import ObjectMeta, View
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.resource import DeviceClass, ResourceClaim, ResourceSlice
@@ -135,6 +137,8 @@ _BY_EVENT: Final = {kind.event_resource: kind for kind in KINDS} | {
     "UnschedulablePod": _BY_RESOURCE["pods"],
 }
 _CUSTOM_RESOURCE: Final = re.compile(r"([a-z][a-z0-9]*)\.(v[0-9][a-z0-9]*)\.([a-z0-9]([-.a-z0-9]*[a-z0-9])?)")
+_LONGEST_RESOURCE: Final = bounds.LABEL_BYTES * 2 + bounds.NAME_BYTES + 2
+"""Plural, version and group with the dots between them."""
 _KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9]*")
 _API_VERSION: Final = re.compile(r"[a-z0-9]([-.a-z0-9]*[a-z0-9])?/v[0-9][a-z0-9]*")
 
@@ -172,18 +176,28 @@ def _no_group(api_version: str, kind: str) -> str:
         if known.kind.lower() == kind.lower():
             return f'no kind "{kind}" in version "{api_version}": use kind {known.kind} with apiVersion {known.api_version}'
     core = ", ".join(known.kind for known in KINDS if not known.group)
-    return f'no kind "{kind}" in version "{api_version}": the core group has {core}; kinds of your own need a group'
+    return f'no kind "{cut(kind)}" in version "{cut(api_version)}": the core group has {core}; kinds of your own need a group'
 
 
 @cache
 def _custom(api_version: str, kind: str) -> Kind:
+    group, _, version = api_version.rpartition("/")
+    _check_lengths(group, version, "apiVersion")
     if not _API_VERSION.fullmatch(api_version):
         raise UnknownKindError(f'"{api_version}" is no <group>/<version>, such as example.com/v1', "apiVersion")
+    if len(plural_of(kind)) > bounds.LABEL_BYTES:
+        raise UnknownKindError(f'"{cut(kind)}" is no kind: its plural may not be more than {bounds.LABEL_BYTES} bytes')
     if not _KIND.fullmatch(kind):
         raise UnknownKindError(f'"{kind}" is no kind: a kind has letters and digits only, and starts with a letter')
-    group, _, version = api_version.rpartition("/")
     resource = f"{plural_of(kind)}.{version}.{group}"
     return Kind(kind=kind, api_version=api_version, resource=resource, type=CustomObject, event_resource=resource)
+
+
+def _check_lengths(group: str, version: str, field: str) -> None:
+    """Source: apiextensions-apiserver/pkg/apis/apiextensions/validation, a group is a DNS subdomain, a version a DNS label."""
+    for what, name, most in (("group", group, bounds.NAME_BYTES), ("version", version, bounds.LABEL_BYTES)):
+        if len(name) > most:
+            raise UnknownKindError(f'"{cut(name)}" is no {what}: may not be more than {most} bytes', field)
 
 
 def resource_for(name: str) -> Kind:
@@ -211,12 +225,13 @@ def kind_of_resource(resource: str) -> Kind:
     """
     if (kind := _BY_RESOURCE.get(resource)) is not None:
         return kind
-    custom = _CUSTOM_RESOURCE.fullmatch(resource)
+    custom = _CUSTOM_RESOURCE.fullmatch(resource) if len(resource) <= _LONGEST_RESOURCE else None
     if custom is None:
         listed = ", ".join(kind.resource for kind in KINDS)
         raise UnknownKindError(
-            f'no resource is called "{resource}": there are {listed}, and <plural>.<version>.<group>'
+            f'no resource is called "{cut(resource)}": there are {listed}, and <plural>.<version>.<group>'
         )
+    _check_lengths(custom[3], custom[2], "resource")
     api_version = f"{custom[3]}/{custom[2]}"
     return Kind(kind="", api_version=api_version, resource=resource, type=CustomObject, event_resource=resource)
 
@@ -228,9 +243,9 @@ def kind_of_event(event_resource: str) -> Kind:
     """
     if (kind := _BY_EVENT.get(event_resource)) is not None:
         return kind
-    if _CUSTOM_RESOURCE.fullmatch(event_resource):
+    if len(event_resource) <= _LONGEST_RESOURCE and _CUSTOM_RESOURCE.fullmatch(event_resource):
         return kind_of_resource(event_resource)
     listed = ", ".join(_BY_EVENT)
     raise UnknownKindError(
-        f'no event resource is called "{event_resource}": there are {listed}, <plural>.<version>.<group>'
+        f'no event resource is called "{cut(event_resource)}": there are {listed}, <plural>.<version>.<group>'
     )

@@ -2,9 +2,10 @@
 ValidateContainerResourceName, validatePodResources.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
-from podyard.objects import quantity
+from podyard.objects import bounds, quantity
 from podyard.objects.containers import ResourceRequirements
 from podyard.objects.faults import Faults
 from podyard.objects.names import qualified_fault
@@ -39,6 +40,13 @@ def check_amounts(faults: Faults, field: str, amounts: dict[str, str]) -> None:
         if fault := qualified_fault(name):
             faults.invalid(f"{field}[{name}]", name, fault)
         check_amount(faults, f"{field}[{name}]", name, text)
+
+
+def check_number_of_resources(faults: Faults, field: str, *amounts: Mapping[str, str]) -> None:
+    """Check how many resources are named in all, in a pod or by a node: a bound of Podyard, not of Kubernetes."""
+    names = set[str]().union(*amounts)
+    if len(names) > bounds.RESOURCES:
+        faults.too_many(field, len(names), bounds.RESOURCES, "resources")
 
 
 def check_requirements(faults: Faults, resources: ResourceRequirements, *, whole_pod: bool = False) -> None:
@@ -88,6 +96,9 @@ def _check_against_limit(faults: Faults, name: str, request: str, limit: str | N
 def check_whole_pod(faults: Faults, spec: PodSpec) -> None:
     """Check the resources of the pod as a whole, and that they hold its containers. Source: validatePodResources."""
     resources = spec.resources
+    parts = (one.resources for one in (*spec.containers, *spec.init_containers))
+    asked = [amounts for one in (*parts, resources) if one is not None for amounts in (one.requests, one.limits)]
+    check_number_of_resources(faults, "containers", spec.overhead, *asked)
     if resources is None:
         return
     with faults.below("resources"):

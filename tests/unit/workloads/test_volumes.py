@@ -50,7 +50,6 @@ def volume(name: str, of: str, size: str = "1Gi", **spec: Any) -> dict[str, Any]
             "hostPath": {"path": "/x"},
             **spec,
         },
-        "status": {"phase": "Available"},
     }
 
 
@@ -95,6 +94,24 @@ def test_a_claim_that_waits_for_no_pod_gets_the_smallest_volume_that_will_do(sta
     assert bound(stage, "c") == "middle"
 
 
+@pytest.mark.parametrize("said", ["Available", "Bound"])
+def test_a_new_volume_is_available_whatever_its_creator_says(stage: Stage, said: str) -> None:
+    stage.apply(volume("v", "local") | {"status": {"phase": said}})
+    assert document(stage, "persistentvolumes", "v")["status"] == {"phase": "Pending"}
+    stage.settle()
+    assert document(stage, "persistentvolumes", "v")["status"] == {"phase": "Available"}
+
+
+def test_a_new_volume_that_its_claim_has_already_is_bound(stage: Stage) -> None:
+    made = stage.apply(claim("c", "elsewhere", volumeName="v"))
+    reference = {"namespace": "default", "name": "c"}
+    stage.apply(volume("v", "elsewhere", claimRef={**reference, "uid": made["metadata"]["uid"]}))
+    stage.apply(volume("another", "elsewhere", claimRef={**reference, "uid": "of-one-before"}))
+    stage.settle()
+    assert document(stage, "persistentvolumes", "v")["status"]["phase"] == "Bound"
+    assert document(stage, "persistentvolumes", "another")["status"]["phase"] == "Pending"
+
+
 def test_a_volume_that_comes_later_is_taken_and_by_one_claim_only(stage: Stage) -> None:
     stage.apply(claim("one", "local"))
     stage.apply(claim("two", "local"))
@@ -116,7 +133,7 @@ def test_a_claim_that_names_its_volume_gets_that_or_none(stage: Stage) -> None:
     stage.apply(claim("d", "local", volumeName="b"))
     stage.settle()
     assert (bound(stage, "c"), bound(stage, "d")) == ("b", "")
-    assert [work.owner.name for work in stage.works] == ["c"]
+    assert [work.owner.name for work in stage.works if work.owner.resource == "persistentvolumeclaims"] == ["c"]
 
 
 def test_a_volume_that_is_meant_for_a_claim_is_kept_for_it(stage: Stage) -> None:

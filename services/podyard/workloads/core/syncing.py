@@ -93,8 +93,8 @@ class Syncing:
                 return self._budget(key, found, now)
             case PersistentVolumeClaim():
                 return self._claim(found, now)
-            case PersistentVolume() if volumes.is_left_over(found, self._view.others):
-                return Looked("its claim is gone", [Delete(key, found.metadata.uid)])
+            case PersistentVolume():
+                return self._volume(key, found)
             case _:
                 return NOTHING
 
@@ -246,6 +246,12 @@ class Syncing:
         return Looked(
             f"claim {name} wants a volume", [Create(ObjectKey(claims.VOLUMES, "", made["metadata"]["name"]), made)]
         )
+
+    def _volume(self, key: ObjectKey, found: PersistentVolume) -> Looked:
+        if volumes.is_left_over(found, self._view.others):
+            return Looked("its claim is gone", [Delete(key, found.metadata.uid)])
+        phase = volumes.first_phase(found, self._view.others)
+        return NOTHING if phase is None else Looked(f"volume {found.metadata.name} is new", [phase])
 
     # ---- documents -----------------------------------------------------------------------------------------------------------
 

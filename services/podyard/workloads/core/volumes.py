@@ -3,6 +3,7 @@
     claim, Immediate          -> the smallest volume that will do, both sides in one batch; else a simulated one
     claim, WaitForFirstConsumer -> nothing before a scheduler has named a node (`selected-node`); then a simulated one for that node
     claim gone                -> its simulated volume goes too
+    new volume                -> Available, or Bound if its claim has it already
 
 A simulated volume holds nothing. It is made with the claim that it is for, and bound in a second look, so that a crash between the two
 leaves nothing to be cleared up. Its class may say from where it is reached:
@@ -32,6 +33,8 @@ SIMULATED: Final = "podyard.io/simulated"
 """Provisioner of classes whose volumes are made here."""
 PROVISIONED_BY: Final = "pv.kubernetes.io/provisioned-by"
 TOPOLOGY_KEY: Final = "topologyKey"
+_NEW: Final = ("", "Pending")
+"""Phases of a volume that nobody has looked at."""
 
 Objects = Mapping[str, Mapping[NamespacedName, Any]]
 
@@ -93,10 +96,39 @@ def is_left_over(volume: PersistentVolume, others: Objects) -> bool:
     return claim is None or claim.metadata.uid != reference.uid
 
 
+def first_phase(volume: PersistentVolume, others: Objects) -> Alter | None:
+    """What a new volume's phase becomes: Available without a claim, Bound if the claim that it names has it; None if it stays.
+
+    A new volume is Pending, whatever its creator wrote. Source: pv_controller.go, syncVolume.
+    """
+    if volume.status.phase not in _NEW or volume.metadata.deletion_timestamp is not None:
+        return None
+    reference = volume.spec.claim_ref
+    if reference is None or not reference.uid:
+        phase = claims.AVAILABLE
+    else:
+        claim = others.get(claims.CLAIMS, {}).get((reference.namespace, reference.name))
+        if claim is None or claim.metadata.uid != reference.uid or claim.spec.volume_name != volume.metadata.name:
+            return None
+        phase = claims.BOUND
+
+    def alter(current: Document) -> Document | None:
+        status: Document = current.setdefault("status", {})
+        if status.get("phase", "") not in _NEW:
+            return None
+        status["phase"] = phase
+        return current
+
+    return Alter(ObjectKey(claims.VOLUMES, "", volume.metadata.name), volume.metadata.uid, alter)
+
+
 def concerned(change: Change, others: Objects) -> Iterator[ObjectKey]:
     """Other objects that a change makes worth a look: claims that a volume or class may help, the volume of a claim that went."""
     if change.resource == claims.CLAIMS and change.new is None:
         yield ObjectKey(claims.VOLUMES, "", _name_for(change.uid))
+    elif change.resource == claims.CLAIMS and isinstance(change.new, PersistentVolumeClaim):
+        if change.new.spec.volume_name:
+            yield ObjectKey(claims.VOLUMES, "", change.new.spec.volume_name)
     elif change.resource == claims.VOLUMES and isinstance(change.new, PersistentVolume):
         yield from _unbound(others, claims.class_of_volume(change.new))
     elif change.resource == claims.CLASSES and isinstance(change.new, StorageClass):
@@ -170,5 +202,4 @@ def _simulated(claim: PersistentVolumeClaim, storage_class: StorageClass, node: 
         "kind": "PersistentVolume",
         "metadata": {"name": name, "annotations": {PROVISIONED_BY: SIMULATED}},
         "spec": spec,
-        "status": {"phase": claims.AVAILABLE},
     }
