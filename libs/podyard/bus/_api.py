@@ -8,6 +8,8 @@ import msgspec
 from podyard.bus import _heads, errors
 from podyard.bus._inbox import Answer, Inbox
 from podyard.bus.delivery import Delivery
+from podyard.proto import codec
+from podyard.proto.codec import MessageError
 
 SECOND_NS = 1_000_000_000
 
@@ -70,7 +72,7 @@ class _Failure(msgspec.Struct, frozen=True):
 
 
 T = TypeVar("T")
-_decode_failure = msgspec.json.Decoder(_Failure).decode
+_decode_failure = codec.decoder(_Failure).decode
 
 
 class Api:
@@ -94,9 +96,9 @@ class Api:
             failure = _decode_failure(answer.payload).error
             if failure is not None:
                 raise errors.from_api(failure, subject)
-            return msgspec.json.decode(answer.payload, type=answer_type)
-        except msgspec.DecodeError as error:
-            raise errors.Unclear(subject, f"the answer is not understood ({error})") from error
+            return codec.decode(answer_type, answer.payload)
+        except MessageError as error:
+            raise errors.Unclear(subject, f"the answer is not understood ({error.reason})") from error
 
     async def stream_info(self, stream: str, timeout_s: float | None = None) -> StreamInfo:
         """What a stream is and holds; goes through its leader."""

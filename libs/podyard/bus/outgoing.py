@@ -5,7 +5,8 @@ from typing import NamedTuple
 import msgspec
 
 from podyard.bus import _heads, errors
-from podyard.proto import headers
+from podyard.proto import codec, headers
+from podyard.proto.codec import MessageError
 from podyard.proto.streams import MARKER_TTL_S
 
 
@@ -51,7 +52,7 @@ class _PubAck(msgspec.Struct, frozen=True):
     error: errors.ApiError | None = None
 
 
-_decode_ack = msgspec.json.Decoder(_PubAck).decode
+_decode_ack = codec.decoder(_PubAck).decode
 
 
 def head_of(message: Outgoing, batch: str = "", marker_ttl_s: int = MARKER_TTL_S) -> bytes:
@@ -94,8 +95,8 @@ def read_ack(
         return errors.NoResponders(subject)
     try:
         answer = _decode_ack(payload)
-    except msgspec.DecodeError as error:
-        return errors.Unclear(subject, f"the answer is not an acknowledgement ({error})")
+    except MessageError as error:
+        return errors.Unclear(subject, f"the answer is not an acknowledgement ({error.reason})")
     if answer.error is not None:
         return errors.from_api(answer.error, subject, batch_id=batch_id, size_bytes=size_bytes)
     return Ack(answer.seq, answer.duplicate)

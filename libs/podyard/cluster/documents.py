@@ -7,8 +7,6 @@ has written is noted at once (`note`), so that it reads its own writes before th
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-import msgspec
-
 from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, RelistNeeded
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
@@ -21,7 +19,6 @@ from podyard.proto.placement import CommitRecord, Fence, Placement, Tombstone
 
 _COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
 _BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
-_UNREADABLE: Final = (msgspec.MsgspecError, UnicodeDecodeError)
 
 _decode_commit = codec.decoder(CommitRecord).decode
 _decode_placement = codec.decoder(Placement).decode
@@ -140,7 +137,7 @@ class DocumentView:
         elif self._listing is not None or delivery.sequence > self.position:  # else the listing held what it tells
             try:
                 self._apply_placement(state, delivery)
-            except _UNREADABLE as error:
+            except MessageError as error:
                 self._effects.append(DeadDelivery(delivery, str(error)))
                 self._ask_for_listing(f"{subject} cannot be read")
         if self._listing is None and delivery.sequence > self.position:

@@ -13,14 +13,14 @@ from podyard.cluster import timestamps
 from podyard.cluster.changes import Delivered
 from podyard.cluster.errors import ObjectExists, ObjectMissing
 from podyard.cluster.keys import ObjectKey
+from podyard.objects import decoding
+from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
 from podyard.proto.actions import ActionName
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
 
 Document: TypeAlias = dict[str, Any]
-
-_decode_document = msgspec.json.Decoder(dict[str, Any]).decode
 
 
 class Stored:
@@ -59,8 +59,8 @@ class Stored:
         :raises MessageError: if the version cannot be read
         """
         try:
-            return _decode_document(self.event.object)
-        except msgspec.DecodeError as error:
+            return decoding.document(self.event.object)
+        except ObjectError as error:
             raise MessageError("Kubernetes object", str(error)) from error
 
     @property
@@ -244,16 +244,24 @@ def pod_grace_s(document: Document) -> int:
 def begin_deletion(document: Document, now: float, grace_s: int) -> bool:
     """Set the deletion timestamp (when the grace period ends) in place; a second deletion may only shorten it.
 
+    A grace period ends at the last time that RFC 3339 can say at the latest.
+
     :return: whether anything changed. Source: apiserver/pkg/registry/rest/delete.go, BeforeDelete
     """
     metadata = document["metadata"]
-    if metadata.get("deletionTimestamp"):
-        if grace_s >= int(metadata.get("deletionGracePeriodSeconds") or 0):
-            return False
-        began = timestamps.seconds_of(metadata["deletionTimestamp"]) - int(metadata["deletionGracePeriodSeconds"])
-        ends = max(now, began + grace_s)
-    else:
-        ends = now + grace_s
-    metadata["deletionTimestamp"] = timestamps.text_of(ends)
-    metadata["deletionGracePeriodSeconds"] = grace_s
+    ended = _ends_at(metadata)
+    began = now if ended is None else ended - (metadata.get("deletionGracePeriodSeconds") or 0)
+    ends = min(began + grace_s, timestamps.LAST)
+    if ended is not None and ends >= ended:
+        return False
+    metadata["deletionTimestamp"] = timestamps.text_of(max(now, ends))
+    metadata["deletionGracePeriodSeconds"] = int(ends - began)
     return True
+
+
+def _ends_at(metadata: Document) -> float | None:
+    """When the grace period of a deletion ends, seconds since 1970; None: nobody deleted it, or what is written there is no time."""
+    try:
+        return timestamps.seconds_of(metadata.get("deletionTimestamp") or "")
+    except ValueError:
+        return None

@@ -26,7 +26,7 @@ from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Plac
 _OBJECT: Final = "cluster"
 _PLACEMENT: Final = "placement"
 _OBJECT_TOKENS: Final = 4
-_UNREADABLE: Final = (MessageError, ObjectError, msgspec.MsgspecError, UnicodeDecodeError)
+_UNREADABLE: Final = (MessageError, ObjectError)
 _NONE: Final[Mapping[str, PodView]] = {}
 _NO_DOCUMENT: Final = msgspec.Raw()
 

@@ -1,6 +1,7 @@
 """Where a pod wants to be: node selectors, affinity, spreading, tolerations. Source: api/core/v1/types.go."""
 
 from podyard.objects.meta import LabelSelector, View
+from podyard.proto.message import Int64
 
 
 class NodeSelectorRequirement(View, frozen=True, kw_only=True):
@@ -27,7 +28,7 @@ class NodeSelector(View, frozen=True, kw_only=True):
 class PreferredSchedulingTerm(View, frozen=True, kw_only=True):
     """A preference, `weight` 1 to 100."""
 
-    weight: int
+    weight: Int64
     preference: NodeSelectorTerm
 
 
@@ -52,7 +53,7 @@ class PodAffinityTerm(View, frozen=True, kw_only=True):
 class WeightedPodAffinityTerm(View, frozen=True, kw_only=True):
     """A preference, `weight` 1 to 100."""
 
-    weight: int
+    weight: Int64
     pod_affinity_term: PodAffinityTerm
 
 
@@ -81,11 +82,11 @@ class Affinity(View, frozen=True, kw_only=True):
 class TopologySpreadConstraint(View, frozen=True, kw_only=True):
     """How evenly pods spread over domains. Policies: Honor or Ignore; None means Honor for affinity, Ignore for taints."""
 
-    max_skew: int
+    max_skew: Int64
     topology_key: str
     when_unsatisfiable: str
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int64 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -107,4 +108,4 @@ class Toleration(View, frozen=True, kw_only=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None

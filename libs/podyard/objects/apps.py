@@ -3,6 +3,7 @@
 from podyard.objects.meta import Condition, LabelSelector, ObjectMeta, View
 from podyard.objects.pod import PodTemplateSpec
 from podyard.objects.volumes import PersistentVolumeClaimTemplate
+from podyard.proto.message import Int64
 
 _NO_META = ObjectMeta()
 _NO_TEMPLATE = PodTemplateSpec()
@@ -11,8 +12,8 @@ _NO_TEMPLATE = PodTemplateSpec()
 class ReplicaSetSpec(View, frozen=True, kw_only=True):
     """How many pods of which template; `replicas` None is 1."""
 
-    replicas: int | None = None
-    min_ready_seconds: int = 0
+    replicas: Int64 | None = None
+    min_ready_seconds: Int64 = 0
     selector: LabelSelector | None = None
     template: PodTemplateSpec = _NO_TEMPLATE
 
@@ -20,12 +21,12 @@ class ReplicaSetSpec(View, frozen=True, kw_only=True):
 class ReplicaSetStatus(View, frozen=True, kw_only=True):
     """How many pods there are."""
 
-    replicas: int = 0
-    fully_labeled_replicas: int = 0
-    ready_replicas: int = 0
-    available_replicas: int = 0
-    terminating_replicas: int | None = None
-    observed_generation: int = 0
+    replicas: Int64 = 0
+    fully_labeled_replicas: Int64 = 0
+    ready_replicas: Int64 = 0
+    available_replicas: Int64 = 0
+    terminating_replicas: Int64 | None = None
+    observed_generation: Int64 = 0
     conditions: tuple[Condition, ...] = ()
 
 
@@ -44,8 +45,8 @@ class ReplicaSet(View, frozen=True, kw_only=True):
 class RollingUpdateDeployment(View, frozen=True, kw_only=True):
     """How many pods may be missing or too many during a change: a number or a percentage such as `25%`."""
 
-    max_unavailable: int | str | None = None
-    max_surge: int | str | None = None
+    max_unavailable: Int64 | str | None = None
+    max_surge: Int64 | str | None = None
 
 
 class DeploymentStrategy(View, frozen=True, kw_only=True):
@@ -61,28 +62,28 @@ _NO_STRATEGY = DeploymentStrategy()
 class DeploymentSpec(View, frozen=True, kw_only=True):
     """How many pods of which template, and how a new template is brought in; `replicas` None is 1."""
 
-    replicas: int | None = None
+    replicas: Int64 | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = _NO_TEMPLATE
     strategy: DeploymentStrategy = _NO_STRATEGY
-    min_ready_seconds: int = 0
-    revision_history_limit: int | None = None
+    min_ready_seconds: Int64 = 0
+    revision_history_limit: Int64 | None = None
     paused: bool = False
-    progress_deadline_seconds: int | None = None
+    progress_deadline_seconds: Int64 | None = None
 
 
 class DeploymentStatus(View, frozen=True, kw_only=True):
     """How far a change is."""
 
-    observed_generation: int = 0
-    replicas: int = 0
-    updated_replicas: int = 0
-    ready_replicas: int = 0
-    available_replicas: int = 0
-    unavailable_replicas: int = 0
-    terminating_replicas: int | None = None
+    observed_generation: Int64 = 0
+    replicas: Int64 = 0
+    updated_replicas: Int64 = 0
+    ready_replicas: Int64 = 0
+    available_replicas: Int64 = 0
+    unavailable_replicas: Int64 = 0
+    terminating_replicas: Int64 | None = None
     conditions: tuple[Condition, ...] = ()
-    collision_count: int | None = None
+    collision_count: Int64 | None = None
 
 
 _NO_DEPLOYMENT_SPEC = DeploymentSpec()
@@ -100,24 +101,24 @@ class Deployment(View, frozen=True, kw_only=True):
 class StatefulSetSpec(View, frozen=True, kw_only=True):
     """How many pods of which template, each with a name and claims of its own; `replicas` None is 1."""
 
-    replicas: int | None = None
+    replicas: Int64 | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = _NO_TEMPLATE
     service_name: str = ""
     pod_management_policy: str = ""
     volume_claim_templates: tuple[PersistentVolumeClaimTemplate, ...] = ()
-    min_ready_seconds: int = 0
+    min_ready_seconds: Int64 = 0
 
 
 class StatefulSetStatus(View, frozen=True, kw_only=True):
     """How many pods there are."""
 
-    observed_generation: int = 0
-    replicas: int = 0
-    ready_replicas: int = 0
-    current_replicas: int = 0
-    updated_replicas: int = 0
-    available_replicas: int = 0
+    observed_generation: Int64 = 0
+    replicas: Int64 = 0
+    ready_replicas: Int64 = 0
+    current_replicas: Int64 = 0
+    updated_replicas: Int64 = 0
+    available_replicas: Int64 = 0
 
 
 _NO_STATEFUL_SET_SPEC = StatefulSetSpec()

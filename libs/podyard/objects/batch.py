@@ -2,6 +2,7 @@
 
 from podyard.objects.meta import Condition, LabelSelector, ObjectMeta, View
 from podyard.objects.pod import PodTemplateSpec
+from podyard.proto.message import Int64
 
 _NO_META = ObjectMeta()
 _NO_TEMPLATE = PodTemplateSpec()
@@ -13,14 +14,14 @@ class JobSpec(View, frozen=True, kw_only=True):
     `completion_mode` is NonIndexed or Indexed; times are in seconds.
     """
 
-    parallelism: int | None = None
-    completions: int | None = None
+    parallelism: Int64 | None = None
+    completions: Int64 | None = None
     completion_mode: str | None = None
-    backoff_limit: int | None = None
-    backoff_limit_per_index: int | None = None
-    max_failed_indexes: int | None = None
-    active_deadline_seconds: int | None = None
-    ttl_seconds_after_finished: int | None = None
+    backoff_limit: Int64 | None = None
+    backoff_limit_per_index: Int64 | None = None
+    max_failed_indexes: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
+    ttl_seconds_after_finished: Int64 | None = None
     selector: LabelSelector | None = None
     manual_selector: bool = False
     suspend: bool = False
@@ -38,11 +39,11 @@ class UncountedTerminatedPods(View, frozen=True, kw_only=True):
 class JobStatus(View, frozen=True, kw_only=True):
     """How far the job is. Conditions: Complete, Failed, Suspended."""
 
-    active: int = 0
-    ready: int | None = None
-    succeeded: int = 0
-    failed: int = 0
-    terminating: int | None = None
+    active: Int64 = 0
+    ready: Int64 | None = None
+    succeeded: Int64 = 0
+    failed: Int64 = 0
+    terminating: Int64 | None = None
     start_time: str | None = None
     completion_time: str | None = None
     completed_indexes: str = ""

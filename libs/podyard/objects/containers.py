@@ -3,6 +3,7 @@
 import msgspec
 
 from podyard.objects.meta import ResourceList, View
+from podyard.proto.message import Int64
 
 
 class ResourceClaimUse(View, frozen=True, kw_only=True):
@@ -23,8 +24,8 @@ class ResourceRequirements(View, frozen=True, kw_only=True):
 class ContainerPort(View, frozen=True, kw_only=True):
     """A port; `host_port` 0 means none is taken on the node."""
 
-    container_port: int = 0
-    host_port: int = 0
+    container_port: Int64 = 0
+    host_port: Int64 = 0
     host_ip: str = msgspec.field(default="", name="hostIP")
     name: str = ""
     protocol: str = ""
@@ -34,7 +35,7 @@ class ExitCodeRule(View, frozen=True, kw_only=True):
     """On which exit codes a restart rule acts."""
 
     operator: str = ""
-    values: tuple[int, ...] = ()
+    values: tuple[Int64, ...] = ()
 
 
 class ContainerRestartRule(View, frozen=True, kw_only=True):
@@ -77,8 +78,8 @@ class ContainerStateWaiting(View, frozen=True, kw_only=True):
 class ContainerStateTerminated(View, frozen=True, kw_only=True):
     """It has ended."""
 
-    exit_code: int = 0
-    signal: int = 0
+    exit_code: Int64 = 0
+    signal: Int64 = 0
     reason: str = ""
     message: str = ""
     started_at: str | None = None
@@ -103,7 +104,7 @@ class ContainerStatus(View, frozen=True, kw_only=True):
     image: str = ""
     ready: bool = False
     started: bool | None = None
-    restart_count: int = 0
+    restart_count: Int64 = 0
     state: ContainerState = _NO_STATE
     last_state: ContainerState = msgspec.field(default=_NO_STATE, name="lastState")
     allocated_resources: ResourceList = {}

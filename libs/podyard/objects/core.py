@@ -22,6 +22,7 @@ from podyard.objects.volumes import (
     RbdVolume,
     VsphereVolume,
 )
+from podyard.proto.message import Int64
 
 __all__ = [
     "LocalVolume",
@@ -74,11 +75,11 @@ class Namespace(View, frozen=True, kw_only=True):
 class ServicePort(View, frozen=True, kw_only=True):
     """A port of a service; `target_port` is a number or the name of a container's port."""
 
-    port: int
+    port: Int64
     name: str = ""
     protocol: str = ""
-    target_port: int | str | None = None
-    node_port: int = 0
+    target_port: Int64 | str | None = None
+    node_port: Int64 = 0
 
 
 class ServiceSpec(View, frozen=True, kw_only=True):
@@ -181,8 +182,8 @@ class PersistentVolumeClaim(View, frozen=True, kw_only=True):
 class ReplicationControllerSpec(View, frozen=True, kw_only=True):
     """How many pods of which template. The selector is a plain map; `replicas` None is 1."""
 
-    replicas: int | None = None
-    min_ready_seconds: int = 0
+    replicas: Int64 | None = None
+    min_ready_seconds: Int64 = 0
     selector: dict[str, str] = {}
     template: PodTemplateSpec | None = None
 
@@ -190,10 +191,10 @@ class ReplicationControllerSpec(View, frozen=True, kw_only=True):
 class ReplicationControllerStatus(View, frozen=True, kw_only=True):
     """How many pods there are."""
 
-    replicas: int = 0
-    ready_replicas: int = 0
-    available_replicas: int = 0
-    observed_generation: int = 0
+    replicas: Int64 = 0
+    ready_replicas: Int64 = 0
+    available_replicas: Int64 = 0
+    observed_generation: Int64 = 0
 
 
 _NO_CONTROLLER_SPEC = ReplicationControllerSpec()

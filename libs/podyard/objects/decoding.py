@@ -2,6 +2,10 @@
 
 Documents that admission stored decode at once. What comes from elsewhere may hold nulls (they mean "absent" in Kubernetes) and
 numbers for quantities: those are put right on a slower second try, never on the first.
+
+Whatever is wrong with a document, decoding it raises `ObjectError`, never anything else. What admission would refuse today for being out
+of bounds is read all the same; what cannot be represented is not: whole numbers beyond int64 where a kind has one, nesting beyond
+`MOST_NESTED`.
 """
 
 import re
@@ -15,11 +19,17 @@ from podyard.objects.errors import ObjectError
 from podyard.objects.kinds import CustomObject, Kind, Object, kind_of_resource
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.quantity_fields import branches, rewrite, text_of
+from podyard.proto.codec import TOO_DEEP, why_unreadable
 
 T = TypeVar("T", bound=msgspec.Struct)
 
+MOST_NESTED: Final = 500
+"""Levels of lists and mappings in a document. Half of what Python's stack has, so that whoever walks what was decoded has the other half,
+and all readers agree on what can be read. New objects may have 100; version 0.1.0 stored up to 969."""
+
 _PATH: Final = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
 _WRONG_TYPE: Final = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
+_BEYOND: Final = re.compile(r"Expected `int` (?P<side><=|>=) (?P<bound>-?\d+)")
 _MISSING: Final = re.compile(r"Object missing required field `(?P<name>[^`]+)`")
 JSON_NAMES: Final = {
     "str": "text",
@@ -34,8 +44,7 @@ JSON_NAMES: Final = {
 
 
 @cache
-def decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
-    """The decoder of a typed view, made once; for hot paths that call `.decode` themselves on stored documents."""
+def _decoder(type_: type[T]) -> msgspec.json.Decoder[T]:
     return msgspec.json.Decoder(type_)
 
 
@@ -56,12 +65,17 @@ def decode_as(type_: type[T], payload: bytes | memoryview | msgspec.Raw) -> T:
 
     :raises ObjectError: if it is no JSON or not of that shape
     """
+    _check_nesting(payload)
     try:
-        return decoder(type_).decode(payload)
-    except msgspec.ValidationError:
-        return convert(type_, strip_nulls(document(payload)))
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ObjectError("", f"not valid JSON: {error}") from error
+        return _decoder(type_).decode(payload)
+    except msgspec.ValidationError as error:
+        try:
+            doc = document(payload)
+        except ObjectError:
+            raise _readable(error, None) from error  # it knows the field
+        return convert(type_, strip_nulls(doc))
+    except Exception as error:  # boundary: a document from outside
+        raise _not_json(error) from error
 
 
 def document(payload: bytes | memoryview | msgspec.Raw) -> Document:
@@ -69,12 +83,13 @@ def document(payload: bytes | memoryview | msgspec.Raw) -> Document:
 
     :raises ObjectError: if it is no JSON, or no mapping
     """
+    _check_nesting(payload)
     try:
         return msgspec.json.decode(payload, type=dict[str, Any])
     except msgspec.ValidationError as error:
         raise _readable(error, None) from error
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ObjectError("", f"not valid JSON: {error}") from error
+    except Exception as error:  # boundary: a document from outside
+        raise _not_json(error) from error
 
 
 def view(kind: Kind, doc: Document) -> Object:
@@ -107,6 +122,33 @@ def convert(type_: type[T], doc: Document) -> T:
         raise _readable(error, doc) from error
 
 
+def _not_json(error: Exception) -> ObjectError:
+    reason = why_unreadable(error)
+    return ObjectError("", reason if reason == TOO_DEEP else f"not valid JSON: {reason}")
+
+
+def _check_nesting(payload: bytes | memoryview | msgspec.Raw) -> None:
+    """
+    :raises ObjectError: if the document has more than `MOST_NESTED` levels
+    """
+    if len(payload) <= 2 * MOST_NESTED:
+        return  # each level has two brackets
+    text = bytes(payload)
+    if text.count(b"{") + text.count(b"[") > MOST_NESTED and _levels(text) > MOST_NESTED:
+        raise ObjectError("", f"{TOO_DEEP}: more than {MOST_NESTED} levels")
+
+
+def _levels(text: bytes) -> int:
+    """How deep lists and mappings nest; about 10 ns a byte. Of what is no JSON, some number."""
+    import numpy as np  # few documents have so many brackets: not at the start of each command
+
+    plain = np.frombuffer(text.replace(b"\\\\", b"").replace(b'\\"', b""), dtype=np.uint8)
+    inside_text = np.cumsum(plain == ord('"'), dtype=np.uint8) & 1  # only the last bit is looked at: it may wrap
+    step = np.zeros(256, dtype=np.int8)
+    step[list(b"[{")], step[list(b"]}")] = 1, -1
+    return int(np.cumsum(step[plain] * (1 - inside_text).astype(np.int8), dtype=np.int32).max())
+
+
 def _readable(error: msgspec.ValidationError, doc: Any) -> ObjectError:
     """msgspec's fault in the words of this package, its path without `$`, with the map key that msgspec leaves out."""
     match = _PATH.fullmatch(str(error))
@@ -117,6 +159,8 @@ def _readable(error: msgspec.ValidationError, doc: Any) -> ObjectError:
         if wrong["wanted"].startswith("str") and wrong["got"] in ("int", "float", "bool"):
             what += ": put it in quotes"
         path = _with_key(path, doc, wrong["got"])
+    elif beyond := _BEYOND.fullmatch(what):
+        what = f"must be at {'most' if beyond['side'] == '<=' else 'least'} {beyond['bound']}"
     elif missing := _MISSING.fullmatch(what):
         what = f'misses the required field "{missing["name"]}"'
     return ObjectError(path.lstrip("."), what)
@@ -129,7 +173,7 @@ def _with_key(path: str, doc: Any, got: str) -> str:
         return path
     for step in re.findall(r"[^.\[\]]+", before):
         if is_list(doc):
-            doc = doc[int(step)] if step.isdigit() and int(step) < len(doc) else None
+            doc = doc[int(step)] if step.isdecimal() and int(step) < len(doc) else None
         else:
             doc = doc.get(step) if is_mapping(doc) else None
     kinds = {"int": int, "float": float, "bool": bool, "str": str, "array": list, "object": dict, "null": type(None)}

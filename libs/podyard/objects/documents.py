@@ -65,14 +65,13 @@ def copy_without_nulls(document: Document) -> Document:
 
 def strip_nulls(value: Any) -> Any:
     """Drop keys whose value is null, in place, at any depth: Kubernetes reads them as absent."""
-    if is_mapping(value):
-        for key in [key for key, item in value.items() if item is None]:
-            del value[key]
-        for item in value.values():
-            if isinstance(item, dict | list):
-                strip_nulls(item)
-    elif is_list(value):
-        for item in value:
-            if isinstance(item, dict | list):
-                strip_nulls(item)
+    left = [value]
+    while left:
+        part = left.pop()
+        if is_mapping(part):
+            for key in [key for key, item in part.items() if item is None]:
+                del part[key]
+            left += [item for item in part.values() if isinstance(item, dict | list)]
+        elif is_list(part):
+            left += [item for item in part if isinstance(item, dict | list)]
     return value

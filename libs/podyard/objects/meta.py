@@ -9,6 +9,8 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from podyard.proto.message import Int64
+
 QUANTITY: Final = {"quantity": True}
 """Marks the fields of typed views that hold quantities."""
 
@@ -45,10 +47,10 @@ class ObjectMeta(View, frozen=True, kw_only=True):
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Int64 | None = None
     finalizers: tuple[str, ...] = ()
 
     @property
@@ -86,7 +88,7 @@ class Condition(View, frozen=True, kw_only=True):
     last_heartbeat_time: str | None = None
     last_probe_time: str | None = None
     last_update_time: str | None = None
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
 
 
 class ObjectReference(View, frozen=True, kw_only=True):

@@ -4,6 +4,7 @@ import msgspec
 
 from podyard.objects.affinity import Taint
 from podyard.objects.meta import Condition, ObjectMeta, ResourceList, View
+from podyard.proto.message import Int64
 
 
 class NodeSpec(View, frozen=True, kw_only=True):
@@ -26,7 +27,7 @@ class ContainerImage(View, frozen=True, kw_only=True):
     """An image the node has, by all its names; `size_bytes` is its size on disk."""
 
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeSystemInfo(View, frozen=True, kw_only=True):

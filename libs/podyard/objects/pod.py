@@ -6,6 +6,7 @@ from podyard.objects.affinity import Affinity, Toleration, TopologySpreadConstra
 from podyard.objects.containers import Container, ContainerStatus, ResourceRequirements
 from podyard.objects.meta import Condition, ObjectMeta, ResourceList, View
 from podyard.objects.volumes import Volume
+from podyard.proto.message import Int64
 
 
 class SchedulingGate(View, frozen=True, kw_only=True):
@@ -33,7 +34,7 @@ class PodSpec(View, frozen=True, kw_only=True):
 
     node_name: str = ""
     scheduler_name: str = ""
-    priority: int | None = None
+    priority: Int64 | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
     containers: tuple[Container, ...] = ()
@@ -48,8 +49,8 @@ class PodSpec(View, frozen=True, kw_only=True):
     volumes: tuple[Volume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     restart_policy: str = ""
-    termination_grace_period_seconds: int | None = None
-    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
     host_network: bool = False
     host_users: bool | None = None
     runtime_class_name: str | None = None

@@ -1,6 +1,7 @@
 """Disruption budgets (`policy/v1`). Source: api/policy/v1/types.go."""
 
 from podyard.objects.meta import Condition, LabelSelector, ObjectMeta, View
+from podyard.proto.message import Int64
 
 _NO_META = ObjectMeta()
 
@@ -12,8 +13,8 @@ class PodDisruptionBudgetSpec(View, frozen=True, kw_only=True):
     `unhealthy_pod_eviction_policy` None means IfHealthyBudget.
     """
 
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Int64 | str | None = None
+    max_unavailable: Int64 | str | None = None
     selector: LabelSelector | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
@@ -21,12 +22,12 @@ class PodDisruptionBudgetSpec(View, frozen=True, kw_only=True):
 class PodDisruptionBudgetStatus(View, frozen=True, kw_only=True):
     """How many more may go. `disrupted_pods`: pod name to the time (RFC 3339) its eviction was granted."""
 
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     disrupted_pods: dict[str, str] = {}
-    disruptions_allowed: int = 0
-    current_healthy: int = 0
-    desired_healthy: int = 0
-    expected_pods: int = 0
+    disruptions_allowed: Int64 = 0
+    current_healthy: Int64 = 0
+    desired_healthy: Int64 = 0
+    expected_pods: Int64 = 0
     conditions: tuple[Condition, ...] = ()
 
 

@@ -170,8 +170,11 @@ def _job(job: Job, now: float) -> Cells:
         completions = f"{status.succeeded}/1{several}"
     took = ""
     if status.start_time:
-        end = seconds_of(status.completion_time) if status.completion_time else now
-        took = duration(end - seconds_of(status.start_time))
+        try:
+            end = seconds_of(status.completion_time) if status.completion_time else now
+            took = duration(end - seconds_of(status.start_time))
+        except ValueError:
+            took = "<invalid>"
     narrow = (_job_status(job), completions, took, _age(job, now))
     return (*narrow, *_template(spec.template), selector_text(spec.selector))
 

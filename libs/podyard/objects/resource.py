@@ -4,6 +4,7 @@ from typing import Any
 
 from podyard.objects.affinity import NodeSelector
 from podyard.objects.meta import ObjectMeta, QuantityText, View
+from podyard.proto.message import Int64
 
 _NO_META = ObjectMeta()
 
@@ -26,7 +27,7 @@ class ExactDeviceRequest(View, frozen=True, kw_only=True):
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
     admin_access: bool | None = None
 
 
@@ -37,7 +38,7 @@ class DeviceSubRequest(View, frozen=True, kw_only=True):
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
 
 
 class DeviceRequest(View, frozen=True, kw_only=True):
@@ -140,8 +141,8 @@ class ResourcePool(View, frozen=True, kw_only=True):
     """Which pool a slice belongs to; only slices of the highest generation count."""
 
     name: str
-    generation: int = 0
-    resource_slice_count: int = 0
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
 
 
 class ResourceSliceSpec(View, frozen=True, kw_only=True):

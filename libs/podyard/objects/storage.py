@@ -4,6 +4,7 @@ import msgspec
 
 from podyard.objects.core import PersistentVolumeSpec
 from podyard.objects.meta import LabelSelector, ObjectMeta, QuantityText, View
+from podyard.proto.message import Int64
 
 _NO_META = ObjectMeta()
 
@@ -37,7 +38,7 @@ class StorageClass(View, frozen=True, kw_only=True):
 class VolumeNodeResources(View, frozen=True, kw_only=True):
     """How many volumes of a driver a node may have; None: no limit."""
 
-    count: int | None = None
+    count: Int64 | None = None
 
 
 class CSINodeDriver(View, frozen=True, kw_only=True):

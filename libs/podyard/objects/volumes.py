@@ -3,6 +3,7 @@
 import msgspec
 
 from podyard.objects.meta import LabelSelector, ObjectMeta, QuantityText, ResourceList, View
+from podyard.proto.message import Int64
 
 
 class HostPathVolume(View, frozen=True, kw_only=True):
@@ -37,7 +38,7 @@ class IscsiVolume(View, frozen=True, kw_only=True):
 
     iqn: str = ""
     target_portal: str = ""
-    lun: int = 0
+    lun: Int64 = 0
     read_only: bool = False
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 from msgspec import Meta
 
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.message import Message
+from podyard.proto.message import INT64_MAX, Count, Int64, Message
 from podyard.proto.placement import VolumeChoice
 
 POSITION_WAIT_S: Final = 5.0
@@ -32,10 +32,10 @@ class Decision(Message, frozen=True, kw_only=True):
     uid: str
     attempt: str
     node: str
-    number: Annotated[int, Meta(ge=1, description="of this decision in its session, growing")]
-    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence it was decided at")]
+    number: Annotated[int, Meta(ge=1, le=INT64_MAX, description="of this decision in its session, growing")]
+    position: Annotated[Count, Meta(description="CLUSTER sequence it was decided at")]
     not_assumed: Annotated[
-        tuple[int, ...], Meta(description="earlier decisions of this request that it had not assumed")
+        tuple[Int64, ...], Meta(description="earlier decisions of this request that it had not assumed")
     ] = ()
     profile: str = "default-scheduler"
     volumes: tuple[VolumeChoice, ...] = ()
@@ -50,8 +50,8 @@ class Decision(Message, frozen=True, kw_only=True):
 class NumberRange(Message, frozen=True, kw_only=True):
     """Decision numbers from first to last, both included."""
 
-    first: int
-    last: int
+    first: Int64
+    last: Int64
 
 
 class BindRequest(Message, frozen=True, kw_only=True):
@@ -78,14 +78,14 @@ class BindAnswer(Message, frozen=True, kw_only=True):
     cause: Annotated[str, Meta(description="plugin, or fit, ports, node gone: counted by it")] = ""
     reasons: tuple[str, ...] = ()
     committed_at: Annotated[
-        int, Meta(ge=0, description="of `bound`: the binding was durable at this CLUSTER sequence; 0: not known")
+        Count, Meta(description="of `bound`: the binding was durable at this CLUSTER sequence; 0: not known")
     ] = 0
 
 
 class BindReply(Message, frozen=True, kw_only=True):
     """Answers in the order of the decisions. A scheduler retries a conflict when it has reached `position`."""
 
-    epoch: Annotated[int, Meta(ge=0)]
-    position: Annotated[int, Meta(ge=0)] = 0
+    epoch: Count
+    position: Count = 0
     answers: tuple[BindAnswer, ...] = ()
     refused: Annotated[str, Meta(description="why none was judged, e.g. another digest, or not the leader")] = ""

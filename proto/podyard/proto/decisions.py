@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from podyard.proto.message import Message
+from podyard.proto.message import Count, Int64, Message
 
 Outcome: TypeAlias = Literal["scheduled", "unschedulable", "error", "bind_error", "gated"]
 
@@ -14,7 +14,7 @@ class Rejection(Message, frozen=True, kw_only=True):
 
     plugin: str
     reason: str
-    nodes: Annotated[int, Meta(ge=0)]
+    nodes: Count
     unresolvable: Annotated[bool, Meta(description="preemption cannot help")] = False
     examples: Annotated[tuple[str, ...], Meta(description="up to 3 node names, sorted")] = ()
 
@@ -23,8 +23,8 @@ class NodeScore(Message, frozen=True, kw_only=True):
     """The weighted, normalised points of one feasible node."""
 
     node: str
-    total: int
-    plugins: Annotated[dict[str, int], Meta(description="points by plugin; a missing one was skipped")] = {}
+    total: Int64
+    plugins: Annotated[dict[str, Int64], Meta(description="points by plugin; a missing one was skipped")] = {}
 
 
 class Victim(Message, frozen=True, kw_only=True):
@@ -33,7 +33,7 @@ class Victim(Message, frozen=True, kw_only=True):
     namespace: str
     name: str
     uid: str
-    priority: int = 0
+    priority: Int64 = 0
     pdb_violation: bool = False
 
 
@@ -60,17 +60,17 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
     name: str
     uid: str
     attempt: str
-    number: Annotated[int, Meta(ge=0, description="1 for the pod's first attempt")] = 1
+    number: Annotated[Count, Meta(description="1 for the pod's first attempt")] = 1
     scheduler: Annotated[str, Meta(description="session that decided")] = ""
     profile: str = "default-scheduler"
     outcome: Outcome
     node: Annotated[str, Meta(description="chosen node, empty if none")] = ""
     at: Annotated[float, Meta(description="end of the attempt, seconds since 1970, UTC")]
     queued_at: Annotated[float, Meta(description="when the pod entered the queue for this attempt")] = 0.0
-    duration_us: Annotated[int, Meta(ge=0, description="of the scheduling cycle")] = 0
-    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence it was decided at")] = 0
-    nodes_total: Annotated[int, Meta(ge=0)] = 0
-    nodes_feasible: Annotated[int, Meta(ge=0)] = 0
+    duration_us: Annotated[Count, Meta(description="of the scheduling cycle")] = 0
+    position: Annotated[Count, Meta(description="CLUSTER sequence it was decided at")] = 0
+    nodes_total: Count = 0
+    nodes_feasible: Count = 0
     rejections: tuple[Rejection, ...] = ()
     scores: Annotated[tuple[NodeScore, ...], Meta(description="the best nodes, best first, at most 3")] = ()
     message: Annotated[str, Meta(description="the reference's FitError text, or the error")] = ""

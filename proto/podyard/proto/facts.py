@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from podyard.proto.message import Message
+from podyard.proto.message import Count, Int64, Message
 
 PodPhase: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
 
@@ -68,5 +68,5 @@ class Nomination(Message, frozen=True, kw_only=True):
     name: str
     uid: str
     node: str
-    priority: int = 0
-    epoch: Annotated[int, Meta(ge=0, description="the queue leader's epoch; the highest counts")] = 0
+    priority: Int64 = 0
+    epoch: Annotated[Count, Meta(description="the queue leader's epoch; the highest counts")] = 0

@@ -4,7 +4,18 @@ A change is additive: a new field has a default, an old field keeps name and typ
 that version N reads what N+1 wrote. Golden bytes in tests/contract hold this.
 """
 
+from typing import Annotated, Final, TypeAlias
+
 import msgspec
+from msgspec import Meta
+
+INT64_MAX: Final = 2**63 - 1
+
+Int64: TypeAlias = Annotated[int, Meta(ge=-INT64_MAX - 1, le=INT64_MAX)]
+"""A whole number as Go's int64 and our tables' columns hold it. Whole numbers of messages and objects are such, or have closer bounds."""
+
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=INT64_MAX)]
+"""One that is not negative."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from podyard.proto.message import Message, ObjectRef
+from podyard.proto.message import Count, Int64, Message, ObjectRef
 
 ObjectOutcome: TypeAlias = Literal[
     "created", "configured", "unchanged", "deleted", "evicted", "not found", "refused", "blocked"
@@ -35,7 +35,7 @@ class DeleteRequest(Message, frozen=True, kw_only=True):
     """Delete objects. `grace_period_s` None means the pod's own; 0 removes the object at once."""
 
     objects: Annotated[tuple[ObjectRef, ...], Meta(max_length=256)]
-    grace_period_s: Annotated[int | None, Meta(description="seconds, 0 or more")] = None
+    grace_period_s: Annotated[Int64 | None, Meta(description="seconds, 0 or more")] = None
     who: str = ""
     why: str = ""
 
@@ -44,7 +44,7 @@ class EvictRequest(Message, frozen=True, kw_only=True):
     """Evict pods through their disruption budgets. A refused one is `blocked`, with the budget's name."""
 
     pods: Annotated[tuple[ObjectRef, ...], Meta(max_length=256)]
-    grace_period_s: int | None = None
+    grace_period_s: Int64 | None = None
     who: str = ""
     why: str = ""
     dry_run: bool = False
@@ -58,7 +58,7 @@ class ObjectResult(Message, frozen=True, kw_only=True):
     namespace: str = ""
     name: str = ""
     uid: str = ""
-    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence of the write; the resourceVersion")] = 0
+    position: Annotated[Count, Meta(description="CLUSTER sequence of the write; the resourceVersion")] = 0
     errors: tuple[FieldError, ...] = ()
     message: str = ""
 

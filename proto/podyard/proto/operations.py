@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from podyard.proto.message import Message, ObjectRef
+from podyard.proto.message import INT64_MAX, Count, Message, ObjectRef
 
 
 class Lease(Message, frozen=True, kw_only=True):
@@ -12,7 +12,7 @@ class Lease(Message, frozen=True, kw_only=True):
 
     holder: Annotated[str, Meta(description="instance name; the same instance started again may take its lease over")]
     session: Annotated[str, Meta(description="process start")]
-    epoch: Annotated[int, Meta(ge=1)]
+    epoch: Annotated[int, Meta(ge=1, le=INT64_MAX)]
 
 
 class DeadLetter(Message, frozen=True, kw_only=True):
@@ -21,9 +21,9 @@ class DeadLetter(Message, frozen=True, kw_only=True):
     service: str
     subject: str
     reason: str
-    sequence: Annotated[int, Meta(ge=0, description="stream sequence, 0 if it was not stored")] = 0
+    sequence: Annotated[Count, Meta(description="stream sequence, 0 if it was not stored")] = 0
     payload: Annotated[bytes, Meta(description="base64; cut at 64 KiB")] = b""
-    payload_bytes: Annotated[int, Meta(ge=0, description="its whole size")] = 0
+    payload_bytes: Annotated[Count, Meta(description="its whole size")] = 0
     headers: dict[str, str] = {}
     at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.message import Message
+from podyard.proto.message import INT64_MAX, Count, Int64, Message
 
 ReleaseReason: TypeAlias = Literal["completed", "terminated", "node gone", "orphan"]
 
@@ -22,7 +22,8 @@ class Usage(Message, frozen=True, kw_only=True):
     """What a pod takes from its node: everything that a table of usage needs, without the pod object.
 
     `requests` are milli-units for `cpu`, whole units for everything else; the pod itself (`pods`: 1) is implied. The two
-    non-zero amounts are what scoring assumes for containers that request nothing (100m and 200 MB each).
+    non-zero amounts are what scoring assumes for containers that request nothing (100m and 200 MB each). All are sums, and as large as
+    these get: they alone have no bound.
     """
 
     requests: Annotated[dict[str, int], Meta(description="cpu in milli-CPU, others in bytes or pieces")] = {}
@@ -46,8 +47,8 @@ class BoundPod(Message, frozen=True, kw_only=True):
     uid: str
     node: str
     attempt: Annotated[str, Meta(description="empty for a forced binding")] = ""
-    decided_at: Annotated[int, Meta(ge=0, description="CLUSTER sequence the decision was made at")] = 0
-    priority: int = 0
+    decided_at: Annotated[Count, Meta(description="CLUSTER sequence the decision was made at")] = 0
+    priority: Int64 = 0
     labels: dict[str, str] = {}
     usage: Usage = Usage()
     volumes: tuple[VolumeChoice, ...] = ()
@@ -93,19 +94,19 @@ class Release(Message, frozen=True, kw_only=True):
 class CommitRecord(Message, frozen=True, kw_only=True):
     """What one batch did, on `placement.commits.<n>`, for readers; kept 10 minutes. n grows by one a commit."""
 
-    n: Annotated[int, Meta(ge=1)]
-    epoch: Annotated[int, Meta(ge=0)]
+    n: Annotated[int, Meta(ge=1, le=INT64_MAX)]
+    epoch: Count
     batch: Annotated[str, Meta(description="batch id")]
     bindings: tuple[BoundPod, ...] = ()
     releases: tuple[Release, ...] = ()
-    position: Annotated[int, Meta(ge=0, description="how far the binder had read objects when it judged")] = 0
+    position: Annotated[Count, Meta(description="how far the binder had read objects when it judged")] = 0
     at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
 
 
 class Fence(Message, frozen=True, kw_only=True):
     """Last message of every commit, compare-and-set on its own last sequence: who may write placements, and the last n."""
 
-    epoch: Annotated[int, Meta(ge=0)]
-    n: Annotated[int, Meta(ge=0)]
+    epoch: Count
+    n: Count
     batch: str = ""
     holder: str = ""

@@ -6,11 +6,11 @@ from msgspec import Meta
 
 from podyard.proto.decisions import Outcome, WakeUp
 from podyard.proto.events import BareEvent
-from podyard.proto.message import Message, PodRef
+from podyard.proto.message import INT64_MAX, Count, Int64, Message, PodRef
 from podyard.proto.requeues import HintCall, PoolName
 
 KnownEpoch: TypeAlias = Annotated[
-    int, Meta(ge=0, description="the highest epoch in an answer so far; a leader of a lower one steps down")
+    Count, Meta(description="the highest epoch in an answer so far; a leader of a lower one steps down")
 ]
 
 
@@ -35,7 +35,7 @@ class PoppedPod(Message, frozen=True, kw_only=True):
     name: str
     uid: str
     attempt: Annotated[str, Meta(description="attempt id; carries the epoch")]
-    number: Annotated[int, Meta(ge=1, description="attempts so far, this one included")] = 1
+    number: Annotated[int, Meta(ge=1, le=INT64_MAX, description="attempts so far, this one included")] = 1
     profile: str = "default-scheduler"
     queued_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
     popped_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
@@ -47,8 +47,8 @@ class PoppedPod(Message, frozen=True, kw_only=True):
 class PopReply(Message, frozen=True, kw_only=True):
     """Pods in the order in which they are to be scheduled; or why none are given."""
 
-    epoch: Annotated[int, Meta(ge=0)]
-    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence the queue had reached")] = 0
+    epoch: Count
+    position: Annotated[Count, Meta(description="CLUSTER sequence the queue had reached")] = 0
     pods: tuple[PoppedPod, ...] = ()
     refused: Annotated[
         str, Meta(description="the difference in plugins or arguments, or why the session is refused")
@@ -125,7 +125,7 @@ class PreemptingRequest(Message, frozen=True, kw_only=True):
 class QueueReply(Message, frozen=True, kw_only=True):
     """Answer to heartbeat, done, activate and preempting."""
 
-    epoch: Annotated[int, Meta(ge=0)]
+    epoch: Count
     refused: Annotated[str, Meta(description="why nothing was done; empty if it was")] = ""
     unknown: Annotated[tuple[str, ...], Meta(description="attempt ids that are not open here (any more)")] = ()
 
@@ -152,8 +152,8 @@ class WouldVerdict(Message, frozen=True, kw_only=True):
 class WouldReply(Message, frozen=True, kw_only=True):
     """One verdict an action, in order; none if the queue does not have the pod."""
 
-    epoch: Annotated[int, Meta(ge=0)]
-    position: Annotated[int, Meta(ge=0)] = 0
+    epoch: Count
+    position: Count = 0
     pool: Annotated[str, Meta(description="where the pod is; empty: not in the queue")] = ""
     unschedulable_plugins: tuple[str, ...] = ()
     pending_plugins: tuple[str, ...] = ()
@@ -179,8 +179,8 @@ class QueuedPodInfo(Message, frozen=True, kw_only=True):
     name: str
     uid: str
     pool: QueuePool
-    priority: int = 0
-    attempts: int = 0
+    priority: Int64 = 0
+    attempts: Int64 = 0
     since: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
     until: Annotated[float | None, Meta(description="end of backoff, or of the wait for its binding")] = None
     unschedulable_plugins: tuple[str, ...] = ()
@@ -195,9 +195,9 @@ class QueuedPodInfo(Message, frozen=True, kw_only=True):
 class QueueListReply(Message, frozen=True, kw_only=True):
     """The queue's pools: counts of all, and up to `limit` pods in pop order, pool by pool."""
 
-    epoch: Annotated[int, Meta(ge=0)]
-    position: Annotated[int, Meta(ge=0)] = 0
+    epoch: Count
+    position: Count = 0
     leader: str = ""
-    counts: dict[str, int] = {}
+    counts: dict[str, Int64] = {}
     pods: tuple[QueuedPodInfo, ...] = ()
-    sessions: dict[str, int] = {}
+    sessions: dict[str, Int64] = {}

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from podyard.proto.message import Message
+from podyard.proto.message import INT64_MAX, Count, Message
 
 HintAnswer: TypeAlias = Literal["Queue", "QueueSkip", "Error"]
 PoolName: TypeAlias = Literal["activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlight"]
@@ -16,7 +16,7 @@ class HintCall(Message, frozen=True, kw_only=True):
     plugin: str
     answer: HintAnswer
     reason: str = ""
-    duration_us: Annotated[int, Meta(ge=0)] = 0
+    duration_us: Count = 0
 
 
 class PodMove(Message, frozen=True, kw_only=True):
@@ -45,7 +45,7 @@ class SkipCount(Message, frozen=True, kw_only=True):
 
     plugin: str
     reason: str
-    pods: Annotated[int, Meta(ge=1)]
+    pods: Annotated[int, Meta(ge=1, le=INT64_MAX)]
 
 
 class RequeueRecord(Message, frozen=True, kw_only=True):
@@ -55,12 +55,12 @@ class RequeueRecord(Message, frozen=True, kw_only=True):
     event: Annotated[str, Meta(description="label, e.g. NodeUpdateNodeTaint")]
     resource: str
     object: Annotated[str, Meta(description="namespace/name of the object that changed, or its name")] = ""
-    position: Annotated[int, Meta(ge=0, description="CLUSTER sequence; 0 for a bare event")] = 0
+    position: Annotated[Count, Meta(description="CLUSTER sequence; 0 for a bare event")] = 0
     at: Annotated[float, Meta(description="seconds since 1970, UTC")]
     who: str = ""
     why: str = ""
     moved: tuple[PodMove, ...] = ()
-    moved_unnamed: Annotated[int, Meta(ge=0, description="moved pods beyond those that `moved` names")] = 0
+    moved_unnamed: Annotated[Count, Meta(description="moved pods beyond those that `moved` names")] = 0
     skipped: Annotated[tuple[PodSkip, ...], Meta(max_length=256)] = ()
     skipped_counts: tuple[SkipCount, ...] = ()
     trace: Annotated[str, Meta(description="traceparent of the event")] = ""

@@ -4,14 +4,14 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from podyard.proto.message import Message
+from podyard.proto.message import Count, Message
 
 
 class SignalValue(Message, frozen=True, kw_only=True):
     """One eviction signal: what is left of what there is, bytes (inodes, processes for those signals)."""
 
-    available: Annotated[int, Meta(ge=0)]
-    capacity: Annotated[int, Meta(ge=0)]
+    available: Count
+    capacity: Count
 
 
 class PodUsage(Message, frozen=True, kw_only=True):
@@ -19,10 +19,10 @@ class PodUsage(Message, frozen=True, kw_only=True):
 
     namespace: str
     name: str
-    memory_bytes: Annotated[int, Meta(ge=0)] = 0
-    disk_bytes: Annotated[int, Meta(ge=0)] = 0
-    inodes: Annotated[int, Meta(ge=0)] = 0
-    processes: Annotated[int, Meta(ge=0)] = 0
+    memory_bytes: Count = 0
+    disk_bytes: Count = 0
+    inodes: Count = 0
+    processes: Count = 0
 
 
 class NodeSignals(Message, frozen=True, kw_only=True):

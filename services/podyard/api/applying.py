@@ -25,8 +25,6 @@ from podyard.proto.actions import ActionName, ActionType
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, ObjectResult
 
-_decode_document = msgspec.json.Decoder(dict[str, Any]).decode
-
 
 def new_uid() -> str:
     """A uid that was never used before."""
@@ -154,8 +152,8 @@ class _Application:
 
 def _document(raw: msgspec.Raw) -> Document:
     try:
-        return _decode_document(raw)
-    except msgspec.DecodeError as error:
+        return decoding.document(raw)
+    except ObjectError as error:
         raise ObjectError("", f"is no Kubernetes object: {error}") from error
 
 

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import anyio
-import msgspec
 
 from podyard.binder.core.effects import (
     Applied,
@@ -24,6 +23,7 @@ from podyard.binder.core.effects import (
 from podyard.bus import Bus, Delivery, Outgoing
 from podyard.bus.errors import BusError, Conflict
 from podyard.proto import codec, headers, streams, subjects
+from podyard.proto.codec import MessageError
 from podyard.proto.placement import Fence, Placement
 
 log: Final = logging.getLogger("podyard.binder")
@@ -123,6 +123,6 @@ def _stored(delivery: Delivery) -> Stored:
     expiring = headers.TTL in delivery.headers
     try:
         placement = _decode_placement(delivery.payload)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except MessageError:
         return Stored(delivery.sequence, None, expiring)
     return Stored(delivery.sequence, placement, expiring)

@@ -114,7 +114,21 @@ def run(nats: str | None, work: Callable[[Bus], Awaitable[int]]) -> int:
     try:
         return anyio.run(main, backend_options={"use_uvloop": False})
     except BaseExceptionGroup as group:
-        raise first(group) from group
+        raise _told(first(group)) from group
+    except ValueError as error:
+        raise _told(error) from error
+
+
+def _told(error: BaseException) -> BaseException:
+    """What a person is told of an error: of bytes that cannot be read that they cannot, of any other the error itself."""
+    from podyard.objects.errors import ObjectError
+    from podyard.proto.codec import MessageError
+
+    if isinstance(error, MessageError | ObjectError):
+        return CliError(
+            f"what is stored, or was answered, cannot be read: {error}", "`podyard get` shows which objects cannot"
+        )
+    return error
 
 
 def first(group: BaseException) -> BaseException:

@@ -14,6 +14,7 @@ from podyard.cluster.changes import Change
 from podyard.cluster.informer import Followed, Informer
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, streams, subjects
+from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter, K8sEvent
@@ -103,8 +104,8 @@ class Watcher:
         def deliver(delivery: Delivery) -> None:
             try:
                 self._tell(render(decoder.decode(delivery.payload)))
-            except msgspec.DecodeError as error:
-                self._tell(_unreadable(delivery, str(error)))
+            except MessageError as error:
+                self._tell(_unreadable(delivery, error.reason))
 
         def missed(reason: str) -> None:
             text = f"{stream.name}: the reading was interrupted ({reason}); what was stored meanwhile is not shown"

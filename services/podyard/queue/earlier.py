@@ -1,7 +1,7 @@
 """What earlier leaders left on the bus: the last record of each pod's attempts, and nomination facts."""
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import anyio
 import structlog
@@ -12,6 +12,9 @@ from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import Nomination
 from podyard.proto.placement import BoundPod, Release
+
+MOST_DIGITS: Final = 18
+"""Of an epoch in an attempt's id: any such number is an int64."""
 
 
 class Earlier(NamedTuple):
@@ -38,7 +41,7 @@ def epoch_above(lease_epoch: int, found: Earlier, placements: Iterable[BoundPod 
 def _epoch_of(attempt: str) -> int:
     """Of an attempt's id, `<epoch>-<n>`; 0 for what is none."""
     epoch = attempt.partition("-")[0]
-    return int(epoch) if epoch.isdecimal() else 0
+    return int(epoch) if epoch.isdecimal() and len(epoch) <= MOST_DIGITS else 0
 
 
 async def read(bus: Bus, log: structlog.stdlib.BoundLogger) -> Earlier:

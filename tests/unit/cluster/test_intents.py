@@ -100,6 +100,22 @@ def test_a_grace_period_is_shortened_from_when_it_began_and_never_into_the_past(
     assert timestamps.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 8
 
 
+def test_a_grace_period_ends_with_the_year_9999_and_may_be_shortened_from_when_it_began() -> None:
+    document: dict[str, Any] = {"metadata": {}}
+    assert intents.begin_deletion(document, NOW, 2**63 - 1)
+    assert document["metadata"]["deletionTimestamp"] == "9999-12-31T23:59:59Z"
+    assert not intents.begin_deletion(document, NOW + 1, 2**63 - 1)
+    assert intents.begin_deletion(document, NOW + 1, 30)
+    assert timestamps.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 30
+
+
+@pytest.mark.parametrize("written", ["garbage", "2026-13-01T00:00:00Z", ""])
+def test_a_deletion_timestamp_that_is_no_time_is_set_anew(written: str) -> None:
+    document: dict[str, Any] = {"metadata": {"deletionTimestamp": written, "deletionGracePeriodSeconds": 5}}
+    assert intents.begin_deletion(document, NOW, 30)
+    assert timestamps.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 30
+
+
 def test_a_marker_holds_the_last_version_if_it_can_be_read() -> None:
     event = intents.event_of(KEY, Remove(), stored(spec={"x": 1}), Author("me", "why", causes=("t",)))
     assert (event.op, event.uid, event.who, event.why, event.causes) == ("delete", "u1", "me", "why", ("t",))

@@ -149,6 +149,12 @@ def test_young_pods_stay():
     assert len(reasons(pod(), minPodAge="0s")) == 1, "a pod that has not started has no age"
 
 
+@pytest.mark.parametrize("written", ["garbage", "2027-01-15T25:00:00Z", "9223372036854775807"])
+def test_a_pod_of_which_nobody_can_say_when_it_started_stays(written: str):
+    (reason,) = reasons(pod(status={"startTime": written}), minPodAge="1m")
+    assert reason.endswith(f" seconds: its start time {written!r} is no time")
+
+
 def test_all_reasons_are_told_not_the_first():
     assert len(reasons(pod(owners=[], spec=SCRATCH, deletionTimestamp="2027-01-01T00:00:00Z"))) == 3
 

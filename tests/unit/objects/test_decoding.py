@@ -7,6 +7,7 @@ from podyard import objects
 from podyard.objects import decoding, kinds
 from podyard.objects.core import Node, Pod
 from podyard.objects.errors import ObjectError, UnknownKindError
+from tests.support import shapes
 
 
 def encoded(document):
@@ -79,6 +80,50 @@ def test_a_fault_says_where_and_what(payload, field, detail):
     with pytest.raises(ObjectError) as caught:
         objects.decode("pods", payload)
     assert (caught.value.field, caught.value.detail) == (field, detail)
+
+
+def levels(count: int) -> bytes:
+    """A pod's document of so many levels: its annotations are no text, so that whoever reads them says where."""
+    return b'{"metadata": {"name": "p"}, "more": ' + b"[" * (count - 1) + b"]" * (count - 1) + b"}"
+
+
+@pytest.mark.parametrize("resource", ["pods", "widgets.v1.example.com"])
+def test_what_is_nested_too_deep_cannot_be_read_and_all_else_can(resource):
+    assert objects.decode(resource, levels(decoding.MOST_NESTED)).metadata.name == "p"
+    for count in (decoding.MOST_NESTED + 1, 969, 100_000):
+        with pytest.raises(ObjectError) as caught:
+            objects.decode(resource, levels(count))
+        assert (caught.value.field, caught.value.detail) == ("", "nested too deep: more than 500 levels")
+
+
+def test_many_brackets_are_not_deep():
+    wide = b'{"metadata": {"name": "p"}, "more": [' + b'{"a": ["[[{", "\\"]]"]},' * 2_000 + b"1]}"
+    assert decoding.document(wide)["metadata"] == {"name": "p"}
+    quoted = b'{"metadata": {"name": "' + b"[" * 2_000 + b'"}}'
+    assert objects.decode("pods", quoted).metadata.name == "[" * 2_000
+
+
+@pytest.mark.parametrize(
+    ("payload", "field", "detail"),
+    [
+        (b'{"spec": {"priority": %d}}' % 10**30, "spec.priority", "must be at most 9223372036854775807"),
+        (b'{"spec": {"priority": -%d}}' % 10**30, "spec.priority", "must be at least -9223372036854775808"),
+        (b'{"spec": {"priority": 1%s}}' % (b"0" * 5000), "spec.priority", "Integer value out of range"),
+        (b'{"spec": {"priority": 1e400}}', "spec.priority", "Number out of range"),
+        (b'{"metadata": {"name": "\xff"}}', "", None),
+        (b'{"spec": {"priority": NaN}}', "", None),
+        (b'{"metadata": {"labels": {"\xff": "a"}}}', "", None),
+    ],
+)
+def test_what_no_field_can_hold_is_an_object_error(payload, field, detail):
+    with pytest.raises(ObjectError) as caught:
+        objects.decode("pods", payload)
+    assert caught.value.field == field
+    assert caught.value.detail == detail or (detail is None and caught.value.detail.startswith("not valid JSON: "))
+
+
+def test_every_whole_number_of_a_kind_is_an_int64():
+    assert shapes.unbounded_numbers(kind.type for kind in kinds.KINDS) == set()
 
 
 def test_a_custom_object_keeps_its_whole_document():

@@ -230,6 +230,12 @@ def test_every_kind_has_as_many_cells_as_headers():
                 assert len(printing.row(kind, item, NOW, **choices)) == len(printing.headers(kind, **choices))
 
 
+@pytest.mark.parametrize("written", ["garbage", "2023-13-01T00:00:00Z"])
+def test_a_time_that_is_none_is_shown_as_such(written):
+    row = shown("jobs", {"metadata": {"creationTimestamp": written}, "status": {"startTime": written}})
+    assert (row["DURATION"], row["AGE"]) == ("<invalid>", "<invalid>")
+
+
 def test_the_state_of_jobs():
     done = {"type": "Complete", "status": "True"}
     end = times.rfc3339(NOW - 60)

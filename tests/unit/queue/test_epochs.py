@@ -21,6 +21,7 @@ RELEASED = Release(namespace="default", name="b", uid="v", node="n1", reason="co
         pytest.param(1, 3, ["5-1", "30-2"], 0, 31, id="above bindings"),
         pytest.param(30, 3, ["30-2"], 0, 31, id="never the same"),
         pytest.param(1, 0, ["", "x-1", "again-30-2"], 0, 1, id="what is no attempt of a queue counts nothing"),
+        pytest.param(1, 3, ["9" * 5_000 + "-1", "9" * 19 + "-1"], 0, 4, id="no number that an int64 holds"),
         pytest.param(1, 3, ["5-1"], 8, 9, id="above what schedulers know"),
     ],
 )

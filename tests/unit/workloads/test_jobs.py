@@ -1,5 +1,7 @@
 """Job: completions, parallelism, backoffLimit; each pod counted once, whatever stops in between."""
 
+from typing import Any
+
 import pytest
 
 from podyard.workloads.core.actions import Done
@@ -120,6 +122,22 @@ def test_a_failed_pod_is_replaced_after_the_back_off(stage: Stage):
     stage.pass_time(12)
     assert not stage.active()  # 20 s the second time
     stage.pass_time(9)
+    assert len(stage.active()) == 1
+
+
+def test_the_back_off_of_very_many_failures_is_the_longest(stage: Stage):
+    stage.apply(job(completions=1, backoffLimit=2_000))
+    stage.settle()
+
+    def fail_often(document: dict[str, Any]) -> None:
+        document["status"]["failed"] = 1_500
+
+    stage.change("jobs", "sum", fail_often)
+    finish(stage, stage.active()[0].name, "Failed")
+    assert not stage.active()
+    stage.pass_time(590)
+    assert not stage.active()
+    stage.pass_time(20)
     assert len(stage.active()) == 1
 
 

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import anyio
-import msgspec
 
 from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
@@ -112,7 +111,7 @@ async def _records(bus: Bus, stream: str, subject: str, message: type[T]) -> lis
     for delivery in deliveries:
         try:
             found.append((delivery, codec.decoder(message).decode(delivery.payload)))
-        except (MessageError, msgspec.DecodeError):
+        except MessageError:
             continue
     return found
 

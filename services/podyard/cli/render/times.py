@@ -33,10 +33,13 @@ def _rest(amount: int, unit: str) -> str:
 
 
 def clock(at: float) -> str:
-    """Seconds since 1970 as local time of day with milliseconds; empty for 0."""
+    """Seconds since 1970 as local time of day with milliseconds; empty for 0, and for what no calendar has."""
     if not at:
         return ""
-    return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    try:
+        return datetime.fromtimestamp(at, UTC).astimezone().strftime("%H:%M:%S.%f")[:-3]
+    except (ValueError, OverflowError):
+        return ""
 
 
 def parse_rfc3339(text: str) -> float:

@@ -171,8 +171,11 @@ def _too_young(args: DefaultEvictorArgs, now: float) -> Check:
     sentence = f"pod age is not older than MinPodAge: &Duration{{Duration:{age},}} seconds"
 
     def check(pod: Pod) -> str:
-        """A pod that has not started is too young, whatever the age."""
+        """A pod that has not started is too young, whatever the age; so is one of which nobody can say when."""
         started = pod.status.start_time
-        return sentence if not started or now - times.seconds_of(started) < age.seconds else ""
+        try:
+            return sentence if not started or now - times.seconds_of(started) < age.seconds else ""
+        except ValueError:
+            return f"{sentence}: its start time {started!r} is no time"
 
     return check

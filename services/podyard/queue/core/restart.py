@@ -5,9 +5,9 @@ can be lost.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 
 from podyard.cluster.pods import PodView
+from podyard.objects import times
 from podyard.proto.decisions import AttemptRecord
 from podyard.queue.core import changes
 from podyard.queue.core.queued_pod import QueuedPod
@@ -41,7 +41,7 @@ def created_at(view: PodView, now: float) -> float:
     """When the pod was made, in seconds since 1970, UTC; `now` if it does not say, or says a later time."""
     text = view.stored.metadata.creation_timestamp
     try:
-        return min(now, datetime.fromisoformat(text).timestamp()) if text else now
+        return min(now, times.seconds_of(text)) if text else now
     except ValueError:
         return now
 

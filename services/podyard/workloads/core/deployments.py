@@ -20,6 +20,9 @@ DESIRED: Final = "deployment.kubernetes.io/desired-replicas"
 MOST: Final = "deployment.kubernetes.io/max-replicas"
 DEFAULT_HISTORY: Final = 10
 
+MOST_DIGITS: Final = 18
+"""Of a number in an annotation: any such number is an int64."""
+
 
 class OwnedSet(NamedTuple):
     """A ReplicaSet of the Deployment."""
@@ -30,8 +33,7 @@ class OwnedSet(NamedTuple):
     @property
     def revision(self) -> int:
         """0 if it has none."""
-        text = self.typed.metadata.annotations.get(REVISION, "")
-        return int(text) if text.isdecimal() else 0
+        return _number(self, REVISION)
 
 
 class Rollout:
@@ -307,8 +309,9 @@ def _key(found: OwnedSet) -> ObjectKey:
 
 
 def _number(found: OwnedSet, annotation: str) -> int:
+    """What an annotation says; 0 if that is no number of an object."""
     text = found.typed.metadata.annotations.get(annotation, "")
-    return int(text) if text.isdecimal() else 0
+    return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else 0
 
 
 def _is_unused(found: ReplicaSet) -> bool:

@@ -22,6 +22,8 @@ from podyard.workloads.core.actions import Alter, Document
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FIRST_BACKOFF_S: Final = 10.0
 LAST_BACKOFF_S: Final = 600.0
+MOST_DOUBLINGS: Final = 16
+"""Many more than lead to the longest wait; 2.0 to the power of 1,024 is more than a float holds."""
 """Waits after failures: 10 s, doubling, at most 10 minutes. Source: DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff."""
 
 COUNTED_AT_ONCE: Final = 200
@@ -148,8 +150,14 @@ def _wanted_active(job: Job, tally: _Tally, now: float) -> tuple[int, float | No
         wanted = min(parallelism, max(0, spec.completions - job.status.succeeded))
     if wanted <= active or not job.status.failed or not tally.last_failure_at:
         return wanted, None
-    free_at = tally.last_failure_at + min(FIRST_BACKOFF_S * 2.0 ** (job.status.failed - 1), LAST_BACKOFF_S)
+    free_at = tally.last_failure_at + _backoff_s(job.status.failed)
     return (wanted, None) if now >= free_at else (active, free_at)
+
+
+def _backoff_s(failed: int) -> float:
+    """The wait after the last of `failed` failures, which are 1 or more: it doubles up to the longest."""
+    doublings = min(failed - 1, MOST_DOUBLINGS)
+    return min(FIRST_BACKOFF_S * 2.0**doublings, LAST_BACKOFF_S)
 
 
 def _why_it_ends(job: Job, tally: _Tally, now: float) -> Document | None:
