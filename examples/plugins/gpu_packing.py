@@ -41,12 +41,12 @@ class GpuPacking(ScoreAllNodes):
         return SUCCESS if self._wanted(pod) else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
-        nodes = cluster.nodes
-        line = nodes.resource_of.get(self.args.resource)
+        room = cluster.nodes.room
+        line = room.line(self.args.resource)
         if line is None:
             return np.zeros(len(rows), dtype=np.int64)
-        there = nodes.allocatable[line][rows]
-        used = np.minimum(nodes.requested[line][rows] + self._wanted(pod), there)
+        there = room.allocatable[line][rows]
+        used = np.minimum(room.requested[line][rows] + self._wanted(pod), there)
         return used * MAX_SCORE // np.maximum(there, 1)
 
     def _wanted(self, pod: PodInfo) -> int:

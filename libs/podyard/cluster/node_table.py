@@ -3,7 +3,7 @@
 Filter and Score plugins work on all rows at once; the binder and incremental updates read single cells. Rows of removed nodes are used
 again. Every change gives its row a new generation, so that results can be kept and only changed rows computed again.
 
-Amounts are exact int64: milli-CPU, else bytes or pieces. Not thread-safe: one task owns a table.
+Room is kept apart (`room`). Not thread-safe: one task owns a table.
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -17,18 +17,11 @@ from numpy.typing import NDArray
 from podyard.cluster.changes import Change
 from podyard.cluster.node_columns import ChangeLog, LabelColumn, NameOrder, NodeColumn, TaintSets, grown
 from podyard.cluster.pods import PodView
+from podyard.cluster.room import PODS, Room
 from podyard.objects import quantity
 from podyard.objects.core import Node
 from podyard.proto import subjects
 from podyard.proto.placement import BoundPod, Usage
-
-CPU: Final = 0
-"""Resource column of milli-CPU."""
-MEMORY: Final = 1
-"""Resource column of bytes of memory."""
-EPHEMERAL_STORAGE: Final = 2
-FIRST_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
-PODS: Final = "pods"
 
 PlacedPod: TypeAlias = PodView
 """A pod on a node, bound or only assumed there: a view whose `bound` is set."""
@@ -63,7 +56,7 @@ Index = TypeVar("Index", bound=PodIndex)
 class NodeTable:
     """All nodes of the cluster with the usage of placed pods.
 
-    Invariant: `requested`, `nonzero` and `pod_count` of a row are the sums over `pods_on(name)`; of a free row they are 0, as is all else.
+    Invariant: what is taken of `room`, and `pod_count`, are the sums over `pods_on(name)`; of a free row they are 0, as is all else.
     """
 
     def __init__(self) -> None:
@@ -77,12 +70,8 @@ class NodeTable:
         self.live: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
         self.generation: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         """Version at which the row changed last."""
-        self.resource_of: dict[str, int] = {name: index for index, name in enumerate(FIRST_RESOURCES)}
-        """Which line of `allocatable` and `requested` a resource has."""
-        self.allocatable: NDArray[np.int64] = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
-        self.requested: NDArray[np.int64] = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
-        self.nonzero: NDArray[np.int64] = np.zeros((2, capacity), dtype=np.int64)
-        """What scoring assumes as requested: CPU and MEMORY, with 100m and 200 MB for containers that request none."""
+        self.room = Room(capacity)
+        """What nodes have of each resource, and what is taken of it."""
         self.pod_count: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.pod_limit: NDArray[np.int64] = np.zeros(capacity, dtype=np.int64)
         self.unschedulable: NDArray[np.bool_] = np.zeros(capacity, dtype=np.bool_)
@@ -237,9 +226,7 @@ class NodeTable:
             self._tell_removed(pod, row)
         self.topology_version += 1
         self.names[row], self.nodes[row], self.live[row] = "", None, False
-        self.allocatable[:, row] = 0
-        self.requested[:, row] = 0
-        self.nonzero[:, row] = 0
+        self.room.clear(row)
         self.pod_count[row] = self.pod_limit[row] = self.taint_set[row] = 0
         self.unschedulable[row] = False
         for key, column in list(self._labels.items()):
@@ -262,8 +249,7 @@ class NodeTable:
         bound = _bound(pod)
         old = self._placed.get(pod.uid)
         if old is not None:
-            before = _bound(old)
-            if before.node == bound.node and before.usage == bound.usage:
+            if _bound(old).node == bound.node and old.usage == pod.usage:
                 self._replace(old, pod, bound.node)
                 return
             self.remove(pod.uid)
@@ -271,7 +257,7 @@ class NodeTable:
         self._on_node.setdefault(bound.node, {})[pod.uid] = pod
         row = self.row_of.get(bound.node)
         if row is not None:
-            self._add_usage(row, bound.usage, 1)
+            self._add_usage(row, pod.usage, 1)
             self._tell_added(pod, row)
             self._note(row)
 
@@ -287,7 +273,7 @@ class NodeTable:
             del self._on_node[bound.node]
         row = self.row_of.get(bound.node)
         if row is not None:
-            self._add_usage(row, bound.usage, -1)
+            self._add_usage(row, pod.usage, -1)
             self._tell_removed(pod, row)
             self._note(row)
         return pod
@@ -329,15 +315,13 @@ class NodeTable:
         Changes the row's columns and `pods_on`; no index, no version, and nothing that `placed` says.
         """
         name, count = self.names[row], int(self.pod_count[row])
-        requested, nonzero = self.requested[:, row].copy(), self.nonzero[:, row].copy()
+        taken = self.room.copy_taken(row)
         before = self._on_node.get(name)
         pods = self._on_node[name] = {} if before is None else dict(before)
         try:
             yield Trial(pods, partial(self._add_usage, row))
         finally:
-            self.requested[: len(requested), row] = requested
-            self.requested[len(requested) :, row] = 0
-            self.nonzero[:, row] = nonzero
+            self.room.restore(row, taken)
             self.pod_count[row] = count
             if before is None:
                 del self._on_node[name]
@@ -401,39 +385,20 @@ class NodeTable:
 
     def _add_usage(self, row: int, usage: Usage, sign: int) -> None:
         self.pod_count[row] += sign
-        for name, amount in usage.requests.items():
-            line = self._line(name)  # first: a new line replaces `requested`
-            self.requested[line, row] += sign * amount
-        self.nonzero[CPU, row] += sign * usage.nonzero_cpu_milli
-        self.nonzero[MEMORY, row] += sign * usage.nonzero_memory_bytes
+        self.room.add(row, usage, sign)
 
     def _set_allocatable(self, row: int, amounts: Mapping[str, str]) -> None:
-        self.allocatable[:, row] = 0
         self.pod_limit[row] = quantity.value(amounts[PODS]) if PODS in amounts else 0
-        for name, text in amounts.items():
-            if name != PODS:
-                line = self._line(name)
-                self.allocatable[line, row] = quantity.milli(text) if line == CPU else quantity.value(text)
-
-    def _line(self, resource: str) -> int:
-        """The resource's line, a new one if it was never seen."""
-        line = self.resource_of.get(resource)
-        if line is None:
-            line = self.resource_of[resource] = len(self.resource_of)
-            empty = np.zeros((1, self.capacity), dtype=np.int64)
-            self.allocatable = np.concatenate((self.allocatable, empty))
-            self.requested = np.concatenate((self.requested, empty))
-        return line
+        self.room.set_allocatable(row, amounts)
 
     def _grow(self) -> None:
         old, capacity = self.capacity, self.capacity * 2
         self.capacity = capacity
         self.names += [""] * old
         self.nodes += [None] * old
-        for column in ("live", "generation", "allocatable", "requested", "nonzero"):
+        for column in ("live", "generation", "pod_count", "pod_limit", "unschedulable", "taint_set"):
             setattr(self, column, grown(getattr(self, column), capacity))
-        for column in ("pod_count", "pod_limit", "unschedulable", "taint_set"):
-            setattr(self, column, grown(getattr(self, column), capacity))
+        self.room.grow(capacity)
         for column in self._labels.values():
             column.grow(capacity)
         for kind, column in tuple(self._columns.items()):

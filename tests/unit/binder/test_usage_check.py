@@ -36,13 +36,13 @@ def test_a_column_that_drifted_is_noticed_and_put_right(stage: Stage):
     binder = stage.serving()
     binder.bind(stage.decide("a"))
     table = binder.core.world.table
-    table.requested[0, table.row_of["n1"]] += 500
+    table.room.requested[0, table.row_of["n1"]] += 500
     run_a_round(stage)
     (drift,) = binder.of(effects.UsageDrift)
     assert drift.details == ["n1: cpu: the bindings add up to 1000, the table has 1500"]
     assert binder.of(effects.Relist)
     table = binder.core.world.table
-    assert table.requested[0, table.row_of["n1"]] == 1000
+    assert table.room.requested[0, table.row_of["n1"]] == 1000
 
 
 def test_a_pod_that_is_missing_from_the_table_is_noticed(stage: Stage):
@@ -74,7 +74,7 @@ def test_every_node_is_looked_at_within_a_round(stage: Stage):
         stage.node(f"m{number}")
     binder = stage.serving()
     table = binder.core.world.table
-    table.requested[0, table.row_of["m57"]] = 1
+    table.room.requested[0, table.row_of["m57"]] = 1
     run_a_round(stage)
     assert len(binder.of(effects.UsageDrift)) == 1
 

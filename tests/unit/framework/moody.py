@@ -149,7 +149,7 @@ class Sized:
         return np.array([self.score_one(state, pod, cluster, row) for row in rows.tolist()], dtype=np.int64)
 
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        return cluster.nodes.allocatable.item(0, row) * self.scale // 500 % 7
+        return cluster.nodes.room.allocatable.item(0, row) * self.scale // 500 % 7
 
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
         lowest, highest = scores.min(), scores.max()

@@ -201,7 +201,7 @@ class Liking(ScoreOneNode):
     name: ClassVar[str] = "Liking"
 
     def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        return int(cluster.nodes.allocatable[0, row]) // 1000
+        return int(cluster.nodes.room.allocatable[0, row]) // 1000
 
 
 def test_points_without_normalisation_must_be_in_range() -> None:

@@ -11,9 +11,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.node_columns import ABSENT, ChangeLog
-from podyard.cluster.node_table import CPU, MEMORY, NodeTable
+from podyard.cluster.node_table import NodeTable
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
+from podyard.cluster.room import CPU, MEMORY, cell
 from podyard.objects.core import Node
 from podyard.proto import subjects
 from podyard.proto.placement import BoundPod, Release, Usage
@@ -86,6 +87,19 @@ class TableMachine(RuleBasedStateMachine):
         self.pods[uid] = BoundPod(namespace="default", name=uid, uid=uid, node=name, usage=requests)
         self.table.place(from_binding(self.pods[uid]))
 
+    @rule(uid=UIDS, name=NAMES, cpu=st.sampled_from((2**63 - 1, 2**62)), gpu=st.sampled_from((0, 2**63 - 1)))
+    def place_what_is_huge(self, uid: str, name: str, cpu: int, gpu: int) -> None:
+        self.place(uid, name, cpu, gpu)
+
+    @rule(name=NAMES)
+    def ask_for_lines(self, name: str) -> None:
+        """Whoever judges asks for what pods and nodes have; of what nobody has there is no line."""
+        row = self.table.row_of.get(name)
+        room = self.table.room
+        there = set() if row is None else {*room.whole(row), *room.taken(row).requests}
+        assert all(room.line(resource) is not None for resource in there)
+        assert room.line("example.com/nobody-has-it") is None
+
     @rule(uid=UIDS, name=NAMES, cpu=st.integers(0, 500), times=st.integers(1, 2))
     def see_it_bound(self, uid: str, name: str, cpu: int, times: int) -> None:
         self.pods[uid] = placed(uid, name, cpu)
@@ -140,16 +154,18 @@ class TableMachine(RuleBasedStateMachine):
             assert table.unschedulable[row] == node["unschedulable"]
             assert table.pod_limit[row] == node["pods"]
             assert table.pod_count[row] == len(mates)
-            for resource, line in table.resource_of.items():
-                assert table.allocatable[line, row] == node["allocatable"].get(resource, 0)
-                assert table.requested[line, row] == sum(pod.usage.requests.get(resource, 0) for pod in mates)
-            assert table.nonzero[CPU, row] == sum(pod.usage.nonzero_cpu_milli for pod in mates)
-            assert table.nonzero[MEMORY, row] == sum(pod.usage.nonzero_memory_bytes for pod in mates)
+            for resource, line in table.room.line_of.items():
+                assert table.room.allocatable[line, row] == node["allocatable"].get(resource, 0)
+                there = sum(pod.usage.requests.get(resource, 0) for pod in mates)
+                assert table.room.requested[line, row] == cell(there)
+                assert table.room.taken(row).requests.get(resource, 0) == there
+            assert table.room.nonzero[CPU, row] == cell(sum(pod.usage.nonzero_cpu_milli for pod in mates))
+            assert table.room.nonzero[MEMORY, row] == sum(pod.usage.nonzero_memory_bytes for pod in mates)
             taints = table.taints.sets[table.taint_set[row]]
             assert [(t.key, t.value, t.effect) for t in taints] == [tuple(t) for t in node["taints"]]
             column = table.label_column("zone")
-            cell = column.cells.item(row)
-            assert (None if cell == ABSENT else column.values[cell]) == node["labels"].get("zone")
+            found = column.cells.item(row)
+            assert (None if found == ABSENT else column.values[found]) == node["labels"].get("zone")
             assert set(table.pods_on(name)) == {pod.uid for pod in mates}
 
     @rule(name=NAMES, uid=UIDS, cpu=st.integers(0, 500), rare=RARE)
@@ -167,9 +183,9 @@ class TableMachine(RuleBasedStateMachine):
             trial.add(tried)
             mates = self.table.pods_on(name)
             assert list(mates) == [*(one for one in before if one != uid), "new"]
-            for resource, line in self.table.resource_of.items():
+            for resource, line in self.table.room.line_of.items():
                 there = sum(pod.usage.requests.get(resource, 0) for pod in mates.values())
-                assert self.table.requested[line, row] == there
+                assert self.table.room.requested[line, row] == cell(there)
             assert self.table.pod_count[row] == len(mates)
         assert self.table.pods_on(name) == before
         assert self.table.version == version
@@ -189,8 +205,8 @@ class TableMachine(RuleBasedStateMachine):
     @invariant()
     def free_rows_are_empty(self) -> None:
         free = ~self.table.live
-        assert not self.table.requested[:, free].any()
-        assert not self.table.allocatable[:, free].any()
+        assert not self.table.room.requested[:, free].any()
+        assert not self.table.room.allocatable[:, free].any()
         assert not self.table.pod_count[free].any()
         assert not self.table.taint_set[free].any()
 
@@ -200,7 +216,12 @@ class TableMachine(RuleBasedStateMachine):
         changed = set(table.changed_since(self.seen))
         assert changed == set(np.flatnonzero(table.generation > self.seen).tolist())
         now = {
-            row: (table.names[row], table.taint_set.item(row), table.requested[CPU, row], table.pod_count.item(row))
+            row: (
+                table.names[row],
+                table.taint_set.item(row),
+                table.room.requested[CPU, row],
+                table.pod_count.item(row),
+            )
             for row in range(table.capacity)
         }
         assert {row for row, cells in now.items() if self.cells.get(row, ("", 0, 0, 0)) != cells} <= changed
@@ -220,7 +241,7 @@ def test_the_fact_of_an_assumed_pod_changes_no_row() -> None:
     table.place(pod.with_placement(msgspec.structs.replace(pod.bound, attempt="1-1"), None))
     assert table.changed_since(before) == []
     assert table.placed(pod.uid) is table.pods_on("a")[pod.uid]
-    assert table.requested[CPU, table.row_of["a"]] == 100
+    assert table.room.requested[CPU, table.row_of["a"]] == 100
 
 
 def test_a_pod_with_other_labels_is_news_for_indexes_and_readers() -> None:
@@ -254,10 +275,10 @@ def test_a_pod_counts_from_when_its_node_comes() -> None:
     table = NodeTable()
     table.place(from_binding(placed("u", "late", 300)))
     row = table.set_node(builders.make_node("late"))
-    assert table.requested[CPU, row] == 300
+    assert table.room.requested[CPU, row] == 300
     table.remove_node("late")
     row = table.set_node(builders.make_node("late"))
-    assert table.requested[CPU, row] == 300
+    assert table.room.requested[CPU, row] == 300
 
 
 def test_a_reader_behind_the_log_still_learns_which_rows_changed() -> None:

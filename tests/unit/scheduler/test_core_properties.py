@@ -10,8 +10,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from podyard.cluster.node_table import CPU
 from podyard.cluster.pods import PodView
+from podyard.cluster.room import CPU
 from podyard.proto.binder_api import Decision
 from podyard.proto.placement import BoundPod
 from podyard.scheduler.core.effects import Bind
@@ -95,7 +95,7 @@ class CoreMachine(RuleBasedStateMachine):
     @invariant()
     def no_node_is_overcommitted(self) -> None:
         table = self.table
-        assert (table.requested[CPU] <= table.allocatable[CPU]).all()
+        assert (table.room.requested[CPU] <= table.room.allocatable[CPU]).all()
 
     def teardown(self) -> None:
         """Let everything come to rest."""
@@ -115,7 +115,7 @@ class CoreMachine(RuleBasedStateMachine):
         assert self.play.core.unanswered == 0
         bound = [one for one in self.play.view.placements.values() if isinstance(one, BoundPod)]
         assert self.table.pod_count.sum() == len(bound)
-        assert self.table.requested[CPU].sum() == sum(one.usage.requests["cpu"] for one in bound)
+        assert self.table.room.requested[CPU].sum() == sum(one.usage.requests["cpu"] for one in bound)
 
 
 CoreMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

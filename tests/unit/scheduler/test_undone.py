@@ -294,7 +294,7 @@ def check(bench: Bench, path: Path) -> None:
     placed = play.core.nodes.placed(uid)
     assert placed is None or placed.node_name == "b"
     row = play.core.nodes.row_of["a"]
-    assert int(play.core.nodes.requested[0, row]) == 0
+    assert int(play.core.nodes.room.requested[0, row]) == 0
     assert not play.core.is_unsettled(uid)
     assert uid not in bench.waiting.unsettled()
     assert play.core.next_deadline is None

@@ -7,6 +7,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources/ba
 
 import math
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,34 +22,54 @@ HALF = MAX_SCORE // 2
 Floats = NDArray[np.float64]
 
 
+class Shares(NamedTuple):
+    """The used shares of one resource, by row."""
+
+    with_pod: Floats
+    without: Floats
+    missing: NDArray[np.bool_] | None
+    """Rows that have none of it, whose shares mean nothing; `None`: all have some."""
+
+
 def scores(resources: Sequence[Counted], nodes: NodeTable, rows: Rows) -> Scores:
     """For each row 50 to 100: 75 if the pod leaves the node as even as it is, more if it makes it more even."""
-    lines = [(nodes.resource_of[one.resource], one.amount) for one in resources if one.resource in nodes.resource_of]
-    wholes = [nodes.allocatable[line].take(rows) for line, _ in lines]
-    if all(whole.all() for whole in wholes):
-        return _changes(lines, nodes, rows)
+    shares = [share for one in resources if (share := _shares(one, nodes, rows)) is not None]
+    if all(share.missing is None for share in shares):
+        return _changes([share.with_pod for share in shares], [share.without for share in shares], len(rows))
     missing = np.zeros(len(rows), dtype=np.int64)
-    for bit, whole in enumerate(wholes):
-        missing |= (whole == 0).astype(np.int64) << bit
+    for bit, share in enumerate(shares):
+        if share.missing is not None:
+            missing |= share.missing.astype(np.int64) << bit
     found = np.zeros(len(rows), dtype=np.int64)
     for pattern in np.unique(missing).tolist():
-        alike = missing == pattern
-        there = [line for bit, line in enumerate(lines) if not pattern >> bit & 1]
-        found[alike] = _changes(there, nodes, rows[alike])
+        alike = np.flatnonzero(missing == pattern)
+        there = [share for bit, share in enumerate(shares) if not pattern >> bit & 1]
+        with_pod, without = [share.with_pod[alike] for share in there], [share.without[alike] for share in there]
+        found[alike] = _changes(with_pod, without, len(alike))
     return found
 
 
-def _changes(lines: Sequence[tuple[int, int]], nodes: NodeTable, rows: Rows) -> Scores:
-    """The same for rows that have all of these resources: (line in the table, what the pod adds)."""
-    if len(lines) < 2:
-        return np.full(len(rows), HALF + HALF // 2, dtype=np.int64)
-    with_pod: list[Floats] = []
-    without: list[Floats] = []
-    for line, amount in lines:
-        used = nodes.requested[line].take(rows).astype(np.float64)
-        whole = nodes.allocatable[line].take(rows).astype(np.float64)
-        with_pod.append(_share(used + float(amount), whole))  # amounts are below 2^53: the sum is exact
-        without.append(_share(used, whole))
+def _shares(counted: Counted, nodes: NodeTable, rows: Rows) -> Shares | None:
+    """`None` if no node has the resource."""
+    room = nodes.room
+    line = room.line(counted.resource)
+    if line is None:
+        return None
+    allocatable = room.allocatable[line].take(rows)
+    whole = allocatable.astype(np.float64)
+    missing = None
+    if not allocatable.all():
+        missing = allocatable == 0
+        whole[missing] = 1.0
+    used = room.requested[line].take(rows)
+    more = used.view(np.uint64) + np.uint64(counted.amount)  # exact, rounded once: as `score_one` has it
+    return Shares(_share(more.astype(np.float64), whole), _share(used.astype(np.float64), whole), missing)
+
+
+def _changes(with_pod: Sequence[Floats], without: Sequence[Floats], rows: int) -> Scores:
+    """The same for rows that have all of these resources."""
+    if len(with_pod) < 2:
+        return np.full(rows, HALF + HALF // 2, dtype=np.int64)
     change = _evenness(with_pod)
     change -= _evenness(without)
     change += HALF
@@ -65,13 +86,16 @@ def _share(used: Floats, whole: Floats) -> Floats:
 
 def score_one(resources: Sequence[Counted], nodes: NodeTable, row: int) -> int:
     """The same for one row."""
+    room = nodes.room
     with_pod: list[float] = []
     without: list[float] = []
     for resource, _, amount in resources:
-        line = nodes.resource_of.get(resource)
-        allocatable = 0 if line is None else nodes.allocatable.item(line, row)
+        line = room.line_of.get(resource)
+        if line is None:
+            line = room.line(resource)
+        allocatable = 0 if line is None else room.allocatable.item(line, row)
         if line is not None and allocatable:
-            used, whole = nodes.requested.item(line, row), float(allocatable)
+            used, whole = room.requested.item(line, row), float(allocatable)
             with_pod.append(min(float(used + amount) / whole, 1.0))
             without.append(min(float(used) / whole, 1.0))
     return HALF + (HALF + evenness(with_pod) - evenness(without)) // 2

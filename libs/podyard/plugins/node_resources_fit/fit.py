@@ -1,4 +1,4 @@
-"""Whether a node has room: the filter rule, on all nodes at once and on one.
+"""Whether a node has room: the rule of filter and binder, on all nodes at once and on one.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources/fit.go (fitsRequest).
 """
@@ -42,7 +42,7 @@ def wanted(requests: Mapping[str, int], ignored: Collection[str], ignored_groups
         found += [
             (name, requests[name])
             for name in sorted(requests)
-            if name not in NATIVE and requests[name] != 0 and not _ignored(name, ignored, ignored_groups)
+            if name not in NATIVE and requests[name] > 0 and not _ignored(name, ignored, ignored_groups)
         ]
     return Wanted(tuple(found))
 
@@ -52,22 +52,29 @@ def _ignored(name: str, ignored: Collection[str], groups: Collection[str]) -> bo
 
 
 def shortages(want: Wanted, nodes: NodeTable, rows: Rows) -> Verdicts:
-    """For each row the bits of what it lacks; 0 if the pod fits. Most nodes lack nothing, so what nobody lacks costs no bits."""
+    """For each row the bits of what it lacks; 0 if the pod fits. Most nodes lack nothing, so what nobody lacks costs
+    no bits.
+
+    Nothing wraps: what a node has is 0 or more, what the pod wants above 0, and a sum above int64 stands in its column
+    as the largest number, which is more than any node has left beside the pod.
+    """
     codes = np.zeros(len(rows), dtype=np.int64)
     full = (nodes.pod_count >= nodes.pod_limit).take(rows)
     if full.any():
         codes[full] = TOO_MANY_PODS
     bit = TOO_MANY_PODS
+    room = nodes.room
     for resource, amount in want.resources:
         bit <<= 1
-        line = nodes.resource_of.get(resource)
+        line = room.line(resource)
         if line is None:
             codes |= bit | UNRESOLVABLE
             continue
-        lacking = (nodes.allocatable[line] - nodes.requested[line] < amount).take(rows)
+        left_beside = room.allocatable[line] - amount
+        lacking = (room.requested[line] > left_beside).take(rows)
         if lacking.any():
             codes[lacking] |= bit
-            codes[(nodes.allocatable[line] < amount).take(rows)] |= bit | UNRESOLVABLE
+            codes[(left_beside < 0).take(rows)] |= bit | UNRESOLVABLE
     return codes
 
 
@@ -75,13 +82,16 @@ def shortages_one(want: Wanted, nodes: NodeTable, row: int) -> int:
     """The same for one row."""
     code = TOO_MANY_PODS if nodes.pod_count.item(row) >= nodes.pod_limit.item(row) else 0
     bit = TOO_MANY_PODS
+    room = nodes.room
     for resource, amount in want.resources:
         bit <<= 1
-        line = nodes.resource_of.get(resource)
-        allocatable = 0 if line is None else nodes.allocatable.item(line, row)
+        line = room.line_of.get(resource)
+        if line is None:
+            line = room.line(resource)
+        allocatable = 0 if line is None else room.allocatable.item(line, row)
         if amount > allocatable:
             code |= bit | UNRESOLVABLE
-        elif line is not None and amount > allocatable - nodes.requested.item(line, row):
+        elif line is not None and amount > allocatable - room.requested.item(line, row):
             code |= bit
     return code
 

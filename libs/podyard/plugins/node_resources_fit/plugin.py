@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar, Final
 
+from podyard.cluster.node_table import NodeTable
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
 from podyard.framework.events import Registration
@@ -73,6 +74,12 @@ class NodeResourcesFit:
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         return fit.shortages_one(self._wanted(state), cluster.nodes, row)
+
+    def lacking(self, usage: Usage, nodes: NodeTable, row: int) -> tuple[str, ...]:
+        """The reasons why the node in `row` has no room for a pod that takes `usage`; none if it has: the binder's check."""
+        want = fit.wanted(usage.requests, self._ignored, self._ignored_groups)
+        code = fit.shortages_one(want, nodes, row)
+        return fit.reasons(want, code) if code else ()
 
     def verdict(self, state: CycleState, code: int) -> Status:
         unresolvable = code & fit.UNRESOLVABLE

@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from podyard.cluster.node_table import CPU, MEMORY, NodeTable
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.room import CPU, MEMORY
 from podyard.framework.interfaces import Rows, Scores
 from podyard.framework.normalizing import MAX_SCORE
 from podyard.plugins.node_resources_fit.allocation import Counted
@@ -21,7 +23,12 @@ MAX_SHAPE_SCORE: Final = 10
 EXACT: Final = 2**45
 """35 T: no node has so many milli-CPU, or bytes of memory."""
 
+HUGE: Final = 2**57
+"""144 P: above it, 100 times a part may be more than 64 bits hold."""
+
 Resources: TypeAlias = Sequence[Counted]
+Amounts: TypeAlias = NDArray[np.uint64]
+"""Amounts of one resource by row. Two of int64 added up are not more than uint64 holds: no sum wraps."""
 
 
 class Strategy(Protocol):
@@ -53,19 +60,24 @@ class MeanShare:
             if found is not None:
                 taken, whole = found
                 everywhere = bool(whole.all())
-                part = np.maximum(whole - taken, 0) if self._free else np.minimum(taken, whole)
-                share = _percent(part, whole if everywhere else np.maximum(whole, 1))
+                part = np.minimum(taken, whole)
+                if self._free:
+                    part = whole - part
+                share = _percent(part, whole if everywhere else np.maximum(whole, np.uint64(1)))
                 points += share if counted.weight == 1 else share * counted.weight
                 weights = weights + (counted.weight if everywhere else np.where(whole != 0, counted.weight, 0))
         return _mean(points, weights)
 
     def score_one(self, resources: Resources, nodes: NodeTable, row: int) -> int:
         points = weights = 0
+        room = nodes.room
         for resource, weight, amount in resources:  # `_cells` written out: this is asked in every cycle
-            line = nodes.resource_of.get(resource)
-            whole = 0 if line is None else nodes.allocatable.item(line, row)
+            line = room.line_of.get(resource)
+            if line is None:
+                line = room.line(resource)
+            whole = 0 if line is None else room.allocatable.item(line, row)
             if line is not None and whole:
-                used = nodes.nonzero if line <= MEMORY else nodes.requested
+                used = room.nonzero if line <= MEMORY else room.requested
                 taken = min(used.item(line, row) + amount, whole)
                 points += (whole - taken if self._free else taken) * MAX_SCORE // whole * weight
                 weights += weight
@@ -91,7 +103,7 @@ class RequestedToCapacityRatio:
             found = _columns(counted, nodes, rows)
             if found is not None:
                 taken, whole = found
-                score = self._table[_percent(np.minimum(taken, whole), np.maximum(whole, 1))]
+                score = self._table[_percent(np.minimum(taken, whole), np.maximum(whole, np.uint64(1)))]
                 score[whole == 0] = 0
                 points += score * counted.weight
                 weights += np.where(score > 0, counted.weight, 0)
@@ -133,33 +145,43 @@ def shape_score(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
     return before.score * scale
 
 
-def _columns(counted: Counted, nodes: NodeTable, rows: Rows) -> tuple[Scores, Scores] | None:
+def _columns(counted: Counted, nodes: NodeTable, rows: Rows) -> tuple[Amounts, Amounts] | None:
     """(taken with the pod, all there is) by row; `None` if no node has the resource."""
-    line = nodes.resource_of.get(counted.resource)
+    room = nodes.room
+    line = room.line(counted.resource)
     if line is None:
         return None
-    used = nodes.nonzero if line in (CPU, MEMORY) else nodes.requested
-    return used[line].take(rows) + counted.amount, nodes.allocatable[line].take(rows)
+    used = room.nonzero if line in (CPU, MEMORY) else room.requested
+    taken = used[line].take(rows).view(np.uint64) + np.uint64(counted.amount)
+    return taken, room.allocatable[line].take(rows).view(np.uint64)
 
 
 def _cells(counted: Counted, nodes: NodeTable, row: int) -> tuple[int, int]:
     """The same for one row; (0, 0) if no node has the resource."""
-    line = nodes.resource_of.get(counted.resource)
+    room = nodes.room
+    line = room.line(counted.resource)
     if line is None:
         return 0, 0
-    used = nodes.nonzero if line in (CPU, MEMORY) else nodes.requested
-    return used.item(line, row) + counted.amount, nodes.allocatable.item(line, row)
+    used = room.nonzero if line in (CPU, MEMORY) else room.requested
+    return used.item(line, row) + counted.amount, room.allocatable.item(line, row)
 
 
-def _percent(part: Scores, whole: Scores) -> Scores:
+def _percent(part: Amounts, whole: Amounts) -> Scores:
     """Rounded down; `part` is 0 to `whole`, which is at least 1.
 
-    Floats divide five times as fast as whole numbers. Below EXACT they give the same: 100 times the part is exact, and a quotient that is
-    no whole number is farther from the next one than its rounding error.
+    Floats divide five times as fast as whole numbers. Below EXACT they give the same: 100 times the part is exact, and
+    a quotient that is no whole number is farther from the next one than its rounding error. From HUGE on, Python's own
+    integers divide.
     """
-    if int(whole.max(initial=0)) < EXACT:
-        return ((part * MAX_SCORE).astype(np.float64) / whole.astype(np.float64)).astype(np.int64)
-    return ((part * MAX_SCORE).view(np.uint64) // whole.view(np.uint64)).view(np.int64)
+    largest = int(whole.max(initial=0))
+    if largest < EXACT:
+        hundredfold = (part.view(np.int64) * MAX_SCORE).astype(np.float64)
+        return (hundredfold / whole.view(np.int64).astype(np.float64)).astype(np.int64)
+    found = (part * np.uint64(MAX_SCORE) // whole).view(np.int64)
+    if largest >= HUGE:
+        for row in np.flatnonzero(whole >= HUGE).tolist():
+            found[row] = int(part[row]) * MAX_SCORE // int(whole[row])
+    return found
 
 
 def _mean(points: Scores, weights: Scores | int) -> Scores:

@@ -4,12 +4,13 @@ Usage is kept by adding and taking away. Should it ever drift from the sum, node
 node is compared with the view's bindings and our own writes once a round. Costs about 10 µs a node.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Final
 
 from podyard.binder.core.world import World
-from podyard.cluster.node_table import CPU, MEMORY, NodeTable
-from podyard.proto.placement import BoundPod
+from podyard.cluster.node_table import NodeTable
+from podyard.cluster.pods import PodView
+from podyard.cluster.room import CPU, MEMORY, cell
 
 STEP_S: Final = 1.0
 ROUND_STEPS: Final = 30
@@ -62,23 +63,31 @@ class UsageCheck:
         row = table.row_of.get(node)
         if row is None:
             return [f"{node}: not in the table"]
-        return [f"{node}: {what}" for what in _sums(live, table, row)]
+        return [f"{node}: {what}" for what in _sums(live.values(), table, row)]
 
 
-def _sums(live: Mapping[str, BoundPod], table: NodeTable, row: int) -> list[str]:
-    """Where the columns of `row` are not the sums over `live`."""
-    wanted: dict[str, int] = {}
+def _sums(live: Collection[PodView], table: NodeTable, row: int) -> list[str]:
+    """Where books and columns of `row` are not the sums over `live`."""
+    requests: dict[str, int] = {}
     cpu = memory = 0
-    for bound in live.values():
-        for resource, amount in bound.usage.requests.items():
-            wanted[resource] = wanted.get(resource, 0) + amount
-        cpu += bound.usage.nonzero_cpu_milli
-        memory += bound.usage.nonzero_memory_bytes
+    for pod in live:
+        usage = pod.usage
+        for resource, amount in usage.requests.items():
+            requests[resource] = requests.get(resource, 0) + amount
+        cpu += usage.nonzero_cpu_milli
+        memory += usage.nonzero_memory_bytes
+    room = table.room
+    taken = room.taken(row)
     pairs = [("pods", len(live), int(table.pod_count[row]))]
-    pairs += [(name, wanted.get(name, 0), int(table.requested[line, row])) for name, line in table.resource_of.items()]
+    pairs += [(name, requests.get(name, 0), taken.requests.get(name, 0)) for name in requests | taken.requests]
     pairs += [
-        ("nonzero cpu", cpu, int(table.nonzero[CPU, row])),
-        ("nonzero memory", memory, int(table.nonzero[MEMORY, row])),
+        ("nonzero cpu", cpu, taken.nonzero_cpu_milli),
+        ("nonzero memory", memory, taken.nonzero_memory_bytes),
+        ("nonzero cpu", cell(cpu), int(room.nonzero[CPU, row])),
+        ("nonzero memory", cell(memory), int(room.nonzero[MEMORY, row])),
+    ]
+    pairs += [
+        (name, cell(requests.get(name, 0)), int(room.requested[line, row])) for name, line in room.line_of.items()
     ]
     return [
         f"{what}: the bindings add up to {sum_}, the table has {there}" for what, sum_, there in pairs if sum_ != there

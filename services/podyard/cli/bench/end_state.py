@@ -2,19 +2,17 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Final
 
 import msgspec
 
 from podyard.cli.bench import mixed
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
+from podyard.cluster.room import CPU, Room
 from podyard.cluster.view import ClusterView
 from podyard.framework.cycle import Cycle
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
-
-CPU: Final = "cpu"
 
 
 class EndState(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,16 +43,20 @@ def judge(view: ClusterView, profile: Profile) -> EndState:
         judgement = cycle.judge(pod)
         if judgement.feasible_count:
             fitting[pod.name] = table.names[int(judgement.feasible[0])]
-    line, rows = table.resource_of[CPU], table.rows()
-    over = (table.requested[:, rows] > table.allocatable[:, rows]).any(axis=0)
+    room, rows = table.room, table.rows()
     return EndState(
         bound=sum(1 for pod in view.pods.values() if pod.bound is not None),
         unbound=len(unbound),
-        cpu_filled=float(table.requested[line, rows].sum() / max(1, table.allocatable[line, rows].sum())),
+        cpu_filled=float(room.requested[CPU, rows].sum() / max(1, room.allocatable[CPU, rows].sum())),
         fitting=fitting,
-        overloaded=tuple(table.names[int(row)] for row in rows[over]),
+        overloaded=tuple(table.names[row] for row in sorted(table.row_of.values()) if _is_overloaded(room, row)),
         too_close=tuple(name for name in sorted(table.row_of) if _too_close(view.pods_on(name))),
     )
+
+
+def _is_overloaded(room: Room, row: int) -> bool:
+    whole = room.whole(row)
+    return any(amount > whole.get(resource, 0) for resource, amount in room.taken(row).requests.items())
 
 
 def _table(view: ClusterView) -> NodeTable:

@@ -87,11 +87,11 @@ def test_a_dry_run_leaves_table_and_state_as_they_were() -> None:
     pods = [placed("p", "a", cpu="2"), placed("q", "a", cpu="2")]
     scene = Scene([make_node("a")], pods)
     table = scene.snapshot.nodes
-    before = table.version, table.requested.copy(), list(table.pods_on("a"))
+    before = table.version, table.room.requested.copy(), list(table.pods_on("a"))
     first = scene.tried(me(), "a")
     assert scene.tried(me(), "a") == first
     assert (table.version, list(table.pods_on("a"))) == (before[0], before[2])
-    assert (table.requested == before[1]).all()
+    assert (table.room.requested == before[1]).all()
 
 
 def test_41_room_on_other_nodes_is_not_looked_at() -> None:

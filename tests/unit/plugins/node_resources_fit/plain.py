@@ -10,6 +10,8 @@ Manifest = dict[str, Any]
 Amounts = dict[str, int]
 
 MIB = 1024 * 1024
+LARGEST = 2**63 - 1
+"""What one pod can request at most; what several take together has no largest number."""
 
 
 def amounts(texts: dict[str, str]) -> Amounts:
@@ -21,7 +23,7 @@ def requests(pod: Manifest) -> Amounts:
     total: Amounts = {}
     for container in pod["spec"]["containers"]:
         for name, amount in amounts(container["resources"]["requests"]).items():
-            total[name] = total.get(name, 0) + amount
+            total[name] = min(total.get(name, 0) + amount, LARGEST)
     return total
 
 
@@ -31,7 +33,7 @@ def assumed(pod: Manifest) -> Amounts:
     for container in pod["spec"]["containers"]:
         asked = {"cpu": 100, "memory": 200 * MIB} | amounts(container["resources"]["requests"])
         for name, amount in asked.items():
-            total[name] = total.get(name, 0) + amount
+            total[name] = min(total.get(name, 0) + amount, LARGEST)
     return total
 
 
@@ -104,8 +106,8 @@ def balance(node: Manifest, pod: Manifest, placed: list[Manifest], names: list[s
     if all(asked.get(name, 0) == 0 for name in names):
         return None
     rows = _rows(node, asked, [requests(other) for other in placed], names)
-    after = _even([min(1.0, taken / whole) for _, taken, _, whole in rows])
-    before = _even([min(1.0, without / whole) for _, _, without, whole in rows])
+    after = _even([min(1.0, float(taken) / float(whole)) for _, taken, _, whole in rows])
+    before = _even([min(1.0, float(without) / float(whole)) for _, _, without, whole in rows])
     return 50 + (50 + after - before) // 2
 
 

@@ -11,12 +11,20 @@ NAMES = ("cpu", "memory", "ephemeral-storage", GPU, TPU)
 MIB = 1024 * 1024
 
 
+HUGE = st.sampled_from((2**63 - 1, 2**62 + 1, 2**57 + 3, 2**53 + 1))
+"""Amounts of which two or a hundred times one are more than 64 bits hold."""
+
+
+def _memory(most_mib: int) -> st.SearchStrategy[int]:
+    return st.integers(0, most_mib).map(lambda count: count * MIB) | HUGE
+
+
 def _texts(amounts: dict[str, int]) -> dict[str, str]:
     return {name: f"{amount}m" if name == "cpu" else str(amount) for name, amount in amounts.items()}
 
 
 allocatable = st.fixed_dictionaries(
-    {"cpu": st.integers(0, 8000), "memory": st.integers(0, 4096).map(lambda count: count * MIB), "pods": st.integers(0, 9)},
+    {"cpu": st.integers(0, 8000), "memory": _memory(4096), "pods": st.integers(0, 9)},
     optional={"ephemeral-storage": st.integers(0, 10**12), GPU: st.integers(0, 4), TPU: st.integers(0, 4)},
 )  # fmt: skip
 nodes: st.SearchStrategy[Manifest] = st.builds(
@@ -26,7 +34,7 @@ containers = st.fixed_dictionaries(
     {},
     optional={
         "cpu": st.integers(0, 3000),
-        "memory": st.integers(0, 2048 * MIB),
+        "memory": st.integers(0, 2048 * MIB) | HUGE,
         "ephemeral-storage": st.integers(0, 10**11),
         GPU: st.integers(0, 3),
         TPU: st.integers(0, 3),
