@@ -64,7 +64,7 @@ def _affinity(simulation: Simulation) -> None:
 def _overload(simulation: Simulation) -> None:
     """Neither the quick look at the table nor NodeResourcesFit."""
     _blind("NodeResourcesFit")(simulation)
-    judge.shortages = lambda *_: []  # type: ignore[assignment]
+    judge.shortages = lambda *_: ()  # type: ignore[assignment]
 
 
 def _ports(simulation: Simulation) -> None:

@@ -1,10 +1,15 @@
 """DESIGN 3 "The binder judges, once, in one order": what is checked, by which view, and what the answer says."""
 
+import msgspec
 import pytest
 
 from podyard.binder.core.judge import taken_ports
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import from_binding
+from podyard.framework.profile import Enabled, resolve
+from podyard.plugins.node_resources_fit.args import Args as FitArgs
+from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
+from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.placement import BoundPod, HostPort, Usage
 from tests.unit.binder.stage import GATHER_S, Reign, Stage, uid_of
@@ -121,6 +126,26 @@ def test_the_number_of_pods_is_limited(stage: Stage):
 def test_an_unknown_resource_does_not_fit(stage: Stage):
     stage.pod("a", containers=[{"name": "c", "resources": {"requests": {"example.com/gpu": "1"}}}])
     assert answer_of(stage.serving(), stage, "a").reasons == ("Insufficient example.com/gpu",)
+
+
+@pytest.mark.parametrize(
+    ("ignored", "result"),
+    [
+        ({"ignoredResources": ["example.com/a"]}, "bound"),
+        ({"ignoredResourceGroups": ["example.com"]}, "bound"),
+        ({"ignoredResources": ["cpu"]}, "conflict"),
+        ({}, "conflict"),
+    ],
+)
+def test_a_resource_that_the_profile_is_told_to_ignore_is_ignored_here(
+    stage: Stage, ignored: dict[str, list[str]], result: str
+):
+    """Resources that an extender looks after come to the plugin as ignored ones, too."""
+    stage.pod("a", requests={"example.com/a": "1"})
+    fit = NodeResourcesFit(msgspec.convert(ignored, FitArgs))
+    profile = resolve("default-scheduler", [Enabled(plugin=PrioritySort()), Enabled(plugin=fit)])
+    binder = stage.serving(profile=profile)
+    assert answer_of(binder, stage, "a").result == result
 
 
 def test_host_ports_are_judged(stage: Stage):

@@ -20,6 +20,8 @@ from podyard.framework.interfaces import ObjectWrite
 from podyard.framework.profile import Profile
 from podyard.framework.status import Code
 from podyard.plugins.node_ports import ports
+from podyard.plugins.node_resources_fit.args import Args as FitArgs
+from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.proto.binder_api import BindAnswer, BindResult, Decision
 from podyard.proto.placement import BoundPod, Release, Usage
 
@@ -31,7 +33,7 @@ CAUSE_PORTS: Final = "ports"
 CAUSE_PROFILE: Final = "profile"
 CAUSE_NODE_NAME: Final = "NodeName"
 
-TOO_MANY_PODS: Final = "Too many pods"
+_BY_DEFAULT: Final = NodeResourcesFit(FitArgs())
 
 ChildTrace: TypeAlias = Callable[[str], str]
 """From the traceparent of a cycle to that of the bind span below it."""
@@ -117,7 +119,7 @@ def _node_takes(
     row = table.row_of.get(node)
     if row is None:
         return answer(decision, "conflict", CAUSE_NODE, f"node {node} does not exist")
-    lacking = _lacking(decision, table, row, usage)
+    lacking = _lacking(decision, profile, table, row, usage)
     if lacking is not None:
         return lacking
     if pod.stored.spec.node_name not in ("", node):
@@ -159,19 +161,19 @@ def not_prepared(decision: Decision, prepared: Prepared) -> BindAnswer:
     return answer(decision, refused, prepared.status.plugin, *prepared.status.reasons)
 
 
-def _lacking(decision: Decision, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
+def _lacking(decision: Decision, profile: Profile, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
     """What the node has too little of, that counted for which room is kept there; `None`: nothing."""
     kept = [pod for uid, pod in table.kept_on(decision.node).items() if uid != decision.uid] if table.keeps_room else ()
     if not kept:
-        return _lacking_as_is(decision, table, row, usage)
+        return _lacking_as_is(decision, profile, table, row, usage)
     with table.trial(row) as trial:
         for pod in kept:
             trial.add(pod)
-        return _lacking_as_is(decision, table, row, usage)
+        return _lacking_as_is(decision, profile, table, row, usage)
 
 
-def _lacking_as_is(decision: Decision, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
-    short = shortages(table, row, usage)
+def _lacking_as_is(decision: Decision, profile: Profile, table: NodeTable, row: int, usage: Usage) -> BindAnswer | None:
+    short = shortages(profile, table, row, usage)
     if short:
         return answer(decision, "conflict", CAUSE_FIT, *short)
     if usage.ports and (taken := taken_ports(table, decision.node, usage)):
@@ -179,21 +181,16 @@ def _lacking_as_is(decision: Decision, table: NodeTable, row: int, usage: Usage)
     return None
 
 
-def shortages(table: NodeTable, row: int, usage: Usage) -> list[str]:
-    """What the node has too little of, in the words of NodeResourcesFit; resources that the pod does not request never lack.
+def shortages(profile: Profile, table: NodeTable, row: int, usage: Usage) -> tuple[str, ...]:
+    """What the node has too little of: the rule of the profile's own NodeResourcesFit, with its arguments.
 
-    Source: pkg/scheduler/framework/plugins/noderesources/fit.go, fitsRequest.
+    So what the plugin is told not to look at is not refused here either. A profile without the plugin is judged by its
+    defaults: no node gets more than it has.
     """
-    short: list[str] = []
-    if table.pod_count[row] >= table.pod_limit[row]:
-        short.append(TOO_MANY_PODS)
-    for resource, amount in usage.requests.items():
-        if amount <= 0:
-            continue
-        line = table.resource_of.get(resource)
-        if line is None or table.requested[line, row] + amount > table.allocatable[line, row]:
-            short.append(f"Insufficient {resource}")
-    return short
+    for plugin in profile.filter:
+        if isinstance(plugin, NodeResourcesFit):
+            return plugin.lacking(usage, table, row)
+    return _BY_DEFAULT.lacking(usage, table, row)
 
 
 def taken_ports(table: NodeTable, node: str, usage: Usage) -> list[str]:
