@@ -79,8 +79,7 @@ def scaled_down(old: Pod, new: Pod) -> bool:
     """Whether any effective request of the pod shrank or went away. Source: events.go, extractPodScaleDown."""
     if old.spec is new.spec and old.status is new.status:
         return False
-    after = pod_requests.pod_requests(new)
-    return any(amount > after.get(name, -1) for name, amount in pod_requests.pod_requests(old).items())
+    return pod_requests.shrank(old, new)
 
 
 def _same_amounts(old: Mapping[str, str], new: Mapping[str, str]) -> bool:

@@ -84,6 +84,22 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
     return tuple(found)
 
 
+def shrank(before: Pod, after: Pod) -> bool:
+    """Whether the pod requests less of anything, in thousandths rounded up, or requests something no more.
+
+    Source: kube-scheduler v1.36.2, framework/events.go, extractPodScaleDown (MilliValue, whatever the resource).
+    """
+    now = exact_requests(after)
+    return any(
+        name not in now or _thousandths(amount) > _thousandths(now[name])
+        for name, amount in exact_requests(before).items()
+    )
+
+
+def _thousandths(nano: int) -> int:
+    return -(-nano // quantity.NANO_PER_MILLI)
+
+
 def usage(pod: Pod) -> Usage:
     """All that the pod takes from its node, as bindings carry it. Resources that no node counts are left out.
 
@@ -124,7 +140,7 @@ def _only_container(pod: Pod) -> Container | None:
     spec, status = pod.spec, pod.status
     if len(spec.containers) != 1 or spec.init_containers or spec.overhead or spec.resources is not None:
         return None
-    if status.container_statuses or status.allocated_resources or status.resources is not None:
+    if status.container_statuses:
         return None
     return spec.containers[0]
 
@@ -152,18 +168,18 @@ def _requests_as_a_whole(spec: PodSpec) -> bool:
 
 
 def _whole_pod(pod: Pod) -> Amounts:
-    """Requests of the pod as a whole: the largest of wanted, given and used. Source: effectivePodLevelResources."""
+    """Requests of the pod as a whole, of what its spec names: wanted alone, or, once its status says what it has, the
+    largest of wanted, used and given; without what is wanted if that can never be had.
+
+    Source: PodRequests (InPlacePodLevelResourcesVerticalScaling), determineEffectiveRequests.
+    """
     spec, status = pod.spec, pod.status
     wanted = _parsed(spec.resources.requests) if spec.resources is not None else {}
-    if status.resources is None and not status.allocated_resources:
+    if status.resources is None:
         return wanted
-    reported = [_parsed(status.resources.requests) if status.resources is not None else {}]
-    reported.append(_parsed(status.allocated_resources))
-    for amounts in reported:
-        for name, amount in _parsed(spec.overhead).items():
-            if name in amounts:
-                amounts[name] -= amount
-    return _largest(*([] if _resize_infeasible(status) else [wanted]), *reported)
+    reported = (_parsed(status.resources.requests), _parsed(status.allocated_resources))
+    effective = _largest(*reported) if _resize_infeasible(status) else _largest(wanted, *reported)
+    return {name: effective.get(name, 0) for name in wanted}
 
 
 def _of_containers(pod: Pod, assumed: Mapping[str, int]) -> Amounts:

@@ -83,6 +83,52 @@ def test_a_resize_in_place_counts_with_the_larger_of_wanted_given_and_used(wante
     assert resized(wanted, given, used, condition) == {"cpu": cpu}
 
 
+@pytest.mark.parametrize(
+    ("status", "cpu"),
+    [
+        pytest.param({}, 1000, id="nothing reported"),
+        pytest.param({"allocatedResources": {"cpu": "3"}}, 1000, id="given alone counts for nothing"),
+        pytest.param({"resources": {"requests": {"cpu": "3"}}}, 3000, id="used more"),
+        pytest.param(
+            {"resources": {"requests": {"cpu": "1"}}, "allocatedResources": {"cpu": "2"}}, 2000, id="given more"
+        ),
+        pytest.param({"resources": {"requests": {"cpu": "200m"}}}, 1000, id="wants more"),
+        pytest.param({"resources": {"requests": {"cpu": "200m"}}, "conditions": "Infeasible"}, 200, id="never had"),
+        pytest.param({"resources": {}, "conditions": "Infeasible"}, 0, id="never had, nothing used"),
+        pytest.param(
+            {"resources": {"requests": {"hugepages-2Mi": "4Mi"}}}, 1000, id="names that the spec does not request"
+        ),
+    ],
+)
+def test_a_pod_as_a_whole_that_is_resized_counts_as_the_reference_counts_it(status, cpu):
+    """What its status says has overhead in it nowhere: nothing is subtracted, all of it comes on top."""
+    if "conditions" in status:
+        pending = {"type": "PodResizePending", "status": "True", "reason": status["conditions"]}
+        status = {**status, "conditions": [pending]}
+    spec = {"containers": [container()], "resources": {"requests": {"cpu": "1"}}, "overhead": {"cpu": "100m"}}
+    pod = decoding.convert(Pod, {"spec": spec, "status": status})
+    assert pod_requests.pod_requests(pod) == {"cpu": cpu + 100}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shrank"),
+    [
+        ({"cpu": "1"}, {"cpu": "999m"}, True),
+        ({"cpu": "1"}, {"cpu": "1", "memory": "1"}, False),
+        ({"cpu": "1", "example.com/a": "0"}, {"cpu": "1"}, True),
+        ({"memory": "1500m"}, {"memory": "1200m"}, True),
+        ({"memory": "1500u"}, {"memory": "1200u"}, False),
+        ({"memory": "20Pi"}, {"memory": "19Pi"}, True),
+    ],
+)
+def test_a_pod_shrinks_by_thousandths_of_anything(before, after, shrank):
+    pods = [
+        decoding.convert(Pod, {"spec": {"containers": [{"name": "c", "resources": {"requests": requests}}]}})
+        for requests in (before, after)
+    ]
+    assert pod_requests.shrank(*pods) is shrank
+
+
 def test_a_resize_of_an_init_container_that_ends_is_not_asked_for():
     status = {"initContainerStatuses": [{"name": "i", "resources": {"requests": {"cpu": "5"}}}]}
     spec = {"containers": [container(cpu="1")], "initContainers": [container("i", cpu="2")]}
