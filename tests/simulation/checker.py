@@ -161,7 +161,7 @@ class Checker:
             taken, wanted = {**bound.usage.requests, "pods": 1}, rules.requests(pod)
             if any(taken.get(name, 0) != amount for name, amount in wanted.items()):
                 self._wrong(f"{where}, which takes {taken} and requests {dict(wanted)}")
-            placed.append(Placed(bound.uid, pod, bound.node))
+            placed.append(Placed(bound.uid, pod, bound.node, bound=bound.usage.requests))
         self.live[bound.uid] = bound
 
     def _placed(self, position: int) -> list[Placed]:
@@ -171,7 +171,7 @@ class Checker:
             pod = self._history.pod(one.uid, position)
             last = pod or self._history.last_of_pod(one.uid)
             if last is not None:
-                found.append(Placed(one.uid, last, one.node, pod is None))
+                found.append(Placed(one.uid, last, one.node, pod is None, one.usage.requests))
         return found
 
     # ---- the end

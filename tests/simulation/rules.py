@@ -17,6 +17,14 @@ class Placed(NamedTuple):
     node: str
     gone: bool = False
     """Its object is deleted, its binding still takes room."""
+    bound: Mapping[str, int] | None = None
+    """What its binding says that it takes: what counts once its object is gone. Until then its object counts, which may be resized."""
+
+    def takes(self) -> Counter[str]:
+        """What it takes from its node now."""
+        if self.gone and self.bound is not None:
+            return Counter({"pods": 1, **self.bound})
+        return requests(self.pod)
 
 
 def requests(pod: Document) -> Counter[str]:
@@ -28,11 +36,11 @@ def requests(pod: Document) -> Counter[str]:
     return found
 
 
-def overload(node: Document, pods: Iterable[Document]) -> dict[str, tuple[int, int]]:
+def overload(node: Document, takers: Iterable[Counter[str]]) -> dict[str, tuple[int, int]]:
     """Of what a node would give more than it has: taken, there."""
     taken: Counter[str] = Counter()
-    for pod in pods:
-        taken.update(requests(pod))
+    for one in takers:
+        taken.update(one)
     room = node["status"]["allocatable"]
     has = {name: quantity.milli(text) if name == "cpu" else quantity.value(text) for name, text in room.items()}
     return {name: (amount, has.get(name, 0)) for name, amount in taken.items() if amount > has.get(name, 0)}
@@ -69,7 +77,7 @@ def why_not(pod: Document, node: Document, state: State, others: Sequence[Placed
         return "node selector"
     nodes = state.nodes
     there = [one for one in others if one.node == node["metadata"]["name"]]
-    over = overload(node, [pod, *(one.pod for one in there)])
+    over = overload(node, [requests(pod), *(one.takes() for one in there)])
     if over:
         return f"overload {over}"
     if any(ports(pod) & ports(one.pod) for one in there):

@@ -8,6 +8,7 @@ from podyard.cluster.conditions import joined_conditions
 from podyard.cluster.keys import NamespacedName
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
+from podyard.objects.errors import QuantityError
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import PodSpec
 from podyard.objects.priority import pod_priority
@@ -120,12 +121,32 @@ class PodView:
 
     @property
     def usage(self) -> Usage:
-        """What it takes from a node: once bound, exactly what its binding says, so that all readers add up alike."""
-        if self.bound is not None:
-            return self.bound.usage
+        """What it takes from a node.
+
+        Before it is bound, what its object requests. Once bound, what its binding says, unless its object is
+        newer than the decision: it may be resized in place, and that counts from the moment when it is stored.
+        Of an object that is gone counts what its binding says. So usage is a function of binding and object in
+        the stream, and all readers add up alike. What agents report is left out: not all readers follow it.
+
+        Source of the resizes: kube-scheduler v1.36, eventhandlers.go (updateAssignedPodInCache).
+        """
+        bound = self.bound
+        if bound is not None and (self.gone or self.sequence <= bound.decided_at):
+            return bound.usage
         if self._usage is None:
-            self._usage = pod_requests.usage(self.stored)
+            self._usage = self._requested()
         return self._usage
+
+    def _requested(self) -> Usage:
+        """
+        :raises QuantityError: if the pod is not bound and a request is no quantity
+        """
+        try:
+            return pod_requests.usage(self.stored)
+        except QuantityError:
+            if self.bound is None:
+                raise
+            return self.bound.usage  # an object that says nothing countable changes nothing
 
     def share_usage(self, usage: Usage) -> None:
         """It takes what an equal pod takes (same spec and status): nobody has to add that up again."""

@@ -4,6 +4,8 @@ from collections import Counter
 
 import pytest
 
+from podyard.binder.core import effects
+from tests.support import objects, stored
 from tests.unit.binder.stage import Reign, Stage
 
 SOON = 0.012
@@ -100,6 +102,66 @@ def test_50_room_that_a_deletion_is_to_free_is_given_away_only_when_it_is_free(s
     stage.pass_time(SOON)
     assert stage.stream.live() == {"b": "n1"}
     assert binder.bind(stage.decide("c"), stage.decide("d")) == ["bound", "conflict"]
+
+
+def test_a_pod_that_takes_more_than_64_bits_can_add_up_makes_no_room(stage: Stage) -> None:
+    """Bound by force, it leaves no room for anybody, and nothing drifts; when it has gone, all is as before."""
+    stage.pod("huge", node="n1", cpu="", requests={"memory": str(2**63 - 1), "example.com/a": str(2**63 - 1)})
+    for name in ("e", "f"):
+        stage.pod(name, cpu="", memory="1Gi", requests={"example.com/a": "1"})
+    binder = stage.serving()
+    stage.pass_time(SOON)
+    assert stage.stream.live() == {"huge": "n1"}
+    binder.ask(stage.decide("e"), stage.decide("f"))
+    for _ in range(31):
+        stage.pass_time(1.0)
+    assert stage.stream.live() == {"huge": "n1"}
+    assert not binder.of(effects.UsageDrift)
+    assert not binder.of(effects.Relist)
+    stage.status("huge", phase="Failed")
+    stage.pass_time(SOON)
+    assert binder.core.world.table.room.taken(binder.core.world.table.row_of["n1"]).requests == {}
+
+
+def test_a_bound_pod_that_grew_takes_what_it_requests_now(stage: Stage) -> None:
+    binder = stage.serving()
+    assert binder.bind(stage.decide("a")) == ["bound"]
+    stage.pod("a", cpu="1500m")
+    assert binder.bind(stage.decide("b")) == ["conflict"]
+    for _ in range(31):
+        stage.pass_time(1.0)
+    assert not binder.of(effects.UsageDrift)
+
+
+def test_a_bound_pod_that_shrank_gives_back_what_it_requests_no_more(stage: Stage) -> None:
+    binder = full(stage)
+    stage.pod("a", cpu="100m")
+    stage.pod("c", cpu="900m")
+    assert binder.bind(stage.decide("c")) == ["bound"]
+
+
+def test_a_pod_that_grew_while_its_binding_is_under_way_counts_as_it_is_now(stage: Stage) -> None:
+    """The binding is not in the view yet, and says less than the object by now."""
+    binder = stage.serving()
+    honest, binder.pump = binder.pump, lambda: None
+    binder.ask(stage.decide("a"))
+    resized = stage.stream.put(stored.version("pods", objects.pod("a", cpu="2")))
+    del resized
+    for delivery in stage.stream.after(binder.position):
+        if delivery.subject.startswith("cluster."):
+            binder.follow(delivery)
+    table = binder.core.world.table
+    assert binder.core.world.unseen.keys() == {"uid-a"}
+    assert table.room.taken(table.row_of["n1"]).requests == {"cpu": 2000}
+    binder.pump = honest
+
+
+def test_a_resized_pod_takes_the_same_whoever_lists(stage: Stage) -> None:
+    binder = stage.serving()
+    assert binder.bind(stage.decide("a")) == ["bound"]
+    stage.pod("a", cpu="1500m")
+    successor = stage.reign("binder-b").elect(9)
+    assert successor.bind(stage.decide("b")) == ["conflict"]
 
 
 def full(stage: Stage) -> Reign:

@@ -59,10 +59,18 @@ class WrittenStream(ClusterStream):
         return [one for one in self.log[after:] if not one.subject.startswith("placement.bindings.")]
 
 
-def bound_pod(name: str, uid: str, node: str) -> BoundPod:
+def bound_pod(name: str, uid: str, node: str, decided_at: int = 0) -> BoundPod:
     usage = Usage(requests={"cpu": 100}, nonzero_cpu_milli=100, nonzero_memory_bytes=1)
     return BoundPod(
-        namespace="default", name=name, uid=uid, node=node, attempt="1-1", priority=5, labels={"a": "b"}, usage=usage
+        namespace="default",
+        name=name,
+        uid=uid,
+        node=node,
+        attempt="1-1",
+        decided_at=decided_at,
+        priority=5,
+        labels={"a": "b"},
+        usage=usage,
     )
 
 

@@ -162,9 +162,29 @@ def test_usage_is_the_bindings_once_bound(reader: Follower) -> None:
     reader.stream.write("pods", pod_document("a", "u1", cpu="2"))
     reader.news()
     assert reader.view.pods[POD].usage.requests == {"cpu": 2000}
-    reader.stream.commit([bound_pod("a", "u1", "n1")])
+    reader.stream.commit([bound_pod("a", "u1", "n1", decided_at=reader.stream.last)])
     reader.news()
     assert reader.view.pods[POD].usage.requests == {"cpu": 100}
+
+
+def test_a_bound_pod_that_is_resized_takes_what_it_requests_now(reader: Follower) -> None:
+    reader.stream.write("pods", pod_document("a", "u1", cpu="2"))
+    reader.stream.commit([bound_pod("a", "u1", "n1", decided_at=reader.stream.last)])
+    reader.stream.write("pods", pod_document("a", "u1", cpu="3"))
+    reader.news()
+    assert reader.view.pods[POD].usage.requests["cpu"] == 3000
+    assert listing_of(reader.stream).pods[POD].usage == reader.view.pods[POD].usage
+
+
+def test_a_resized_pod_whose_object_is_gone_takes_what_its_binding_says(reader: Follower) -> None:
+    """Who lists knows nothing else of it: all readers add up alike."""
+    reader.stream.write("pods", pod_document("a", "u1", cpu="2"))
+    reader.stream.commit([bound_pod("a", "u1", "n1", decided_at=reader.stream.last)])
+    reader.stream.write("pods", pod_document("a", "u1", cpu="3"))
+    reader.stream.remove("pods", pod_document("a", "u1"))
+    reader.news()
+    assert reader.view.pods_by_uid["u1"].usage.requests == {"cpu": 100}
+    assert listing_of(reader.stream).pods_by_uid["u1"].usage == reader.view.pods_by_uid["u1"].usage
 
 
 def test_another_uid_is_a_deletion_and_an_addition(reader: Follower) -> None:

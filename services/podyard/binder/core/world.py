@@ -75,6 +75,15 @@ class World:
         elif change.bound:
             self.unseen.pop(uid, None)
         self.table.apply(change)
+        if change.new is not None and change.release is None:
+            self._count_again(uid)
+
+    def _count_again(self, uid: str) -> None:
+        """The object of a pod is another: it may be resized while the view does not show its binding yet."""
+        if (bound := self.unseen.get(uid)) is not None:
+            self.table.place(self._placed(bound))
+        if (bound := self.kept.get(uid)) is not None:
+            self.table.keep(self._placed(bound))
 
     def hold(self, bound: BoundPod, key: Key | None = None) -> None:
         """The pod takes room from now on.
@@ -130,14 +139,14 @@ class World:
             self.unseen_releases.add(uid)
         self.table.remove(uid)
 
-    def live_on(self, node: str) -> dict[str, BoundPod]:
+    def live_on(self, node: str) -> dict[str, PodView]:
         """What must be on `node` by the view and own writes, by uid: what the table has to agree with."""
         live = {
-            uid: pod.bound
+            uid: pod
             for uid, pod in self.view.pods_on(node).items()
             if pod.bound is not None and uid not in self.unseen_releases
         }
-        live.update((uid, bound) for uid, bound in self.unseen.items() if bound.node == node)
+        live.update((uid, self._placed(bound)) for uid, bound in self.unseen.items() if bound.node == node)
         return live
 
     def rebuild(self) -> None:
