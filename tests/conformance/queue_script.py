@@ -72,6 +72,8 @@ class Player:
         """Last version of every object, by kind and name."""
         self._popped: dict[str, str] = {}
         """Uid of the last pop, by name."""
+        self._versions: dict[str, int] = {}
+        """Sequences of pods as they were assumed, by uid."""
         self._microseconds = 0
         view = self.stage.view
         view.begin_listing()
@@ -182,12 +184,14 @@ class Player:
         """In the service a scheduler tells of it with `done`; there the pod leaves its place among those in flight at once."""
         uid = self._uid(step)
         self.stage.assumed[uid] = step.node
+        self._versions[uid] = self.stage.view.pods_by_uid[uid].sequence
         attempt = self.stage.leader.attempts.get(self.stage.attempts.get(uid, ""))
         if attempt is not None:
             self.stage.leader.assume(attempt, step.node)
 
     def _bind_error(self, step: Step) -> None:
-        self._done_with(step, "bind_error", assumed=self.stage.assumed.pop(self._uid(step)))
+        uid = self._uid(step)
+        self._done_with(step, "bind_error", assumed=self.stage.assumed.pop(uid), version=self._versions.pop(uid))
 
     def _done_with(self, step: Step, outcome: Any, **more: Any) -> None:
         """

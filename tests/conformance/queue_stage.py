@@ -156,8 +156,9 @@ class QueueStage:
         del old
         with self.noting(Call(name="update", pod=pod)) as call:
             parked = pod in self.queue.parked
-            pod.pod = new
+            before, pod.pod = pod.pod, new
             call.heard = [Heard(one, pod, self.queue.judge.verdict(pod, one) if parked else None) for one in changes]
+            pod.pod = before
             update(uid, *args, **more)
 
     def _noted_delete(self, delete: Callable[..., Any], uid: str) -> Any:

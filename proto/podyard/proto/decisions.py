@@ -81,3 +81,13 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
     woken_by: WakeUp | None = None
     trace: Annotated[str, Meta(description="traceparent of the attempt's root span")] = ""
     previous_trace: Annotated[str, Meta(description="traceparent of the attempt before")] = ""
+
+
+def message_id(record: AttemptRecord) -> str:
+    """By what the stream of decisions knows a repetition of a record, whoever sends it.
+
+    One outcome of one attempt of one pod is one record. A pod may be gated several times between two attempts: each of those
+    records says when, too.
+    """
+    known = f"{record.uid}/{record.attempt}/{record.outcome}"
+    return f"{known}/{record.at:.6f}" if record.outcome == "gated" else known

@@ -82,6 +82,9 @@ class AttemptResult(Message, frozen=True, kw_only=True):
     assumed: Annotated[
         str, Meta(description="node on which the pod was assumed and is no more: AssignedPodDelete for the others")
     ] = ""
+    version: Annotated[
+        Count, Meta(description="CLUSTER sequence of the pod's object as it was assumed there; 0: unknown")
+    ] = 0
     message: str = ""
     gone: Annotated[
         bool, Meta(description="the pod was not tried: it is being deleted, or is no more; it is not tried again")

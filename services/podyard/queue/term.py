@@ -16,7 +16,7 @@ from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.profile import Profile
 from podyard.proto import codec, streams, subjects
-from podyard.proto.decisions import AttemptRecord
+from podyard.proto.decisions import AttemptRecord, message_id
 from podyard.queue import assembly, attempt_spans, records, rescues
 from podyard.queue.bare_events import BareEvents
 from podyard.queue.core import listing, restart
@@ -177,11 +177,13 @@ class Term:
         """The view was listed again: what happened in between is not known in full, so everybody is retried."""
         if not self._began:
             return
-        position = self._informer.position
+        now, position = self._now(), self._informer.position
+        wrong = self._changes.compare(self._view.pods_by_uid, now)
+        if wrong:
+            self._log.warning("the queue had other pods than the cluster listed: changes were missed", pods=wrong)
         why = f"the queue has listed the cluster again: {reason}"
-        self._queue.retry_all(
-            Incoming(event=events.RETRY_ALL, id=f"listed-{position}", position=position, why=why), self._now()
-        )
+        retry = Incoming(event=events.RETRY_ALL, id=f"listed-{position}", position=position, why=why)
+        self._queue.retry_all(retry, now)
         self._settle()
 
     def _on_bare_event(self, _subject: str, payload: bytes, trace: str) -> None:
@@ -263,7 +265,7 @@ class Term:
     def _record(self, record: AttemptRecord) -> None:
         self._recorded.add(record.uid)
         subject = subjects.decisions(record.namespace, record.name, record.uid)
-        self._outbox.put(Outgoing(subject, codec.encode(record), message_id=f"{record.uid}-{record.attempt}"))
+        self._outbox.put(Outgoing(subject, codec.encode(record), message_id=message_id(record)))
 
     def _purge(self, namespace: str, name: str, uid: str) -> None:
         self._recorded.discard(uid)

@@ -8,7 +8,7 @@ import structlog
 
 from podyard.bus import Bus, BusError, Outgoing, PermanentError
 from podyard.proto import codec, subjects
-from podyard.proto.decisions import AttemptRecord
+from podyard.proto.decisions import AttemptRecord, message_id
 from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
 
@@ -59,7 +59,7 @@ def outgoing(record: AttemptRecord) -> Outgoing:
     return Outgoing(
         subject=subjects.decisions(record.namespace, record.name, record.uid),
         payload=codec.encode(record),
-        message_id=f"{record.attempt}/{record.outcome}",
+        message_id=message_id(record),
         trace=record.trace,
     )
 

@@ -134,6 +134,53 @@ def test_a_release_is_the_deletion_of_an_assigned_pod(play: Play) -> None:
     assert waiting.pool != "unschedulable"
 
 
+def test_a_pod_that_was_bound_and_has_ended_between_two_listings_leaves_the_queue(play: Play) -> None:
+    play.apply(None, view("a"))
+    popped = play.take()
+    released = Release(namespace="default", name="a", uid="uid-a", node="n1", reason="completed")
+    play.apply(view("a"), view("a", sequence=2, release=released), release=released, gap=True)
+    assert play.queue.pods == {}
+    play.done(popped, "scheduled", node="n1")
+    assert (play.ended(), play.queue.in_flight.uids()) == ([("a", "error")], ())
+
+
+def test_the_binding_that_was_awaited_has_come_and_gone_between_two_listings(play: Play) -> None:
+    play.apply(None, view("a"))
+    play.done(play.take(), "scheduled", node="n1")
+    released = Release(namespace="default", name="a", uid="uid-a", node="n1", reason="completed")
+    play.apply(view("a"), view("a", sequence=2, release=released), release=released, gap=True)
+    assert (play.queue.pods, play.leader.binding) == ({}, {})
+    assert play.ended() == [("a", "scheduled")]
+
+
+def test_a_pod_whose_binding_was_lost_is_to_be_scheduled_again(play: Play) -> None:
+    """The last writes of CLUSTER are gone, the binding among them: the listing after that shows the pod alone."""
+    bound = view("a", node="n1")
+    play.apply(None, bound)
+    released = Release(namespace="default", name="a", uid="uid-a", node="n1", reason="terminated")
+    play.apply(bound, view("a"), release=released, gap=True)
+    assert play.queue.pods["uid-a"].pool == "activeQ"
+
+
+def test_after_a_listing_the_queue_has_the_pending_pods_and_no_others(play: Play) -> None:
+    names = ("stays", "gone", "bound", "ended", "awaited")
+    for name in names:
+        play.apply(None, view(name))
+    for _ in names[:-1]:
+        play.take()
+    popped = play.take()
+    play.done(popped, "scheduled", node="n1")
+    ended = Release(namespace="default", name="ended", uid="uid-ended", node="n1", reason="completed")
+    listed = [view("stays"), view("bound", node="n1"), view("ended", release=ended), view("awaited", node="n1")]
+    listed += [view("new"), view("another's", scheduler="x")]
+    assert play.changes.compare({one.uid: one for one in listed}, play.now) == len(
+        {"gone", "bound", "ended", "awaited", "new"}
+    )
+    assert {pod.key[1]: pod.pool for pod in play.queue.pods.values()} == {"stays": "inFlight", "new": "activeQ"}
+    assert (play.leader.binding, play.ended()) == ({}, [("awaited", "scheduled")])
+    assert play.changes.compare({one.uid: one for one in listed}, play.now) == 0
+
+
 def test_a_release_of_an_unknown_pod_counts_as_queue_for_all(play: Play) -> None:
     waiting = play.park_view(view("b"), "OnPods")
     released = Release(namespace="default", name="x", uid="uid-x", node="n1", reason="orphan")

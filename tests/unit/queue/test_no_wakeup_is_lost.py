@@ -15,15 +15,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from podyard.queue.core import scheduling_queue
-from tests.support.objects import HOSTNAME, ZONE
+from tests.support.objects import ZONE
+from tests.unit.queue.small_world.kinds import TAINT, TOLERATION, spec_of
 from tests.unit.queue.small_world.world import LONGEST_LAG_S, World
 
 EXAMPLES = int(os.environ.get("WAKEUP_EXAMPLES", "150"))
 MOST_PODS = 8
 NODES = [f"n{number}" for number in range(5)]
 ZONES = ["a", "b"]
-TAINT = {"key": "dedicated", "value": "x", "effect": "NoSchedule"}
-TOLERATION = {"key": "dedicated", "operator": "Exists"}
 REST = 1000.0
 
 names = st.integers(0, 99)
@@ -38,37 +37,6 @@ reliefs = st.sampled_from(["room", "room", "node", "grow", "free", "itself", "it
 gaps = st.floats(0.0, 0.6)
 pauses = st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.7, REST, 0.01, 0.05])
 """Seconds until the next thing happens: mostly less than an attempt takes. REST: until everything has come to rest, and is checked."""
-
-
-def term(app: str, key: str) -> list[dict[str, Any]]:
-    return [{"labelSelector": {"matchLabels": {"app": app}}, "topologyKey": key}]
-
-
-def spec_of(kind: str, app: str, cpu: int, tolerates: bool) -> dict[str, Any]:
-    """What a pod of this kind wants, for the builder of pods."""
-    spec: dict[str, Any] = {"cpu": str(cpu)}
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
-    match kind:
-        case "ssd":
-            spec["nodeSelector"] = {"disk": "ssd"}
-        case "zone":
-            spec["nodeSelector"] = {ZONE: "b"}
-        case "apart":
-            spec["affinity"] = {"podAntiAffinity": {required: term(app, HOSTNAME)}}
-        case "together":
-            spec["affinity"] = {"podAffinity": {required: term("blue", ZONE)}}
-        case "spread":
-            selector = {"matchLabels": {"app": app}}
-            spec["topologySpreadConstraints"] = [
-                {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
-            ]
-        case "gated":
-            spec["schedulingGates"] = [{"name": "wait"}]
-        case _:
-            pass
-    if tolerates:
-        spec["tolerations"] = [TOLERATION]
-    return spec
 
 
 class WakeUps(RuleBasedStateMachine):

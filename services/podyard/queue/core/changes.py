@@ -7,13 +7,17 @@ room comes free by a release alone, never by the pod's object (DESIGN.md 4).
 from collections.abc import Collection, Mapping
 from typing import Any, cast
 
+from podyard.cluster import classify
 from podyard.cluster.changes import Change
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
 from podyard.framework.profile import DEFAULT_SCHEDULER
+from podyard.objects.core import Pod
 from podyard.proto import subjects
+from podyard.proto.actions import ActionType
+from podyard.proto.placement import BoundPod
 from podyard.queue.core.effects import Incoming, NominationOver
 from podyard.queue.core.leader import Leader, on_node
 from podyard.queue.core.queued_pod import QueuedPod
@@ -42,7 +46,19 @@ def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
 
 def queued_pod(view: PodView, now: float) -> QueuedPod:
     """A pod as it enters the queue."""
-    return QueuedPod(view.pod, key=view.key, uid=view.uid, priority=view.priority, profile=profile_of(view), now=now)
+    return QueuedPod(
+        view.pod,
+        key=view.key,
+        uid=view.uid,
+        priority=view.priority,
+        profile=profile_of(view),
+        now=now,
+        sequence=view.sequence,
+    )
+
+
+ASSUMED_UPDATE = ClusterEvent(events.ASSIGNED_POD, ActionType.UPDATE)
+"""What happens to an assumed pod with its binding, if it is not known as what it was assumed."""
 
 
 class Changes:
@@ -78,25 +94,51 @@ class Changes:
 
     def _pod(self, change: Change, now: float) -> None:
         old, new = cast("PodView | None", change.old), cast("PodView | None", change.new)
-        if change.bound and new is not None:
-            self._bound(change, old, new, now)
+        if change.bound and new is not None and new.bound is not None:
+            self._bound(change, old, new, new.bound, now)
             return
-        if change.release is not None:
+        if change.release is not None:  # found by a listing, it may be all that is told of a pod: go on
             self._move_pod(change, events.ASSIGNED_POD_DELETE, old, None, now)
-            return
         pod = self._queue.pods.get(change.uid)
         if pod is not None:
             self._pending(change, pod, old, new, now)
         elif new is None:
             self._nomination_is_over(old)
         elif is_pending(new, self._profiles):
-            if not self._leader.resume(change.uid, new.pod, new.priority):
-                entering = queued_pod(new, now)
-                entering.causes = tuple(filter(None, (change.origin.trace, *change.origin.causes)))
-                self._queue.add(entering, now)
+            self._enter(new, now, (change.origin.trace, *change.origin.causes))
         elif new.bound is not None:
             for event in _named(change.events):
                 self._move_pod(change, event, old, new, now)
+
+    def _enter(self, view: PodView, now: float, causes: tuple[str, ...] = ()) -> None:
+        """A pod is to be scheduled."""
+        if not self._leader.resume(view.uid, view.pod, view.priority, view.sequence):
+            pod = queued_pod(view, now)
+            pod.causes = tuple(filter(None, causes))
+            self._queue.add(pod, now)
+
+    def compare(self, pods: Mapping[str, PodView], now: float) -> int:
+        """After a listing: have exactly the pods that are to be scheduled.
+
+        The listing's changes have seen to that; but a pod that is forgotten, or tried for ever, because one of them was not
+        understood would be so until the next leader.
+
+        :param pods: of the view, by uid
+        :return: how many pods the queue had too many or too few
+        """
+        strangers = [pod for uid, pod in self._queue.pods.items() if not is_pending(pods.get(uid), self._profiles)]
+        for pod in strangers:
+            self._queue.delete(pod.uid)
+            view = pods.get(pod.uid)
+            self._nomination_is_over(view)
+            if view is not None and view.node_name:
+                self._leader.bound(pod, view.node_name, "", now)
+            else:
+                self._leader.gone(pod, now)
+        missing = [view for view in pending_pods(pods, self._profiles) if view.uid not in self._queue.pods]
+        for view in missing:
+            self._enter(view, now)
+        return len(strangers) + len(missing)
 
     def _move_pod(
         self, change: Change, event: ClusterEvent, old: PodView | None, new: PodView | None, now: float
@@ -107,37 +149,67 @@ class Changes:
             incoming = self._incoming(change, event, _object(old), _object(new), missed)
             self._queue.move_all(incoming, now)
 
-    def _bound(self, change: Change, old: PodView | None, new: PodView, now: float) -> None:
+    def _bound(self, change: Change, old: PodView | None, new: PodView, bound: BoundPod, now: float) -> None:
         """AssignedPodAdd first, then the pod leaves the queue."""
         self._move_pod(change, events.ASSIGNED_POD_ADD, None, new, now)
         pod = self._queue.delete(change.uid)
         self._nomination_is_over(new)
         if pod is not None:
-            by = new.bound.attempt if new.bound is not None else ""
-            self._leader.bound(pod, new.node_name, by, now)
+            if new.sequence > bound.decided_at and bound.attempt:
+                self._bound_as_another(change, pod.version_at(bound.decided_at), new, now)
+            self._leader.bound(pod, new.node_name, bound.attempt, now)
             if old is not None and old.nominated_node not in ("", new.node_name):
                 self._nomination_ended(change, old, now)
+
+    def _bound_as_another(self, change: Change, assumed: Pod | None, new: PodView, now: float) -> None:
+        """A pod was written again between its decision and its binding: for its scheduler it changes with the binding.
+
+        Until then it kept others out, or drew them, by the labels that it had when it was assumed. The reference tells nobody.
+
+        :param assumed: the version that was decided; `None`: it is not known
+        """
+        if assumed is None:
+            if self._queue.wants(ASSUMED_UPDATE, True):
+                self._queue.move_all(self._incoming(change, ASSUMED_UPDATE, None, new.pod, True), now)
+            return
+        old = on_node(assumed, new.node_name)
+        for event in _named(classify.classify_pod(old, new.pod)):
+            if self._queue.wants(event):
+                self._queue.move_all(self._incoming(change, event, old, new.pod), now)
 
     def _pending(self, change: Change, pod: QueuedPod, old: PodView | None, new: PodView | None, now: float) -> None:
         """A pod of the queue changed, or is no longer to be scheduled."""
         assumed = self._leader.assumed_node(pod)
         if new is None or not is_pending(new, self._profiles):
             self._queue.delete(pod.uid)
-            self._leader.gone(pod, now)
             self._nomination_is_over(old)
+            if change.release is not None:  # between two listings it was bound, and has ended
+                self._leader.bound(pod, change.release.node, "", now)
+                return
+            self._leader.gone(pod, now)
             if assumed:
                 self._assumed_ends(change, pod, assumed, now)
             elif old is not None and old.nominated_node:
                 self._nomination_ended(change, old, now)
             return
         if assumed:
-            before, pod.pod = pod.pod, new.pod
+            before = pod.pod
+            pod.replace(new.pod, new.sequence, missed=change.gap)
             if new.deleting and before.metadata.deletion_timestamp is None:
                 self._assumed_ends(change, pod, assumed, now)
             return
         before = pod.pod
         incoming = [self._incoming(change, event, before, new.pod, change.gap) for event in _named(change.events)]
-        self._queue.update(pod.uid, before, new.pod, incoming, now, priority=new.priority)
+        self._queue.update(
+            pod.uid,
+            before,
+            new.pod,
+            incoming,
+            now,
+            priority=new.priority,
+            sequence=new.sequence,
+            missed=change.gap,
+        )
         if old is not None and old.nominated_node and old.nominated_node != new.nominated_node:
             self._nomination_ended(change, old, now)
 

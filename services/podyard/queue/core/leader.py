@@ -84,6 +84,8 @@ class Leader:
         self.recent = Recent()
         self.attempts: dict[str, Attempt] = {}
         """Open and binding ones, by id."""
+        self._attempt_of: dict[str, Attempt] = {}
+        """The same by the pod's uid: a pod has one at a time."""
         self.binding: dict[str, QueuedPod] = {}
         """Pods that wait for their binding fact, by uid, in the order of their deadlines."""
         self._digests = dict(digests)
@@ -152,9 +154,9 @@ class Leader:
         self._attempt_count += 1
         attempt_id = f"{self.epoch}-{self._attempt_count}"
         attempt = Attempt(attempt_id, pod, session.id, session.last_pop, now, self._new_trace())
-        pod.attempt = attempt_id
+        pod.attempt, pod.earlier = attempt_id, ()
         pod.previous_trace = attempt.trace
-        self.attempts[attempt_id] = session.attempts[attempt_id] = attempt
+        self.attempts[attempt_id] = session.attempts[attempt_id] = self._attempt_of[pod.uid] = attempt
         namespace, name = pod.key
         return PoppedPod(
             namespace=namespace,
@@ -202,7 +204,7 @@ class Leader:
             attempt = self.attempts.get(result.attempt)
             if session is None or attempt is None or attempt.session != session.id or attempt.pod.uid != result.uid:
                 unknown.append(result.attempt)
-                self._dropped(result, None, now)
+                self._dropped(result, self.queue.pods.get(result.uid), now)
             elif result.outcome == "scheduled":
                 self._scheduled(attempt, result, now)
             else:
@@ -252,19 +254,22 @@ class Leader:
         self._end(attempt, result.outcome, now, node=result.assumed or result.node, message=result.message)
 
     def _dropped(self, result: AttemptResult, pod: QueuedPod | None, now: float) -> None:
-        """Room that was assumed is free again, unless the pod was bound to that very node.
+        """Room that was assumed is free again, unless the pod was bound to that very node. Also of a decision that is made again
+        within its attempt, or of an attempt that is not open here any more.
 
-        Without the pod's object (an attempt that is not known here any more) no hint can look at it: all say Queue. A pod with claims
-        gives back the volumes that it was promised, too. No object tells of that, and the reference says nothing to those who wait for
-        a volume; here they are told as if volumes had changed, by an event without objects.
+        Hints look at the pod as it was assumed: by labels that it has lost since it kept others out until now. Without that version
+        (the pod is gone, or this queue has not read so far) no hint can look at it: all say Queue.
+
+        A pod with claims gives back the volumes that it was promised, too. No object tells of that, and the reference says nothing to
+        those who wait for a volume; here they are told as if volumes had changed, by an event without objects.
         """
         node = result.assumed
         if not node or self._bound_node(result.uid) == node:
             return
-        known = pod or self.queue.pods.get(result.uid)
-        old = None if pod is None else on_node(pod.pod, node)
-        self._freed(Incoming(event=events.ASSIGNED_POD_DELETE, old=old, missed=pod is None), result, "", now)
-        if known is None or claims.has_claims(known.pod):
+        assumed = None if pod is None else pod.version(result.version)
+        old = None if assumed is None else on_node(assumed, node)
+        self._freed(Incoming(event=events.ASSIGNED_POD_DELETE, old=old, missed=old is None), result, "", now)
+        if pod is None or claims.has_claims(pod.pod):
             self._freed(Incoming(event=VOLUMES_GIVEN_BACK, missed=True), result, "-volumes", now)
 
     def _freed(self, incoming: Incoming, result: AttemptResult, suffix: str, now: float) -> None:
@@ -290,7 +295,7 @@ class Leader:
         message: str = "",
         by_queue: bool = False,
     ) -> None:
-        del self.attempts[attempt.id]
+        del self.attempts[attempt.id], self._attempt_of[attempt.pod.uid]
         session = self.sessions.get(attempt.session)
         if session is not None:
             session.attempts.pop(attempt.id, None)
@@ -335,15 +340,18 @@ class Leader:
         if attempt is not None and attempt.state == "binding":
             self._end(attempt, "error", now, message="the pod was deleted before its binding was seen")
 
-    def resume(self, uid: str, pod: Pod, priority: int) -> bool:
+    def resume(self, uid: str, pod: Pod, priority: int, sequence: int) -> bool:
         """A pod is pending that is not in the queue; whether it is in flight: then it is taken up again under its open attempt.
 
         It only looked gone, as one with a version that could not be read does. Whatever its attempt finds, it is tried again.
+
+        :param sequence: of the pod's object in CLUSTER
         """
-        attempt = next((one for one in self.attempts.values() if one.pod.uid == uid), None)
+        attempt = self._attempt_of.get(uid)
         if attempt is None or uid not in self.queue.in_flight:
             return False
-        attempt.pod.pod, attempt.pod.priority = pod, priority
+        attempt.pod.replace(pod, sequence)
+        attempt.pod.priority = priority
         self.queue.resume(attempt.pod)
         return True
 
@@ -429,7 +437,8 @@ class Leader:
         self._ticked_at = now
         for session in self.sessions.expire(now):
             self._bury(session, now)
-        for pod in tuple(self.binding.values()):
+        while self.binding:
+            pod = next(iter(self.binding.values()))
             if pod.deadline is None or pod.deadline > now:
                 break
             self._give_up_binding(pod, now)

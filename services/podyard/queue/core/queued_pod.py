@@ -1,6 +1,6 @@
 """One pod in the queue: the object, where it is, and what its attempts found."""
 
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from podyard.objects.core import Pod
 from podyard.proto.decisions import WakeUp
@@ -9,6 +9,12 @@ Pool: TypeAlias = Literal["", "activeQ", "backoffQ", "errorBackoffQ", "unschedul
 """Where a pod is; "" is nowhere (just made, or gone). A pod is in one pool at a time."""
 
 NOBODY: frozenset[str] = frozenset()
+
+KEPT_VERSIONS: Final = 16
+"""Versions kept of a pod that changes while it is handed out; semi-arbitrary: who counts on an older one counts as unknown."""
+
+Version: TypeAlias = tuple[int, Pod | None]
+"""CLUSTER sequence of a version of a pod's object, and the pod as it was; `None`: from there on versions were missed."""
 
 
 class QueuedPod:
@@ -24,6 +30,7 @@ class QueuedPod:
         "causes",
         "consecutive_errors",
         "deadline",
+        "earlier",
         "gate_message",
         "gating_plugin",
         "initial_attempt_at",
@@ -36,6 +43,7 @@ class QueuedPod:
         "previous_trace",
         "priority",
         "profile",
+        "sequence",
         "timestamp",
         "uid",
         "unschedulable_count",
@@ -44,9 +52,23 @@ class QueuedPod:
         "woken_by",
     )
 
-    def __init__(self, pod: Pod, *, key: tuple[str, str], uid: str, priority: int, profile: str, now: float) -> None:
+    def __init__(
+        self,
+        pod: Pod,
+        *,
+        key: tuple[str, str],
+        uid: str,
+        priority: int,
+        profile: str,
+        now: float,
+        sequence: int = 0,
+    ) -> None:
         self.pod = pod
         """The joined object as last seen."""
+        self.sequence = sequence
+        """CLUSTER sequence of that version of the object."""
+        self.earlier: tuple[Version, ...] = ()
+        """Versions before it that a scheduler may count on a node: from the one that was handed out on, oldest first."""
         self.key = key
         """(namespace, name)."""
         self.uid = uid
@@ -90,6 +112,31 @@ class QueuedPod:
     def rejectors(self) -> frozenset[str]:
         """All plugins whose hints may wake it."""
         return self.unschedulable_plugins | self.pending_plugins if self.pending_plugins else self.unschedulable_plugins
+
+    def replace(self, pod: Pod, sequence: int, *, missed: bool = False) -> None:
+        """Its object is another now. While somebody may have assumed it, what it was is kept.
+
+        :param missed: there may have been versions in between
+        """
+        if sequence != self.sequence:
+            kept: tuple[Version, ...] = ()
+            if self.pool in ("inFlight", "binding"):
+                hole: tuple[Version, ...] = ((self.sequence + 1, None),) if missed else ()
+                kept = (*self.earlier, (self.sequence, self.pod), *hole)
+            self.earlier = kept[-KEPT_VERSIONS:]
+        self.pod, self.sequence = pod, sequence
+
+    def version(self, sequence: int) -> Pod | None:
+        """The version of this CLUSTER sequence, if it is known."""
+        if sequence == self.sequence:
+            return self.pod
+        return next((pod for number, pod in self.earlier if number == sequence), None)
+
+    def version_at(self, position: int) -> Pod | None:
+        """The version that was the last one at this position of CLUSTER, if it is known."""
+        if self.sequence <= position:
+            return self.pod
+        return next((pod for number, pod in reversed(self.earlier) if number <= position), None)
 
     @property
     def queued_at(self) -> float:

@@ -272,13 +272,27 @@ class SchedulingQueue:
 
     # -- changes of the pod itself -----------------------------------------------------------------------------
 
-    def update(self, uid: str, old: Pod, new: Pod, changes: Sequence[Incoming], now: float, *, priority: int) -> None:
+    def update(
+        self,
+        uid: str,
+        old: Pod,
+        new: Pod,
+        changes: Sequence[Incoming],
+        now: float,
+        *,
+        priority: int,
+        sequence: int = 0,
+        missed: bool = False,
+    ) -> None:
         """A pending pod's object changed; `changes` are the events that this is. Source: PriorityQueue.Update.
 
         In flight, they are kept for when it comes back (PITFALLS 4); parked, its own hints are asked, gated or not.
+
+        :param sequence: of `new` in CLUSTER
+        :param missed: there may have been versions between `old` and `new`
         """
         pod = self.pods[uid]
-        pod.pod = new
+        pod.replace(new, sequence, missed=missed)
         if uid in self.in_flight:
             for incoming in changes:
                 self.in_flight.record(incoming)

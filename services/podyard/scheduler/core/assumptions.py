@@ -9,7 +9,7 @@ having seen their binding.
 
 from collections import OrderedDict
 from collections.abc import Collection, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -22,6 +22,16 @@ from podyard.scheduler.core.effects import CycleSpan
 STRANGER: Final = 0
 """Number that no decision has: among the outstanding ones it says that something is assumed which the session has no number for, so that
 the binder judges in full."""
+
+
+class Place(NamedTuple):
+    """Where a pod was assumed, empty: nowhere; and the CLUSTER sequence of its object as it was assumed."""
+
+    node: str = ""
+    version: int = 0
+
+
+NO_PLACE: Final = Place()
 
 
 class Assumption(msgspec.Struct, kw_only=True, gc=False):
@@ -51,6 +61,11 @@ class Assumption(msgspec.Struct, kw_only=True, gc=False):
     """What plugins raised when Reserve was undone, to be added to the reason for that."""
     successor: PoppedPod | None = None
     """The same pod popped again before this attempt was answered: it waits for the answer."""
+
+    @property
+    def place(self) -> Place:
+        """Where the pod is counted, and as what."""
+        return Place(self.decision.node, self.pod.sequence)
 
 
 class Assumptions:

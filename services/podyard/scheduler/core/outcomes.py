@@ -9,7 +9,7 @@ from podyard.proto.decisions import Outcome, Victim
 from podyard.proto.message import PodRef
 from podyard.proto.queue_api import AttemptResult, PoppedPod
 from podyard.scheduler.core import records, spans
-from podyard.scheduler.core.assumptions import Assumption
+from podyard.scheduler.core.assumptions import NO_PLACE, Assumption, Place
 from podyard.scheduler.core.effects import CycleSpan, Done, Effect, Preempt, Record
 from podyard.scheduler.core.placing import Attempted
 
@@ -51,7 +51,7 @@ class Outcomes:
         node: str = "",
         plugins: tuple[tuple[str, ...], tuple[str, ...]] = NOBODY,
         nominated_node: str | None = None,
-        assumed: str = "",
+        assumed: Place = NO_PLACE,
         message: str = "",
         gone: bool = False,
     ) -> None:
@@ -95,7 +95,7 @@ class Outcomes:
         )
         self._kept(made.span)
 
-    def refused_at_permit(self, assumption: Assumption, node: str) -> None:
+    def refused_at_permit(self, assumption: Assumption) -> None:
         """A wait ended with a rejection; `assumption.result` says whose."""
         result = assumption.result
         unschedulable, pending = records.rejectors(result)
@@ -111,12 +111,12 @@ class Outcomes:
             "unschedulable",
             plugins=(unschedulable, pending),
             nominated_node="",
-            assumed=node,
+            assumed=assumption.place,
             message=result.message,
         )
         self._kept(msgspec.structs.replace(assumption.span, record=record))
 
-    def bind_error(self, popped: PoppedPod, span: CycleSpan, why: str, *, assumed: str, sent: bool) -> None:
+    def bind_error(self, popped: PoppedPod, span: CycleSpan, why: str, *, assumed: Place, sent: bool) -> None:
         """The attempt found a node, at first at least, and did not bind.
 
         :param span: of the last cycle
@@ -138,7 +138,7 @@ class Outcomes:
         """
         popped = assumption.popped
         attempt = f"{popped.attempt}/{assumption.tries}"
-        result = records.result_of(popped, "bind_error", assumed=assumption.decision.node, message=why, attempt=attempt)
+        result = records.result_of(popped, "bind_error", assumed=assumption.place, message=why, attempt=attempt)
         self._effects.append(Done(result, goes_on=True))
 
     def _kept(self, span: CycleSpan) -> None:
@@ -154,7 +154,7 @@ def _failure(popped: PoppedPod, made: Attempted) -> AttemptResult:
     Source: schedule_one.go, clearNominatedNode: of Reserve, Permit, the binding cycle, and of errors that are no FitError.
     """
     record = made.span.record
-    ended = bool(made.given_up) or record.outcome == "error"
+    ended = bool(made.given_up.node) or record.outcome == "error"
     return records.result_of(
         popped,
         record.outcome,

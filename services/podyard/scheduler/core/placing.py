@@ -23,7 +23,7 @@ from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Release
 from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core import records, spans
-from podyard.scheduler.core.assumptions import Assumption, Assumptions
+from podyard.scheduler.core.assumptions import NO_PLACE, Assumption, Assumptions, Place
 from podyard.scheduler.core.effects import CycleSpan
 from podyard.scheduler.core.own_nominations import OwnNominations
 
@@ -47,12 +47,14 @@ class Attempted:
 
     __slots__ = ("assumption", "given_up", "result", "span")
 
-    def __init__(self, result: CycleResult, span: CycleSpan, assumption: Assumption | None, given_up: str = "") -> None:
+    def __init__(
+        self, result: CycleResult, span: CycleSpan, assumption: Assumption | None, given_up: Place = NO_PLACE
+    ) -> None:
         self.result = result
         self.span = span
         self.assumption = assumption
         self.given_up = given_up
-        """A node on which the pod was assumed until Reserve or Permit said no."""
+        """Where the pod was assumed until Reserve or Permit said no."""
 
 
 class Placing:
@@ -100,12 +102,12 @@ class Placing:
         result = yield from cycle.steps(pod)
         node = result.node
         number = self.assumptions.next_number() if node else 0
-        given_up = ""
+        given_up = NO_PLACE
         if node:
             self.table.place(_placed(pod, popped, node, position))
             if not cycle.confirm(pod, result):
                 self.table.remove(pod.uid)
-                given_up = node
+                given_up = Place(node, pod.sequence)
         end = watch()
         record = records.record_of(
             popped,

@@ -3,6 +3,7 @@
 from podyard.framework.cycle import CycleResult
 from podyard.proto.decisions import AttemptRecord, Outcome
 from podyard.proto.queue_api import AttemptResult, PoppedPod
+from podyard.scheduler.core.assumptions import NO_PLACE, Place
 
 
 def outcome_of(result: CycleResult) -> Outcome:
@@ -64,7 +65,7 @@ def result_of(
     node: str = "",
     plugins: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
     nominated_node: str | None = None,
-    assumed: str = "",
+    assumed: Place = NO_PLACE,
     message: str = "",
     attempt: str = "",
     gone: bool = False,
@@ -84,7 +85,8 @@ def result_of(
         unschedulable_plugins=plugins[0],
         pending_plugins=plugins[1],
         nominated_node=nominated_node,
-        assumed=assumed,
+        assumed=assumed.node,
+        version=assumed.version,
         message=message,
         gone=gone,
         trace=popped.trace,

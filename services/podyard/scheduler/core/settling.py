@@ -131,9 +131,9 @@ class Settling:
         if assumption is None:
             return
         result = assumption.result
-        node, result.node = result.node, ""
+        result.node = ""
         result.rejection, result.message = settled.status, settled.status.message + assumption.trouble
-        self._outcomes.refused_at_permit(assumption, node)
+        self._outcomes.refused_at_permit(assumption)
         self._follow_up(assumption)
 
     def bound_by_others(self, uid: str, node: str) -> None:
@@ -149,11 +149,11 @@ class Settling:
         assumption = self._placing.forget(uid)
         if assumption is None:
             return
-        node, why = assumption.decision.node, why + assumption.trouble
+        place, why = assumption.place, why + assumption.trouble
         if outcome == "bind_error":
-            self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=node, sent=decided)
+            self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=place, sent=decided)
         else:
-            self._outcomes.done(assumption.popped, outcome, assumed=node, message=why)
+            self._outcomes.done(assumption.popped, outcome, assumed=place, message=why)
         self._follow_up(assumption)
 
     def _follow_up(self, assumption: Assumption) -> None:

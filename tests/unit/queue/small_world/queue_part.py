@@ -67,7 +67,8 @@ class QueuePart:
         """It lost touch, and lists the cluster again."""
         self._apply(listed(self.world.log, self.view, follows_base))
         self.reader.skip_to_end()
-        if self.leader is not None:
+        if self.leader is not None and self._changes is not None:
+            assert not self._changes.compare(self.view.pods_by_uid, self.world.now), "changes were not understood"
             incoming = Incoming(event=events.RETRY_ALL, id=f"listed-{self.view.position}", position=self.view.position)
             self.leader.queue.retry_all(incoming, self.world.now)
             self._settle()

@@ -93,6 +93,11 @@ class World:
         labels = document["metadata"]["labels"]
         self.log.put_object("pods", objects.pod(name, uid=f"{name}-uid{self.pods}", labels=labels, **document["spec"]))
 
+    def relabel(self, name: str, app: str) -> None:
+        """A pod's label `app` is another."""
+        pod = self.log.documents["pods", name]
+        self.log.put_object("pods", {**pod, "metadata": {**pod["metadata"], "labels": {"app": app}}})
+
     def put_node(self, name: str, labels: dict[str, str], cpu: int, **spec: Any) -> None:
         self.largest[name] = max(self.largest[name], 1000 * cpu)
         self.log.put_object("nodes", objects.node(name, cpu=str(cpu), pods="10", labels=labels, **spec))
