@@ -62,6 +62,10 @@ def _ignore_contact(fresh: bool) -> None:
     del fresh
 
 
+def _as_it_is(delivery: Delivery) -> Delivery:
+    return delivery
+
+
 class Informer:
     """Feeds one view. Owned by one event loop; its callbacks are synchronous and see the view as of their changes."""
 
@@ -75,6 +79,7 @@ class Informer:
         on_changes: Callable[[list[Change]], None] = _ignore_changes,
         on_listed: Callable[[str], None] = _ignore_listing,
         on_contact: Callable[[bool], None] = _ignore_contact,
+        admit: Callable[[Delivery], Delivery] = _as_it_is,
     ) -> None:
         """
         :param service: whose dead letters the unreadable versions become
@@ -82,9 +87,10 @@ class Informer:
         :param on_listed: called after each complete listing, after its changes, with the reason for it ("start" at first): whoever
             derived state from changes must now doubt it
         :param on_contact: called with False when nothing was heard for 2 s, with True when it was heard again
+        :param admit: a delivery as the view is to see it, for what was set aside
         """
         self.view = view
-        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact)
+        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact, admit)
         spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=subjects.listed, follow_subjects=subjects.followed)
         self._watch: Watch = bus.watch(spec, self._sink)
         self._sink.relist = self._watch.relist
@@ -98,6 +104,11 @@ class Informer:
     def fresh(self) -> bool:
         """Whether the view is complete and the server was heard of within 2 s."""
         return self._sink.fresh
+
+    @property
+    def delivery(self) -> Delivery | None:
+        """While `on_changes` is told: the delivery that made the changes; None if a listing did."""
+        return self._sink.delivery
 
     async def run(self) -> NoReturn:
         """Feed the view for ever; cancel to end it."""
@@ -128,6 +139,7 @@ class _Sink:
         on_changes: Callable[[list[Change]], None],
         on_listed: Callable[[str], None],
         on_contact: Callable[[bool], None],
+        admit: Callable[[Delivery], Delivery],
     ) -> None:
         self.fresh = False
         self.first_listing = anyio.Event()
@@ -138,6 +150,9 @@ class _Sink:
         self._on_changes = on_changes
         self._on_listed = on_listed
         self._on_contact = on_contact
+        self._admit = admit
+        self.delivery: Delivery | None = None
+        """The one whose changes are being told."""
         self._reason = ""
         self._waiting: list[tuple[int, int, anyio.Event]] = []
         self._ticket = itertools.count()
@@ -150,9 +165,11 @@ class _Sink:
 
     def deliver(self, delivery: Delivery) -> None:
         """One message."""
-        changes = self._view.apply(delivery)
+        changes = self._view.apply(self._admit(delivery))
         if changes:
+            self.delivery = delivery
             self._on_changes(changes)
+            self.delivery = None
         self._carry_out()
         self._wake()
 

@@ -5,6 +5,7 @@ Everything is read anew in each reign, after the fence was moved: what an earlie
 
 import gc
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import anyio
@@ -24,6 +25,9 @@ from podyard.framework.extenders import Extender
 from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.runtime.service import Service
+from podyard.shell import causes
+from podyard.shell.boundary import Boundary
+from podyard.shell.driver import Driver
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,9 +45,10 @@ WRITES_CHECK: Final = "writes"
 class _Waiter:
     """A request in hand. `reply` stays `None` if the reign ends first."""
 
-    __slots__ = ("done", "reply")
+    __slots__ = ("done", "reply", "request")
 
-    def __init__(self) -> None:
+    def __init__(self, request: Request) -> None:
+        self.request = request
         self.done = anyio.Event()
         self.reply: BindReply | None = None
 
@@ -57,6 +62,7 @@ class Reign:
         profiles: "Mapping[str, Profile]",
         followed: Followed,
         instruments: Instruments,
+        boundary: Boundary,
         number: int,
         *,
         clients: ExtenderClients = NO_CLIENTS,
@@ -71,6 +77,7 @@ class Reign:
         self._log = service.log
         self._now = service.clock.now
         self._instruments = instruments
+        self._boundary = boundary
         self._view = ListedView()
         self.core = Binder(
             self._view.cluster,
@@ -79,6 +86,7 @@ class Reign:
             session=f"{service.session}.{number}",
             child_trace=self._child_trace,
             binding_extender=binding_extender,
+            set_aside=boundary.refusal,
         )
         self._clients = clients
         self._writer = Writer(service.bus, service.settings.commit_timeout_s, self._on_writes)
@@ -90,25 +98,31 @@ class Reign:
             on_changes=self._on_changes,
             on_listed=self._on_listed,
             on_contact=self._on_contact,
+            admit=boundary.admit,
         )
         self._tickets = itertools.count(1)
         self._waiters: dict[int, _Waiter] = {}
         self._tasks = anyio.create_task_group()
         self._door: Subscription | None = None
-        self._earlier = anyio.Event()
-        self._waits_until = float("inf")
-        self._over = False
+        self._driver: Driver[Message, Effect] = Driver(
+            self.core,
+            now=self._now,
+            carry_out=self._carry_out,
+            failed=self._failed,
+            tick=effects.Tick(),
+            wake_at=lambda: self.core.wake_at,
+        )
 
     async def run(self, lease_epoch: int) -> None:
-        """Take over, serve, and return when deposed; cancelled when the lease is lost."""
+        """Take over, serve, and return when deposed or when the core has raised; cancelled when the lease is lost."""
         self._set_ready(False, "taking over: moving the fence, then listing")
-        self._instruments.held.set_function(lambda: 0 if self._over else self.core.held)
+        self._instruments.held.set_function(lambda: 0 if self._driver.over else self.core.held)
         try:
             async with self._tasks:
-                self._tasks.start_soon(self._keep_time)
-                self._step(effects.Elected(lease_epoch))
+                self._tasks.start_soon(self._driver.keep_time)
+                self._driver.step(effects.Elected(lease_epoch))
         finally:
-            self._over = True
+            self._driver.end()
             self._service.health.remove(WRITES_CHECK)
             self._instruments.leading.set(0)
             for waiter in self._waiters.values():
@@ -119,17 +133,11 @@ class Reign:
 
     # ---- the core ------------------------------------------------------------------------------------------------------------
 
-    def _step(self, message: Message) -> None:
-        """Feed the core; synchronous, so that view, table and core never disagree at an await."""
-        if self._over:
-            return
-        for effect in self.core.step(message, self._now()):
-            self._carry_out(effect)
-        wake_at = self.core.wake_at
-        if wake_at is not None and wake_at < self._waits_until:
-            self._earlier.set()
+    def _carry_out(self, wanted: Sequence[Effect]) -> None:
+        for effect in wanted:
+            self._do(effect)
 
-    def _carry_out(self, effect: Effect) -> None:
+    def _do(self, effect: Effect) -> None:
         match effect:
             case effects.Settled():
                 self._instruments.settled(effect, self._now())
@@ -164,37 +172,45 @@ class Reign:
                 self._log.error("the node table was not the sum of the live bindings", details=list(effect.details))
                 self._instruments.drifted(effect)
 
-    async def _keep_time(self) -> None:
-        """Tick when the core wants it."""
-        while True:
-            self._earlier = anyio.Event()
-            wake_at = self.core.wake_at
-            self._waits_until = wake_at if wake_at is not None else float("inf")
-            delay_s = None if wake_at is None else max(0.0, wake_at - self._now())
-            with anyio.move_on_after(delay_s):
-                await self._earlier.wait()
-                continue
-            self._step(effects.Tick())
+    def _failed(self, message: Message, error: Exception) -> None:
+        """The core raised: the reign ends, without what it was told. Nothing is said, since a write may be under way."""
+        self._boundary.raised(self._cause(message), error)
+        self._tasks.cancel_scope.cancel()
+
+    def _cause(self, message: Message) -> causes.Cause:
+        found = None
+        if isinstance(message, effects.Changed):
+            found = causes.of(message.changes, self.informer.delivery, self._view.cluster.version_of)
+        judged = self.core.judging
+        if judged is not None:
+            ticket = next((ticket for ticket, _ in judged.waiting), None)
+            waiter = None if ticket is None else self._waiters.get(ticket.id)
+            asked = Request(subjects.BINDER_BIND, b"") if waiter is None else waiter.request
+            return causes.Cause(asked, (judged.decision.uid,))
+        if isinstance(message, effects.Requested):
+            attempts = tuple(decision.attempt for decision in message.request.decisions)
+            return causes.Cause(self._waiters[message.ticket].request, attempts)
+        return found or causes.unknown(type(message).__name__)
 
     async def _ask_to_bind(self, ask: effects.AskToBind) -> None:
         error = await self._clients.bind(ask.extender, ask.pod, ask.node)
-        self._step(effects.ExtenderAnswered(ask.key, error))
+        self._driver.step(effects.ExtenderAnswered(ask.key, error))
 
     async def _send(self, send: effects.Send) -> None:
-        self._step(await self._writer.send(send))
+        self._driver.step(await self._writer.send(send))
 
     async def _read_bindings(self, read: effects.ReadBindings) -> None:
-        self._step(await self._writer.read_bindings(read))
+        self._driver.step(await self._writer.read_bindings(read))
 
     async def _read_fence(self, read: effects.ReadFence) -> None:
-        self._step(await self._writer.read_fence(read))
+        self._driver.step(await self._writer.read_fence(read))
 
     async def _inspect(self, inspect: effects.Inspect) -> None:
-        self._step(await self._writer.inspect(inspect))
+        self._driver.step(await self._writer.inspect(inspect))
 
     def _step_down(self, effect: effects.StepDown) -> None:
         self._log.warning("steps down", reason=effect.reason)
-        self._over = True
+        self._driver.end()
         self._tasks.cancel_scope.cancel()
 
     def _child_trace(self, trace: str) -> str:
@@ -205,11 +221,11 @@ class Reign:
     # ---- the informer --------------------------------------------------------------------------------------------------------
 
     def _on_changes(self, changes: list[Change]) -> None:
-        self._step(effects.Changed(changes))
+        self._driver.step(effects.Changed(causes.told(changes, self.informer.delivery)))
 
     def _on_listed(self, reason: str) -> None:
         del reason
-        self._step(effects.Listed(self._view.take_tombstones()))
+        self._driver.step(effects.Listed(self._view.take_tombstones()))
 
     def _on_contact(self, fresh: bool) -> None:
         if self._door is not None:
@@ -228,11 +244,14 @@ class Reign:
     async def _on_bind(self, request: Request) -> bytes:
         """Answer a request; a reign that ended says nothing, since a write under way may yet be applied."""
         bind = codec.decode(BindRequest, request.payload)
-        ticket, waiter = next(self._tickets), _Waiter()
+        refused = self._boundary.refusal(decision.attempt for decision in bind.decisions)
+        if refused:
+            return codec.encode(BindReply(epoch=self.core.keeper.epoch, refused=refused))
+        ticket, waiter = next(self._tickets), _Waiter(request)
         self._waiters[ticket] = waiter
         try:
-            self._step(effects.Requested(ticket, bind))
-            if not self._over:
+            self._driver.step(effects.Requested(ticket, bind))
+            if not self._driver.over:
                 await waiter.done.wait()
             if waiter.reply is None:
                 await anyio.sleep(SILENCE_S)

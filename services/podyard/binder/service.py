@@ -15,6 +15,7 @@ from podyard.framework.event_registry import followed_by
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
+from podyard.shell.boundary import Boundary
 
 COLLECT_EVERY = (100_000, 50, 50)
 """Thresholds of the garbage collector. What the binder keeps it keeps for long, and little of it is cyclic: with Python's own thresholds
@@ -39,6 +40,7 @@ async def main(service: Service[BinderSettings]) -> None:
     binding = [one for one in configuration.extenders if one.bind_verb]
     binding_extender = next(iter(described(binding)), None)
     instruments = Instruments(service.metrics, service.spans)
+    boundary = Boundary(service)
     lease = service.lease(ttl_s=service.settings.lease_ttl_s)
     numbers = itertools.count(1)
 
@@ -48,6 +50,7 @@ async def main(service: Service[BinderSettings]) -> None:
             profiles,
             followed(profiles, extenders=bool(configuration.extenders)),
             instruments,
+            boundary,
             next(numbers),
             clients=clients,
             binding_extender=binding_extender,
@@ -62,6 +65,7 @@ async def main(service: Service[BinderSettings]) -> None:
         while True:
             await lease.lead(lead)
             await anyio.sleep(PAUSE_S)
+            await boundary.pause()
 
 
 SERVICE = ServiceDefinition(

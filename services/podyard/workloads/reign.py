@@ -5,6 +5,7 @@ Everything is listed anew: counts come from what is there, whatever the leader b
 
 import random
 import uuid
+from collections.abc import Sequence
 from typing import Final
 
 import anyio
@@ -15,8 +16,11 @@ from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import K8sEvent
 from podyard.runtime.service import Service
+from podyard.shell import causes
+from podyard.shell.boundary import Boundary
+from podyard.shell.driver import Driver
 from podyard.workloads.core import actions
-from podyard.workloads.core.actions import Failed, Message, Work
+from podyard.workloads.core.actions import Effect, Failed, Message, Work
 from podyard.workloads.core.controller import POLL_S, Workloads
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.instruments import Instruments
@@ -27,14 +31,17 @@ from podyard.workloads.writer import Writer
 VIEW_CHECK: Final = "view"
 WRITES_CHECK: Final = "writes"
 """Not ready while what was written last is not settled: no room in the stream, or NATS silent."""
+FLOOR_S: Final = 0.001
+"""What is due within so short a time is looked at together."""
 FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS))
 
 
 class Reign:
     """Owned by the task that runs `run`; the informer's callbacks run on the same event loop."""
 
-    def __init__(self, service: Service[WorkloadsSettings], instruments: Instruments) -> None:
+    def __init__(self, service: Service[WorkloadsSettings], instruments: Instruments, boundary: Boundary) -> None:
         self._service = service
+        self._boundary = boundary
         self._now = service.clock.now
         self._instruments = instruments
         self._view = WorkloadsView()
@@ -49,50 +56,56 @@ class Reign:
             on_changes=self._on_changes,
             on_listed=self._on_listed,
             on_contact=self._on_contact,
+            admit=boundary.admit,
         )
         self._tasks = anyio.create_task_group()
-        self._earlier = anyio.Event()
-        self._waits_until = float("inf")
+        self._driver: Driver[Message, Effect] = Driver(
+            self.core,
+            now=self._now,
+            carry_out=self._carry_out,
+            failed=self._failed,
+            tick=actions.Tick(),
+            wake_at=self._due,
+            floor_s=FLOOR_S,
+        )
 
     async def run(self, epoch: int) -> None:
-        """Lead until cancelled."""
+        """Lead until cancelled, or until the core has raised."""
         self._service.log.info("leads", epoch=epoch)
         self._service.health.set_ready(VIEW_CHECK, False, "listing the cluster")
         self._instruments.leading.set(1)
         try:
             async with self._tasks:
-                self._tasks.start_soon(self._keep_time)
+                self._tasks.start_soon(self._driver.keep_time)
                 self._tasks.start_soon(self.informer.run)
         finally:
+            self._driver.end()
             self._service.health.remove(WRITES_CHECK)
             self._instruments.leading.set(0)
 
-    def _step(self, message: Message) -> None:
-        """Feed the core; synchronous, so that view and core never disagree at an await."""
-        for effect in self.core.step(message, self._now()):
+    def _carry_out(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
             match effect:
                 case Work():
                     self._instruments.work(effect)
                     self._tasks.start_soon(self._write, effect)
                 case Failed():
                     self._report(effect)
-        if self._due() < self._waits_until:
-            self._earlier.set()
+
+    def _failed(self, message: Message, error: Exception) -> None:
+        """The core raised: the term ends, without what it was told."""
+        self._boundary.raised(self._cause(message), error)
+        self._tasks.cancel_scope.cancel()
+
+    def _cause(self, message: Message) -> causes.Cause:
+        found = None
+        if isinstance(message, actions.Changed):
+            found = causes.of(message.changes, self.informer.delivery, self._view.cluster.version_of)
+        return found or causes.unknown(type(message).__name__)
 
     def _due(self) -> float:
         due = self.core.wake_at
         return min(due, self._now() + POLL_S) if self.core.waits_for_view else due
-
-    async def _keep_time(self) -> None:
-        """Tick when the core wants it."""
-        while True:
-            self._earlier = anyio.Event()
-            self._waits_until = self._due()
-            delay_s = None if self._waits_until == float("inf") else max(0.0, self._waits_until - self._now())
-            with anyio.move_on_after(delay_s):
-                await self._earlier.wait()
-                continue
-            self._step(actions.Tick())
 
     async def _write(self, work: Work) -> None:
         done = await self._writer.carry_out(work)
@@ -101,7 +114,7 @@ class Reign:
             self._service.log.warning(
                 "could not be written", object=str(work.owner), failures=len(done.failures), first=done.failures[0]
             )
-        self._step(done)
+        self._driver.step(done)
 
     def _report(self, failed: Failed) -> None:
         """Tell the log, and whoever looks at the object's events."""
@@ -121,11 +134,11 @@ class Reign:
         self._service.bus.send(subjects.k8s_event(owner.namespace, owner.resource, owner.name), codec.encode(event))
 
     def _on_changes(self, changes: list[Change]) -> None:
-        self._step(actions.Changed(changes))
+        self._driver.step(actions.Changed(causes.told(changes, self.informer.delivery)))
 
     def _on_listed(self, reason: str) -> None:
         del reason
-        self._step(actions.Listed())
+        self._driver.step(actions.Listed())
 
     def _on_contact(self, fresh: bool) -> None:
         self._service.health.set_ready(VIEW_CHECK, fresh, "" if fresh else "nothing heard of the cluster for 2 s")

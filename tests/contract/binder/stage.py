@@ -16,6 +16,7 @@ from podyard.bus.services import Handler, Subscription
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest, Decision, NumberRange
+from podyard.shell.boundary import Boundary
 from tests.support import cluster, objects
 from tests.support.services import make_service
 from tests.support.spans import KeptSpans
@@ -89,7 +90,9 @@ async def reigning(
     """A reign without a lease: whoever begins one takes the fence over from all before."""
     service = make_service(SERVICE, bus, instance=instance, spans=spans)
     instruments = Instruments(service.metrics, service.spans)
-    reign = Reign(service, {PROFILE.name: PROFILE}, followed({PROFILE.name: PROFILE}), instruments, 1)
+    reign = Reign(
+        service, {PROFILE.name: PROFILE}, followed({PROFILE.name: PROFILE}), instruments, Boundary(service), 1
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(reign.run, lease_epoch)
         await eventually("the reign serves", lambda: service.health.ready)

@@ -9,7 +9,7 @@ the send itself, is known to be applied (`fence`). What was not applied is judge
 One binder object is one reign: whoever is elected again starts with a new one and reads everything anew.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Final
 
@@ -70,6 +70,7 @@ class Binder:
         session: str,
         child_trace: Callable[[str], str],
         binding_extender: Extender | None = None,
+        set_aside: Callable[[Iterable[str]], str] = lambda ids: "",
     ) -> None:
         """
         :param view: what the informer keeps up to date
@@ -78,6 +79,7 @@ class Binder:
         :param session: unique to this process start and reign: batch ids are made of it
         :param child_trace: from the traceparent of a cycle to that of its bind span
         :param binding_extender: the one that binds the pods that it is interested in
+        :param set_aside: why no decision about one of these pods is judged; empty: it is
         """
         self.phase = Phase.ELECTED
         self.world = World(view)
@@ -89,7 +91,7 @@ class Binder:
         self._releases = Releases(self.world)
         self._forced = Forced(self.world)
         self._gatherer = Gatherer(
-            self.world, self._intake, self._releases, self._forced, profiles, child_trace, binding_extender
+            self.world, self._intake, self._releases, self._forced, profiles, child_trace, binding_extender, set_aside
         )
         self._check = UsageCheck(self.world)
         self._lease_epoch = 0
@@ -144,6 +146,11 @@ class Binder:
         if not self._sending and self._batch is None and self._gather_from is not None:
             return min(due, self._gather_from + self._patience())
         return due
+
+    @property
+    def judging(self) -> Open | None:
+        """The decision that is being judged; None outside of that."""
+        return self._gatherer.judging
 
     @property
     def held(self) -> int:

@@ -22,6 +22,8 @@ from podyard.proto.placement import BoundPod
 
 CAUSE_POSITION: Final = "position"
 CAUSE_WITHDRAWN: Final = "withdrawn"
+CAUSE_SET_ASIDE: Final = "set aside"
+"""A binder raised on an earlier decision about the pod."""
 CAUSE_OVERTAKEN: Final = "overtaken"
 """A later attempt for the same pod took the place of one that waited, or came while an extender was asked."""
 
@@ -38,8 +40,12 @@ class Gatherer:
         profiles: Mapping[str, Profile],
         child_trace: Callable[[str], str],
         binding_extender: Extender | None = None,
+        set_aside: Callable[[Iterable[str]], str] = lambda ids: "",
     ) -> None:
-        """:param binding_extender: the one that binds the pods that it is interested in"""
+        """
+        :param binding_extender: the one that binds the pods that it is interested in
+        :param set_aside: why no decision about one of these pods is judged; empty: it is
+        """
         self._world = world
         self._intake = intake
         self._releases = releases
@@ -47,6 +53,9 @@ class Gatherer:
         self._profiles = profiles
         self._child_trace = child_trace
         self._extender = binding_extender
+        self._set_aside = set_aside
+        self.judging: Open | None = None
+        """The decision that is being judged."""
         self._asked: dict[str, tuple[Open, BoundPod]] = {}
         """Decisions whose extender is asked, by uid; the room of their pods is kept."""
         self._ahead = Ahead()
@@ -128,7 +137,9 @@ class Gatherer:
                 later.append(held)
             else:
                 judged += 1
+                self.judging = held
                 self._judge_one(held, batch, later, now)
+        self.judging = None
         self._intake.put_back(later)
         batch.refused += [(held, self._too_late(held)) for held in self._ahead.received_before(now - POSITION_WAIT_S)]
 
@@ -140,6 +151,9 @@ class Gatherer:
 
     def _judge_one(self, held: Open, batch: Batch, later: list[Open], now: float) -> None:
         if self._is_taken(held, batch, later):
+            return
+        if reason := self._set_aside((held.decision.uid,)):
+            batch.refused.append((held, judge.refuse(held.decision, self._world, CAUSE_SET_ASIDE, reason)))
             return
         if held.standing is not None and not held.withdrawn and self._still_waits(held, batch, later, now):
             return

@@ -84,6 +84,11 @@ def judge(
     return _node_takes(decision, pod, profile, world, child_trace, state, skip=skip)
 
 
+def refuse(decision: Decision, world: World, cause: str, reason: str) -> BindAnswer:
+    """The answer to a decision that is not judged: what became of its pod already, else an error."""
+    return _settled_before(decision, world) or answer(decision, "error", cause, reason)
+
+
 def bound_before(decision: Decision, node: str, attempt: str) -> BindAnswer:
     """The answer if the pod is, or was, bound on `node` by `attempt`."""
     if attempt == decision.attempt:
