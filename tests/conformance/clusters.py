@@ -1,6 +1,6 @@
 """A case's manifests as the state that the scheduler decides on: a view fed as an informer feeds it, folded into table and nominations."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any, Final
 
 import msgspec
@@ -49,20 +49,23 @@ OTHERS: Final = tuple(
 class Cluster:
     """View, table and nominations, as a scheduler keeps them. Nothing is in it at first."""
 
-    def __init__(self) -> None:
+    def __init__(self, schedulers: Collection[str] | None = None) -> None:
+        """
+        :param schedulers: names of the profiles; `None`: every pod is scheduled here
+        """
         self.view = ClusterView()
         self.view.begin_listing()
         self.view.end_listing(0)
         self.table = NodeTable()
-        self.nominated = Nominations()
+        self.nominated = Nominations(schedulers=schedulers)
         self.snapshot = Snapshot(self.table, self.view, nominated=self.nominated)
         self.changes: list[Change] = []
         """All that the view told, in its order."""
 
     @classmethod
-    def of(cls, given: ClusterInput) -> "Cluster":
+    def of(cls, given: ClusterInput, schedulers: Collection[str] | None = None) -> "Cluster":
         """The cluster of a case."""
-        cluster = cls()
+        cluster = cls(schedulers)
         for delivery in deliveries_of(Stream(), given):
             cluster.take(delivery)
         return cluster

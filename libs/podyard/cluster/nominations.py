@@ -1,9 +1,10 @@
 """Pods that wait for room on a node they preempted for, by that node. Pure.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/backend/queue/nominator.go.
+Source: kube-scheduler v1.36.2, pkg/scheduler/backend/queue/nominator.go, scheduling_queue.go (moveToActiveQ), eventhandlers.go
+(responsibleForPod): who never was in the queue is nominated to nothing, whatever its status says.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from podyard.cluster.changes import Change
@@ -14,14 +15,20 @@ NOBODY: Final[Mapping[str, PodView]] = {}
 
 
 class Nominations:
-    """Unbound pods by nominated node, folded from a view's changes.
+    """Unbound pods by nominated node, folded from a view's changes. Pods with scheduling gates, and those of schedulers
+    that have no profile here, keep nobody out.
 
     Invariant: a uid is nominated to one node at most; it leaves with its binding, its deletion or its nomination.
     """
 
-    __slots__ = ("_node_of", "_on_node", "version")
+    __slots__ = ("_node_of", "_on_node", "_schedulers", "version")
 
-    def __init__(self, pods: Iterable[PodView] = ()) -> None:
+    def __init__(self, pods: Iterable[PodView] = (), schedulers: Collection[str] | None = None) -> None:
+        """
+        :param pods: what there is already
+        :param schedulers: names of the profiles, which are those of the pods that are scheduled here; `None`: all
+        """
+        self._schedulers = schedulers
         self.version = 0
         """Grows with every change."""
         self._node_of: dict[str, str] = {}
@@ -48,7 +55,7 @@ class Nominations:
 
     def follow(self, uid: str, pod: PodView | None) -> None:
         """The pod is this now; `None`: it is gone."""
-        node = "" if pod is None or pod.bound is not None or pod.released or pod.gone else pod.nominated_node
+        node = "" if pod is None or not self._waits(pod) else pod.nominated_node
         before = self._node_of.get(uid, "")
         if before != node:
             self._leave(uid, before)
@@ -59,6 +66,15 @@ class Nominations:
         if mates.get(uid) is not pod:
             mates[uid] = pod
             self.version += 1
+
+    def _waits(self, pod: PodView) -> bool:
+        """Whether it is one of the pods that wait to be scheduled here."""
+        if pod.bound is not None or pod.released or pod.gone:
+            return False
+        spec = pod.stored.spec
+        if spec.scheduling_gates:
+            return False
+        return self._schedulers is None or not spec.scheduler_name or spec.scheduler_name in self._schedulers
 
     def _leave(self, uid: str, node: str) -> None:
         if not node:

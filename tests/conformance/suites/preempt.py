@@ -55,8 +55,8 @@ def check(given: dict[str, Any], expected: Any) -> None:
 def run(given: dict[str, Any]) -> dict[str, Any]:
     """What Podyard makes of a case, in the form of `expected`; `outcome` is the one that it took."""
     wanted = msgspec.convert(given, ClusterInput)
-    cluster = Cluster.of(wanted)
-    profile = profiles.configured(wanted.config).profiles[0]
+    configured = profiles.configured(wanted.config)
+    cluster, profile = Cluster.of(wanted, configured.names), configured.profiles[0]
     return {"pods": {name: _attempt(profile, cluster, cluster.pod(name)) for name in wanted.schedule}}
 
 

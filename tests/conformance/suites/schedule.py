@@ -54,8 +54,8 @@ def check(given: dict[str, Any], expected: Any) -> None:
 def run(given: dict[str, Any]) -> dict[str, Any]:
     """What Podyard makes of a case, in the form of `expected`."""
     wanted = msgspec.convert(given, ClusterInput)
-    cluster = Cluster.of(wanted)
-    profile = profiles.configured(wanted.config).profiles[0]
+    configured = profiles.configured(wanted.config)
+    cluster, profile = Cluster.of(wanted, configured.names), configured.profiles[0]
     cycle = Cycle(profile, cluster.snapshot)
     return {"pods": {name: attempt(cycle, profile, cluster, cluster.pod(name)).told for name in wanted.schedule}}
 

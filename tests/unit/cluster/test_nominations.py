@@ -1,5 +1,8 @@
 """Nominations: a folded index is what one would make of the view."""
 
+from typing import Any
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -40,6 +43,27 @@ def test_what_is_nominated_is_what_the_view_says(steps: list[tuple[str, str]]) -
         assert shown(nominations) == shown(Nominations(pods.values()))
         assert shown(nominations) == before or nominations.version > version
         assert bool(nominations) == any(state for state in shown(nominations).values())
+
+
+@pytest.mark.parametrize(
+    ("more", "counts"),
+    [
+        ({}, True),
+        ({"schedulerName": "ours"}, True),
+        ({"schedulerName": "another"}, False),
+        ({"schedulingGates": [{"name": "example.com/wait"}]}, False),
+    ],
+)
+def test_who_is_not_scheduled_here_keeps_nobody_out(more: dict[str, Any], counts: bool) -> None:
+    pod = builders.make_pod("a", nominated="n1", spec=more)
+    assert bool(Nominations([pod], schedulers={"ours"})) is counts
+
+
+def test_a_nomination_counts_once_the_last_gate_is_gone() -> None:
+    gated = builders.make_pod("a", nominated="n1", spec={"schedulingGates": [{"name": "example.com/wait"}]})
+    nominations, free = Nominations([gated]), builders.make_pod("a", nominated="n1")
+    nominations.apply(Change(subjects.PODS, free.uid, gated, free, Origin()))
+    assert list(nominations.on("n1")) == [free.uid]
 
 
 def shown(nominations: Nominations) -> dict[str, dict[str, int]]:

@@ -82,7 +82,7 @@ class Binder:
         :param set_aside: why no decision about one of these pods is judged; empty: it is
         """
         self.phase = Phase.ELECTED
-        self.world = World(view)
+        self.world = World(view, frozenset(profiles))
         self.keeper = FenceKeeper(holder, session)
         self._view = view
         self._profiles = profiles

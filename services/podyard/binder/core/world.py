@@ -4,7 +4,7 @@ Own writes count at once: a decision counts from the moment it is accepted (its 
 The view shows both later, by the commit record.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from podyard.binder.core import skipping
@@ -42,10 +42,15 @@ class View(Protocol):
 class World:
     """View, table and own writes. Invariant: `table` holds exactly the view's live bindings but `unseen_releases`, and `unseen`."""
 
-    def __init__(self, view: View) -> None:
+    def __init__(self, view: View, schedulers: Collection[str] | None = None) -> None:
+        """
+        :param view: what the informer keeps up to date
+        :param schedulers: names of the profiles, for nominations; `None`: all there are
+        """
         self.view = view
+        self._schedulers = schedulers
         self.table = NodeTable()
-        self.nominated = Nominations()
+        self.nominated = Nominations(schedulers=schedulers)
         self.snapshot = Snapshot(self.table, view, nominated=self.nominated)
         self.unseen: dict[str, BoundPod] = {}
         """Accepted or committed by us, not yet bound in the view, by uid."""
@@ -152,7 +157,7 @@ class World:
     def rebuild(self) -> None:
         """Make the table anew from the view and own writes."""
         self.table = NodeTable()
-        self.nominated = Nominations(self.view.pods_by_uid.values())
+        self.nominated = Nominations(self.view.pods_by_uid.values(), self._schedulers)
         self.snapshot = Snapshot(self.table, self.view, nominated=self.nominated)
         for node in self.view.nodes.values():
             self.table.set_node(node.node)

@@ -80,7 +80,7 @@ class Placing:
         self._view = view
         self._stopwatch = stopwatch
         self._random = random
-        self.nominations = OwnNominations(Nominations())
+        self.nominations = OwnNominations(Nominations(schedulers=frozenset(profiles)))
         cluster = Snapshot(self.table, view, self.waiting, self.nominations.nominated)
         self._cycles = {name: Cycle(profile, cluster, stopwatch, extenders) for name, profile in profiles.items()}
 
