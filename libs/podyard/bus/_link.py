@@ -19,8 +19,9 @@ from nats import errors as nats_errors
 from nats.aio.subscription import Subscription
 
 from podyard.bus._client import DirectClient, Receiver
-from podyard.bus.errors import Busy, TooLarge, Unavailable
+from podyard.bus.errors import Busy, SubjectTooLong, TooLarge, Unavailable
 from podyard.bus.settings import BusSettings
+from podyard.proto import subjects
 
 log: Final = logging.getLogger("podyard.bus")
 
@@ -142,17 +143,13 @@ class Link:
         :param head: a header block as of `_heads.build`, empty for none
         :raises Unavailable: if there is no connection; nothing was sent
         :raises Busy: if the connection does not take what was sent before
-        :raises TooLarge: if it is above the server's max_payload
-        :raises ValueError: if `subject` is empty or has blanks
+        :raises TooLarge, SubjectTooLong, ValueError: as `check`
         """
         client = self._client
         if not self._established or not client.is_connected:
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
-        if not subject or _BLANK.search(subject) is not None:
-            raise ValueError(f"{subject!r} cannot be a subject")
         size = len(head) + len(payload)
-        if size > client.max_payload:
-            raise TooLarge(subject, size, client.max_payload)
+        self.check(subject, size)
         if client.unsent_bytes > UNSENT_BYTES:
             raise Busy(subject, "the connection does not take what was sent before")
         if head:
@@ -161,6 +158,26 @@ class Link:
             )
         else:
             client.put(b"PUB %b %b %d\r\n%b\r\n" % (subject.encode(), reply.encode(), size, payload))
+
+    @property
+    def max_payload(self) -> int:
+        """Bytes of headers and payload that the server takes in one message."""
+        return self._client.max_payload
+
+    def check(self, subject: str, size: int) -> None:
+        """Whether the server would take a message.
+
+        :param size: bytes of headers and payload
+        :raises TooLarge: if it is above the server's max_payload
+        :raises SubjectTooLong: if the server would close the connection for it
+        :raises ValueError: if `subject` is empty or has blanks
+        """
+        if not subject or _BLANK.search(subject) is not None:
+            raise ValueError(f"{subject[:100]!r} cannot be a subject")
+        if len(subject) > subjects.LONGEST:
+            raise SubjectTooLong(subject, subjects.LONGEST)
+        if size > self.max_payload:
+            raise TooLarge(subject, size, self.max_payload)
 
     async def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> LinkSubscription:
         """Listen on `subject` until closed; with `queue`, one of the group's members gets each message.

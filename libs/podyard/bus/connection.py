@@ -1,7 +1,9 @@
 """The door to the bus: `connect` and what a connection can do."""
 
+import logging
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 import anyio
 import anyio.lowlevel
@@ -13,7 +15,7 @@ from podyard.bus._inbox import Inbox
 from podyard.bus._link import BusState, Link, StateListener
 from podyard.bus.dead_letters import DeadLetters, not_said
 from podyard.bus.delivery import Delivery
-from podyard.bus.errors import BusError, Busy, RemoteError, TemporaryError
+from podyard.bus.errors import BusError, Busy, PermanentError, RemoteError, TemporaryError
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.bus.publisher import Publisher
 from podyard.bus.requests import Reply, Request
@@ -21,6 +23,8 @@ from podyard.bus.services import Callback, Endpoint, Handler, Listener, Subscrip
 from podyard.bus.settings import BusSettings
 from podyard.bus.watch import Watch, WatchSink, WatchSpec
 from podyard.proto import headers
+
+log: Final = logging.getLogger("podyard.bus")
 
 
 class Bus:
@@ -123,11 +127,14 @@ class Bus:
     # --- core messages, requests and services
 
     def send(self, subject: str, payload: bytes, *, trace: str = "") -> None:
-        """Send without waiting and without a promise: dropped, and counted in `dropped`, if there is no connection."""
+        """Send without waiting and without a promise: dropped, and counted in `dropped`, if it cannot be sent now, or at all."""
         try:
             self._link.publish(subject, payload, head=_trace_head(trace))
         except TemporaryError:
             self.dropped += 1
+        except PermanentError as error:
+            self.dropped += 1
+            log.warning("a message was not sent: %s", error)
 
     async def request(self, subject: str, payload: bytes, *, timeout_s: float | None = None, trace: str = "") -> Reply:
         """Ask a service and wait for its answer.

@@ -14,6 +14,7 @@
         ├── Conflict            compare-and-set lost; `last_sequence` is what the server has
         ├── BatchUnclear        a batch was refused without saying why (10164, 10176): move the fence, judge again
         ├── TooLarge            above the server's max_payload
+        ├── SubjectTooLong      above what a line of the protocol takes; nothing was sent
         ├── NotFound            no such stream or consumer
         ├── RemoteError         a service refused the request; `reason` is its sentence
         ├── Refused             any other refusal of the server, with its code
@@ -137,6 +138,14 @@ class TooLarge(PermanentError):
         self.size_bytes = size_bytes
         limit = "the server's limit" if limit_bytes is None else f"the limit of {limit_bytes}"
         super().__init__(f"the message on {subject} has {size_bytes} bytes, above {limit}")
+
+
+class SubjectTooLong(PermanentError):
+    """A message's subject has more characters than `limit`: the server would close the connection."""
+
+    def __init__(self, subject: str, limit: int) -> None:
+        self.subject = subject
+        super().__init__(f"the subject {subject[:100]}... has {len(subject)} characters, above the limit of {limit}")
 
 
 class NotFound(PermanentError):

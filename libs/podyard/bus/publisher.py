@@ -81,11 +81,14 @@ class _Batch:
         return _sure(self._result or RequestTimeout(f"batch {self._batch_id}", timeout_s))
 
     def _send(self, replies: list[str]) -> None:
-        last = len(self._messages)
+        """All are looked at before one is sent: a batch that is begun and not ended keeps the server busy with it."""
+        last, heads = len(self._messages), list[bytes]()
         for number, message in enumerate(self._messages, 1):
-            reply = replies[0] if number == last else replies[1] if number == 1 else ""
             place = batch_lines(self._batch_id, number, last=number == last)
-            head = head_of(message, place, self._link.settings.marker_ttl_s)
+            heads.append(head_of(message, place, self._link.settings.marker_ttl_s))
+            self._link.check(message.subject, len(heads[-1]) + len(message.payload))
+        for number, (message, head) in enumerate(zip(self._messages, heads, strict=True), 1):
+            reply = replies[0] if number == last else replies[1] if number == 1 else ""
             self._link.publish(message.subject, message.payload, reply, head)
 
     def _on_begin(self, answer: Answer | None) -> None:

@@ -5,7 +5,8 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from podyard.proto.message import Count, Int64, Message, ObjectRef
+from podyard.proto.bounds import Word
+from podyard.proto.message import Count, Message, ObjectRef
 
 ObjectOutcome: TypeAlias = Literal[
     "created", "configured", "unchanged", "deleted", "evicted", "not found", "refused", "blocked"
@@ -24,29 +25,29 @@ class ApplyRequest(Message, frozen=True, kw_only=True):
     """Create or replace objects. All are checked before any is written; one fault refuses all, unless `partial`."""
 
     objects: Annotated[tuple[msgspec.Raw, ...], Meta(max_length=256, description="Kubernetes objects as JSON")]
-    who: str = ""
-    why: str = ""
+    who: Word = ""
+    why: Word = ""
     create_only: Annotated[bool, Meta(description="refuse objects that exist (kubectl create)")] = False
     dry_run: bool = False
     partial: Annotated[bool, Meta(description="write the good ones although others are refused")] = False
 
 
 class DeleteRequest(Message, frozen=True, kw_only=True):
-    """Delete objects. `grace_period_s` None means the pod's own; 0 removes the object at once."""
+    """Delete objects. `grace_period_s`, seconds: None means the pod's own; 0 removes the object at once."""
 
     objects: Annotated[tuple[ObjectRef, ...], Meta(max_length=256)]
-    grace_period_s: Annotated[Int64 | None, Meta(description="seconds, 0 or more")] = None
-    who: str = ""
-    why: str = ""
+    grace_period_s: Count | None = None
+    who: Word = ""
+    why: Word = ""
 
 
 class EvictRequest(Message, frozen=True, kw_only=True):
     """Evict pods through their disruption budgets. A refused one is `blocked`, with the budget's name."""
 
     pods: Annotated[tuple[ObjectRef, ...], Meta(max_length=256)]
-    grace_period_s: Int64 | None = None
-    who: str = ""
-    why: str = ""
+    grace_period_s: Count | None = None
+    who: Word = ""
+    why: Word = ""
     dry_run: bool = False
 
 

@@ -10,6 +10,10 @@ from urllib.parse import quote, unquote
 
 NO_NAMESPACE: Final = "_"
 
+LONGEST: Final = 3072
+"""Characters of a subject. A protocol line above 4,096 (nats-server's max_control_line), which also names where to reply, costs the
+sender its connection. The subject of a pod's status with the longest names has some 1,200."""
+
 PODS: Final = "pods"
 NODES: Final = "nodes"
 

@@ -1,9 +1,10 @@
 """`apply`: create or replace up to 256 objects, all checked before any is written."""
 
+import logging
 import uuid
 from collections.abc import Callable
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -24,6 +25,8 @@ from podyard.proto import actions, subjects
 from podyard.proto.actions import ActionName, ActionType
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, ObjectResult
+
+log: Final = logging.getLogger("podyard.api")
 
 
 def new_uid() -> str:
@@ -92,7 +95,7 @@ class _Application:
         """Admit one object as it would be written now; an `ObjectResult` says why it cannot be."""
         reference = ObjectRef(resource="", name="")
         try:
-            document = _document(raw)
+            document = decoding.document(raw)
             reference = _reference(document)
             kind = admission.kind_of(document)
             key = _key(kind, document)
@@ -100,6 +103,13 @@ class _Application:
             step, admitted_key = self._decide(kind, document, stored, self._lookup.staged(key))
         except (ObjectError, ObjectExists) as error:
             return results.failure(error, reference)
+        except (
+            Exception
+        ) as error:  # boundary: what admission stumbles over is refused, the request's other objects are not
+            log.exception("admission failed on %s %s/%s", reference.resource, reference.namespace, reference.name)
+            return results.failure(
+                ObjectError("", f"admission failed on it ({type(error).__name__}: {error})"), reference
+            )
         key = admitted_key
         plan = self._plan(kind, document, stored, step)
         uid = step.document["metadata"]["uid"] if isinstance(step, Put) else stored.uid if stored else ""
@@ -148,13 +158,6 @@ class _Application:
             return self._decide(kind, document, stored)[0]
 
         return plan
-
-
-def _document(raw: msgspec.Raw) -> Document:
-    try:
-        return decoding.document(raw)
-    except ObjectError as error:
-        raise ObjectError("", f"is no Kubernetes object: {error}") from error
 
 
 def _metadata(document: Document) -> Document:

@@ -6,7 +6,7 @@ from podyard.cluster import writes
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
-from podyard.objects.errors import UnknownKindError
+from podyard.objects.errors import ObjectError
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
 
 
@@ -24,7 +24,7 @@ async def delete(
         try:
             meant.append((naming.key_of(reference), reference.uid))
             answers.append(None)
-        except UnknownKindError as error:
+        except ObjectError as error:
             answers.append(results.failure(error, reference))
     written = await writes.mark_deleting(
         bus,

@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from podyard.api import applying, deleting, evicting
+from podyard.api import applying, deleting, evicting, results
 from podyard.api.instruments import Instruments
 from podyard.bus.connection import Bus
 from podyard.bus.requests import Request
@@ -82,7 +82,7 @@ class Door:
             return codec.encode(ObjectsReply(refused=str(error)))
         trace = self._spans.child(request.trace)
         author = Author(who=asked.who or self._service, why=asked.why, trace=trace)
-        reply = ObjectsReply(results=await work(asked, author))
+        reply = results.fitting(await work(asked, author))
         ended = self._now()
         self._instruments.answered(verb, reply, ended - started)
         self._emit(verb, request, trace, reply, author, started, ended)

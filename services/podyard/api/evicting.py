@@ -11,7 +11,7 @@ from podyard.cluster.eviction import Evicted
 from podyard.cluster.intents import Author
 from podyard.cluster.keys import NamespacedName, ObjectKey
 from podyard.objects.core import Pod
-from podyard.objects.errors import ObjectError, UnknownKindError
+from podyard.objects.errors import ObjectError
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import PodStatusFact
@@ -83,7 +83,7 @@ async def _evict_one(
         key = naming.key_of(reference)
         if key.resource != subjects.PODS:
             raise ObjectError("resource", f"only pods can be evicted, not {key.resource}: use delete")
-    except (UnknownKindError, ObjectError) as error:
+    except ObjectError as error:
         return results.failure(error, reference)
     started, trace = now(), spans.child(author.trace)
     outcome = (

@@ -1,8 +1,9 @@
 """Which object a request means. Pure."""
 
 from podyard.cluster.keys import ObjectKey
-from podyard.objects import kinds
+from podyard.objects import bounds, kinds
 from podyard.objects.admission import DEFAULT_NAMESPACE
+from podyard.objects.errors import ObjectError
 from podyard.proto.message import ObjectRef
 
 
@@ -10,7 +11,11 @@ def key_of(reference: ObjectRef) -> ObjectKey:
     """The object's place; resources may be called as on the command line (`pod`, `po`), a missing namespace is `default`.
 
     :raises UnknownKindError: no resource is called so
+    :raises ObjectError: no object can have such a name
     """
+    for field, name in (("metadata.name", reference.name), ("metadata.namespace", reference.namespace)):
+        if len(name) > bounds.NAME_BYTES or len(name.encode()) > bounds.NAME_BYTES:
+            raise ObjectError(field, f"Too long: may not be more than {bounds.NAME_BYTES} bytes")
     kind = kinds.resource_for(reference.resource)
     namespace = reference.namespace
     if not kind.custom:

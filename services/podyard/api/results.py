@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
+import msgspec
+
 from podyard.bus.errors import BusError, Unclear
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing, PdbBlocked
@@ -10,10 +12,15 @@ from podyard.cluster.intents import Written
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.writes import Result
 from podyard.objects.errors import AdmissionError, ObjectError
+from podyard.objects.faults import cut
+from podyard.proto import codec
 from podyard.proto.message import ObjectRef
-from podyard.proto.objects_api import FieldError, ObjectOutcome, ObjectResult
+from podyard.proto.objects_api import FieldError, ObjectOutcome, ObjectResult, ObjectsReply
 
 ALREADY_EXISTS: Final = "AlreadyExists"
+
+REPLY_BYTES: Final = 1024 * 1024
+"""Of an answer. Only refusals with many faults each are longer; the server takes four times as much."""
 
 
 def result(
@@ -29,6 +36,22 @@ def result(
         position=position,
         message=message,
     )
+
+
+def fitting(results: tuple[ObjectResult, ...]) -> ObjectsReply:
+    """The answer; if it would be too long for one, each refusal with its first fault alone, and how many more there are."""
+    reply = ObjectsReply(results=results)
+    if sum(len(one.message) for one in results) < REPLY_BYTES // 4 or len(codec.encode(reply)) <= REPLY_BYTES:
+        return reply
+    return ObjectsReply(results=tuple(map(_shortened, results)))
+
+
+def _shortened(one: ObjectResult) -> ObjectResult:
+    first, *others = one.errors or (None,)
+    if first is None or not others:
+        return one
+    message = f"{first.field}: {first.detail}; and {len(others)} more faults, in this object alone"
+    return msgspec.structs.replace(one, errors=(first,), message=message)
 
 
 def note(view: DocumentView, written: Iterable[Result]) -> None:
@@ -64,9 +87,9 @@ def failure(error: Exception, key: ObjectKey | ObjectRef) -> ObjectResult:
             pass
     return ObjectResult(
         outcome=outcome,
-        resource=key.resource,
-        namespace=key.namespace,
-        name=key.name,
+        resource=cut(key.resource),
+        namespace=cut(key.namespace),
+        name=cut(key.name),
         errors=errors,
         message=message,
     )

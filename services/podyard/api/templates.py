@@ -33,7 +33,10 @@ class PodTemplates:
         name = metadata.get("name")
         if not isinstance(name, str) or not name or names.subdomain_fault(name):
             return admit()
-        key = msgspec.json.encode({**document, "metadata": {**metadata, "name": ""}})
+        try:
+            key = msgspec.json.encode({**document, "metadata": {**metadata, "name": ""}})
+        except (RecursionError, OverflowError, ValueError):
+            return admit()
         sister = self._admitted.get(key)
         if sister is None:
             admitted = self._admitted[key] = admit()

@@ -15,6 +15,7 @@ from podyard.bus import (
     Outgoing,
     PermanentError,
     StreamFull,
+    SubjectTooLong,
     TemporaryError,
     TooLarge,
     Unavailable,
@@ -22,6 +23,7 @@ from podyard.bus import (
     ensure_streams,
 )
 from podyard.bus.errors import BatchUnclear, Refused
+from podyard.proto import subjects
 from podyard.proto.streams import MAX_PAYLOAD_BYTES, StreamSpec
 from tests.contract.bus.readers import gone, message
 from tests.support.buses import ConnectBus
@@ -84,6 +86,34 @@ class TestSingle:
             await bus.publish(message("a", b"x" * (MAX_PAYLOAD_BYTES + 1)))
         assert caught.value.size_bytes == MAX_PAYLOAD_BYTES + 1
         await bus.publish(message("a", b"x" * (MAX_PAYLOAD_BYTES - 1000)))
+
+    async def test_a_subject_that_the_server_would_not_read_is_refused_before_it_is_sent(self, bus: Bus):
+        connects = bus.state.connects
+        long = message("x" * 5000)
+        with pytest.raises(SubjectTooLong, match=r"has 50\d\d characters, above the limit of 3072"):
+            await bus.publish(long)
+        with pytest.raises(SubjectTooLong):
+            await bus.get("CLUSTER", long.subject)
+        with pytest.raises(SubjectTooLong):
+            await bus.publish_batch([message("before"), long, message("after")])
+        results = await bus.publish_many([message("one"), long, message("two")])
+        assert [type(one) for one in results] == [Ack, SubjectTooLong, Ack]
+        bus.send(long.subject, b"")
+        assert bus.dropped == 1
+        assert await bus.get("CLUSTER", "cluster.pods.default.before") is None
+        assert bus.state.connects == connects, "the connection was never lost"
+
+    async def test_the_longest_subject_is_taken(self, bus: Bus):
+        longest = "x" * (subjects.LONGEST - len("cluster.pods.default."))
+        await bus.publish(message(longest, expect=0))
+        with pytest.raises(Conflict):
+            await bus.publish(message(longest, expect=0))
+
+    async def test_a_batch_with_a_message_that_is_too_large_is_not_begun(self, bus: Bus):
+        for _ in range(60):
+            with pytest.raises(TooLarge):
+                await bus.publish_batch([message("a"), message("b", b"x" * (MAX_PAYLOAD_BYTES + 1))])
+        await bus.publish_batch([message("a"), message("b")])
 
     async def test_a_full_stream_says_so(self, bus: Bus):
         small = StreamSpec(name="SMALL", subjects=("small.>",), purpose="", max_bytes=2000, discard="new")

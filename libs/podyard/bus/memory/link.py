@@ -13,7 +13,7 @@ from podyard.bus._inbox import Inbox
 from podyard.bus._link import SUBSCRIBED_S, Link, LinkSubscription
 from podyard.bus.connection import Bus
 from podyard.bus.dead_letters import DeadLetters, not_said
-from podyard.bus.errors import TooLarge, Unavailable
+from podyard.bus.errors import Unavailable
 from podyard.bus.memory.server import LoopWire, MemoryServer, Wire
 from podyard.bus.publisher import Publisher
 from podyard.bus.services import Endpoint
@@ -70,11 +70,13 @@ class MemoryLink(Link):
         """As `Link.publish`."""
         if not self.state.connected:
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
-        if subject.split() != [subject]:
-            raise ValueError(f"{subject!r} cannot be a subject")
-        if len(head) + len(payload) > MAX_PAYLOAD_BYTES:
-            raise TooLarge(subject, len(head) + len(payload), MAX_PAYLOAD_BYTES)
+        self.check(subject, len(head) + len(payload))
         self.wire.up(subject, lambda: self.server.publish(subject, payload, reply, head))
+
+    @property
+    def max_payload(self) -> int:
+        """As `Link.max_payload`."""
+        return MAX_PAYLOAD_BYTES
 
     async def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> LinkSubscription:
         """As `Link.subscribe`: when it returns, the server knows of it, if it can be reached."""
