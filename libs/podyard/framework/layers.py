@@ -209,7 +209,9 @@ class Layer:
             pattern = self._pattern_of(state, cluster)
             hash(pattern)
         except Exception as fault:  # the boundary to plugins
-            raise PluginError.wrapping(self.name, "filter_pattern", fault) from fault
+            raise PluginError.wrapping(
+                self.name, "filter", fault
+            ) from fault  # a part of Filter: the words are the reference's
         known = self._patterns.get(pattern)
         if known is not None and known.rows is rows and len(known.passes) == len(self.passes):
             self._patterns.move_to_end(pattern)

@@ -105,7 +105,7 @@ def books(snapshot: Snapshot) -> Any:
     """All that the table counts, and of whom."""
     nodes = snapshot.nodes
     pods = {name: [*nodes.pods_on(name)] for name in nodes.row_of}
-    return nodes.requested.tolist(), nodes.nonzero.tolist(), nodes.pod_count.tolist(), pods
+    return [nodes.room.copy_taken(row) for row in nodes.row_of.values()], nodes.pod_count.tolist(), pods
 
 
 def told(result: CycleResult) -> bytes:
