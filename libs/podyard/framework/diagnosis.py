@@ -75,10 +75,22 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         """Plugins that wait for something outside, sorted."""
         return self._rejectors(pending=True)
 
+    @property
+    def obstacles(self) -> dict[str, tuple[str, ...]]:
+        """What stands in the pod's way, by plugin, sorted; of plugins that say so."""
+        found: dict[str, set[str]] = {}
+        for status in self._statuses():
+            if status.obstacles and status.rejected:
+                found.setdefault(status.plugin, set()).update(status.obstacles)
+        return {plugin: tuple(sorted(obstacles)) for plugin, obstacles in sorted(found.items())}
+
+    def _statuses(self) -> list[Status]:
+        """All that nodes were rejected with."""
+        found = [group.status for group in self.groups]
+        return found if self.absent is None else [*found, self.absent]
+
     def _rejectors(self, *, pending: bool) -> tuple[str, ...]:
-        statuses = [group.status for group in self.groups]
-        if self.absent is not None:
-            statuses.append(self.absent)
+        statuses = self._statuses()
         found = {s.plugin for s in statuses if s.plugin and s.rejected and (s.code == Code.PENDING) is pending}
         return tuple(sorted(found if pending else found | self.plugins))
 

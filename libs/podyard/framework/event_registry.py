@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
 
 from podyard.framework import events
-from podyard.framework.events import ClusterEvent, Hint, Registration
+from podyard.framework.events import ClusterEvent, Hint, OwnHint, OwnRegistration, Registration
 from podyard.framework.extenders import REJECTOR
 from podyard.framework.profile import Profile
 from podyard.objects import kinds
@@ -20,6 +20,15 @@ class RegistersEvents(Protocol):
 
     def events_to_register(self) -> Sequence[Registration]:
         """Asked once, when the registry is built. An empty answer: no event helps."""
+        ...
+
+
+@runtime_checkable
+class RegistersOwnEvents(Protocol):
+    """A plugin that knows more than the reference of what may help the pods it rejected, if it says why (`Status.obstacles`)."""
+
+    def own_events_to_register(self) -> Sequence[OwnRegistration]:
+        """Asked once, when the registry is built."""
         ...
 
 
@@ -46,6 +55,13 @@ class Listener(NamedTuple):
 
     plugin: str
     hints: tuple[Hint | None, ...]
+
+
+class OwnListener(NamedTuple):
+    """The same of its own registrations."""
+
+    plugin: str
+    hints: tuple[OwnHint, ...]
 
 
 def _needs_taint_updates(registrations: Sequence[Registration]) -> bool:
@@ -80,12 +96,20 @@ class EventRegistry:
 
     :param plugins: plugin name -> its registrations, in profile order; see `of_plugins`
     :param reads: plurals of the kinds that plugins read without registering events of them
+    :param own: plugin name -> its registrations beyond the reference's, for pods of which it names obstacles
     """
 
-    def __init__(self, plugins: Mapping[str, Sequence[Registration]], reads: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        plugins: Mapping[str, Sequence[Registration]],
+        reads: Iterable[str] = (),
+        own: Mapping[str, Sequence[OwnRegistration]] | None = None,
+    ) -> None:
         self.plugins: dict[str, tuple[Registration, ...]] = {name: tuple(given) for name, given in plugins.items()}
+        self.own: dict[str, tuple[OwnRegistration, ...]] = {name: tuple(given) for name, given in (own or {}).items()}
         self.reads = frozenset(reads)
         self._matching: dict[tuple[str, int], dict[str, Listener]] = {}
+        self._own_matching: dict[tuple[str, int], dict[str, OwnListener]] = {}
 
     @classmethod
     def of_plugins(cls, plugins: Iterable[tuple[str, object]]) -> "EventRegistry":
@@ -102,10 +126,11 @@ class EventRegistry:
         return cls(found)
 
     @classmethod
-    def of_profile(cls, profile: Profile, *, extenders: bool = False) -> "EventRegistry":
+    def of_profile(cls, profile: Profile, *, extenders: bool = False, own_hints: bool = True) -> "EventRegistry":
         """The registrations of the plugins that can reject a pod; the others are not asked.
 
         :param extenders: HTTP extenders take part: they count as a plugin that declares nothing (PITFALLS 29)
+        :param own_hints: whether plugins' registrations beyond the reference's count
         :raises RegistrationChangedError: if a plugin answers differently when asked again
         """
         points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.reserve, profile.permit)
@@ -114,7 +139,12 @@ class EventRegistry:
         readers = (plugin for plugin in profile.plugins if isinstance(plugin, ReadsObjects))
         if extenders:
             found.plugins[REJECTOR] = registrations_of(None)
-        return cls(found.plugins, (resource for plugin in readers for resource in plugin.reads))
+        own = {
+            plugin.name: plugin.own_events_to_register()
+            for plugin in profile.plugins
+            if own_hints and plugin.name in rejecting and isinstance(plugin, RegistersOwnEvents)
+        }
+        return cls(found.plugins, (resource for plugin in readers for resource in plugin.reads), own)
 
     def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:
         """Plugin -> its matching registrations, in profile order; remembered per (resource, action)."""
@@ -132,17 +162,33 @@ class EventRegistry:
                 found[plugin] = Listener(plugin, hints)
         return found
 
+    def own_listeners(self, event: ClusterEvent) -> Mapping[str, OwnListener]:
+        """The same of the plugins' own registrations."""
+        key = (event.resource, int(event.action))
+        known = self._own_matching.get(key)
+        if known is None:
+            found = {
+                plugin: tuple(entry.hint for entry in registrations if events.match(entry.event, event))
+                for plugin, registrations in self.own.items()
+            }
+            known = {plugin: OwnListener(plugin, hints) for plugin, hints in found.items() if hints}
+            self._own_matching[key] = known
+        return known
+
     def of_resource(self, resource: str) -> tuple[str, ...]:
         """Plugins that registered any action of a resource: whom a change concerns of which a part was missed."""
         return tuple(
             plugin
             for plugin, registrations in self.plugins.items()
-            if any(events.match_resources(entry.event.resource, resource) for entry in registrations)
+            if any(
+                events.match_resources(entry.event.resource, resource)
+                for entry in (*registrations, *self.own.get(plugin, ()))
+            )
         )
 
     def is_interested(self, event: ClusterEvent) -> bool:
         """Whether anybody registered a matching event; wildcard events interest always."""
-        return event.is_wildcard or bool(self.listeners(event))
+        return event.is_wildcard or bool(self.listeners(event)) or bool(self.own_listeners(event))
 
     def event_to_plugins(self) -> dict[tuple[str, int], tuple[str, ...]]:
         """Distinct registered (resource, action) -> plugins that registered exactly it, sorted."""
@@ -156,7 +202,7 @@ class EventRegistry:
     def actions_by_resource(self) -> dict[str, ActionType]:
         """Resource -> all actions that anybody registered: what the informers have to follow."""
         found: dict[str, ActionType] = {}
-        for registrations in self.plugins.values():
+        for registrations in (*self.plugins.values(), *self.own.values()):
             for registration in registrations:
                 resource, action, _ = registration.event
                 found[resource] = found.get(resource, ActionType.NONE) | action

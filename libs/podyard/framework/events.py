@@ -149,3 +149,19 @@ class Registration(NamedTuple):
     hint: Hint | None = None
     new_index: Callable[[], "HintIndex"] | None = None
     """Makes an index over what the hint reads (`hint_sharing`), for a plugin that has `hint_signature`."""
+
+
+OwnHint: TypeAlias = Callable[[Pod, tuple[str, ...], object | None, object | None], HintResult]
+"""As `Hint`, of the parked pod, what the plugin said stands in its way (`Status.obstacles`), and the changed object before and after."""
+
+
+class OwnRegistration(NamedTuple):
+    """One entry of a plugin's `own_events_to_register()`: an event that helps against an obstacle, which the reference's hints miss.
+
+    It is asked about pods for which the plugin named obstacles, if no hint of the reference retries them.
+    """
+
+    event: ClusterEvent
+    hint: OwnHint
+    new_index: Callable[[], "HintIndex"] | None = None
+    """As of `Registration`; its signatures are `hint_sharing.OwnRead`."""

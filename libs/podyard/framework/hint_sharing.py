@@ -5,7 +5,7 @@ Both only save work: what they leave out would have been answered Skip.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import Final, Generic, Protocol, TypeAlias, TypeVar, runtime_checkable
+from typing import Final, Generic, NamedTuple, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from podyard.framework.events import Hint, HintAnswer
 from podyard.framework.profile import Profile
@@ -23,6 +23,14 @@ class SharesHints(Protocol):
     def hint_signature(self, pod: Pod) -> Hashable:
         """All that the plugin's hints read of a parked pod, but its uid: an event about a parked pod itself is judged for it alone."""
         ...
+
+
+class OwnRead(NamedTuple):
+    """All that the plugin's own hints read of a parked pod: the signature of an `OwnRegistration`'s index."""
+
+    read: Hashable
+    """The plugin's `hint_signature`; the pod's uid if it has none."""
+    obstacles: tuple[str, ...]
 
 
 class HintIndex(Protocol):

@@ -54,6 +54,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     code: Code = Code.SUCCESS
     reasons: tuple[str, ...] = ()
     plugin: str = ""
+    obstacles: tuple[str, ...] = ()
+    """Of a rejection: what stands in the pod's way, in words that the plugin's own hints know (`events.OwnRegistration`)."""
 
     @property
     def ok(self) -> bool:
@@ -72,21 +74,21 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     def by(self, plugin: str) -> "Status":
         """The same answer under the name of the plugin that gave it."""
-        return Status(code=self.code, reasons=self.reasons, plugin=plugin)
+        return Status(code=self.code, reasons=self.reasons, plugin=plugin, obstacles=self.obstacles)
 
 
 SUCCESS: Final = Status()
 SKIP: Final = Status(code=Code.SKIP)
 
 
-def unschedulable(*reasons: str) -> Status:
+def unschedulable(*reasons: str, obstacles: tuple[str, ...] = ()) -> Status:
     """Not here as things are; preemption may help."""
-    return Status(code=Code.UNSCHEDULABLE, reasons=reasons)
+    return Status(code=Code.UNSCHEDULABLE, reasons=reasons, obstacles=obstacles)
 
 
-def unresolvable(*reasons: str) -> Status:
+def unresolvable(*reasons: str, obstacles: tuple[str, ...] = ()) -> Status:
     """Not here, and preemption cannot help."""
-    return Status(code=Code.UNRESOLVABLE, reasons=reasons)
+    return Status(code=Code.UNRESOLVABLE, reasons=reasons, obstacles=obstacles)
 
 
 def pending(*reasons: str) -> Status:

@@ -45,6 +45,7 @@ class WakeUp(Message, frozen=True, kw_only=True):
     object: Annotated[str, Meta(description="namespace/name of the object that changed")] = ""
     plugin: str = ""
     reason: Annotated[str, Meta(description="the hint's answer in words")] = ""
+    own: Annotated[bool, Meta(description="by a hint of Podyard's own, which kube-scheduler lacks")] = False
     at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
     trace: Annotated[str, Meta(description="traceparent of the event")] = ""
 
@@ -76,6 +77,10 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
     message: Annotated[str, Meta(description="the reference's FitError text, or the error")] = ""
     unschedulable_plugins: tuple[str, ...] = ()
     pending_plugins: tuple[str, ...] = ()
+    obstacles: Annotated[
+        dict[str, tuple[str, ...]],
+        Meta(description="plugin -> what stands in the pod's way, for the plugin's own hints"),
+    ] = {}
     nominated_node: str = ""
     victims: tuple[Victim, ...] = ()
     woken_by: WakeUp | None = None

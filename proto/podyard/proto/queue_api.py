@@ -78,6 +78,10 @@ class AttemptResult(Message, frozen=True, kw_only=True):
     node: str = ""
     unschedulable_plugins: tuple[str, ...] = ()
     pending_plugins: tuple[str, ...] = ()
+    obstacles: Annotated[
+        dict[str, tuple[str, ...]],
+        Meta(description="plugin -> what stands in the pod's way, for the plugin's own hints"),
+    ] = {}
     nominated_node: str | None = None
     assumed: Annotated[
         str, Meta(description="node on which the pod was assumed and is no more: AssignedPodDelete for the others")

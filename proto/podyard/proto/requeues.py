@@ -17,6 +17,7 @@ class HintCall(Message, frozen=True, kw_only=True):
     answer: HintAnswer
     reason: str = ""
     duration_us: Count = 0
+    own: Annotated[bool, Meta(description="a hint of Podyard's own, which kube-scheduler does not have")] = False
 
 
 class PodMove(Message, frozen=True, kw_only=True):
@@ -29,6 +30,7 @@ class PodMove(Message, frozen=True, kw_only=True):
     to: PoolName
     plugin: Annotated[str, Meta(description="whose hint decided; empty if no hint was needed")] = ""
     hints: tuple[HintCall, ...] = ()
+    own: Annotated[bool, Meta(description="by a hint of Podyard's own, which kube-scheduler lacks")] = False
 
 
 class PodSkip(Message, frozen=True, kw_only=True):

@@ -16,12 +16,18 @@ from podyard.queue.core.scheduling_queue import SchedulingQueue
 from podyard.queue.settings import QueueSettings
 
 
-def registries(profiles: Sequence[Profile], *, extenders: bool = False) -> dict[str, EventRegistry]:
+def registries(
+    profiles: Sequence[Profile], *, extenders: bool = False, own_hints: bool = True
+) -> dict[str, EventRegistry]:
     """Profile name -> its plugins' registrations.
 
     :param extenders: whether HTTP extenders take part
+    :param own_hints: whether plugins' registrations beyond the reference's count
     """
-    return {profile.name: EventRegistry.of_profile(profile, extenders=extenders) for profile in profiles}
+    return {
+        profile.name: EventRegistry.of_profile(profile, extenders=extenders, own_hints=own_hints)
+        for profile in profiles
+    }
 
 
 def build_leader(

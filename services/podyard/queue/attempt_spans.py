@@ -82,7 +82,9 @@ def pods_moved(spans: Spans, judged: Judged) -> None:
                 "podyard.from": move.from_,
                 "podyard.to": move.to,
                 "podyard.plugin": move.plugin,
-                "podyard.reason": next((call.reason for call in move.calls if call.plugin == move.plugin), ""),
+                "podyard.reason": next(
+                    (call.reason for call in move.calls if (call.plugin, call.own) == (move.plugin, move.own)), ""
+                ),
             },
         )
         for move in judged.moved[:MOVED_NAMED]

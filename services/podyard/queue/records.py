@@ -80,6 +80,7 @@ def _move(move: Move) -> PodMove:
         from_=move.from_,
         to=move.to,
         plugin=move.plugin,
+        own=move.own,
         hints=move.calls,
     )
 

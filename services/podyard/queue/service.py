@@ -9,7 +9,7 @@ from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer, base_subjects
 from podyard.cluster.view import ClusterView
 from podyard.configuration import files
-from podyard.framework.event_registry import watched_resources
+from podyard.framework.event_registry import followed_by
 from podyard.proto import subjects
 from podyard.queue import assembly, earlier
 from podyard.queue.instruments import Instruments
@@ -54,8 +54,9 @@ async def main(service: Service[QueueSettings]) -> None:
     configuration = files.of(service.process)
     settings = service.settings.completed(configuration)
     profiles = tuple(files.profiles(configuration, service.process).values())
-    registered = assembly.registries(profiles, extenders=bool(configuration.extenders))
-    watched = [subjects.objects(resource) for resource in watched_resources(registered.values())]
+    extenders = bool(configuration.extenders)
+    registered = assembly.registries(profiles, extenders=extenders, own_hints=settings.own_hints)
+    watched = [subjects.objects(resource) for resource in followed_by(profiles, extenders=extenders)]
     instruments = Instruments(service.metrics)
     stage, view = _Stage(service), ClusterView()
     informer = Informer(

@@ -31,12 +31,13 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that an event moved. `plugin` decided ("" if no hint was needed)."""
+    """A pod that an event moved. `plugin` decided ("" if no hint was needed), `own` by a hint that the reference does not have."""
 
     pod: QueuedPod
     from_: PoolName
     to: PoolName
     plugin: str = ""
+    own: bool = False
     calls: tuple[HintCall, ...] = ()
 
 

@@ -3,17 +3,20 @@
 Source: pkg/scheduler/backend/queue/scheduling_queue.go (isPodWorthRequeuing).
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from functools import partial
 from typing import NamedTuple
+
+import msgspec
 
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry, Listener
-from podyard.framework.events import ClusterEvent, HintAnswer, Registration
+from podyard.framework.events import ClusterEvent, HintAnswer, HintResult, OwnHint, OwnRegistration, Registration
 from podyard.objects.core import Pod
 from podyard.proto.requeues import HintCall
 from podyard.queue.core.effects import Incoming
-from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.queued_pod import QueuedPod, Watcher
 
 
 class Strategy(Enum):
@@ -27,16 +30,18 @@ class Strategy(Enum):
 
 
 class Verdict(NamedTuple):
-    """A strategy, the plugin that decided ("" if no hint was needed), and all answers in profile order."""
+    """A strategy, the plugin that decided ("" if no hint was needed), and all answers in profile order, those of own hints last."""
 
     strategy: Strategy
     plugin: str = ""
     calls: tuple[HintCall, ...] = ()
+    own: bool = False
+    """A hint of the plugin's own decided, where all of the reference's say Skip."""
 
     @property
     def reason(self) -> str:
         """The deciding hint's reason in words."""
-        return next((call.reason for call in self.calls if call.plugin == self.plugin), "")
+        return next((call.reason for call in self.calls if (call.plugin, call.own) == (self.plugin, self.own)), "")
 
 
 def _is_meant(pod: QueuedPod, incoming: Incoming) -> bool:
@@ -44,8 +49,29 @@ def _is_meant(pod: QueuedPod, incoming: Incoming) -> bool:
     return not isinstance(incoming.new, Pod) or incoming.new.metadata.uid == pod.uid
 
 
+def _own_hint(
+    hint: OwnHint, obstacles: tuple[str, ...], pod: Pod, old: object | None, new: object | None
+) -> HintResult:
+    """An own hint as one of the reference's: with the obstacles that its plugin named."""
+    return hint(pod, obstacles, old, new)
+
+
+def _weighed(calls: tuple[HintCall, ...], pod: QueuedPod) -> Verdict:
+    """What the answers come to: the first that does not say Skip decides, unless a plugin that the pod is pending on says so, too."""
+    decisive: HintCall | None = None
+    for call in calls:
+        if call.answer != HintAnswer.SKIP.value:
+            if call.plugin in pod.pending_plugins:
+                return Verdict(Strategy.IMMEDIATELY, call.plugin, calls, call.own)
+            decisive = decisive or call
+    if decisive is None:
+        return Verdict(Strategy.SKIP, "", calls)
+    return Verdict(Strategy.AFTER_BACKOFF, decisive.plugin, calls, decisive.own)
+
+
 NO_HINT_NEEDED = Verdict(Strategy.AFTER_BACKOFF)
 NOT_CONCERNED = Verdict(Strategy.SKIP)
+NO_LISTENERS: Mapping[str, Listener] = {}
 WITHOUT_HINT = "any such event counts"
 """Reason of a registration that has no hint."""
 
@@ -61,11 +87,12 @@ class Judge:
         self._registries = dict(registries)
         self._timer = timer
         self._listeners: dict[tuple[str, int, bool], dict[str, Mapping[str, Listener]]] = {}
+        self._watchers: dict[tuple[str, int, bool], dict[str, tuple[Watcher, ...]]] = {}
         self._registered: dict[str, int] = {}
         for registry in self._registries.values():
             for resource, registered in registry.actions_by_resource().items():
                 self._registered[resource] = self._registered.get(resource, 0) | int(registered)
-        self._matching: dict[tuple[str, str, str, int], tuple[Registration, ...]] = {}
+        self._matching: dict[tuple[str, Watcher, str, int], tuple[Registration | OwnRegistration, ...]] = {}
 
     def listeners(self, event: ClusterEvent, missed: bool = False) -> Mapping[str, Mapping[str, Listener]]:
         """Profile -> plugin -> matching registrations, profiles that nobody listens in left out.
@@ -90,13 +117,32 @@ class Judge:
                 found[profile] = listeners
         return found
 
-    def matching(self, profile: str, plugin: str, event: ClusterEvent) -> tuple[Registration, ...]:
-        """The plugin's registrations that match the event."""
-        key = (profile, plugin, event.resource, int(event.action))
+    def watchers(self, event: ClusterEvent, missed: bool = False) -> Mapping[str, tuple[Watcher, ...]]:
+        """Profile -> who listens, with those whose own hints do; profiles that nobody listens in left out.
+
+        :param missed: as of `listeners`
+        """
+        key = (event.resource, int(event.action), missed)
+        known = self._watchers.get(key)
+        if known is None:
+            known = self._watchers[key] = {}
+            for profile, registry in self._registries.items():
+                plain = [Watcher(plugin) for plugin in self.listeners(event, missed).get(profile, ())]
+                own = [] if missed else [Watcher(plugin, True) for plugin in registry.own_listeners(event)]
+                if plain or own:
+                    known[profile] = (*plain, *own)
+        return known
+
+    def matching(
+        self, profile: str, watcher: Watcher, event: ClusterEvent
+    ) -> tuple[Registration | OwnRegistration, ...]:
+        """The plugin's registrations that match the event: those of the reference, or its own."""
+        key = (profile, watcher, event.resource, int(event.action))
         known = self._matching.get(key)
         if known is None:
-            registered = self._registries[profile].plugins.get(plugin, ())
-            known = tuple(entry for entry in registered if events.match(entry.event, event))
+            registry = self._registries[profile]
+            listed = registry.own if watcher.own else registry.plugins
+            known = tuple(entry for entry in listed.get(watcher.plugin, ()) if events.match(entry.event, event))
             self._matching[key] = known
         return known
 
@@ -106,31 +152,38 @@ class Judge:
 
     def is_interested(self, event: ClusterEvent, missed: bool = False) -> bool:
         """Whether any plugin of any profile listens; wildcard events interest always."""
-        return event.is_wildcard or bool(self.listeners(event, missed))
+        return event.is_wildcard or bool(self.watchers(event, missed))
 
     def verdict(self, pod: QueuedPod, incoming: Incoming) -> Verdict:
         """Ask the hints of all plugins that rejected the pod and listen to the event, in profile order (PITFALLS 31).
 
-        The reference stops at the first decisive answer; here all answer, so that the record is whole and repeatable.
+        The reference stops at the first decisive answer; here all answer, so that the record is whole and repeatable. Own hints are
+        asked only if no hint of the reference helps the pod.
         """
         rejectors = pod.rejectors
         if not rejectors:
             return NO_HINT_NEEDED
         if incoming.event.is_wildcard:
             return NO_HINT_NEEDED if _is_meant(pod, incoming) else NOT_CONCERNED
-        listeners = self.listeners(incoming.event, incoming.missed).get(pod.profile)
-        if not listeners:
+        listeners = self.listeners(incoming.event, incoming.missed).get(pod.profile, NO_LISTENERS)
+        if not listeners and not pod.obstacles:
             return NOT_CONCERNED
         calls = tuple(
             [self._ask(listener, pod, incoming) for plugin, listener in listeners.items() if plugin in rejectors]
         )
-        decisive = ""
-        for call in calls:
-            if call.answer != HintAnswer.SKIP.value:
-                if call.plugin in pod.pending_plugins:
-                    return Verdict(Strategy.IMMEDIATELY, call.plugin, calls)
-                decisive = decisive or call.plugin
-        return Verdict(Strategy.AFTER_BACKOFF if decisive else Strategy.SKIP, decisive, calls)
+        found = _weighed(calls, pod)
+        if found.strategy is Strategy.SKIP and pod.obstacles and not incoming.missed:
+            calls += tuple(self._ask_own(pod, incoming))
+            found = _weighed(calls, pod)
+        return found
+
+    def _ask_own(self, pod: QueuedPod, incoming: Incoming) -> Iterator[HintCall]:
+        """The answers of own hints of plugins that named obstacles."""
+        for plugin, listener in self._registries[pod.profile].own_listeners(incoming.event).items():
+            obstacles = pod.obstacles.get(plugin)
+            if obstacles is not None:
+                hints = tuple([partial(_own_hint, hint, obstacles) for hint in listener.hints])
+                yield msgspec.structs.replace(self._ask(Listener(plugin, hints), pod, incoming), own=True)
 
     def _ask(self, listener: Listener, pod: QueuedPod, incoming: Incoming) -> HintCall:
         """One plugin's answer: Queue if any of its matching registrations says so; an exception is Queue (PITFALLS 28)."""

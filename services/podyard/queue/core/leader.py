@@ -242,6 +242,7 @@ class Leader:
             now,
             unschedulable=result.unschedulable_plugins,
             pending=result.pending_plugins,
+            obstacles=result.obstacles,
             message=result.message,
         )
         if rejected:

@@ -7,9 +7,9 @@ gated one by its gating plugin alone (PITFALLS 13), and pods that all hints answ
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from podyard.framework.events import Registration
-from podyard.framework.hint_sharing import HintIndex, HintSigner
-from podyard.queue.core.queued_pod import QueuedPod
+from podyard.framework.events import OwnRegistration, Registration
+from podyard.framework.hint_sharing import HintIndex, HintSigner, OwnRead
+from podyard.queue.core.queued_pod import QueuedPod, Watcher
 
 Signers: TypeAlias = Mapping[str, Mapping[str, HintSigner]]
 """Profile -> plugin -> what its hints read of a pod."""
@@ -23,19 +23,21 @@ class ParkedClass:
 
     __slots__ = ("key", "pods", "profile", "signatures", "watchers")
 
-    def __init__(self, key: Hashable, profile: str, watchers: tuple[str, ...], signatures: dict[str, Hashable]) -> None:
+    def __init__(
+        self, key: Hashable, profile: str, watchers: tuple[Watcher, ...], signatures: dict[Watcher, Hashable]
+    ) -> None:
         self.key = key
         self.profile = profile
         self.watchers = watchers
-        """Plugins whose events reach it: its rejectors, or its gating plugin."""
+        """Whose events reach it: its rejectors', or its gating plugin's."""
         self.signatures = signatures
-        """By rejector."""
+        """By rejector, for its own hints apart."""
         self.pods: dict[str, QueuedPod] = {}
         """By uid, in the order of their parking."""
 
 
 class Shelf:
-    """The classes of one profile that one plugin may wake."""
+    """The classes of one profile that one plugin's hints (those of the reference, or its own) may wake."""
 
     def __init__(self) -> None:
         self.pods = 0
@@ -44,19 +46,19 @@ class Shelf:
         self._always: dict[Hashable, ParkedClass] = {}
         """Gated ones: their other rejectors' hints count too, so that one plugin's index cannot leave them out."""
         self._by_signature: dict[Hashable, dict[Hashable, ParkedClass]] = {}
-        self._indexes: dict[int, tuple[Registration, HintIndex | None]] = {}
+        self._indexes: dict[int, tuple[Registration | OwnRegistration, HintIndex | None]] = {}
         """By registration, which is held so that its id stays its own; `None`: the index failed, everybody is asked."""
 
     def __bool__(self) -> bool:
         return bool(self._all)
 
-    def add(self, one: ParkedClass, plugin: str, gated: bool) -> None:
+    def add(self, one: ParkedClass, watcher: Watcher, gated: bool) -> None:
         """A class has its first pod."""
         self._all[one.key] = one
         if gated:
             self._always[one.key] = one
             return
-        signature = one.signatures[plugin]
+        signature = one.signatures[watcher]
         mates = self._by_signature.get(signature)
         if mates is None:
             mates = self._by_signature[signature] = {}
@@ -65,12 +67,12 @@ class Shelf:
                     self._tell(at, index.add, signature)
         mates[one.key] = one
 
-    def remove(self, one: ParkedClass, plugin: str) -> None:
+    def remove(self, one: ParkedClass, watcher: Watcher) -> None:
         """It has none any more."""
         del self._all[one.key]
         if self._always.pop(one.key, None) is not None:
             return
-        signature = one.signatures[plugin]
+        signature = one.signatures[watcher]
         mates = self._by_signature[signature]
         del mates[one.key]
         if not mates:
@@ -90,7 +92,7 @@ class Shelf:
         return self._all
 
     def candidates(
-        self, registrations: Iterable[Registration], old: object | None, new: object | None
+        self, registrations: Iterable[Registration | OwnRegistration], old: object | None, new: object | None
     ) -> Mapping[Hashable, ParkedClass]:
         """Classes for which one of these registrations may not say Skip, by key."""
         found: dict[Hashable, ParkedClass] = {}
@@ -103,7 +105,9 @@ class Shelf:
         found.update(self._always)
         return found
 
-    def _asked(self, registration: Registration, old: object | None, new: object | None) -> Iterable[Hashable] | None:
+    def _asked(
+        self, registration: Registration | OwnRegistration, old: object | None, new: object | None
+    ) -> Iterable[Hashable] | None:
         index = self._index(registration)
         if index is None:
             return None
@@ -113,7 +117,7 @@ class Shelf:
         except Exception:  # boundary: as hints that fail, it leaves nobody out
             return None
 
-    def _index(self, registration: Registration) -> HintIndex | None:
+    def _index(self, registration: Registration | OwnRegistration) -> HintIndex | None:
         """The registration's index, filled at its first use."""
         if registration.new_index is None:
             return None
@@ -141,7 +145,7 @@ class Parked:
         self._pods: dict[str, QueuedPod] = {}
         self._class_of: dict[str, ParkedClass] = {}
         self._classes: dict[Hashable, ParkedClass] = {}
-        self._shelves: dict[str, dict[str, Shelf]] = {}
+        self._shelves: dict[str, dict[Watcher, Shelf]] = {}
         self._order = 0
         self.gated = 0
         """How many of them are gated."""
@@ -182,18 +186,17 @@ class Parked:
         """The class that a parked pod is in."""
         return self._class_of[pod.uid]
 
-    def shelves(self, listeners: Mapping[str, Iterable[str]]) -> list[tuple[str, str, Shelf]]:
-        """The shelves of these plugins (profile -> names) that are not empty: profile, plugin, shelf."""
-        found: list[tuple[str, str, Shelf]] = []
-        for profile, plugins in listeners.items():
-            by_plugin = self._shelves.get(profile)
-            if by_plugin:
-                found += [(profile, plugin, by_plugin[plugin]) for plugin in plugins if plugin in by_plugin]
+    def shelves(self, listeners: Mapping[str, Iterable[Watcher]]) -> list[tuple[str, Watcher, Shelf]]:
+        """The shelves of these listeners (by profile) that are not empty: profile, listener, shelf."""
+        found: list[tuple[str, Watcher, Shelf]] = []
+        for profile, watchers in listeners.items():
+            there = self._shelves.get(profile)
+            if there:
+                found += [(profile, watcher, there[watcher]) for watcher in watchers if watcher in there]
         return found
 
     def _join_class(self, pod: QueuedPod) -> None:
-        watchers = (pod.gating_plugin,) if pod.gating_plugin else tuple(sorted(pod.rejectors))
-        signatures = self._signatures(pod)
+        watchers, signatures = pod.watchers, self._signatures(pod)
         key = (
             pod.profile,
             pod.gating_plugin,
@@ -205,8 +208,8 @@ class Parked:
         if found is None:
             found = self._classes[key] = ParkedClass(key, pod.profile, watchers, signatures)
             shelves = self._shelves.setdefault(pod.profile, {})
-            for plugin in watchers:
-                shelves.setdefault(plugin, Shelf()).add(found, plugin, bool(pod.gating_plugin))
+            for watcher in watchers:
+                shelves.setdefault(watcher, Shelf()).add(found, watcher, bool(pod.gating_plugin))
         found.pods[pod.uid] = pod
         self._class_of[pod.uid] = found
         self._count(found, 1)
@@ -222,24 +225,26 @@ class Parked:
             return
         del self._classes[left.key]
         shelves = self._shelves[left.profile]
-        for plugin in left.watchers:
-            shelves[plugin].remove(left, plugin)
-            if not shelves[plugin]:
-                del shelves[plugin]
+        for watcher in left.watchers:
+            shelves[watcher].remove(left, watcher)
+            if not shelves[watcher]:
+                del shelves[watcher]
 
     def _count(self, one: ParkedClass, pods: int) -> None:
         shelves = self._shelves[one.profile]
-        for plugin in one.watchers:
-            shelves[plugin].pods += pods
+        for watcher in one.watchers:
+            shelves[watcher].pods += pods
 
-    def _signatures(self, pod: QueuedPod) -> dict[str, Hashable]:
+    def _signatures(self, pod: QueuedPod) -> dict[Watcher, Hashable]:
         """By rejector, in order of names; a plugin that does not say what it reads, or fails to, shares with nobody."""
         signers = self._signers.get(pod.profile, {})
-        found: dict[str, Hashable] = {}
+        found: dict[Watcher, Hashable] = {}
         for plugin in sorted(pod.rejectors):
             signer = signers.get(plugin)
             try:
-                found[plugin] = pod.uid if signer is None else signer(pod.pod)
+                found[Watcher(plugin)] = pod.uid if signer is None else signer(pod.pod)
             except Exception:  # boundary: a plugin's fault costs it the sharing, nothing else
-                found[plugin] = pod.uid
+                found[Watcher(plugin)] = pod.uid
+        for plugin, obstacles in sorted(pod.obstacles.items()):
+            found[Watcher(plugin, True)] = OwnRead(found.get(Watcher(plugin), pod.uid), obstacles)
         return found

@@ -1,6 +1,7 @@
 """One pod in the queue: the object, where it is, and what its attempts found."""
 
-from typing import Final, Literal, TypeAlias
+from collections.abc import Mapping
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 from podyard.objects.core import Pod
 from podyard.proto.decisions import WakeUp
@@ -9,12 +10,20 @@ Pool: TypeAlias = Literal["", "activeQ", "backoffQ", "errorBackoffQ", "unschedul
 """Where a pod is; "" is nowhere (just made, or gone). A pod is in one pool at a time."""
 
 NOBODY: frozenset[str] = frozenset()
+NO_OBSTACLES: Mapping[str, tuple[str, ...]] = {}
 
 KEPT_VERSIONS: Final = 16
 """Versions kept of a pod that changes while it is handed out; semi-arbitrary: who counts on an older one counts as unknown."""
 
 Version: TypeAlias = tuple[int, Pod | None]
 """CLUSTER sequence of a version of a pod's object, and the pod as it was; `None`: from there on versions were missed."""
+
+
+class Watcher(NamedTuple):
+    """Whose hints a parked pod waits for: a plugin's, those of the reference or the plugin's own (for pods of which it names obstacles)."""
+
+    plugin: str
+    own: bool = False
 
 
 class QueuedPod:
@@ -36,6 +45,7 @@ class QueuedPod:
         "initial_attempt_at",
         "key",
         "message",
+        "obstacles",
         "park_order",
         "pending_plugins",
         "pod",
@@ -88,6 +98,8 @@ class QueuedPod:
         self.unschedulable_plugins = NOBODY
         """Rejectors of the last attempt; they stay until the next failure."""
         self.pending_plugins = NOBODY
+        self.obstacles = NO_OBSTACLES
+        """What these plugins said stands in its way, by plugin; it stays as long as they do."""
         self.gating_plugin = ""
         """The PreEnqueue plugin that keeps it out of activeQ and backoffQ."""
         self.gate_message = ""
@@ -137,6 +149,14 @@ class QueuedPod:
         if self.sequence <= position:
             return self.pod
         return next((pod for number, pod in reversed(self.earlier) if number <= position), None)
+
+    @property
+    def watchers(self) -> tuple[Watcher, ...]:
+        """Whose events reach it while it is parked, by name: its gating plugin's, or those of its rejectors."""
+        if self.gating_plugin:
+            return (Watcher(self.gating_plugin),)
+        own = [Watcher(plugin, True) for plugin in sorted(self.obstacles)]
+        return (*map(Watcher, sorted(self.rejectors)), *own)
 
     @property
     def queued_at(self) -> float:

@@ -57,6 +57,7 @@ def remember(queue: SchedulingQueue, pod: QueuedPod, record: AttemptRecord) -> N
     pod.timestamp = record.at
     pod.unschedulable_plugins = frozenset(record.unschedulable_plugins)
     pod.pending_plugins = frozenset(record.pending_plugins)
+    pod.obstacles = record.obstacles
     pod.message = record.message
     pod.previous_trace = record.trace
     if pod.rejectors:

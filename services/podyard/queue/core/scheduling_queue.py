@@ -26,7 +26,7 @@ from podyard.queue.core.judge import Judge, Strategy, Verdict
 from podyard.queue.core.nominator import Nominator
 from podyard.queue.core.parked import NOT_SHARED, Parked, ParkedClass, Shelf, Signers
 from podyard.queue.core.pod_heap import PodHeap
-from podyard.queue.core.queued_pod import Pool, QueuedPod
+from podyard.queue.core.queued_pod import NO_OBSTACLES, Pool, QueuedPod, Watcher
 
 MAX_UNSCHEDULABLE_S = 300.0
 """After more than this, the safety flush retries an unschedulable pod. Source: DefaultPodMaxInUnschedulablePodsDuration."""
@@ -200,26 +200,34 @@ class SchedulingQueue:
             pod.pool = ""
 
     def fail(
-        self, uid: str, now: float, *, unschedulable: Iterable[str] = (), pending: Iterable[str] = (), message: str = ""
+        self,
+        uid: str,
+        now: float,
+        *,
+        unschedulable: Iterable[str] = (),
+        pending: Iterable[str] = (),
+        obstacles: Mapping[str, tuple[str, ...]] = NO_OBSTACLES,
+        message: str = "",
     ) -> None:
         """The pod's attempt failed: rejected by these plugins, or (none at all) by an internal error.
 
         Source: AddUnschedulableIfNotPresent. A pod that is gone, or in a pool already, only ends its attempt.
+
+        :param obstacles: what these plugins said stands in its way, by plugin
         """
         pod = self.pods.get(uid)
         if pod is not None and pod.pool in ("inFlight", "binding", ""):
-            self._put_back(pod, now, frozenset(unschedulable), frozenset(pending), message)
+            # Rejectors of the attempt before go first, or an error is taken for a rejection (PITFALLS 9).
+            pod.unschedulable_plugins, pod.pending_plugins = frozenset(unschedulable), frozenset(pending)
+            pod.obstacles = obstacles
+            self._put_back(pod, now, message)
         self.in_flight.done(uid)
 
-    def _put_back(
-        self, pod: QueuedPod, now: float, unschedulable: frozenset[str], pending: frozenset[str], message: str
-    ) -> None:
-        # Rejectors of the attempt before go first, or an error is taken for a rejection (PITFALLS 9).
-        pod.unschedulable_plugins, pod.pending_plugins = unschedulable, pending
+    def _put_back(self, pod: QueuedPod, now: float, message: str) -> None:
         pod.gating_plugin = pod.gate_message = ""
         pod.message, pod.was_flushed, pod.woken_by = message, False, None
         pod.timestamp = now
-        if unschedulable or pending:
+        if pod.rejectors:
             pod.unschedulable_count += 1
             pod.consecutive_errors = 0
         else:
@@ -229,7 +237,7 @@ class SchedulingQueue:
         pool = self._requeue(pod, verdict.strategy, now)
         if verdict.strategy is not Strategy.SKIP and waker is not None:
             self._moved(pod, waker, verdict, now)
-            move = Move(pod=pod, from_="inFlight", to=pool, plugin=verdict.plugin, calls=verdict.calls)  # pyright: ignore[reportArgumentType] - a requeued pod is in no "binding"
+            move = _move(pod, "inFlight", pool, verdict)
             self.effects.append(Judged(incoming=waker, moved=(move,), attempt=pod.attempt, at=now))
 
     def _judge_in_flight(self, pod: QueuedPod, now: float) -> tuple[Verdict, Incoming | None]:
@@ -331,7 +339,7 @@ class SchedulingQueue:
             return before
         after = self._requeue(pod, verdict.strategy, now)
         self._moved(pod, incoming, verdict, now)
-        move = Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, calls=verdict.calls)  # pyright: ignore[reportArgumentType] - parked pods are in no "binding"
+        move = _move(pod, before, after, verdict)
         self.effects.append(Judged(incoming=incoming, moved=(move,), at=now))
         return after
 
@@ -425,19 +433,18 @@ class SchedulingQueue:
 
         While a record names every skipped pod, all are asked: people see each pod's own reason.
         """
-        listeners = self.judge.listeners(incoming.event, incoming.missed)
-        shelves = self.parked.shelves(listeners)
+        shelves = self.parked.shelves(self.judge.watchers(incoming.event, incoming.missed))
         by_index = not incoming.missed and sum(shelf.pods for _, _, shelf in shelves) > NAMED_SKIPS
         found: dict[Hashable, ParkedClass] = {}
-        for profile, plugin, shelf in shelves:
+        for profile, watcher, shelf in shelves:
             if by_index:
-                matching = self.judge.matching(profile, plugin, incoming.event)
+                matching = self.judge.matching(profile, watcher, incoming.event)
                 found.update(shelf.candidates(matching, incoming.old, incoming.new))
             else:
                 found.update(shelf.every())
         if by_index and itself is not None:
             own = self.parked.class_of(itself)
-            if any(profile == own.profile and plugin in own.watchers for profile, plugin, _ in shelves):
+            if any(profile == own.profile and watcher in own.watchers for profile, watcher, _ in shelves):
                 found[own.key] = own
         asked = list(found.values())
         return asked, _left_out(shelves, asked) if by_index else []
@@ -451,7 +458,7 @@ class SchedulingQueue:
         before = pod.pool
         after = self._requeue(pod, verdict.strategy, now)
         self._moved(pod, incoming, verdict, now)
-        outcome.moved.append(Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, calls=verdict.calls))  # pyright: ignore[reportArgumentType] - parked pods are in no "binding"
+        outcome.moved.append(_move(pod, before, after, verdict))
 
     def _moved(self, pod: QueuedPod, incoming: Incoming, verdict: Verdict, now: float) -> None:
         pod.woken_by = WakeUp(
@@ -460,6 +467,7 @@ class SchedulingQueue:
             object=incoming.object_name,
             plugin=verdict.plugin,
             reason=verdict.reason or (incoming.why if incoming.event == events.FORCE_ACTIVATE else ""),
+            own=verdict.own,
             at=now,
             trace=incoming.trace,
         )
@@ -523,14 +531,18 @@ class SchedulingQueue:
         self.nominator.set(uid, node)
 
 
-def _left_out(shelves: Iterable[tuple[str, str, Shelf]], asked: Iterable[ParkedClass]) -> list[NotAsked]:
-    """Pods of these shelves that are in none of the classes asked, by plugin."""
-    left = {(profile, plugin): shelf.pods for profile, plugin, shelf in shelves}
+def _move(pod: QueuedPod, before: Pool, after: Pool, verdict: Verdict) -> Move:
+    return Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, own=verdict.own, calls=verdict.calls)  # pyright: ignore[reportArgumentType] - neither is "binding"
+
+
+def _left_out(shelves: Iterable[tuple[str, Watcher, Shelf]], asked: Iterable[ParkedClass]) -> list[NotAsked]:
+    """Pods of these shelves that are in none of the classes asked, by plugin; own hints are not counted beside the reference's."""
+    left = {(profile, watcher): shelf.pods for profile, watcher, shelf in shelves if not watcher.own}
     for one in asked:
-        for plugin in one.watchers:
-            if (one.profile, plugin) in left:
-                left[one.profile, plugin] -= len(one.pods)
+        for watcher in one.watchers:
+            if (one.profile, watcher) in left:
+                left[one.profile, watcher] -= len(one.pods)
     counts: dict[str, int] = {}
-    for (_, plugin), pods in left.items():
-        counts[plugin] = counts.get(plugin, 0) + pods
+    for (_, watcher), pods in left.items():
+        counts[watcher.plugin] = counts.get(watcher.plugin, 0) + pods
     return [NotAsked(plugin=plugin, count=count) for plugin, count in counts.items() if count]

@@ -1,5 +1,6 @@
 """How attempts end: results for the queue, records, spans. Collects effects in their order."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -50,6 +51,7 @@ class Outcomes:
         *,
         node: str = "",
         plugins: tuple[tuple[str, ...], tuple[str, ...]] = NOBODY,
+        obstacles: Mapping[str, tuple[str, ...]] = records.NO_OBSTACLES,
         nominated_node: str | None = None,
         assumed: Place = NO_PLACE,
         message: str = "",
@@ -61,6 +63,7 @@ class Outcomes:
             outcome,
             node=node,
             plugins=plugins,
+            obstacles=obstacles,
             nominated_node=nominated_node,
             assumed=assumed,
             message=message,
@@ -105,11 +108,13 @@ class Outcomes:
             message=result.message,
             unschedulable_plugins=unschedulable,
             pending_plugins=pending,
+            obstacles=records.obstacles(result),
         )
         self.done(
             assumption.popped,
             "unschedulable",
             plugins=(unschedulable, pending),
+            obstacles=record.obstacles,
             nominated_node="",
             assumed=assumption.place,
             message=result.message,
@@ -159,6 +164,7 @@ def _failure(popped: PoppedPod, made: Attempted) -> AttemptResult:
         popped,
         record.outcome,
         plugins=(record.unschedulable_plugins, record.pending_plugins),
+        obstacles=record.obstacles,
         nominated_node="" if ended else made.result.nominated_node,
         assumed=made.given_up,
         message=record.message,

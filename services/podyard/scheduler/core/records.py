@@ -1,9 +1,14 @@
 """What is kept of an attempt: its record, and its result for the queue."""
 
+from collections.abc import Mapping
+from typing import Final
+
 from podyard.framework.cycle import CycleResult
 from podyard.proto.decisions import AttemptRecord, Outcome
 from podyard.proto.queue_api import AttemptResult, PoppedPod
 from podyard.scheduler.core.assumptions import NO_PLACE, Place
+
+NO_OBSTACLES: Final[Mapping[str, tuple[str, ...]]] = {}
 
 
 def outcome_of(result: CycleResult) -> Outcome:
@@ -22,6 +27,14 @@ def rejectors(result: CycleResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
         return (), ()
     from_pending = rejection.code == rejection.code.PENDING
     return ((), (rejection.plugin,)) if from_pending else ((rejection.plugin,), ())
+
+
+def obstacles(result: CycleResult) -> dict[str, tuple[str, ...]]:
+    """What the plugins that rejected the pod said stands in its way, by plugin."""
+    if result.diagnosis is not None:
+        return result.diagnosis.obstacles
+    rejection = result.rejection
+    return {rejection.plugin: rejection.obstacles} if rejection is not None and rejection.obstacles else {}
 
 
 def record_of(
@@ -50,6 +63,7 @@ def record_of(
         message=result.message,
         unschedulable_plugins=unschedulable,
         pending_plugins=pending,
+        obstacles=obstacles(result),
         nominated_node=result.nominated_node or "",
         victims=result.victims,
         woken_by=popped.woken_by,
@@ -64,6 +78,7 @@ def result_of(
     *,
     node: str = "",
     plugins: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    obstacles: Mapping[str, tuple[str, ...]] = NO_OBSTACLES,
     nominated_node: str | None = None,
     assumed: Place = NO_PLACE,
     message: str = "",
@@ -72,6 +87,8 @@ def result_of(
 ) -> AttemptResult:
     """What the queue is told about an attempt.
 
+    :param plugins: those that rejected the pod, unschedulable and pending ones
+    :param obstacles: what they said stands in its way, by plugin
     :param gone: the pod was not tried, since it is no more, or is being deleted
     :param attempt: another id than the popped one, if this is not about the attempt itself
     """
@@ -84,6 +101,7 @@ def result_of(
         node=node,
         unschedulable_plugins=plugins[0],
         pending_plugins=plugins[1],
+        obstacles=dict(obstacles),
         nominated_node=nominated_node,
         assumed=assumed.node,
         version=assumed.version,
