@@ -36,6 +36,8 @@ class Incoming(NamedTuple):
     """Required anti-affinity: what each term means."""
     liked: tuple[tuple[SelectedCounts, int], ...]
     """Preferences with their weights, those of anti-affinity negative."""
+    terms: PodTerms
+    """As the pod has them."""
 
     def refresh(self) -> None:
         """Look at the table as it is now."""
@@ -73,6 +75,7 @@ def resolve(pod: PodInfo, own: PodTerms, cluster: Snapshot) -> Incoming:
                 for term, weight in own.preferences
             ]
         ),
+        terms=own,
     )
 
 

@@ -13,13 +13,22 @@ from typing import ClassVar, Final, NamedTuple
 from podyard.cluster.node_table import PlacedPod
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
-from podyard.framework.events import Registration
+from podyard.framework.events import OwnRegistration, Registration
 from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
 from podyard.objects.core import Pod
-from podyard.plugins.inter_pod_affinity import filtering, hints, incoming, scoring, term_index, terms
+from podyard.plugins.inter_pod_affinity import (
+    filtering,
+    hints,
+    incoming,
+    obstacles,
+    own_hints,
+    scoring,
+    term_index,
+    terms,
+)
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.domain_places import Places
 from podyard.plugins.inter_pod_affinity.filtering import Change, FilterState, Looked
@@ -83,6 +92,9 @@ class InterPodAffinity:
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations()
 
+    def own_events_to_register(self) -> Sequence[OwnRegistration]:
+        return own_hints.registrations()
+
     def hint_signature(self, pod: Pod) -> Hashable:
         return term_index.read_of(pod)
 
@@ -138,9 +150,12 @@ class InterPodAffinity:
         return filtering.verdict_one(_filter_state(state), cluster.nodes, row)
 
     def verdict(self, state: CycleState, code: int) -> Status:
+        found = _filter_state(state)
         if code == filtering.NOT_NEAR:
-            return statuses.unresolvable(REASON_AFFINITY)
-        return statuses.unschedulable(REASON_ANTI_AFFINITY if code == filtering.NOT_APART else REASON_EXISTING)
+            return statuses.unresolvable(REASON_AFFINITY, obstacles=obstacles.not_near(found))
+        if code == filtering.NOT_APART:
+            return statuses.unschedulable(REASON_ANTI_AFFINITY, obstacles=obstacles.not_apart(found))
+        return statuses.unschedulable(REASON_EXISTING, obstacles=obstacles.kept_out(found))
 
     # ---- scoring -------------------------------------------------------------------------------------------------------------
 

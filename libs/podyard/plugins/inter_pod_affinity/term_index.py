@@ -5,7 +5,7 @@ anti-affinity terms mean the parked pod. So one of the terms, the one easiest to
 of labels (`pod_keys`).
 """
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -79,21 +79,28 @@ def _keys_by_pods(read: Any) -> Iterable[Hashable] | None:
     if own is None or own.fault:
         return None  # its hint raises, which counts as Queue
     return [
-        *((NEAR, key) for key in _wanted(own.affinity)),
-        *((APART, key) for key in _wanted(own.anti_affinity)),
-        *((OWN, key) for key in _carried(read.namespace, dict(read.labels))),
+        *((NEAR, key) for key in easiest(own.affinity, _chooses_any)),
+        *((APART, key) for key in easiest(own.anti_affinity, _chooses_any)),
+        *((OWN, key) for key in carried(read.namespace, dict(read.labels))),
     ]
 
 
-def _wanted(listed: Sequence[Term]) -> list[Key]:
-    """Keys of which every pod that all of the terms mean carries at least one; none if they can mean no pod."""
+def easiest(listed: Sequence[Term], chooses_any: Callable[[Term], bool]) -> list[Key]:
+    """Keys of which every pod that all of the terms mean carries at least one; none if they can mean no pod.
+
+    :param chooses_any: whether a term is taken to mean pods of every namespace
+    """
     best: list[Key] | None = None
     for term in listed:
-        places = (ANYWHERE,) if term.namespace_selector.matches(terms.NO_LABELS) else term.namespaces
+        places = (ANYWHERE,) if chooses_any(term) else term.namespaces
         keys = [(place, part) for part in pod_keys.wanted(term.selector) for place in places]
         if best is None or _cost(keys) < _cost(best):
             best = keys
     return best or []
+
+
+def _chooses_any(term: Term) -> bool:
+    return term.namespace_selector.matches(terms.NO_LABELS)
 
 
 def _cost(keys: Sequence[Key]) -> tuple[int, int]:
@@ -101,7 +108,8 @@ def _cost(keys: Sequence[Key]) -> tuple[int, int]:
     return (2 - min((len(part) for _, part in keys), default=2), len(keys))
 
 
-def _carried(namespace: str, labels: Mapping[str, str]) -> list[Key]:
+def carried(namespace: str, labels: Mapping[str, str]) -> list[Key]:
+    """All keys of a pod."""
     return [(place, part) for part in pod_keys.carried(labels) for place in (namespace, ANYWHERE)]
 
 
@@ -112,14 +120,14 @@ def _keys_of_pods(old: object | None, new: object | None) -> Iterable[Hashable] 
         return ()  # on no node it matters to nobody
     found: list[Hashable] = []
     if new is not None:
-        found += [(NEAR, key) for key in _carried(new.metadata.namespace, new.metadata.labels)]
+        found += [(NEAR, key) for key in carried(new.metadata.namespace, new.metadata.labels)]
     if old is not None:
-        found += [(APART, key) for key in _carried(old.metadata.namespace, old.metadata.labels)]
+        found += [(APART, key) for key in carried(old.metadata.namespace, old.metadata.labels)]
     if old is not None and new is None:
         gone = terms.of_pod(old)
         if gone.fault:
             return None  # the hint raises, which counts as Queue
-        found += [(OWN, key) for key in _wanted(gone.anti_affinity)]
+        found += [(OWN, key) for key in easiest(gone.anti_affinity, _chooses_any)]
     return found
 
 

@@ -142,6 +142,16 @@ def _place(requirement: Requirement) -> tuple[str, str, list[str]]:
     return requirement.key, requirement.operator, sorted(requirement.values)
 
 
+def may_choose_any(term: Term) -> bool:
+    """Whether the term chooses namespaces by labels, whichever: as long as nobody looks those up it may mean pods of every namespace."""
+    return not term.namespace_selector.nothing
+
+
+def may_cover(term: Term, namespace: str) -> bool:
+    """Whether pods of a namespace may be meant, whatever its labels are."""
+    return may_choose_any(term) or namespace in term.namespaces
+
+
 def all_match(terms: Iterable[Term], namespace: str, labels: Mapping[str, str]) -> bool:
     """Whether a pod is meant by every one of the terms, of which there is at least one.
 

@@ -192,7 +192,8 @@ def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> lis
             continue
         # the record of a pod that was in flight at the event has a longer id than the event's own
         if wake.event_id not in seen and _moment(wake.event, wake.at) not in told:
-            hints = (HintCall(plugin=wake.plugin, answer="Queue", reason=wake.reason),) if wake.plugin else ()
+            call = HintCall(plugin=wake.plugin, answer="Queue", reason=wake.reason, own=wake.own)
+            hints = (call,) if wake.plugin else ()
             entries.append(
                 Woken(
                     at=wake.at or attempt.queued_at,

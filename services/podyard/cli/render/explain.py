@@ -8,6 +8,7 @@ from rich.text import Text
 
 from podyard.cli.explain import report
 from podyard.cli.render import times
+from podyard.cli.render.hints import whose
 from podyard.cli.render.queue import waits_for
 from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection
 from podyard.proto.requeues import HintCall
@@ -141,7 +142,7 @@ def _not_woken(entry: report.NotWoken) -> Iterator[Text]:
 
 def _hints(hints: Sequence[HintCall], decider: str) -> Iterator[Text]:
     for hint in hints:
-        text = _below(f"{hint.plugin}'s hint ", "cyan")
+        text = _below(f"{whose(hint)} ", "cyan")
         text.append(hint.answer, style="green" if hint.answer == "Queue" else "yellow")
         if hint.reason:
             text.append(f": {hint.reason}", style="default")

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from podyard.cli.render.hints import whose
 from podyard.proto.queue_api import WouldReply, WouldVerdict
 
 
@@ -28,7 +29,7 @@ def _lines(verdict: WouldVerdict) -> Iterator[Text]:
         said.append(f", {verdict.note}", style="dim")
     yield said
     for hint in verdict.hints:
-        line = Text(f"  {hint.plugin}'s hint ")
+        line = Text(f"  {whose(hint)} ")
         line.append(hint.answer, style="green" if hint.answer != "QueueSkip" else "red")
         line.append(f": {hint.reason}")
         yield line
