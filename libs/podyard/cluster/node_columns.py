@@ -1,11 +1,13 @@
 """Parts of the node table: interned labels and taints, the order of names, the log of changed rows."""
 
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.memory.sizes import bytes_of
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node
 
@@ -29,6 +31,21 @@ class NodeColumn(Protocol):
     def grow(self, capacity: int) -> None:
         """There are so many rows now; the new ones are free."""
         ...
+
+
+LABELS_BYTES: Final = 64 * 1024 * 1024
+"""What the columns of labels may take together; above it those not asked for the longest time go."""
+COLUMN_BYTES: Final = 512
+"""What a column takes besides its cells and values."""
+VALUE_BYTES: Final = 320
+"""What a value of a label takes in its column: its text (63 letters at most), two places, a number."""
+STALE_VALUES: Final = 1024
+"""Values of nodes that are gone, or have others now, that a column may have besides as many as there are nodes."""
+
+SET_BYTES: Final = 256
+"""What a combination takes besides the texts of its taints, twice."""
+TAINTS_BYTES: Final = 4 * 1024 * 1024
+"""What combinations of taints that no node has any more may take, besides as much as those that some node has."""
 
 
 class LabelColumn:
@@ -61,6 +78,11 @@ class LabelColumn:
         """Make room for more rows."""
         self.cells = grown(self.cells, capacity)
 
+    @property
+    def bytes(self) -> int:
+        """What it takes."""
+        return COLUMN_BYTES + self.cells.nbytes + VALUE_BYTES * len(self.values) + len(self.key)
+
     def _intern(self, value: str) -> int:
         known = self.ids.get(value)
         if known is None:
@@ -69,14 +91,90 @@ class LabelColumn:
         return known
 
 
-class TaintSets:
-    """The different combinations of taints that nodes have; number 0 is no taint."""
+class LabelColumns:
+    """The columns of all labels that somebody asked for, in the order in which they were used last.
 
-    __slots__ = ("_ids", "sets")
+    `get` and `use` are the dictionary's own, as of `podyard.memory.kept.Kept`.
+    """
+
+    __slots__ = ("_bytes", "_columns", "excess", "get", "most_bytes", "use")
+
+    def __init__(self, most_bytes: int = LABELS_BYTES) -> None:
+        self._columns: OrderedDict[str, LabelColumn] = OrderedDict()
+        self._bytes = 0
+        self.most_bytes = most_bytes
+        self.excess = False
+        """Whether `drop` is to be called, as soon as nobody works with a column."""
+        self.get: Callable[[str], LabelColumn | None] = self._columns.get
+        self.use: Callable[[str], None] = self._columns.move_to_end
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def __iter__(self) -> Iterator[LabelColumn]:
+        return iter(self._columns.values())
+
+    def add(self, column: LabelColumn) -> None:
+        """One column more."""
+        self._columns[column.key] = column
+        self._bytes += column.bytes
+        self.excess = self._bytes > self.most_bytes
+
+    def set(self, row: int, node: Node, nodes: int) -> None:
+        """Read all labels from the node.
+
+        :param nodes: how many there are
+        """
+        for column in self._columns.values():
+            column.set(row, node)
+        self._forget_stale(nodes)
+
+    def clear(self, row: int, nodes: int) -> None:
+        """There is no node in this row."""
+        for column in self._columns.values():
+            column.clear(row)
+        self._forget_stale(nodes)
+
+    def drop(self) -> None:
+        """Columns go, those not used the longest time first, until the others fit; the one used last stays."""
+        while self._bytes > self.most_bytes and len(self._columns) > 1:
+            self._bytes -= self._columns.popitem(last=False)[1].bytes
+        self.excess = False
+
+    def _forget_stale(self, nodes: int) -> None:
+        """Columns with more values that no node has than others go."""
+        most = 2 * nodes + STALE_VALUES
+        for key in [key for key, column in self._columns.items() if len(column.values) > most]:
+            del self._columns[key]
+        self._bytes = sum([column.bytes for column in self._columns.values()])
+        if self._bytes > self.most_bytes:
+            self.drop()
+
+
+class TaintSets:
+    """The different combinations of taints that nodes have; number 0 is no taint.
+
+    Numbers are never used again; the table makes it anew (`stale`) when combinations have come and gone.
+    """
+
+    __slots__ = ("_fresh_bytes", "_ids", "bytes", "sets")
 
     def __init__(self) -> None:
         self.sets: list[tuple[Taint, ...]] = [()]
+        """By number. Another list means other numbers."""
+        self.bytes = 0
+        """What they take."""
+        self._fresh_bytes = 0
         self._ids: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
+
+    @property
+    def stale(self) -> bool:
+        """Whether much of it may be of no node any more."""
+        return self.bytes > 2 * self._fresh_bytes + TAINTS_BYTES
+
+    def settle(self) -> None:
+        """All that is in it now is of some node."""
+        self._fresh_bytes = self.bytes
 
     def intern(self, taints: tuple[Taint, ...]) -> int:
         """Number of this combination. The order counts, when a taint was added does not."""
@@ -85,6 +183,7 @@ class TaintSets:
         if known is None:
             known = self._ids[key] = len(self.sets)
             self.sets.append(tuple(taints))
+            self.bytes += 2 * bytes_of(key) + SET_BYTES
         return known
 
 

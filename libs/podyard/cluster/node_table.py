@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.changes import Change
-from podyard.cluster.node_columns import ChangeLog, LabelColumn, NameOrder, NodeColumn, TaintSets, grown
+from podyard.cluster.node_columns import ChangeLog, LabelColumn, LabelColumns, NameOrder, NodeColumn, TaintSets, grown
 from podyard.cluster.pods import PodView
 from podyard.cluster.room import PODS, Room
 from podyard.objects import quantity
@@ -78,7 +78,7 @@ class NodeTable:
         self.taint_set: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
         """Which of `taints.sets` the node has."""
         self.taints = TaintSets()
-        self._labels: dict[str, LabelColumn] = {}
+        self._labels = LabelColumns()
         self._free = list(range(capacity - 1, -1, -1))
         self._placed: dict[str, PlacedPod] = {}
         self._on_node: dict[str, dict[str, PlacedPod]] = {}
@@ -129,7 +129,10 @@ class NodeTable:
         """Values of label `key` by row; made at the first use, then kept up to date."""
         column = self._labels.get(key)
         if column is None:
-            column = self._labels[key] = LabelColumn(key, self.nodes, self.capacity)
+            column = LabelColumn(key, self.nodes, self.capacity)
+            self._labels.add(column)
+        else:
+            self._labels.use(key)
         return column
 
     def placed(self, uid: str) -> PlacedPod | None:
@@ -204,11 +207,12 @@ class NodeTable:
         self.nodes[row] = node
         self.unschedulable[row] = node.spec.unschedulable
         self.taint_set[row] = self.taints.intern(node.spec.taints)
+        if self.taints.stale:
+            self._intern_taints_anew()
         if old is None or old.status.allocatable != node.status.allocatable:
             self._set_allocatable(row, node.status.allocatable)
         if old is None or old.metadata.labels != node.metadata.labels:
-            for column in self._labels.values():
-                column.set(row, node)
+            self._labels.set(row, node, len(self.row_of))
         for kind, column in tuple(self._columns.items()):
             try:
                 column.set(row, node)
@@ -229,10 +233,7 @@ class NodeTable:
         self.room.clear(row)
         self.pod_count[row] = self.pod_limit[row] = self.taint_set[row] = 0
         self.unschedulable[row] = False
-        for key, column in list(self._labels.items()):
-            column.clear(row)
-            if len(column.values) > 2 * len(self.row_of) + 1024:
-                del self._labels[key]
+        self._labels.clear(row, len(self.row_of))
         for kind, column in tuple(self._columns.items()):
             try:
                 column.clear(row)
@@ -246,6 +247,8 @@ class NodeTable:
 
     def place(self, pod: PlacedPod) -> None:
         """The pod takes room on its node: bound or assumed. The same again changes nothing; another place replaces the first."""
+        if self._labels.excess:
+            self._drop_columns()
         bound = _bound(pod)
         old = self._placed.get(pod.uid)
         if old is not None:
@@ -369,6 +372,20 @@ class NodeTable:
     def _note(self, row: int) -> None:
         self.generation[row] = self._log.note(row, self.capacity)
 
+    def _drop_columns(self) -> None:
+        """Too many labels were asked for. Their values may have other numbers when they are asked for again, as after a node's change."""
+        self._labels.drop()
+        self.topology_version += 1
+
+    def _intern_taints_anew(self) -> None:
+        """Most combinations of taints are of no node any more."""
+        fresh = TaintSets()
+        for row, node in enumerate(self.nodes):
+            if node is not None:
+                self.taint_set[row] = fresh.intern(node.spec.taints)
+        fresh.settle()
+        self.taints = fresh
+
     def _take_row(self, name: str) -> int:
         if not self._free:
             self._grow()
@@ -399,7 +416,7 @@ class NodeTable:
         for column in ("live", "generation", "pod_count", "pod_limit", "unschedulable", "taint_set"):
             setattr(self, column, grown(getattr(self, column), capacity))
         self.room.grow(capacity)
-        for column in self._labels.values():
+        for column in self._labels:
             column.grow(capacity)
         for kind, column in tuple(self._columns.items()):
             try:

@@ -11,7 +11,6 @@ date for changed rows only. Among nodes with the highest total a hash of the pod
 Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod).
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, NamedTuple
@@ -31,15 +30,20 @@ from podyard.framework.scoring import Scoreboard
 from podyard.framework.sharing import Signatures
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginError, Status, described
+from podyard.memory.kept import Kept
 from podyard.proto.decisions import NodeScore, Rejection, Victim
 
 LEADERS: Final = 3
 """Nodes with scores in a record."""
 
-KEPT_ROWS: Final = 64 * 8192
-"""Rows of all signatures together whose results are kept; a row of a signature takes about 150 bytes."""
+KEPT_BYTES: Final = 256 * 1024 * 1024
+"""What the results of all signatures may take together; those not used the longest time go first."""
+SIGNATURE_BYTES: Final = 48 * 1024
+"""What a signature's results take in a cluster without nodes, its pod apart (measured: 19 to 33 KB) ..."""
+ROW_BYTES: Final = 320
+"""... and for each row (measured: 60 to 95 bytes, more where zones that fill up in turn are remembered)."""
 FEWEST_SIGNATURES: Final = 8
-"""So many are kept however large the cluster is."""
+"""So many are kept however large the cluster or their pods are."""
 
 
 SCATTER: Final = 2_654_435_761
@@ -115,7 +119,7 @@ class Cycle:
         judging |= {entry.plugin.name: entry.plugin for entry in profile.score}
         self._signatures = Signatures(judging.values())
         self._shares = self._signatures.complete
-        self._shared: OrderedDict[Hashable, _Shared] = OrderedDict()
+        self._shared = Kept[Hashable, _Shared](KEPT_BYTES, fewest=FEWEST_SIGNATURES)
         self._broken = cluster.nodes.broken
         """Of the table's indexes, when all that is shared was computed."""
         self._confirms = bool(profile.reserve or profile.permit)
@@ -160,7 +164,7 @@ class Cycle:
             shared = self._find(pod, key)
             shared.judgement.refresh(pod)
         except PluginError:
-            self._shared.pop(key, None)
+            self._shared.pop(key)
             raise
         return shared.judgement
 
@@ -214,14 +218,13 @@ class Cycle:
         if self._shares:
             shared = self._shared.get(key)
             if shared is not None:
-                self._shared.move_to_end(key)
+                self._shared.use(key)
                 return shared
         judgement = Judgement(self._profile, pod, self._cluster)
         shared = _Shared(judgement, Scoreboard(self._profile, judgement, self._cluster), pod)
         if self._shares:
-            self._shared[key] = shared
-            while len(self._shared) > max(FEWEST_SIGNATURES, KEPT_ROWS // self._cluster.nodes.capacity):
-                self._shared.popitem(last=False)
+            taken = SIGNATURE_BYTES + ROW_BYTES * self._cluster.nodes.capacity + self._signatures.size(pod)
+            self._shared.keep(key, shared, taken)
         return shared
 
     def _begun(self) -> CycleResult:
@@ -235,7 +238,7 @@ class Cycle:
 
         :param key: `None`: the pod could not be signed
         """
-        self._shared.pop(key, None)
+        self._shared.pop(key)
         if isinstance(fault, PluginError):
             self._cluster.faults.note(fault)
         result.node, result.diagnosis, result.scores = "", None, ()

@@ -13,10 +13,18 @@ import msgspec
 from podyard.framework.interfaces import Signed
 from podyard.framework.pod_info import PodFacts, PodInfo
 from podyard.framework.status import PluginError
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.proto.placement import Usage
 
-REMEMBERED: Final = 4096
-"""Templates whose signatures are known, before all are forgotten; a template takes about 500 bytes."""
+TEMPLATES_BYTES: Final = 16 * 1024 * 1024
+"""What templates whose signatures are known may take, and as much again their signatures; a usual template takes 1.2 KB."""
+
+USAGE_BYTES: Final = 700
+"""What is known of a template besides its bytes: its number, and what a pod of it takes."""
+
+HELD: Final = 8
+"""How much larger a decoded pod with all that plugins make of it is than its bytes."""
 
 _ENCODER: Final = msgspec.msgpack.Encoder()
 
@@ -33,9 +41,10 @@ class Signatures:
         """Every plugin says what it reads; else pods share nothing."""
         self._by_template = [plugin for plugin in listed if getattr(plugin, "reads_template", False)]
         self._by_pod = [plugin for plugin in listed if plugin not in self._by_template]
-        self._templates: dict[bytes, tuple[int, Usage]] = {}
+        self._templates = Kept[bytes, tuple[int, Usage]](TEMPLATES_BYTES)
         """Number of the signature, and what each pod of the template takes."""
-        self._numbers: dict[Hashable, int] = {}
+        self._numbers = Kept[Hashable, int](TEMPLATES_BYTES)
+        """By signature. One that is forgotten gets another number: its pods share nothing with those before."""
         self._next = count()
 
     def of(self, pod: PodInfo) -> Hashable:
@@ -51,6 +60,7 @@ class Signatures:
         if known is None:
             number = self._number(pod, template)
         else:
+            self._templates.use(template)
             number, usage = known
             if isinstance(pod, PodFacts):
                 pod.share_usage(usage)
@@ -72,13 +82,18 @@ class Signatures:
             raise PluginError.wrapping(name, "signature", fault) from fault
         return tuple(found)
 
+    def size(self, pod: PodInfo) -> int:
+        """Bytes of what plugins may keep of a pod: its spec and labels, and what they make of them."""
+        joined = pod.pod
+        return HELD * len(_ENCODER.encode((pod.labels, joined.metadata.owner_references, joined.spec)))
+
     def _number(self, pod: PodInfo, template: bytes) -> int:
-        if len(self._templates) >= REMEMBERED:
-            self._templates.clear()
-            self._numbers.clear()
         signature = self._signed([], self._by_template, pod)
         number = self._numbers.get(signature)
         if number is None:
-            number = self._numbers[signature] = next(self._next)
-        self._templates[template] = number, pod.usage
+            number = next(self._next)
+            self._numbers.keep(signature, number, bytes_of(signature))
+        else:
+            self._numbers.use(signature)
+        self._templates.keep(template, (number, pod.usage), len(template) + USAGE_BYTES)
         return number

@@ -238,6 +238,24 @@ def test_a_forced_pod_waits_for_its_node(stage: Stage):
     assert binder.core.phase.name == "SERVING"
 
 
+def test_pods_forced_to_missing_nodes_are_forgotten_when_they_go(stage: Stage):
+    forced = stage.serving().core._forced
+    for number in range(8):
+        stage.pod(f"forced-{number}", nodeName=f"missing-{number % 2}")
+    stage.pass_time(SOON)
+    assert forced.waiting == 8
+    for number in range(4):
+        stage.remove("pods", f"forced-{number}")
+    stage.pod("forced-4", nodeName="missing-0", phase="Failed")
+    stage.pod("forced-5", nodeName="missing-1", deleting=True)
+    stage.pass_time(SOON)
+    assert forced.waiting == 2
+    assert {node: len(uids) for node, uids in forced._by_node.items()} == {"missing-0": 1, "missing-1": 1}
+    stage.node("missing-0")
+    stage.pass_time(SOON)
+    assert (set(stage.stream.live()), forced.waiting, list(forced._by_node)) == ({"forced-6"}, 1, ["missing-1"])
+
+
 def test_a_forced_pod_that_is_gone_or_has_ended_is_left_alone(stage: Stage):
     stage.serving()
     stage.pod("ended", nodeName="n1", phase="Failed")

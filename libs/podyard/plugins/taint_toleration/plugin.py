@@ -38,22 +38,26 @@ def soft_taints(on_node: Sequence[Taint], tolerations: Sequence[Toleration]) -> 
 class TaintJudge:
     """What one list of tolerations means for each combination of taints, worked out once a combination."""
 
-    __slots__ = ("_hard", "_soft", "_tolerations")
+    __slots__ = ("_hard", "_hard_of", "_soft", "_soft_of", "_tolerations")
 
     def __init__(self, tolerations: Sequence[Toleration]) -> None:
         self._tolerations = tolerations
         self._hard: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._hard_of: Sequence[tuple[Taint, ...]] = ()
         self._soft: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._soft_of: Sequence[tuple[Taint, ...]] = ()
 
     def hard(self, sets: Sequence[tuple[Taint, ...]]) -> NDArray[np.int64]:
         """By number of the combination: UNTOLERATED or 0."""
-        if len(self._hard) < len(sets):
+        if len(self._hard) < len(sets) or self._hard_of is not sets:
+            self._hard_of = sets
             self._hard = np.array([UNTOLERATED if repels(one, self._tolerations) else 0 for one in sets], np.int64)
         return self._hard
 
     def soft(self, sets: Sequence[tuple[Taint, ...]]) -> NDArray[np.int64]:
         """By number of the combination: how many soft taints are not tolerated."""
-        if len(self._soft) < len(sets):
+        if len(self._soft) < len(sets) or self._soft_of is not sets:
+            self._soft_of = sets
             self._soft = np.array([soft_taints(one, self._tolerations) for one in sets], np.int64)
         return self._soft
 

@@ -19,23 +19,31 @@ class Forced:
     def __init__(self, world: World) -> None:
         self._world = world
         self._ready: dict[str, None] = {}
-        self._by_node: dict[str, set[str]] = {}
+        self._by_node: dict[str, dict[str, None]] = {}
+        """Uids of those that wait, oldest first; exactly those of `_node_of`."""
+        self._node_of: dict[str, str] = {}
 
     def __len__(self) -> int:
         """How many could be bound now."""
         return len(self._ready)
 
+    @property
+    def waiting(self) -> int:
+        """How many wait for their node."""
+        return len(self._node_of)
+
     def consider(self, changes: Iterable[Change]) -> None:
         """After the world followed `changes`."""
         for change in changes:
             new = change.new
-            if new is None:
-                continue
             if change.resource == subjects.PODS:
-                if new.stored.spec.node_name and new.bound is None:
+                self._waits_no_more(change.uid)
+                if new is not None and new.stored.spec.node_name and new.bound is None:
                     self._add(new)
-            elif change.resource == subjects.NODES and change.old is None:
-                self._ready.update(dict.fromkeys(self._by_node.pop(new.name, ())))
+            elif change.resource == subjects.NODES and change.old is None and new is not None:
+                for uid in self._by_node.pop(new.name, ()):
+                    del self._node_of[uid]
+                    self._ready[uid] = None
 
     def take(self, limit: int) -> list[BoundPod]:
         """Take out up to `limit` bindings, oldest first."""
@@ -63,7 +71,16 @@ class Forced:
         if node in self._world.view.nodes:
             self._ready[pod.uid] = None
         else:
-            self._by_node.setdefault(node, set()).add(pod.uid)
+            self._by_node.setdefault(node, {})[pod.uid] = None
+            self._node_of[pod.uid] = node
+
+    def _waits_no_more(self, uid: str) -> None:
+        node = self._node_of.pop(uid, None)
+        if node is not None:
+            mates = self._by_node[node]
+            del mates[uid]
+            if not mates:
+                del self._by_node[node]
 
     def _wanted(self, pod: PodView) -> bool:
         if pod.bound is not None or pod.released or pod.deleting or pod.ended:

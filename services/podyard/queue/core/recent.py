@@ -1,16 +1,23 @@
 """The last events that came: what a pod that only the safety flush rescued may have missed."""
 
 from collections import deque
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 
 import msgspec
 
-from podyard.cluster.changes import Change
+from podyard.cluster.changes import Change, ClusterChangeEvent
+from podyard.framework.events import ClusterEvent
 from podyard.queue.core.effects import Incoming
 
 KEPT: Final = 2048
-"""Changes remembered; semi-arbitrary: references only, and the flush comes after five minutes."""
+"""Changes remembered; semi-arbitrary: the flush comes after five minutes."""
+
+LONGEST: Final = 320
+"""Letters of a name or id that are kept: a namespace, a slash and a name have 317 at most."""
+
+ENTRY_BYTES: Final = 2048
+"""What one takes at most, objects and their versions not held: 4 MiB for all."""
 
 
 class Happened(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,18 +34,34 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """When the queue saw it, seconds since 1970, UTC."""
 
 
+class _Seen(NamedTuple):
+    """What is kept of a change: what happened, not the objects that it happened to."""
+
+    at: float
+    events: Sequence[ClusterChangeEvent | ClusterEvent]
+    object: str
+    id: str
+    position: int
+
+
 class Recent:
     """Also of events that no plugin registered: a registration may be what is missing."""
 
     def __init__(self, kept: int = KEPT) -> None:
-        self._seen: deque[tuple[float, Change | Incoming]] = deque(maxlen=kept)
+        self._seen: deque[_Seen] = deque(maxlen=kept)
         self._forgot_at = 0.0
 
     def note(self, one: Change | Incoming, now: float) -> None:
-        """It happened. Costs no more than remembering it: it is read when somebody asks."""
+        """It happened."""
         if len(self._seen) == self._seen.maxlen:
-            self._forgot_at = self._seen[0][0]
-        self._seen.append((now, one))
+            self._forgot_at = self._seen[0].at
+        if isinstance(one, Incoming):
+            seen = _Seen(now, (one.event,), one.object_name[:LONGEST], one.id[:LONGEST], one.position)
+        else:
+            _, namespace, name = one.key
+            told = f"{namespace}/{name}" if namespace else name
+            seen = _Seen(now, one.events, told[:LONGEST], str(one.sequence), one.sequence)
+        self._seen.append(seen)
 
     def reaches(self, since: float) -> bool:
         """Whether all events from `since` on are remembered."""
@@ -46,14 +69,9 @@ class Recent:
 
     def events(self, since: float) -> list[Happened]:
         """Those from `since` on that are remembered, oldest first."""
-        return [found for at, one in self._seen if at >= since for found in _told(one, at)]
-
-
-def _told(one: Change | Incoming, at: float) -> Iterator[Happened]:
-    if isinstance(one, Incoming):
-        yield Happened(event=one.event.label, object=one.object_name, id=one.id, position=one.position, at=at)
-        return
-    key, sequence = one.key, one.sequence
-    name = f"{key.namespace}/{key.name}" if key.namespace else key.name
-    for event in one.events:
-        yield Happened(event=event.label, object=name, id=str(sequence), position=sequence, at=at)
+        return [
+            Happened(event=event.label, object=seen.object, id=seen.id, position=seen.position, at=seen.at)
+            for seen in self._seen
+            if seen.at >= since
+            for event in seen.events
+        ]
