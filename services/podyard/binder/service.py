@@ -36,7 +36,6 @@ async def main(service: Service[BinderSettings]) -> None:
     """Lead whenever the lease is ours."""
     gc.set_threshold(*COLLECT_EVERY)
     configuration = files.of(service.process)
-    profiles = files.profiles(configuration, service.process)
     binding = [one for one in configuration.extenders if one.bind_verb]
     binding_extender = next(iter(described(binding)), None)
     instruments = Instruments(service.metrics, service.spans)
@@ -45,6 +44,7 @@ async def main(service: Service[BinderSettings]) -> None:
     numbers = itertools.count(1)
 
     async def lead(epoch: int) -> None:
+        profiles = files.profiles(configuration, service.process)
         reign = Reign(
             service,
             profiles,

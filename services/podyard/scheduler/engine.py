@@ -1,4 +1,4 @@
-"""Runs the core: the only caller of its `step`, and who carries its effects out."""
+"""Runs the core: tells it what comes, has it work slice by slice, and carries its effects out."""
 
 import time
 from collections import Counter
@@ -31,6 +31,7 @@ from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.outbox import Outbox
 from podyard.scheduler.window import Window
+from podyard.shell.driver import Driver
 from podyard.telemetry.tracing import Spans
 
 FEWEST: Final = 16
@@ -81,14 +82,19 @@ class Engine:
         core: Scheduler,
         *,
         now: Callable[[], float],
+        failed: Callable[[Message, Exception], None],
         spans: Spans,
         instruments: Instruments,
         slice_s: float,
         most_under_way: int,
     ) -> None:
-        """:param now: seconds since 1970, UTC"""
+        """
+        :param now: seconds since 1970, UTC
+        :param failed: told of the message that the core raised on
+        """
         self.core = core
         self._now = now
+        self._driver: Driver[Message, Effect] = Driver(core, now=now, carry_out=self._carry_out, failed=failed)
         self.pace = Pace(slice_s)
         self.window = Window(most_under_way)
         self.binds: Outbox[BindRequest] = Outbox()
@@ -121,7 +127,7 @@ class Engine:
 
     # ---- from the informer ---------------------------------------------------------------------------------------------------
 
-    def on_changes(self, changes: list[Change]) -> None:
+    def on_changes(self, changes: Sequence[Change]) -> None:
         """The view changed."""
         self.step(Changed(changes))
         self.window.spread_over(len(self.core.nodes))
@@ -135,9 +141,7 @@ class Engine:
 
     def step(self, message: Message) -> None:
         """Tell the core, and do what it wants done."""
-        effects = self.core.step(message, self._now())
-        if effects:
-            self._carry_out(effects)
+        self._driver.step(message)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
         if self.may_work or isinstance(message, BindAnswered | ExtendersAnswered):
             self._wake.set()  # after an answer there may be another deadline to sleep to

@@ -20,11 +20,17 @@ from tests.unit.scheduler.play import Play
 MOST_UNDER_WAY: Final = 16
 
 
+def unexpected(message: Any, error: Exception) -> None:
+    """No core raises here."""
+    raise error
+
+
 async def test_all_who_wait_for_progress_are_woken_by_the_next() -> None:
     instruments = Instruments(prometheus_client.CollectorRegistry())
     engine = Engine(
         Play(make_node("a")).core,
         now=clock.now,
+        failed=unexpected,
         spans=Spans(),
         instruments=instruments,
         slice_s=0.005,
@@ -62,6 +68,7 @@ async def test_it_decides_no_further_ahead_of_the_binders_answers_than_its_windo
     engine = Engine(
         play.core,
         now=clock.now,
+        failed=unexpected,
         spans=Spans(),
         instruments=Instruments(registry),
         slice_s=0.005,
@@ -89,6 +96,7 @@ async def test_while_much_is_refused_it_asks_the_queue_for_few_pods_and_says_so(
     engine = Engine(
         play.core,
         now=clock.now,
+        failed=unexpected,
         spans=Spans(),
         instruments=Instruments(registry),
         slice_s=0.005,
@@ -135,7 +143,15 @@ def _reply(request: BindRequest, **more: Any) -> BindReply:
 async def test_its_window_follows_the_number_of_nodes() -> None:
     play = Play()
     instruments = Instruments(prometheus_client.CollectorRegistry())
-    engine = Engine(play.core, now=clock.now, spans=Spans(), instruments=instruments, slice_s=0.005, most_under_way=256)
+    engine = Engine(
+        play.core,
+        now=clock.now,
+        failed=unexpected,
+        spans=Spans(),
+        instruments=instruments,
+        slice_s=0.005,
+        most_under_way=256,
+    )
     nodes = [NodeView(make_node(name), name, name, 1) for name in map(str, range(100))]
     engine.on_changes([Change("nodes", node.name, None, node, Origin()) for node in nodes])
     assert engine.window.size == len(nodes) // window.NODES_A_DECISION
@@ -155,6 +171,7 @@ async def test_the_engine_sleeps_no_longer_than_to_the_next_question_about_a_wai
     engine = Engine(
         play.core,
         now=clock.now,
+        failed=unexpected,
         spans=Spans(),
         instruments=Instruments(registry),
         slice_s=0.005,

@@ -83,6 +83,8 @@ class Scheduler:
         self.backlog = 0
         """Popped pods that were not looked at yet."""
         self._asking: Asking | None = None
+        self.attempting: PoppedPod | None = None
+        """Whose cycle runs within this step."""
         self._asked = 0
         """Number of the last question to extenders."""
         self._held: list[Changed | BindAnswered | Listed] = []
@@ -293,8 +295,12 @@ class Scheduler:
         self._requests.flush()
 
     def _attempt(self, popped: PoppedPod, now: float, retry: Retry | None = None) -> None:
-        if self._answer_at_once(popped):
-            return
+        self.attempting = popped
+        if not self._answer_at_once(popped):
+            self._begin(popped, now, retry)
+        self.attempting = None
+
+    def _begin(self, popped: PoppedPod, now: float, retry: Retry | None) -> None:
         self._requests.begin()
         pod = self._placing.nominations.joined(self._view.pods[popped.namespace, popped.name])
         tries = 0 if retry is None else retry.tries
@@ -306,9 +312,11 @@ class Scheduler:
         if asking is None or message.number != self._asked:
             return
         self._asking = None
+        self.attempting = asking.popped
         self._requests.begin()
         self._advance(asking, message.answers, now)
         self._requests.flush()
+        self.attempting = None
         if self._asking is None:
             self._catch_up(now)
 
