@@ -146,10 +146,11 @@ def _check_pod_term(faults: Faults, term: PodAffinityTerm) -> None:
     for at, namespace in enumerate(term.namespaces):
         if fault := label_fault(namespace):
             faults.invalid(f"namespaces[{at}]", namespace, fault)
+    mismatched = frozenset(term.mismatch_label_keys)
     for name, keys in (("matchLabelKeys", term.match_label_keys), ("mismatchLabelKeys", term.mismatch_label_keys)):
         _check_label_keys(faults, name, keys, term.label_selector)
         for at, key in enumerate(keys):
-            if name == "matchLabelKeys" and key in term.mismatch_label_keys:
+            if name == "matchLabelKeys" and key in mismatched:
                 faults.invalid(f"{name}[{at}]", key, "exists in both matchLabelKeys and mismatchLabelKeys")
     _check_topology_key(faults, term.topology_key, "can not be empty")
 

@@ -44,6 +44,11 @@ def mappings(document: Document, key: str) -> list[Document]:
     return [item for item in found if is_mapping(item)] if is_list(found) else []
 
 
+def content(document: Document) -> bytes:
+    """The same for equal documents, another for others: for sets of documents."""
+    return msgspec.json.encode(document, order="deterministic")
+
+
 def fill(document: Document, /, **values: Any) -> None:
     """Set each key that is missing."""
     for key, value in values.items():

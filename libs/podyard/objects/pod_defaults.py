@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podyard.objects.documents import Document, child, fill, is_mapping, mapping, mappings
+from podyard.objects.documents import Document, child, content, fill, is_mapping, mapping, mappings
 from podyard.objects.pod import Pod, PodSpec
 from podyard.objects.pod_requests import CPU, HUGEPAGES_PREFIX, exact_requests, is_pod_level
 from podyard.objects.quantity import Format, Quantity
@@ -98,12 +98,12 @@ def _merge_label_keys(term: Document, field: str, operator: str, labels: Documen
     selector = term.get("labelSelector")
     if not is_mapping(selector):
         return
+    known = set(map(content, mappings(selector, "matchExpressions")))
     for key in term.get(field, ()):
-        if key in labels:
-            merged = {"key": key, "operator": operator, "values": [labels[key]]}
-            expressions = selector.setdefault("matchExpressions", [])
-            if merged not in expressions:
-                expressions.append(merged)
+        merged = {"key": key, "operator": operator, "values": [labels[key]]} if key in labels else None
+        if merged is not None and content(merged) not in known:
+            known.add(content(merged))
+            selector.setdefault("matchExpressions", []).append(merged)
 
 
 def _add_tolerations(spec: Document) -> None:

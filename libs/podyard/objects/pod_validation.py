@@ -85,18 +85,25 @@ def _check_containers(faults: Faults, spec: PodSpec) -> None:
     if not spec.containers:
         faults.required("containers")
     names: set[str] = set()
+    claims = frozenset(claim.name for claim in spec.resource_claims)
     taken: set[tuple[str, str, int]] = set()
     for field, containers in (("containers", spec.containers), ("initContainers", spec.init_containers)):
         for at, container in enumerate(containers):
             with faults.below(f"{field}[{at}]"):
-                _check_container(faults, container, spec, names)
+                _check_container(faults, container, spec, names, claims)
                 if container.ports and (field == "containers" or is_sidecar(container)):
                     _check_host_ports(faults, container, taken)
                 if field == "initContainers" and container.restart_policy not in ("", "Always", "OnFailure", "Never"):
                     faults.unsupported("restartPolicy", container.restart_policy, _RESTART)
 
 
-def _check_container(faults: Faults, container: Container, spec: PodSpec, names: set[str]) -> None:
+def _check_container(
+    faults: Faults, container: Container, spec: PodSpec, names: set[str], claims: frozenset[str]
+) -> None:
+    """
+    :param names: of the containers before it
+    :param claims: names of the pod's resource claims
+    """
     _check_name(faults, "name", container.name, names)
     if not container.image.strip():
         faults.required("image")
@@ -104,7 +111,6 @@ def _check_container(faults: Faults, container: Container, spec: PodSpec, names:
     if resources.requests or resources.limits:
         with faults.below("resources"):
             check_requirements(faults, resources)
-    claims = {claim.name for claim in spec.resource_claims}
     for at, claim in enumerate(resources.claims):
         if claim.name not in claims:
             faults.not_found(f"resources.claims[{at}].name", claim.name)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from podyard.objects import quantity
-from podyard.objects.documents import Document, child, copy, is_mapping, mapping, mappings
+from podyard.objects.documents import Document, child, content, copy, is_mapping, mapping, mappings
 from podyard.objects.errors import QuantityError
 from podyard.objects.faults import Faults
 
@@ -143,10 +143,10 @@ def _check_gates(faults: Faults, before: Document, after: Document) -> None:
 def _check_tolerations(faults: Faults, before: Document, after: Document) -> None:
     """Source: validateOnlyAddedTolerations: all that were there stay; only their seconds may change."""
 
-    def plain(toleration: Document) -> Document:
-        return {key: value for key, value in toleration.items() if key != "tolerationSeconds"}
+    def plain(toleration: Document) -> bytes:
+        return content({key: value for key, value in toleration.items() if key != "tolerationSeconds"})
 
-    kept = [plain(toleration) for toleration in mappings(after, "tolerations")]
+    kept = {plain(toleration) for toleration in mappings(after, "tolerations")}
     if any(plain(toleration) not in kept for toleration in mappings(before, "tolerations")):
         faults.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
 
@@ -177,7 +177,7 @@ def _narrows(terms: list[Document], now: list[Document]) -> bool:
         return False
     for term, narrower in zip(terms, now, strict=True):
         for key in ("matchExpressions", "matchFields"):
-            if any(item not in mappings(narrower, key) for item in mappings(term, key)):
+            if not set(map(content, mappings(term, key))) <= set(map(content, mappings(narrower, key))):
                 return False
     return True
 

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from podyard.workloads.core.actions import Done
+from podyard.workloads.core import jobs
+from podyard.workloads.core.actions import Create, Done
 from podyard.workloads.core.jobs import FINALIZER
+from tests.support import objects
 from tests.unit.workloads.stage import Stage, job
 
 
@@ -123,6 +125,39 @@ def test_a_failed_pod_is_replaced_after_the_back_off(stage: Stage):
     assert not stage.active()  # 20 s the second time
     stage.pass_time(9)
     assert len(stage.active()) == 1
+
+
+def test_no_step_makes_or_ends_more_than_500_pods(stage: Stage):
+    """Source: pkg/controller/job/job_controller.go, MaxPodCreateDeletePerSync."""
+    stage.hold = True
+    stage.apply(job(completions=100_000, parallelism=100_000))
+    stage.settle()
+    assert sum(isinstance(write, Create) for work in stage.works for write in work.writes) == 500
+    document = stage.stored("jobs", "sum").document()
+    many = [objects.view(objects.pod(f"p{number}")) for number in range(700)]
+    for change in ({"parallelism": 10}, {"suspend": True}, {"activeDeadlineSeconds": 0}):
+        changed = {**document, "spec": {**document["spec"], **change}, "status": {"startTime": "2020-01-01T00:00:00Z"}}
+        chosen = jobs.plan(objects.decoded("jobs", changed), changed, many, stage.now)
+        assert (chosen.create, len(chosen.delete)) == (0, 500), change
+
+
+def test_all_pods_are_made_in_the_end(stage: Stage):
+    stage.apply(job(completions=1_200, parallelism=1_200))
+    stage.settle()
+    assert len(stage.active()) == 1_200
+
+
+def test_a_step_makes_few_very_large_pods(stage: Stage):
+    document = job(completions=100, parallelism=100)
+    document["spec"]["template"]["metadata"] = {"annotations": {"about": "x" * 200_000}}
+    document["spec"]["template"]["spec"]["containers"][0]["args"] = ["x" * 1_000_000]
+    stage.hold = True
+    stage.apply(document)
+    stage.settle()
+    assert sum(isinstance(write, Create) for work in stage.works for write in work.writes) == 13
+    stage.hold = False
+    stage.settle()
+    assert len(stage.active()) == 100
 
 
 def test_the_back_off_of_very_many_failures_is_the_longest(stage: Stage):

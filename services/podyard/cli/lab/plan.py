@@ -10,6 +10,8 @@ MOST: Final = 16
 
 FIRST_DELAY_S: Final = 0.2
 LONGEST_DELAY_S: Final = 10.0
+MOST_DOUBLINGS: Final = 16
+"""Of the first delay: many more than lead to the longest."""
 STABLE_AFTER_S: Final = 30.0
 """A service that ran so long starts again with the first delay."""
 
@@ -43,7 +45,7 @@ def parse(text: str) -> tuple[Planned, ...]:
 
 def restart_delay_s(failures: int) -> float:
     """Seconds to wait before the next start; `failures` ends in a row without a stable time between, from 1."""
-    return min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S)
+    return min(FIRST_DELAY_S * 2 ** min(failures - 1, MOST_DOUBLINGS), LONGEST_DELAY_S)
 
 
 def failures_after(failures: int, ran_s: float) -> int:

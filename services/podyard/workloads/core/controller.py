@@ -16,7 +16,7 @@ from podyard.cluster.pods import PodView
 from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
-from podyard.workloads.core import actions, syncing, volumes
+from podyard.workloads.core import actions, syncing, volumes, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Message, Write
 from podyard.workloads.core.budget_index import BudgetIndex
@@ -123,7 +123,7 @@ class Workloads:
         self._busy.discard(owner)
         if message.failures:
             failures = self._failures[owner] = self._failures.get(owner, 0) + 1
-            self._later[owner] = now + min(LAST_RETRY_S, FIRST_RETRY_S * 2.0 ** (failures - 1))
+            self._later[owner] = now + waits.doubling_s(FIRST_RETRY_S, LAST_RETRY_S, failures)
         else:
             self._failures.pop(owner, None)
         again = owner in self._again

@@ -15,16 +15,17 @@ from podyard.cluster.pods import PodView
 from podyard.objects import times
 from podyard.objects.batch import Job
 from podyard.proto import subjects
-from podyard.workloads.core import documents, scale_down
+from podyard.workloads.core import documents, scale_down, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Document
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FIRST_BACKOFF_S: Final = 10.0
 LAST_BACKOFF_S: Final = 600.0
-MOST_DOUBLINGS: Final = 16
-"""Many more than lead to the longest wait; 2.0 to the power of 1,024 is more than a float holds."""
 """Waits after failures: 10 s, doubling, at most 10 minutes. Source: DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff."""
+
+BURST: Final = 500
+"""Most pods made or deleted in one step. Source: MaxPodCreateDeletePerSync."""
 
 COUNTED_AT_ONCE: Final = 200
 """Pods that are counted in one batch."""
@@ -38,6 +39,7 @@ class Plan(NamedTuple):
     tallied: list[Alter]
     """The Job's new counts and its counted pods, to be written together; if there are any, nothing else is done."""
     create: int
+    """At most `BURST`; what is left comes with the next look, as of `delete`."""
     delete: list[PodView]
     status: Alter | None
     expired: bool
@@ -70,12 +72,12 @@ def plan(job: Job, document: Document, owned: Sequence[PodView], now: float) -> 
         return _after_the_end(job, tally, now)
     end = _why_it_ends(job, tally, now)
     if end is not None:
-        return Plan([], 0, tally.active, _status(job, document, tally, now, end), False, None)
+        return Plan([], 0, tally.active[:BURST], _status(job, document, tally, now, end), False, None)
     wanted, again_at = _wanted_active(job, tally, now)
     missing = wanted - len(tally.active)
-    surplus = scale_down.choose(tally.active, -missing, tally.active, now) if missing < 0 else []
+    surplus = scale_down.choose(tally.active, min(-missing, BURST), tally.active, now) if missing < 0 else []
     status = _status(job, document, tally, now, None)
-    return Plan([], max(0, missing), surplus, status, False, _earliest(again_at, _deadline(job)))
+    return Plan([], max(0, min(missing, BURST)), surplus, status, False, _earliest(again_at, _deadline(job)))
 
 
 def _tally(owned: Sequence[PodView]) -> _Tally:
@@ -150,14 +152,8 @@ def _wanted_active(job: Job, tally: _Tally, now: float) -> tuple[int, float | No
         wanted = min(parallelism, max(0, spec.completions - job.status.succeeded))
     if wanted <= active or not job.status.failed or not tally.last_failure_at:
         return wanted, None
-    free_at = tally.last_failure_at + _backoff_s(job.status.failed)
+    free_at = tally.last_failure_at + waits.doubling_s(FIRST_BACKOFF_S, LAST_BACKOFF_S, job.status.failed)
     return (wanted, None) if now >= free_at else (active, free_at)
-
-
-def _backoff_s(failed: int) -> float:
-    """The wait after the last of `failed` failures, which are 1 or more: it doubles up to the longest."""
-    doublings = min(failed - 1, MOST_DOUBLINGS)
-    return min(FIRST_BACKOFF_S * 2.0**doublings, LAST_BACKOFF_S)
 
 
 def _why_it_ends(job: Job, tally: _Tally, now: float) -> Document | None:
@@ -189,7 +185,7 @@ def _after_the_end(job: Job, tally: _Tally, now: float) -> Plan:
     ended = [found.last_transition_time for found in job.status.conditions if found.type in ("Complete", "Failed")]
     goes_at = None if ttl_s is None else pod_facts.seconds_or_zero(ended[0]) + ttl_s
     expired = goes_at is not None and now >= goes_at
-    return Plan([], 0, tally.active, None, expired, None if expired else goes_at)
+    return Plan([], 0, tally.active[:BURST], None, expired, None if expired else goes_at)
 
 
 # ---- status -----------------------------------------------------------------------------------------------------------------

@@ -20,6 +20,9 @@ POD_TEMPLATE_HASH: Final = "pod-template-hash"
 LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 """Of generated names: no vowels, so that no words come about, nothing that looks like another letter."""
 
+STEP_BYTES: Final = 16 * 1024 * 1024
+"""Of the pods that one step makes: 500 of 32 KiB, 10 of the largest."""
+
 SUFFIX_LENGTH: Final = 5
 LONGEST_BASE: Final = 58
 _FNV_OFFSET: Final = 0x811C9DC5
@@ -44,7 +47,7 @@ class Maker(NamedTuple):
 def pods_of(
     owner: Document, template: Document, count: int, maker: Maker, now: float, causes: Sequence[str] = ()
 ) -> list[Create]:
-    """`count` new pods; the first `causes` of them carry one cause each.
+    """`count` new pods, or as many of very large ones as `STEP_BYTES` hold; the first `causes` of them carry one cause each.
 
     All are alike but for name and uid, so admission is asked once.
 
@@ -54,6 +57,7 @@ def pods_of(
     if count <= 0:
         return []
     admitted = maker.admit(_pod_document(owner, template), now)
+    count = min(count, max(1, STEP_BYTES // len(msgspec.json.encode(admitted))))
     base = _base(owner["metadata"]["name"])
     namespace = admitted["metadata"]["namespace"]
     taken: set[str] = set()
