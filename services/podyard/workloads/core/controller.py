@@ -110,6 +110,7 @@ class Workloads:
         del now
         for change in message.changes:
             self.ownership.follow(change)
+            self._mark(*self._budgets.follow(change))
         for change in message.changes:
             self._note(change)
 
@@ -174,8 +175,6 @@ class Workloads:
         if controller is not None and controller.kind in CONTROLLERS:
             self._mark(ObjectKey(CONTROLLERS[controller.kind], pod.namespace, controller.name))
             self._note_cause(controller.uid, old, new, change)
-        for key in self._budgets.selecting(pod):
-            self._mark(key)
         if new is not None and (new.deleting or new.released or self._is_new_orphan(change, new)):
             self._mark(change.key)
 
@@ -194,8 +193,6 @@ class Workloads:
         if change.resource in syncing.HANDLED or (change.old is None and metadata_of(change.new).owner_references):
             self._mark(key)
         self._mark(*volumes.concerned(change, self._view.others))
-        if change.resource == syncing.BUDGETS:
-            self._budgets.forget(key)
         controller = metadata_of(change.new if change.new is not None else change.old).controller
         if controller is not None and controller.kind in CONTROLLERS:
             self._mark(ObjectKey(CONTROLLERS[controller.kind], key.namespace, controller.name))
