@@ -219,6 +219,18 @@ def _named(events: tuple[tuple[str, ActionType], ...]) -> tuple[ClusterChangeEve
     return tuple(ClusterChangeEvent(resource, action) for resource, action in events)
 
 
+class Unreadable(NamedTuple):
+    """The last version on a subject, which cannot be read. It counts as absent, except: of a node's status the last readable one stays, and
+    a pod whose placement cannot be read may be on any node."""
+
+    subject: str
+    sequence: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.subject} (sequence {self.sequence}) cannot be read: {self.reason}"
+
+
 class DeadDelivery(NamedTuple):
     """An effect: put this delivery on `dead.<service>`; the view has counted it as a deletion."""
 

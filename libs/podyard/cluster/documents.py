@@ -7,11 +7,11 @@ has written is noted at once (`note`), so that it reads its own writes before th
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from podyard.cluster import intents
 from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, RelistNeeded
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.markers import MarkerMemory
-from podyard.objects import decoding
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
@@ -33,6 +33,8 @@ class _Documents:
         """By subject. Objects, and markers that this process has written and not read yet."""
         self.nodes_of: dict[str, str] = {}
         """Node of each uid that is bound and not released."""
+        self.unknown_places: set[str] = set()
+        """Uids whose placement is stored and cannot be read."""
         self.markers = MarkerMemory()
         """Of deleted objects only the sequences: what a compare-and-set begins with."""
         self.n: int | None = None
@@ -77,18 +79,29 @@ class DocumentView:
     def typed(self, key: ObjectKey) -> Any | None:
         """The living object as its typed view, None if there is none or it cannot be read."""
         stored = self.stored(key)
-        return None if stored is None else _typed(key.resource, stored)
+        return None if stored is None else _typed(stored)
 
     def all(self, resource: str) -> Iterator[Any]:
         """The living objects of a resource as typed views."""
         for stored in self._state.by_resource.get(subjects.encode(resource), {}).values():
-            found = _typed(resource, stored)
+            found = _typed(stored)
             if found is not None:
                 yield found
 
+    def unreadable(self, resource: str, namespace: str) -> Iterator[ObjectKey]:
+        """What is stored of a resource in a namespace and cannot be read. Reads all of them."""
+        for subject, stored in self._state.by_resource.get(subjects.encode(resource), {}).items():
+            key = ObjectKey(*subjects.parse_object(subject))
+            if key.namespace == namespace and intents.remains(stored):
+                yield key
+
     def node_of(self, uid: str) -> str:
-        """The node on which a pod takes room; empty if it is not bound, or released."""
+        """The node on which a pod takes room; empty if it is not bound, or released, or if that cannot be read."""
         return self._state.nodes_of.get(uid, "")
+
+    def occupies(self, uid: str) -> bool:
+        """Whether a pod takes room, for all that is known: so does one whose placement cannot be read."""
+        return uid in self._state.nodes_of or uid in self._state.unknown_places
 
     def note(self, key: ObjectKey, stored: Stored) -> None:
         """This process has written a version: know it before it comes back."""
@@ -116,6 +129,8 @@ class DocumentView:
         if self._listing is None:
             return []
         old, self._state, self._listing = self._state, self._listing, None
+        for uid in self._state.unknown_places & old.nodes_of.keys():
+            self._state.nodes_of[uid] = old.nodes_of[uid]
         for found in old.by_resource.values() if position >= self.position else ():
             for subject, stored in found.items():
                 if stored.sequence > position:
@@ -139,6 +154,8 @@ class DocumentView:
                 self._apply_placement(state, delivery)
             except MessageError as error:
                 self._effects.append(DeadDelivery(delivery, str(error)))
+                if subject.startswith(_BINDINGS):
+                    state.unknown_places.add(subjects.decode(subject.rpartition(".")[2]))
                 self._ask_for_listing(f"{subject} cannot be read")
         if self._listing is None and delivery.sequence > self.position:
             self.position = delivery.sequence
@@ -159,6 +176,8 @@ class DocumentView:
 
     def _apply_placement(self, state: _Documents, delivery: Delivered) -> None:
         subject, nodes_of = delivery.subject, state.nodes_of
+        if delivery.deleted:
+            return
         if subject.startswith(_COMMITS):
             record = _decode_commit(delivery.payload)
             self._follows(state, record.n, within=1)
@@ -166,9 +185,11 @@ class DocumentView:
                 nodes_of[bound.uid] = bound.node
             for release in record.releases:
                 nodes_of.pop(release.uid, None)
+            if state.unknown_places:
+                state.unknown_places.difference_update(one.uid for one in (*record.bindings, *record.releases))
         elif subject == subjects.FENCE:
             self._follows(state, _decode_fence(delivery.payload).n, within=0)
-        elif subject.startswith(_BINDINGS) and not delivery.deleted:
+        elif subject.startswith(_BINDINGS):
             placed = _decode_placement(delivery.payload)
             if isinstance(placed, Tombstone):
                 nodes_of.pop(placed.uid, None)
@@ -186,12 +207,10 @@ class DocumentView:
             self._effects.append(RelistNeeded(reason))
 
 
-def _typed(resource: str, stored: Stored) -> Any | None:
+def _typed(stored: Stored) -> Any | None:
     if stored.deleted:
         return None
-    if stored.typed is None:
-        try:
-            stored.typed = decoding.decode(resource, stored.event.object)
-        except (MessageError, ObjectError):
-            return None
-    return stored.typed
+    try:
+        return stored.view()
+    except (MessageError, ObjectError):
+        return None

@@ -15,13 +15,17 @@ from podyard.cluster.budgets import Charge, PodFacts
 from podyard.cluster.errors import ClusterError, Contended, ObjectMissing, PdbBlocked
 from podyard.cluster.intents import Author, Intent, Put, Stored
 from podyard.cluster.keys import NamespacedName, ObjectKey
+from podyard.cluster.snapshot import snapshot
 from podyard.cluster.view import ClusterView
 from podyard.objects import decoding
 from podyard.objects.errors import ObjectError
 from podyard.objects.policy import PodDisruptionBudget
+from podyard.proto import subjects
 from podyard.proto.codec import MessageError
 
 ATTEMPTS: Final = 8
+LISTING_S: Final = 5.0
+"""How long the budgets of a namespace may take to be listed."""
 
 
 class Evicted(NamedTuple):
@@ -38,33 +42,58 @@ class Evicted(NamedTuple):
 Outcome: TypeAlias = Evicted | ClusterError | ObjectError | MessageError | BusError
 
 
+class KnownBudgets(NamedTuple):
+    """The disruption budgets of a namespace."""
+
+    readable: Iterable[tuple[NamespacedName, PodDisruptionBudget]]
+    unreadable: Sequence[str] = ()
+    """Names of those that cannot be read: nobody can say which pods they protect, so they protect all."""
+
+
 class EvictionSource(Protocol):
-    """What is known of pods and budgets. It may lag: every write is a compare-and-set."""
+    """What is known of pods and budgets. It may lag: every write is a compare-and-set. Only of a budget that is new nothing is known."""
 
     async def facts(self, key: ObjectKey) -> PodFacts | None:
         """The pod at `key`, None if there is none."""
         ...
 
-    def budgets(self, namespace: str) -> Iterable[tuple[NamespacedName, PodDisruptionBudget]]:
-        """The budgets of a namespace."""
+    async def budgets(self, namespace: str) -> KnownBudgets:
+        """The budgets of a namespace.
+
+        :raises TimeoutError: they are not known in time
+        """
         ...
 
 
-class ViewSource:
-    """Pods and budgets from a view that follows pods, placements, pod statuses and budgets."""
+class ListedSource:
+    """Pods from a listing of pods, placements and pod statuses; budgets as they are when they are asked for, however old the listing is."""
 
-    def __init__(self, view: ClusterView) -> None:
+    def __init__(self, bus: Bus, view: ClusterView, *, service: str) -> None:
+        """:param service: whose dead letters unreadable budgets become"""
+        self._bus = bus
         self._view = view
+        self._service = service
 
     async def facts(self, key: ObjectKey) -> PodFacts | None:
-        """The joined pod."""
+        """The joined pod. Of one whose agent's word cannot be read, nobody may say that it serves nobody."""
         view = self._view.pods.get(key.namespaced_name)
-        return None if view is None else budgets.facts_of(view)
+        if view is None:
+            return None
+        facts = budgets.facts_of(view)
+        status = subjects.pod_status(view.node_name, *view.key, view.uid)
+        if view.unknown_place or status in self._view.unreadable:
+            return facts._replace(occupies=True, phase="Unknown")
+        return facts
 
-    def budgets(self, namespace: str) -> Iterable[tuple[NamespacedName, PodDisruptionBudget]]:
-        """All budgets; `budgets.matching` picks."""
-        del namespace
-        return self._view.others.get(budgets.RESOURCE, {}).items()
+    async def budgets(self, namespace: str) -> KnownBudgets:
+        """Lists them. Costs a consumer, some milliseconds.
+
+        :raises TimeoutError: they could not be listed in time
+        """
+        wanted = subjects.objects(budgets.RESOURCE, namespace)
+        found = await snapshot(self._bus, (wanted,), service=self._service, timeout_s=LISTING_S)
+        unreadable = [subjects.parse_object(subject).name for subject in found.unreadable]
+        return KnownBudgets(found.others.get(budgets.RESOURCE, {}).items(), unreadable)
 
 
 async def evict_many(
@@ -142,7 +171,7 @@ class _Eviction:
         pod = await self._source.facts(self._key)
         if pod is None or self._uid not in ("", pod.uid):
             raise ObjectMissing(self._key, self._uid)
-        budget = self._only_budget(pod)
+        budget = await self._only_budget(pod)
         if budget is None:
             return await self._delete(pod)
         for _ in range(ATTEMPTS):
@@ -151,13 +180,20 @@ class _Eviction:
                 return done
         raise Contended(self._key, ATTEMPTS)
 
-    def _only_budget(self, pod: PodFacts) -> ObjectKey | None:
+    async def _only_budget(self, pod: PodFacts) -> ObjectKey | None:
         """
-        :raises PdbBlocked: if there are several, which the eviction API does not support
+        :raises PdbBlocked: if there are several, which the eviction API does not support; or one that cannot be read
         """
         if budgets.ignores_budgets(pod):
             return None
-        found = [key for key, _ in budgets.matching(pod, self._source.budgets(pod.key.namespace))]
+        try:
+            known = await self._source.budgets(pod.key.namespace)
+        except TimeoutError:
+            reason = f"its namespace's disruption budgets were not listed within {LISTING_S:g} s"
+            raise PdbBlocked(pod.key, "", reason, retry_after_s=budgets.RETRY_AFTER_S) from None
+        for name in known.unreadable:
+            raise _unreadable(pod, ObjectKey(budgets.RESOURCE, pod.key.namespace, name))
+        found = [key for key, _ in budgets.matching(pod, known.readable)]
         if len(found) > 1:
             names = ", ".join(key.name for key in found)
             raise PdbBlocked(
@@ -190,6 +226,8 @@ class _Eviction:
         stored, budget = await writes.read(self._bus, pod.key), await writes.read(self._bus, key)
         if intents.living(stored, pod.uid) is None:
             raise ObjectMissing(pod.key, pod.uid)
+        if intents.remains(budget):
+            raise _unreadable(pod, key)
         if budget is None or intents.living(budget) is None:
             return await self._delete(pod, stored)
         document = budget.document()
@@ -218,3 +256,8 @@ class _Eviction:
                 return None  # it failed, or will: the next compare-and-set excludes it
             return Evicted(pod.key, pod.uid, found.sequence, budget)
         return Evicted(pod.key, pod.uid, ack.sequence - 1, budget)
+
+
+def _unreadable(pod: PodFacts, key: ObjectKey) -> PdbBlocked:
+    reason = f"the disruption budget {key.name} cannot be read, so it may protect any pod of its namespace: delete it, or write it anew"
+    return PdbBlocked(pod.key, f"{key.namespace}/{key.name}", reason)

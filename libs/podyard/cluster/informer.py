@@ -5,9 +5,8 @@ The view is a pure fold; the informer feeds it, hands its changes on, and carrie
 
 import heapq
 import itertools
-import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol
 
 import anyio
 
@@ -16,8 +15,6 @@ from podyard.bus.delivery import Delivery
 from podyard.bus.watch import Watch, WatchSpec
 from podyard.cluster.changes import Change, DeadDelivery, Effect
 from podyard.proto import streams, subjects
-
-log: Final = logging.getLogger("podyard.cluster")
 
 
 class Followed(NamedTuple):
@@ -205,9 +202,7 @@ class _Sink:
     def _carry_out(self) -> None:
         for effect in self._view.take_effects():
             if isinstance(effect, DeadDelivery):
-                dead = effect.delivery
-                log.warning("%s @%d cannot be used: %s", dead.subject, dead.sequence, effect.reason)
-                self._bus.dead_letter_soon(self._service, dead, effect.reason)
+                self._bus.dead_letter_soon(self._service, effect.delivery, effect.reason)  # says so in the log, too
             else:
                 self.relist(effect.reason)
 

@@ -26,15 +26,16 @@ Document: TypeAlias = dict[str, Any]
 class Stored:
     """The last version of a subject, as it lies in the stream: a living object, or a marker. Decoded when asked for."""
 
-    __slots__ = ("_event", "deleted", "payload", "sequence", "typed")
+    __slots__ = ("_event", "_fault", "deleted", "payload", "sequence", "typed")
 
     def __init__(self, sequence: int, payload: bytes, deleted: bool) -> None:
         self.sequence = sequence
         self.payload = payload
         self.deleted = deleted
         self.typed: Any = None
-        """The typed view, for whoever made one."""
+        """The typed view, once somebody has asked for it."""
         self._event: ClusterEvent | None = None
+        self._fault: str | None = None
 
     @property
     def event(self) -> ClusterEvent:
@@ -63,14 +64,33 @@ class Stored:
         except ObjectError as error:
             raise MessageError("Kubernetes object", str(error)) from error
 
+    def view(self) -> Any:
+        """The object as its typed view.
+
+        :raises MessageError: if the version is no ClusterEvent
+        :raises ObjectError: if its object cannot be read
+        """
+        if self.typed is None:
+            event = self.event
+            self.typed = decoding.decode_stored(event.resource, event.object)
+        return self.typed
+
+    @property
+    def fault(self) -> str:
+        """Why it cannot be read, as its kind or as a document; empty if it can be. One that cannot counts as deleted."""
+        if self._fault is None:
+            try:
+                self.view()
+                self.document()
+                self._fault = ""
+            except (MessageError, ObjectError) as error:
+                self._fault = str(error)
+        return self._fault
+
     @property
     def readable(self) -> bool:
-        """Whether it can be decoded; one that cannot counts as deleted."""
-        try:
-            self.document()
-        except MessageError:
-            return False
-        return True
+        """Whether it can be read."""
+        return not self.fault
 
 
 def stored_of(delivery: Delivered | None) -> Stored | None:
@@ -83,6 +103,11 @@ def living(stored: Stored | None, uid: str = "") -> Stored | None:
     if stored is None or stored.deleted or not stored.readable:
         return None
     return stored if uid in ("", stored.uid) else None
+
+
+def remains(stored: Stored | None, uid: str = "") -> bool:
+    """Whether a version is there that cannot be read (of that uid, if one is given): an object for nobody, and there until removed."""
+    return stored is not None and not stored.deleted and not stored.readable and uid in ("", stored.uid)
 
 
 class Put(NamedTuple):
@@ -202,10 +227,10 @@ def alteration(key: ObjectKey, alter: Callable[[Document], Document | None], uid
 
 
 def removal(key: ObjectKey, uid: str = "") -> Plan:
-    """Put a marker in the place of a living object."""
+    """Put a marker in the place of a living object, or of what cannot be read."""
 
     def plan(stored: Stored | None) -> Step:
-        if living(stored, uid) is None:
+        if living(stored, uid) is None and not remains(stored, uid):
             raise ObjectMissing(key, uid)
         return Remove()
 
@@ -215,7 +240,8 @@ def removal(key: ObjectKey, uid: str = "") -> Plan:
 def deletion(
     key: ObjectKey, *, now: float, occupies: Callable[[str], bool], grace_s: int | None = None, uid: str = ""
 ) -> Plan:
-    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, all else a marker at once.
+    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, all else a marker at once, also what
+    cannot be read.
 
     :param now: seconds since 1970
     :param occupies: whether the pod with this uid is bound and not released
@@ -223,6 +249,8 @@ def deletion(
     """
 
     def plan(stored: Stored | None) -> Step:
+        if remains(stored, uid):
+            return Remove()
         there = living(stored, uid)
         if there is None:
             raise ObjectMissing(key, uid)

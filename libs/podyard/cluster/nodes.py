@@ -13,19 +13,29 @@ from podyard.proto.facts import NodeStatusFact
 class NodeView:
     """A node at one moment. Never changed: every new fact makes a new view."""
 
-    __slots__ = ("name", "node", "sequence", "status", "stored", "uid")
+    __slots__ = ("blind", "name", "node", "sequence", "status", "stored", "uid")
 
-    def __init__(self, stored: Node, name: str, uid: str, sequence: int, status: NodeStatusFact | None = None) -> None:
+    def __init__(
+        self,
+        stored: Node,
+        name: str,
+        uid: str,
+        sequence: int,
+        status: NodeStatusFact | None = None,
+        blind: str = "",
+    ) -> None:
         """
         :param stored: the object as its creator wrote it
         :param sequence: CLUSTER sequence of the object's version
         :param status: what its agent says about this very node; None if nothing
+        :param blind: why what its agent said last cannot be read; `status` is then what it said before
         """
         self.stored = stored
         self.name = name
         self.uid = uid
         self.sequence = sequence
         self.status = status
+        self.blind = blind
         self.node = stored if status is None else _join(stored, status)
         """The joined object: conditions of the same type replaced by the agent's, its taints added."""
 
@@ -35,7 +45,7 @@ class NodeView:
 
     def facts(self) -> tuple[Any, ...]:
         """All that makes two views of a node equal, for comparing what two readers see."""
-        return self.name, self.uid, self.sequence, self.stored, self.status
+        return self.name, self.uid, self.sequence, self.stored, self.status, self.blind
 
     def __repr__(self) -> str:
         return f"<NodeView {self.name} {self.uid} @{self.sequence}>"

@@ -26,6 +26,7 @@ class PodView:
 
     __slots__ = (
         "_joined", "_usage", "bound", "gone", "key", "nomination", "release", "sequence", "status", "stored", "uid",
+        "unknown_place",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,9 @@ class PodView:
         self.status = status
         self.nomination = nomination
         self.gone = gone
+        self.unknown_place = False
+        """What is stored about its place cannot be read: it may be bound to any node, or released. Until that is mended nobody binds it,
+        and nobody takes it for unbound."""
         self._joined: Pod | None = None
         self._usage: Usage | None = None
 
@@ -173,6 +177,7 @@ class PodView:
         """All that makes two views of a pod equal, for comparing what two readers see."""
         return (
             self.key, self.uid, self.sequence, self.stored, self.bound, self.release, self.status, self.nomination, self.gone,
+            self.unknown_place,
         )  # fmt: skip
 
     def __repr__(self) -> str:

@@ -9,18 +9,20 @@ from typing import Any, Final
 
 from msgspec import Raw
 
-from podyard.cluster.changes import Change, Origin
+from podyard.cluster.changes import Change, Origin, Unreadable
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.markers import MarkerMemory
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
 from podyard.objects.core import Node, Pod
-from podyard.proto import subjects
+from podyard.proto import streams, subjects
 from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Fence, Release
 
 DOCUMENTED: Final = frozenset({"persistentvolumes", "persistentvolumeclaims"})
 """Resources that PreBind writes: typed views do not have all of an object, so its document is kept too."""
+
+_NOBODY: Final = Origin()
 
 
 class Tables:
@@ -48,6 +50,10 @@ class Tables:
         self.fence: Fence | None = None
         self.versions: dict[str, int] = {}
         """Last sequence by subject, markers included: each version must name it as its predecessor."""
+        self.unreadable: dict[str, Unreadable] = {}
+        """Last versions that cannot be read, by subject."""
+        self.unknown_places: dict[str, str] = {}
+        """Subjects of placements that cannot be read, by the pod's uid."""
         self._markers = MarkerMemory()
         """Subjects whose last version is a marker."""
         self._strays = MarkerMemory()
@@ -82,6 +88,7 @@ class Tables:
         view = PodView(stored, key, uid, origin.sequence)
         if old is not None:
             view.bound, view.release, view.status, view.nomination = old.bound, old.release, old.status, old.nomination
+            view.unknown_place = old.unknown_place
         elif uid in self.placements or uid in self.nominations:
             self._join_facts(view)
         self._store(view)
@@ -142,11 +149,30 @@ class Tables:
         if old is None:
             return []
         view = old.with_placement(old.bound, old.release)
+        view.unknown_place = old.unknown_place
         self._join_facts(view)
         if view.status is old.status and view.nomination is old.nomination:
             return []
         self._store(view)
         return [Change(subjects.PODS, uid, old, view, origin, gap=gap)]
+
+    def keep_places(self, before: "Tables") -> None:
+        """After a listing: where a placement cannot be read, what was known of it stays. Of a pod of which nothing is known, nobody may say
+        that it is not bound."""
+        for uid in self.unknown_places:
+            known = before.placements.get(uid)
+            if isinstance(known, BoundPod):
+                self.bind(known, _NOBODY)
+            elif known is not None:
+                self.release(known, _NOBODY, streams.MARKER_TTL_S)
+            elif (view := self.pods_by_uid.get(uid)) is not None:
+                view.unknown_place = True
+
+    def place_known(self, uid: str) -> None:
+        """A commit says where the pod is, or that it has ended: what could not be read was mended."""
+        subject = self.unknown_places.pop(uid, None)
+        if subject is not None:
+            self.unreadable.pop(subject, None)
 
     def prune_releases(self) -> None:
         """After a listing: forget releases of pods that are no more."""
@@ -195,7 +221,7 @@ class Tables:
         if old is not None and old.uid != uid:
             changes += self.remove_node(name, origin)
             old = None
-        view = NodeView(stored, name, uid, origin.sequence, self._node_status(name, uid))
+        view = NodeView(stored, name, uid, origin.sequence, self._node_status(name, uid), self._blind(name))
         self.nodes[name] = view
         changes.append(Change(subjects.NODES, uid, old, view, origin, gap=gap))
         return changes
@@ -210,16 +236,20 @@ class Tables:
         old = self.nodes.get(name)
         if old is None:
             return []
-        status = self._node_status(name, old.uid)
-        if status is old.status:
+        status, blind = self._node_status(name, old.uid), self._blind(name)
+        if status is old.status and blind == old.blind:
             return []
-        view = NodeView(old.stored, name, old.uid, old.sequence, status)
+        view = NodeView(old.stored, name, old.uid, old.sequence, status, blind)
         self.nodes[name] = view
         return [Change(subjects.NODES, old.uid, old, view, origin, gap=gap)]
 
     def _node_status(self, name: str, uid: str) -> NodeStatusFact | None:
         fact = self.node_statuses.get(name)
         return fact if fact is not None and fact.node_uid in ("", uid) else None
+
+    def _blind(self, name: str) -> str:
+        found = self.unreadable.get(subjects.node_status(name)) if self.unreadable else None
+        return "" if found is None else found.reason
 
     def put_other(self, resource: str, key: NamespacedName, new: Any, origin: Origin, gap: bool) -> list[Change]:
         """A version of an object of any other kind."""

@@ -10,11 +10,11 @@ from typing import Any, Final
 import msgspec
 
 from podyard.cluster import relisting
-from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, Origin, RelistNeeded
+from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, Origin, RelistNeeded, Unreadable
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
-from podyard.cluster.tables import Tables
+from podyard.cluster.tables import DOCUMENTED, Tables
 from podyard.objects import decoding
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
@@ -32,6 +32,13 @@ _NO_DOCUMENT: Final = msgspec.Raw()
 
 _COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
 """What subjects of commit records begin with."""
+_BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
+_PLACEMENTS: Final = f"{_PLACEMENT}."
+_FACT_TOKENS: Final = {subjects.POD_STATUS: 6, subjects.NODE_STATUS: 3, subjects.NOMINATIONS: 5}
+"""How many tokens the subjects of facts have."""
+
+MOST_REASON: Final = 500
+"""Characters that are kept of why something cannot be read: it may name a key of any length."""
 
 _decode_event = codec.decoder(ClusterEvent).decode
 _decode_commit = codec.decoder(CommitRecord).decode
@@ -102,6 +109,16 @@ class ClusterView:
         """The last fence that was read."""
         return self._tables.fence
 
+    @property
+    def unreadable(self) -> Mapping[str, Unreadable]:
+        """What is stored and cannot be read, by subject."""
+        return self._tables.unreadable
+
+    @property
+    def unreadable_placements(self) -> Sequence[Unreadable]:
+        """The bindings, tombstones, commit records and fence among it: while there are any, room that is taken may look free."""
+        return [found for found in self._tables.unreadable.values() if found.subject.startswith(_PLACEMENTS)]
+
     def pods_on(self, node: str) -> Mapping[str, PodView]:
         """Pods that take room on a node, by uid: bound and not released, whether their object lives or not."""
         return self._tables.on_node.get(node, _NONE)
@@ -128,6 +145,8 @@ class ClusterView:
         if self._listing is None:
             return []
         new, self._listing = self._listing, None
+        if new.unknown_places:
+            new.keep_places(self._tables)
         new.prune_releases()
         changes = list(relisting.differences(self._tables, new, position))
         self._tables = new
@@ -163,19 +182,22 @@ class ClusterView:
         if delivery.sequence <= tables.versions.get(delivery.subject, 0):
             return []  # a repetition: following may begin with the last of the listing
         gap = not tables.succeeds(delivery.subject, delivery.sequence, delivery.predecessor)
+        if tables.unreadable:
+            tables.unreadable.pop(delivery.subject, None)
         if delivery.deleted:
             tables.mark(delivery.subject, delivery.stored_at, delivery.ttl_s)
         if len(parts) == _OBJECT_TOKENS:
             return self._apply_object(tables, parts, delivery, gap)
+        if len(parts) != _FACT_TOKENS.get(parts[1]):
+            self._bury(tables, delivery, MessageError("fact", "no fact has such a subject"))
+            return []
         match parts[1]:
             case subjects.POD_STATUS:
                 return self._apply_pod_status(tables, parts, delivery, gap)
             case subjects.NODE_STATUS:
                 return self._apply_node_status(tables, parts, delivery, gap)
-            case subjects.NOMINATIONS:
-                return self._apply_nomination(tables, parts, delivery, gap)
             case _:
-                return []
+                return self._apply_nomination(tables, parts, delivery, gap)
 
     def _apply_object(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         resource, key = subjects.decode(parts[1]), (subjects.decode(parts[2]), subjects.decode(parts[3]))
@@ -185,9 +207,12 @@ class ClusterView:
             event = _decode_event(delivery.payload)
             origin = Origin(delivery.sequence, delivery.trace, delivery.stored_at, event.who, event.why, event.causes)
             if not delivery.deleted and event.op == "put":
-                stored, document = decoding.decode(resource, event.object), event.object
+                document = event.object
+                if resource in DOCUMENTED:
+                    decoding.document(document)  # or whoever writes it again finds out
+                stored = decoding.decode_stored(resource, document)
         except _UNREADABLE as error:
-            self._bury(delivery, error)
+            self._bury(tables, delivery, error)
         if stored is None:
             return _remove(tables, resource, key, origin, gap)
         changes = _put(tables, resource, key, stored, origin, gap)
@@ -196,40 +221,48 @@ class ClusterView:
 
     def _apply_pod_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         node, uid = subjects.decode(parts[2]), subjects.decode(parts[-1])
-        fact = self._fact(PodStatusFact, delivery)
+        fact = self._fact(tables, PodStatusFact, delivery)
         if fact is None:
             tables.pod_statuses.pop((uid, node), None)
         else:
             tables.pod_statuses[uid, node] = fact
         return tables.rejoin_pod(uid, _origin(delivery), gap)
 
-    def _apply_nomination(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
-        uid = subjects.decode(parts[-1])
-        fact = self._fact(Nomination, delivery)
-        if fact is None:
-            tables.nominations.pop(uid, None)
-        else:
-            tables.nominations[uid] = fact
-        return tables.rejoin_pod(uid, _origin(delivery), gap)
-
     def _apply_node_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+        """One that cannot be read leaves the last one that could."""
         name = subjects.decode(parts[2])
-        fact = self._fact(NodeStatusFact, delivery)
+        fact = self._fact(tables, NodeStatusFact, delivery)
+        if fact is None and not delivery.deleted:
+            fact = self._tables.node_statuses.get(name)
         if fact is None:
             tables.node_statuses.pop(name, None)
         else:
             tables.node_statuses[name] = fact
         return tables.rejoin_node(name, _origin(delivery), gap)
 
+    def _apply_nomination(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+        uid = subjects.decode(parts[-1])
+        fact = self._fact(tables, Nomination, delivery)
+        if fact is None:
+            tables.nominations.pop(uid, None)
+        else:
+            tables.nominations[uid] = fact
+        return tables.rejoin_pod(uid, _origin(delivery), gap)
+
     def _apply_placement(self, tables: Tables, delivery: Delivered) -> list[Change]:
         if delivery.deleted or (self._listing is None and delivery.sequence <= self.position):
             return []  # the listing held what this record did, and maybe also the end of it: told again it would bind the dead
+        subject = delivery.subject
+        if tables.unreadable:
+            tables.unreadable.pop(subject, None)
         try:
-            fact = _decoder_of(delivery.subject)(delivery.payload)
-        except _UNREADABLE as error:
-            self._bury(delivery, error)
+            fact = _decoder_of(subject)(delivery.payload)
+        except MessageError as error:
+            self._bury(tables, delivery, error)
             if self._listing is None:
-                self._effects.append(RelistNeeded(f"{delivery.subject} cannot be read"))
+                self._effects.append(RelistNeeded(f"{subject} cannot be read"))
+            elif subject.startswith(_BINDINGS):
+                tables.unknown_places[subjects.decode(subject.rpartition(".")[2])] = subject
             return []
         match fact:
             case CommitRecord():
@@ -248,6 +281,9 @@ class ClusterView:
         if fence is not None and record.n > fence.n + 1 and self._listing is None:
             self._effects.append(RelistNeeded(f"commit {record.n} follows {fence.n}"))
         tables.fence = Fence(epoch=record.epoch, n=record.n, batch=record.batch)
+        if tables.unknown_places:
+            for settled in (*record.bindings, *record.releases):
+                tables.place_known(settled.uid)
         changes = [tables.bind(bound, origin) for bound in record.bindings]
         changes += [tables.release(release, origin, ttl_s) for release in record.releases]
         return [change for change in changes if change is not None]
@@ -259,17 +295,25 @@ class ClusterView:
         if known is not None and known.n != fence.n and self._listing is None:
             self._effects.append(RelistNeeded(f"the fence is at commit {fence.n}, read were {known.n}"))
 
-    def _fact(self, fact_type: type[Any], delivery: Delivered) -> Any:
+    def _fact(self, tables: Tables, fact_type: type[Any], delivery: Delivered) -> Any:
         """The fact in a delivery; None for a marker and for what cannot be read."""
         if delivery.deleted:
             return None
         try:
             return codec.decode(fact_type, delivery.payload)
         except MessageError as error:
-            self._bury(delivery, error)
+            self._bury(tables, delivery, error)
             return None
 
-    def _bury(self, delivery: Delivered, error: Exception) -> None:
+    def _bury(self, tables: Tables, delivery: Delivered, error: Exception) -> None:
+        """Remember a version that cannot be read. It is told once, however often it is listed."""
+        if not delivery.deleted:
+            known = self._tables.unreadable.get(delivery.subject)
+            tables.unreadable[delivery.subject] = Unreadable(
+                delivery.subject, delivery.sequence, str(error)[:MOST_REASON]
+            )
+            if known is not None and known.sequence == delivery.sequence:
+                return
         self._effects.append(DeadDelivery(delivery, str(error)))
 
 

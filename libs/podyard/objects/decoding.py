@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from podyard.objects.core import Pod
 from podyard.objects.documents import Document, copy, is_list, is_mapping, strip_nulls
 from podyard.objects.errors import ObjectError
 from podyard.objects.kinds import CustomObject, Kind, Object, kind_of_resource
@@ -58,6 +59,17 @@ def decode(resource: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
     if kind.custom:
         return view(kind, document(payload))
     return decode_as(kind.type, payload)
+
+
+def decode_stored(resource: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
+    """The stored object in `payload`. A pod has the uid that admission gave it: readers know pods by it.
+
+    :raises ObjectError: as `decode` does, and for a pod without a uid
+    """
+    found = decode(resource, payload)
+    if isinstance(found, Pod) and not found.metadata.uid:
+        raise ObjectError("metadata.uid", "is missing")
+    return found
 
 
 def decode_as(type_: type[T], payload: bytes | memoryview | msgspec.Raw) -> T:

@@ -2,7 +2,7 @@
 
 from podyard.api import naming, results
 from podyard.bus.connection import Bus
-from podyard.cluster import writes
+from podyard.cluster import intents, writes
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
@@ -31,7 +31,7 @@ async def delete(
         meant,
         author,
         now=now,
-        occupies=lambda uid: bool(view.node_of(uid)),
+        occupies=view.occupies,
         grace_s=request.grace_period_s,
         known=view.stored,
     )
@@ -46,7 +46,9 @@ def _answer(meant: tuple[ObjectKey, str], written: writes.Result) -> ObjectResul
         return results.failure(written, key)
     uid = uid or (written.before.uid if written.before is not None else "")
     message = ""
-    if isinstance(written.step, Keep):
+    if intents.remains(written.before):
+        message = "it could not be read"
+    elif isinstance(written.step, Keep):
         message = "it was being deleted already"
     elif isinstance(written.step, Put):
         message = f"it has {written.step.document['metadata']['deletionGracePeriodSeconds']} s to end"

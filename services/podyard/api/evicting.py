@@ -1,23 +1,27 @@
 """`evict`: end pods if their disruption budgets allow it."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
+from typing import Final
 
 from podyard.api import naming, results
 from podyard.bus.connection import Bus
 from podyard.cluster import budgets, eviction
 from podyard.cluster.budgets import PodFacts
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.eviction import Evicted
+from podyard.cluster.eviction import Evicted, KnownBudgets
 from podyard.cluster.intents import Author
-from podyard.cluster.keys import NamespacedName, ObjectKey
+from podyard.cluster.keys import ObjectKey
 from podyard.objects.core import Pod
 from podyard.objects.errors import ObjectError
-from podyard.objects.policy import PodDisruptionBudget
 from podyard.proto import codec, streams, subjects
+from podyard.proto.codec import MessageError
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import EvictRequest, ObjectResult
 from podyard.telemetry.tracing import Spans
+
+PENDING: Final = "Pending"
+UNKNOWN: Final = "Unknown"
 
 
 class StatusSource:
@@ -34,29 +38,37 @@ class StatusSource:
             return None
         uid = pod.metadata.uid
         node = self._view.node_of(uid)
-        status = await self._status(node, key, uid) if node else None
+        phase, ready = await self._phase(node, key, uid) if node else (PENDING, False)
         return PodFacts(
             key=key,
             uid=uid,
             labels=pod.metadata.labels,
-            occupies=bool(node),
-            phase="Pending" if status is None else status.phase,
-            ready=status is not None and any(one.type == "Ready" and one.status == "True" for one in status.conditions),
+            occupies=self._view.occupies(uid),
+            phase=phase if node or not self._view.occupies(uid) else UNKNOWN,
+            ready=ready,
             deleting=pod.metadata.deletion_timestamp is not None,
         )
 
-    async def _status(self, node: str, key: ObjectKey, uid: str) -> PodStatusFact | None:
-        subject = subjects.pod_status(node, key.namespace, key.name, uid)
-        delivery = await self._bus.get(streams.CLUSTER.name, subject)
+    async def _phase(self, node: str, key: ObjectKey, uid: str) -> tuple[str, bool]:
+        """What its agent says: the pod's phase, and whether it is ready. Of one whose agent's word cannot be read, nobody may say that it
+        serves nobody."""
+        delivery = await self._bus.get(streams.CLUSTER.name, subjects.pod_status(node, key.namespace, key.name, uid))
         if delivery is None or delivery.deleted:
-            return None
-        return codec.decode(PodStatusFact, delivery.payload)
+            return PENDING, False
+        try:
+            status = codec.decode(PodStatusFact, delivery.payload)
+        except MessageError:
+            return UNKNOWN, False
+        return status.phase, any(one.type == "Ready" and one.status == "True" for one in status.conditions)
 
-    def budgets(self, namespace: str) -> Iterable[tuple[NamespacedName, PodDisruptionBudget]]:
+    async def budgets(self, namespace: str) -> KnownBudgets:
         """The budgets of a namespace."""
-        for budget in self._view.all(budgets.RESOURCE):
-            if budget.metadata.namespace == namespace:
-                yield (namespace, budget.metadata.name), budget
+        readable = [
+            ((namespace, budget.metadata.name), budget)
+            for budget in self._view.all(budgets.RESOURCE)
+            if budget.metadata.namespace == namespace
+        ]
+        return KnownBudgets(readable, [key.name for key in self._view.unreadable(budgets.RESOURCE, namespace)])
 
 
 async def evict(

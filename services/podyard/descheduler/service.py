@@ -156,7 +156,7 @@ class _Evictor:
 
     def __init__(self, service: Service[DeschedulerSettings], view: ClusterView, policy: Policy, trace: str) -> None:
         self._service = service
-        self._source = eviction.ViewSource(view)
+        self._source = eviction.ListedSource(service.bus, view, service=NAME)
         self._trace = trace
         self._dry_run = service.settings.dry_run
         self._tells_failures = bool(policy.eviction_failure_event_notification)

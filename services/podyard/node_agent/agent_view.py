@@ -52,9 +52,9 @@ class AgentView(ClusterView):
         """As its base."""
         subject = delivery.subject
         if subject.startswith(_POD_STATUS) and not delivery.deleted:
-            pod = subjects.parse_pod(subject)
-            node = subjects.decode(subject.removeprefix(_POD_STATUS).split(".", 1)[0])
-            self._listed[subject] = StoredStatus(node, pod.namespace, pod.name, pod.uid)
+            tokens = subject.removeprefix(_POD_STATUS).split(".")
+            if len(tokens) == len(StoredStatus._fields):
+                self._listed[subject] = StoredStatus(*map(subjects.decode, tokens))
         elif subject.startswith(_NODE_STATUS) and not delivery.deleted:
             self._reported.add(subjects.decode(subject.removeprefix(_NODE_STATUS)))
         return super().apply(delivery)

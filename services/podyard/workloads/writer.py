@@ -93,7 +93,7 @@ class Writer:
 
     def _occupies(self, uid: str) -> bool:
         pod = self._view.cluster.pods_by_uid.get(uid)
-        return pod is not None and pod.bound is not None
+        return pod is not None and (pod.bound is not None or pod.unknown_place)
 
     async def _together(self, work: Work) -> Done:
         """All or nothing. A conflict leaves the key to its next look; so does an unclear answer, once the view shows what came of it."""

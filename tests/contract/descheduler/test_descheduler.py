@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 import pytest_asyncio
 
 from podyard.bus import Bus
+from podyard.cluster.view import ClusterView
+from podyard.descheduler import service as descheduler
 from podyard.descheduler.service import SERVICE
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.proto import codec, subjects
@@ -20,11 +23,20 @@ from tests.contract.node_agent.stage import Stage, staged
 from tests.support import objects
 from tests.support.buses import ConnectBus
 from tests.support.services import make_service, running
+from tests.support.stored import version
 from tests.support.waiting import eventually
 
 LIMIT_S = 15
 TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 OWNER = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}]
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web", "namespace": "default", "uid": "pdb-1", "generation": 1},
+    "spec": {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1},
+}
+"""Its controller has not seen it yet."""
+
 POLICY = """
 apiVersion: descheduler/v1alpha2
 kind: DeschedulerPolicy
@@ -133,14 +145,8 @@ async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: S
 
 async def test_a_budget_refuses_and_its_answer_is_final_for_the_cycle(bus: Bus, stage: Stage, policy: Path):
     """PITFALLS 69. The budget allows one disruption, two pods should go."""
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "web", "namespace": "default", "uid": "pdb-1"},
-        "spec": {"selector": {"matchLabels": {"app": "web"}}, "minAvailable": 1},
-        "status": {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2},
-    }
-    await stage.write("poddisruptionbudgets", budget)
+    status = {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}
+    await stage.write("poddisruptionbudgets", {**BUDGET, "status": {**status, "observedGeneration": 1}})
     pods = await bound(stage, "web-1", "web-2")
     await one_cycle(bus, stage, policy)
     assert await deleted(stage, pods) == ["web-1"]
@@ -148,6 +154,27 @@ async def test_a_budget_refuses_and_its_answer_is_final_for_the_cycle(bus: Bus, 
     assert problems[0] == ""
     assert "disruption budget" in problems[1]
     assert [event.name for event in stage.spans.named("evict pod")[1].events] == ["Eviction Failed"]
+
+
+@pytest.mark.parametrize("readable", [True, False])
+async def test_a_budget_that_comes_after_the_listing_protects_too(
+    readable: bool, bus: Bus, stage: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Also one that cannot be read: nobody can say whom it does not protect."""
+    pods = await bound(stage, "web-1")
+    listing = descheduler.snapshot
+
+    async def listed(*asked: Any, **more: Any) -> ClusterView:
+        view = await listing(*asked, **more)
+        message = version("poddisruptionbudgets", BUDGET)
+        await bus.publish(message._replace(expect=0, payload=message.payload if readable else b"7"))
+        return view
+
+    monkeypatch.setattr(descheduler, "snapshot", listed)
+    await one_cycle(bus, stage, policy)
+    assert await deleted(stage, pods) == []
+    (problem,) = [span.error for span in stage.spans.named("evict pod")]
+    assert ("is still being processed" if readable else "cannot be read") in problem
 
 
 async def test_a_dry_run_takes_the_same_way_and_writes_nothing(bus: Bus, stage: Stage, policy: Path):

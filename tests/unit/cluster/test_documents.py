@@ -102,6 +102,26 @@ def test_an_unreadable_version_is_no_object(view: DocumentView, stream: WrittenS
     follow(view, stream)
     assert view.typed(KEY) is None
     assert view.stored(KEY) is not None
+    assert list(view.unreadable("pods", "default")) == [KEY]
+    assert list(view.unreadable("pods", "other")) == []
+
+
+def test_who_takes_room_stays_known_where_it_cannot_be_read_any_more(view: DocumentView, stream: WrittenStream) -> None:
+    stream.commit([bound_pod("a", "u1", "n1")])
+    follow(view, stream)
+    for name, uid in (("a", "u1"), ("b", "u2")):
+        stream.put(Outgoing(subjects.binding("default", name, uid), b"7"))
+    view.begin_listing()
+    for delivery in stream.listed():
+        view.apply(delivery)
+    view.end_listing(stream.last)
+    assert (view.node_of("u1"), view.node_of("u2")) == ("n1", "")
+    assert [view.occupies(uid) for uid in ("u1", "u2", "u3")] == [True, True, False]
+    assert [type(effect) for effect in view.take_effects()] == [DeadDelivery, DeadDelivery]
+    read = stream.last
+    stream.commit([], [release_of(bound_pod("b", "u2", "n1"))])
+    follow(view, stream, read)
+    assert not view.occupies("u2")
 
 
 def test_room_follows_bindings_and_releases(view: DocumentView, stream: WrittenStream) -> None:

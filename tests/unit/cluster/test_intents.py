@@ -66,6 +66,36 @@ def test_a_foreign_or_missing_object_is_left(plan: intents.Plan, there: Stored |
         plan(there)
 
 
+def numbered(priority: int) -> Stored:
+    return stored(spec={"priority": priority})
+
+
+@pytest.mark.parametrize("there", [JUNK, numbered(10**30)], ids=["no event", "no pod"])
+@pytest.mark.parametrize(
+    "plan", [intents.removal(KEY), intents.deletion(KEY, now=NOW, occupies=lambda _: True)], ids=["removal", "deletion"]
+)
+def test_what_cannot_be_read_is_removed_at_once(plan: intents.Plan, there: Stored) -> None:
+    assert plan(there) == Remove()
+    event = intents.event_of(KEY, Remove(), there, Author("me"))
+    assert (event.op, event.object) == ("delete", codec.NULL)
+
+
+def test_what_cannot_be_read_is_removed_by_the_uid_that_it_says_and_no_other() -> None:
+    assert intents.removal(KEY, "u1")(numbered(10**30)) == Remove()
+    for there, uid in ((numbered(10**30), "u2"), (JUNK, "u1")):
+        with pytest.raises(ObjectMissing):
+            intents.removal(KEY, uid)(there)
+
+
+def test_what_cannot_be_read_as_its_kind_is_no_object() -> None:
+    there = numbered(10**30)
+    assert intents.living(there) is None
+    assert there.fault == "spec.priority: must be at most 9223372036854775807"
+    assert intents.living(numbered(10**9)) is not None, "what is only out of bounds is read"
+    with pytest.raises(ObjectMissing):
+        intents.alteration(KEY, alter)(there)
+
+
 def test_a_pod_without_room_is_removed_at_once() -> None:
     plan = intents.deletion(KEY, now=NOW, occupies=lambda uid: uid != "u1")
     assert plan(stored("u1")) == Remove()

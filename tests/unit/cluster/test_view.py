@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from podyard.bus import Outgoing
-from podyard.cluster.changes import Change, DeadDelivery, RelistNeeded
+from podyard.cluster.changes import Change, DeadDelivery, RelistNeeded, Unreadable
 from podyard.cluster.markers import MEMORY_S
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.proto.placement import Release
+from tests.support import stored
 from tests.unit.cluster.stream import (
     WrittenStream,
     bound_pod,
@@ -322,11 +323,156 @@ def test_an_unreadable_version_counts_as_deleted(reader: Follower, payload: byte
 
 
 def test_an_unreadable_fact_counts_as_gone(reader: Follower) -> None:
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.stream.commit([bound_pod("a", "u1", "n1")])
+    reader.stream.pod_status("n1", "a", "u1", ended=True)
+    reader.news()
+    assert reader.view.pods[POD].ended
+    subject = subjects.pod_status("n1", "default", "a", "u1")
+    reader.stream.put(Outgoing(subject, b"7"))
+    reader.news()
+    assert reader.view.pods[POD].status is None
+    assert list(reader.view.unreadable) == [subject]
+
+
+def test_what_cannot_be_read_is_remembered_until_it_can_be_or_goes(reader: Follower) -> None:
+    bad = reader.stream.put(Outgoing(SUBJECT, b"{"))
+    reader.news()
+    found = reader.view.unreadable[SUBJECT]
+    assert (found.sequence, found.reason) == (bad.sequence, "not a ClusterEvent: Input data was truncated")
+    reader.relist()
+    assert list(reader.view.unreadable) == [SUBJECT]
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.news()
+    assert not reader.view.unreadable
+    reader.stream.put(Outgoing(SUBJECT, b"{"))
+    reader.stream.remove("pods", pod_document("a", "u1"))
+    reader.news()
+    assert not reader.view.unreadable
+
+
+def test_what_cannot_be_read_is_told_once_however_often_it_is_listed(reader: Follower) -> None:
+    reader.stream.put(Outgoing(SUBJECT, b"{"))
+    reader.relist()
+    assert [type(effect) for effect in reader.view.take_effects()] == [DeadDelivery]
+    reader.relist()
+    reader.relist()
+    assert not reader.view.take_effects()
+    reader.stream.put(Outgoing(SUBJECT, b"["))
+    reader.relist()
+    assert [type(effect) for effect in reader.view.take_effects()] == [DeadDelivery]
+
+
+def test_a_pod_without_a_uid_and_a_volume_that_is_no_document_cannot_be_read(reader: Follower) -> None:
+    document = pod_document("a", "u1")
+    del document["metadata"]["uid"]
+    reader.stream.write("pods", document)
+    volume = stored.version("persistentvolumes", {"metadata": {"name": "v", "uid": "v1"}, "more": 1})
+    endless = volume.payload.replace(b'"more":1', b'"more":1' + b"0" * 5_000)
+    reader.stream.put(volume._replace(payload=endless))
+    reader.news()
+    assert [found.reason for found in reader.view.unreadable.values()] == [
+        "metadata.uid: is missing",
+        "[...]: Integer value out of range",
+    ]
+    assert (reader.view.pods, dict(reader.view.others)) == ({}, {})
+
+
+@pytest.mark.parametrize("tokens", ["podstatus", "nodestatus", "nominations", "podstatus.n1", "nominations.a.b.c.d"])
+def test_a_fact_on_a_subject_of_no_fact_harms_nobody(reader: Follower, tokens: str) -> None:
+    reader.stream.put(Outgoing(f"cluster.{tokens}", b"{}"))
+    reader.news()
+    assert list(reader.view.unreadable) == [f"cluster.{tokens}"]
+
+
+# Of a node's status the last that could be read stays
+
+
+def test_a_node_whose_status_cannot_be_read_is_blind_and_keeps_the_last(reader: Follower) -> None:
     reader.stream.write("nodes", node_document("n1", "u1"))
     reader.stream.node_status("n1", "u1", "t")
     reader.news()
     reader.stream.put(Outgoing(subjects.node_status("n1"), b"7"))
-    assert reader.labels() == ["NodeUpdateNodeTaint", "NodeUpdateNodeCondition"]
+    (change,) = reader.news()
+    assert change.events == ()
+    node = reader.view.nodes["n1"]
+    assert [taint.key for taint in node.node.spec.taints] == ["t"]
+    assert (change.old.blind, node.blind) == ("", "not a NodeStatusFact: Expected `object`, got `int`")
+    reader.relist()
+    assert reader.view.nodes["n1"].status == node.status
+    assert reader.view.nodes["n1"].blind
+    reader.stream.write("nodes", node_document("n1", "u1", unschedulable=True))
+    reader.news()
+    assert reader.view.nodes["n1"].blind
+    reader.stream.node_status("n1", "u1")
+    assert reader.labels() == ["NodeUpdateNodeTaint"]
+    assert not reader.view.nodes["n1"].blind
+
+
+def test_who_begins_with_a_status_that_cannot_be_read_knows_none(reader: Follower) -> None:
+    reader.stream.write("nodes", node_document("n1", "u1"))
+    reader.stream.put(Outgoing(subjects.node_status("n1"), b"7"))
+    reader.relist()
+    node = reader.view.nodes["n1"]
+    assert (node.status, bool(node.blind)) == (None, True)
+
+
+# What is known of a place stays where it cannot be read any more
+
+
+def test_a_binding_that_cannot_be_read_any_more_keeps_its_room(reader: Follower) -> None:
+    bound = bound_pod("a", "u1", "n1")
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.stream.commit([bound])
+    reader.news()
+    subject = subjects.binding("default", "a", "u1")
+    bad = reader.stream.put(Outgoing(subject, b"7"))
+    assert reader.relist() == []
+    assert reader.view.pods[POD].bound == bound
+    assert reader.view.unreadable_placements == [
+        Unreadable(subject, bad.sequence, "not a Binding or Tombstone: Expected `object`, got `int`")
+    ]
+
+
+def test_a_tombstone_that_cannot_be_read_any_more_stays_one(reader: Follower) -> None:
+    bound = bound_pod("a", "u1", "n1")
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.stream.commit([bound])
+    reader.stream.commit([], [release_of(bound)])
+    reader.news()
+    reader.stream.put(Outgoing(subjects.binding("default", "a", "u1"), b"7"))
+    assert reader.relist() == []
+    assert reader.view.pods[POD].released
+
+
+@pytest.mark.parametrize("pod_first", [True, False])
+def test_a_pod_of_whose_place_nothing_is_known_is_not_taken_for_unbound(reader: Follower, pod_first: bool) -> None:
+    writes = [
+        lambda: reader.stream.write("pods", pod_document("a", "u1")),
+        lambda: reader.stream.put(Outgoing(subjects.binding("default", "a", "u1"), b"7")),
+    ]
+    for write in writes if pod_first else reversed(writes):
+        write()
+    reader.relist()
+    assert reader.view.pods[POD].unknown_place
+    reader.stream.write("pods", pod_document("a", "u1", labels={"x": "y"}))
+    reader.stream.nominate("a", "u1", "n2")
+    reader.news()
+    assert reader.view.pods[POD].unknown_place
+
+
+@pytest.mark.parametrize("gone", [False, True])
+def test_a_commit_says_where_a_pod_is_of_whose_place_nothing_was_known(reader: Follower, gone: bool) -> None:
+    bound = bound_pod("a", "u1", "n1")
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.stream.put(Outgoing(subjects.binding("default", "a", "u1"), b"7"))
+    reader.relist()
+    reader.stream.commit([] if gone else [bound], [release_of(bound)] if gone else [])
+    (change,) = reader.news()
+    pod = reader.view.pods[POD]
+    assert (pod.released, pod.bound, pod.unknown_place) == (gone, None if gone else bound, False)
+    assert change.occupied_after == pod.bound
+    assert not reader.view.unreadable
 
 
 def test_an_unreadable_commit_asks_for_a_listing(reader: Follower) -> None:

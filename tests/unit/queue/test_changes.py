@@ -43,6 +43,13 @@ def view(name: str, *, labels: tuple[str, ...] = (), node: str = "", uid: str = 
     )
 
 
+def lost(name: str) -> PodView:
+    """A pod whose place cannot be read."""
+    found = view(name)
+    found.unknown_place = True
+    return found
+
+
 class Play(Stage):
     """A stage whose cluster changes."""
 
@@ -97,6 +104,7 @@ def play() -> Play:
             False,
             id="tombstone",
         ),
+        pytest.param(lost("p"), False, id="bound, or not: nobody can say"),
         pytest.param(None, False, id="none"),
     ],
 )

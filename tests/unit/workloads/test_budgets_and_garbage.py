@@ -2,8 +2,10 @@
 
 import pytest
 
+from podyard.bus import Outgoing
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import times
+from podyard.proto import subjects
 from podyard.workloads.core.pods import is_active
 from tests.support.objects import pod, written
 from tests.unit.workloads.stage import Stage, budget, deployment, replica_set, template
@@ -221,6 +223,19 @@ def test_a_pod_whose_node_is_gone_goes(stage: Stage):
 def test_an_unbound_pod_that_is_being_deleted_goes(stage: Stage):
     stage.apply(bare("single"))
     stage.evict("single")
+    stage.settle()
+    assert not stage.exists("pods", "single")
+
+
+def test_a_pod_of_whose_place_nothing_is_known_stays_until_something_is(stage: Stage):
+    """It may run: what its binding says cannot be read."""
+    stage.apply(bare("single"))
+    stage.stream.put(Outgoing(subjects.binding("default", "single", stage.uid("pods", "single")), b"7"))
+    stage.begin()
+    stage.evict("single")
+    stage.settle()
+    assert stage.exists("pods", "single")
+    stage.release_pod("single")
     stage.settle()
     assert not stage.exists("pods", "single")
 

@@ -83,7 +83,7 @@ class Forced:
                 del self._by_node[node]
 
     def _wanted(self, pod: PodView) -> bool:
-        if pod.bound is not None or pod.released or pod.deleting or pod.ended:
+        if pod.bound is not None or pod.released or pod.unknown_place or pod.deleting or pod.ended:
             return False
         return self._world.table.placed(pod.uid) is None
 

@@ -29,7 +29,7 @@ def profile_of(view: PodView) -> str:
 
 
 def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
-    """Whether the queue is to have this pod: no binding, no tombstone, created without a node, ours.
+    """Whether the queue is to have this pod: no binding, no tombstone, none that cannot be read, created without a node, ours.
 
     Also one that is being deleted: its scheduler lets it go when its turn comes.
     """
@@ -37,6 +37,7 @@ def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
         view is not None
         and view.bound is None
         and view.release is None
+        and not view.unknown_place
         and not view.gone
         and not view.stored.spec.node_name
         and profile_of(view) in profiles

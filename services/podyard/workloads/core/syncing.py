@@ -113,7 +113,7 @@ class Syncing:
 
     def _why_removed(self, pod: PodView) -> str:
         """Why the pod's object goes now; empty if it stays."""
-        if self._is_uncounted(pod):
+        if pod.unknown_place or self._is_uncounted(pod):
             return ""
         if pod.release is not None:
             if pod.release.reason == "node gone":
