@@ -239,6 +239,17 @@ def test_the_text_names_plugins_numbers_reasons_and_scores():
         assert part in text, part
 
 
+def test_the_text_says_that_a_hint_is_podyards_own():
+    hint = HintCall(plugin="TaintToleration", answer="Queue", reason="as we know", own=True)
+    story = report.build(
+        evidence(attempts=[REJECTED], requeues=[requeue("e2", 19, moved=(moved(hints=(hint,), own=True),))])
+    )
+    assert "TaintToleration's hint (Podyard's own) Queue: as we know" in shown(story)
+    wake = WakeUp(event_id="e", event="NodeAdd", at=AT + 18, plugin="TaintToleration", reason="as we know", own=True)
+    story = report.build(evidence(attempts=[REJECTED, attempt(2, 20, woken_by=wake)]))
+    assert "TaintToleration's hint (Podyard's own) Queue: as we know" in shown(story)
+
+
 def test_the_text_names_victims_nominations_and_errors():
     victim = Victim(namespace="default", name="low", uid="v", priority=1, pdb_violation=True)
     failed = attempt(1, 1, "error", message="plugin X failed: boom", nominated_node="n2", victims=(victim,))

@@ -314,7 +314,12 @@ def test_a_new_leader_takes_every_pending_pod_and_no_other(play: Play) -> None:
 def test_a_new_leader_goes_on_with_counts_and_backoff(play: Play) -> None:
     records = {
         "uid-waits": record(
-            "waits", outcome="unschedulable", number=4, at=play.now - 1, unschedulable_plugins=("OnNodes",)
+            "waits",
+            outcome="unschedulable",
+            number=4,
+            at=play.now - 1,
+            unschedulable_plugins=("OnNodes",),
+            obstacles={"OnNodes": ("the tide",)},
         ),
         "uid-over": record(
             "over", outcome="unschedulable", number=4, at=play.now - 60, unschedulable_plugins=("OnNodes",)
@@ -333,6 +338,7 @@ def test_a_new_leader_goes_on_with_counts_and_backoff(play: Play) -> None:
     }
     assert play.queue.pods["uid-waits"].backoff_expiry == 107
     assert play.queue.pods["uid-waits"].rejectors == {"OnNodes"}
+    assert play.queue.pods["uid-waits"].obstacles == {"OnNodes": ("the tide",)}
 
 
 def test_a_new_leader_keeps_the_order_of_creation(play: Play) -> None:

@@ -1,8 +1,8 @@
 """Classes and indexes of parked pods never change an answer: the same play on a queue that asks every pod's hints."""
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
-from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.events import ClusterEvent, HintResult, OwnRegistration, Registration
 from podyard.framework.hint_sharing import KeyIndex, only_itself
 from podyard.objects.core import Node, Pod
 from podyard.proto.actions import ActionType
@@ -18,11 +18,12 @@ from podyard.queue import records
 from podyard.queue.core import scheduling_queue
 from podyard.queue.core.effects import Incoming, Judged
 from podyard.queue.core.gates import Gates, NamedGate
-from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.queued_pod import NO_OBSTACLES, QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from tests.support.objects import typed_node, typed_pod
 
 NODES = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+GONE_TOO = ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL | ActionType.DELETE)
 SHAPES = ("red", "blue", "")
 asked: list[str] = []
 """Pods whose hint was called."""
@@ -61,6 +62,17 @@ def shape_index() -> KeyIndex[Any]:
     return KeyIndex(keys_of, colours)
 
 
+def obstacle_hint(pod: Pod, obstacles: tuple[str, ...], old: object | None, new: object | None) -> HintResult:
+    """One of a plugin's own, which knows what it said to stand in the pod's way."""
+    asked.append(pod.metadata.name)
+    found = colours(old, new).intersection(obstacles)
+    return events.queue(f"no longer {min(found)}") if found else events.skip(f"still {shape_of(pod)}")
+
+
+def obstacle_index() -> KeyIndex[Any]:
+    return KeyIndex(lambda read: read.obstacles, colours)
+
+
 class FaultyIndex:
     """Whose author was careless: it fails on some pods, or on some events."""
 
@@ -89,7 +101,11 @@ REGISTRY = EventRegistry(
         "Own": (Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_LABEL), own_hint, only_itself),),
         "Faulty": (Registration(NODES, shape_hint, FaultyIndex),),
         "Gate": (Registration(NODES, shape_hint, shape_index),),
-    }
+    },
+    own={
+        "Shape": (OwnRegistration(GONE_TOO, obstacle_hint, obstacle_index),),
+        "Name": (OwnRegistration(GONE_TOO, obstacle_hint),),
+    },
 )
 SIGNERS: dict[str, dict[str, Callable[[Pod], Hashable]]] = {
     "p": {"Shape": shape_of, "Plain": shape_of, "Gate": shape_of, "Faulty": shape_of, "Own": lambda pod: None}
@@ -122,11 +138,18 @@ PLUGINS = st.one_of(
     st.sets(st.sampled_from(["Shape", "Plain", "Name", "Own", "Faulty", "Gate"]), min_size=1, max_size=2),
 )
 LABELS = st.one_of(st.sampled_from([{"red"}, {"blue"}]), st.sets(st.sampled_from(["red", "blue", "a", "b"])))
+OBSTACLES = st.dictionaries(
+    st.sampled_from(["Shape", "Name", "Plain"]),
+    st.lists(st.sampled_from(["red", "blue", "a"]), min_size=1, max_size=2, unique=True).map(tuple),
+)
+PARK = st.tuples(st.just("park"), NAMES, SHAPE, PLUGINS, st.booleans(), OBSTACLES)
 STEPS = st.one_of(
-    st.tuples(st.just("park"), NAMES, SHAPE, PLUGINS, st.booleans()),
-    st.tuples(st.just("park"), NAMES, SHAPE, PLUGINS, st.booleans()),
+    PARK,
+    PARK,
     st.tuples(st.just("relabel"), NAMES, SHAPE, st.booleans()),
-    st.tuples(st.just("node"), LABELS, st.sampled_from([ActionType.ADD, ActionType.UPDATE_NODE_LABEL])),
+    st.tuples(
+        st.just("node"), LABELS, st.sampled_from([ActionType.ADD, ActionType.UPDATE_NODE_LABEL, ActionType.DELETE])
+    ),
     st.tuples(st.just("node"), LABELS, st.just(ActionType.ADD)),
     st.tuples(st.just("pod"), NAMES, LABELS),
     st.tuples(st.just("missed"), LABELS),
@@ -153,10 +176,20 @@ class Play:
             self.queue.done(popped.uid)
         return {
             "pools": {uid: (pod.pool, pod.gating_plugin) for uid, pod in self.queue.pods.items()},
-            "moved": [[(m.pod.uid, m.to, m.plugin, [c.reason for c in m.calls]) for m in one.moved] for one in effects],
+            "moved": [
+                [(m.pod.uid, m.to, m.plugin, m.own, [(c.reason, c.own) for c in m.calls]) for m in one.moved]
+                for one in effects
+            ],
         }
 
-    def park(self, name: str, shape: str, plugins: set[str], pending: bool) -> None:
+    def park(
+        self,
+        name: str,
+        shape: str,
+        plugins: set[str],
+        pending: bool,
+        obstacles: Mapping[str, tuple[str, ...]] = NO_OBSTACLES,
+    ) -> None:
         if f"uid-{name}" in self.queue.pods:
             return
         pod = pod_of(name, shape)
@@ -164,7 +197,8 @@ class Play:
         self.queue.add(queued, self.now)
         assert self.queue.pop() is queued
         first = sorted(plugins)[:1] if pending else []
-        self.queue.fail(queued.uid, self.now, unschedulable=plugins - set(first), pending=first)
+        named = {plugin: obstacles[plugin] for plugin in plugins & obstacles.keys()}
+        self.queue.fail(queued.uid, self.now, unschedulable=plugins - set(first), pending=first, obstacles=named)
 
     def relabel(self, name: str, shape: str, gate: bool) -> None:
         queued = self.queue.pods.get(f"uid-{name}")
@@ -261,3 +295,65 @@ def test_the_pod_that_an_event_is_about_is_asked_whatever_the_index_says() -> No
     judged = play.queue.take_effects()[0]
     assert isinstance(judged, Judged)
     assert [move.pod.uid for move in judged.moved] == ["uid-p7"]
+
+
+def of_obstacles(count: int, obstacle: Callable[[int], str]) -> Play:
+    """Pods of one shape, each with one obstacle."""
+    play = Play(SIGNERS)
+    for number in range(count):
+        play.park(f"p{number}", "red", {"Shape"}, pending=False, obstacles={"Shape": (obstacle(number),)})
+    play.queue.take_effects()
+    asked.clear()
+    return play
+
+
+def test_own_hints_are_asked_once_for_pods_alike_and_after_those_of_the_reference() -> None:
+    play = of_obstacles(200, lambda number: "blue" if number % 2 else "violet")
+    play.node({"blue"}, ActionType.ADD)
+    assert len(asked) == 4, "of each obstacle one pod, by both hints"
+    record = records.requeue_record(cast("Judged", play.queue.take_effects()[0]))
+    assert {(move.plugin, move.own) for move in record.moved} == {("Shape", True)}
+    assert [(hint.answer, hint.own) for hint in record.moved[0].hints] == [("QueueSkip", False), ("Queue", True)]
+    assert len(record.moved) == len(record.skipped) == 100
+    moved = play.queue.pods["uid-p1"].woken_by
+    assert moved is not None
+    assert (moved.plugin, moved.own, moved.reason) == ("Shape", True, "no longer blue")
+
+
+def test_an_own_hint_is_not_asked_where_one_of_the_reference_helps() -> None:
+    play = of_obstacles(1, lambda _: "red")
+    play.node({"red"}, ActionType.ADD)
+    assert asked == ["p0"]
+    (move,) = records.requeue_record(cast("Judged", play.queue.take_effects()[0])).moved
+    assert (move.plugin, move.own) == ("Shape", False)
+
+
+def test_own_hints_have_indexes_of_their_own() -> None:
+    play = of_obstacles(1000, lambda number: f"colour{number % 100}")
+    play.node({"colour7"}, ActionType.DELETE)
+    assert len(asked) == 1
+    record = records.requeue_record(cast("Judged", play.queue.take_effects()[0]))
+    assert len(record.moved) == 10
+
+
+def test_what_stood_in_a_pods_way_is_forgotten_with_its_rejectors() -> None:
+    play = of_obstacles(1, lambda _: "blue")
+    play.activate("p0")
+    popped = play.queue.pop()
+    assert popped is not None
+    play.queue.fail(popped.uid, play.now, unschedulable=["Shape"])
+    play.now += 20.0
+    play.node({"blue"}, ActionType.DELETE)
+    assert popped.pool == "unschedulable"
+
+
+def test_an_event_that_only_own_hints_know_is_kept_for_a_pod_in_flight() -> None:
+    play = of_obstacles(1, lambda _: "blue")
+    play.activate("p0")
+    popped = play.queue.pop()
+    assert popped is not None
+    play.node({"blue"}, ActionType.DELETE)
+    play.queue.fail(popped.uid, play.now, unschedulable=["Shape"], obstacles={"Shape": ("blue",)})
+    assert popped.pool == "backoffQ"
+    assert popped.woken_by is not None
+    assert popped.woken_by.own

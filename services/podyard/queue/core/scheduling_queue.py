@@ -434,7 +434,7 @@ class SchedulingQueue:
         While a record names every skipped pod, all are asked: people see each pod's own reason.
         """
         shelves = self.parked.shelves(self.judge.watchers(incoming.event, incoming.missed))
-        by_index = not incoming.missed and sum(shelf.pods for _, _, shelf in shelves) > NAMED_SKIPS
+        by_index = not incoming.missed and _standing(shelves) > NAMED_SKIPS
         found: dict[Hashable, ParkedClass] = {}
         for profile, watcher, shelf in shelves:
             if by_index:
@@ -535,9 +535,16 @@ def _move(pod: QueuedPod, before: Pool, after: Pool, verdict: Verdict) -> Move:
     return Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, own=verdict.own, calls=verdict.calls)  # pyright: ignore[reportArgumentType] - neither is "binding"
 
 
+def _standing(shelves: Sequence[tuple[str, Watcher, Shelf]]) -> int:
+    """How many pods stand on these shelves; one with several rejectors counts for each, own hints beside the reference's do not."""
+    counts = {own: sum([shelf.pods for _, watcher, shelf in shelves if watcher.own is own]) for own in (False, True)}
+    return max(counts.values())
+
+
 def _left_out(shelves: Iterable[tuple[str, Watcher, Shelf]], asked: Iterable[ParkedClass]) -> list[NotAsked]:
-    """Pods of these shelves that are in none of the classes asked, by plugin; own hints are not counted beside the reference's."""
-    left = {(profile, watcher): shelf.pods for profile, watcher, shelf in shelves if not watcher.own}
+    """Pods of these shelves that are in none of the classes asked, by plugin; own hints do not count beside the reference's."""
+    there = {(profile, watcher): shelf.pods for profile, watcher, shelf in shelves}
+    left = {key: pods for key, pods in there.items() if not key[1].own or (key[0], Watcher(key[1].plugin)) not in there}
     for one in asked:
         for watcher in one.watchers:
             if (one.profile, watcher) in left:
