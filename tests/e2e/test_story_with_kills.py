@@ -78,10 +78,10 @@ class Play:
         pause(self._here.lab, "binder")
         async with self._acting(step):
             await self._until("a web pod made", lambda: self._here.seen.pods("web"))
-            await self._kill("workloads")
-            await self._until("all web pods made", lambda: len(self._here.seen.pods("web")) == WEB_PODS)
-            await self._queue_holds("inFlight", 1)
+            self._here.lab.child("workloads").kill()
+            await self._queue_holds("inFlight", 1)  # before the session of the paused scheduler ends
             await self._kill("scheduler")
+            await self._until("all web pods made", lambda: len(self._here.seen.pods("web")) == WEB_PODS)
             await self._queue_holds("binding", 1)
             await self._kill("binder")
 

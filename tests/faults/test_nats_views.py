@@ -25,6 +25,8 @@ SHOWN_WITHIN_S: Final = 2.0 + 1.0
 """2 s of silence, and a machine at work."""
 
 GOES_ON_S: Final = 15.0
+LISTED_WITHIN_S: Final = 10.0
+"""For a list of consumers: the servers ask each other, and give up after 4 s themselves."""
 
 
 class Reader:
@@ -87,7 +89,7 @@ async def put(bus: Bus, name: str) -> int:
 
 async def host_of(bus: Bus) -> str:
     """The server that has the consumer of the only reader; empty while there is none, or two."""
-    answer = await bus.request(f"$JS.API.CONSUMER.LIST.{STREAM}", b"")
+    answer = await bus.request(f"$JS.API.CONSUMER.LIST.{STREAM}", b"", timeout_s=LISTED_WITHIN_S)
     consumers: list[dict[str, Any]] = msgspec.json.decode(answer.payload).get("consumers") or []
     return consumers[0]["cluster"]["leader"] if len(consumers) == 1 else ""
 
