@@ -1,16 +1,17 @@
 """Requests of schedulers and people, answered by the leader alone."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Iterable
+from typing import Any, Final, TypeVar
 
 import anyio
 import msgspec
 
-from podyard.bus import Busy, Request
+from podyard.bus import Busy, Delivery, Request
 from podyard.proto import codec
 from podyard.proto.queue_api import (
     ActivateRequest,
     DoneRequest,
+    PopReply,
     PopRequest,
     PreemptingRequest,
     QueueListRequest,
@@ -21,9 +22,14 @@ from podyard.proto.queue_api import (
 from podyard.queue import bare_events
 from podyard.queue.core import listing, what_if
 from podyard.queue.core.leader import Leader
+from podyard.shell.causes import Cause
+from podyard.shell.guard import Guard
+
+M = TypeVar("M")
 
 MAX_POPS: Final = 1024
 """Pops that wait at once: one or two a scheduler."""
+CHANGES_LEADER: Final = "the queue changes its leader"
 
 
 class QueueEndpoints:
@@ -34,6 +40,8 @@ class QueueEndpoints:
     :param linger_s: how long a pop that had to wait goes on waiting for more pods
     :param outranked: told of an epoch above the leader's own: there was, or is, another leader
     :param now: seconds since 1970, UTC
+    :param guard: around each call of the leader that changes something
+    :param set_aside: why what has one of these ids (a pop, a session, attempts, pods) is refused; empty: it is not
     """
 
     def __init__(
@@ -47,6 +55,8 @@ class QueueEndpoints:
         linger_s: float,
         outranked: Callable[[int], None],
         now: Callable[[], float],
+        guard: Guard[Any],
+        set_aside: Callable[[Iterable[str]], str],
     ) -> None:
         self._leader = leader
         self._position = position
@@ -56,6 +66,8 @@ class QueueEndpoints:
         self._linger_s = linger_s
         self._outranked = outranked
         self._now = now
+        self._guard = guard
+        self._set_aside = set_aside
         self._ready = anyio.Event()
         self._waiting = 0
         self._over = False
@@ -70,7 +82,7 @@ class QueueEndpoints:
         self._over = True
         self._ready.set()
 
-    def _check(self, request: Request, epoch: int = 0) -> None:
+    def _check(self, request: Request | Delivery, epoch: int = 0) -> None:
         """
         :param epoch: the highest that who asks knows of
         """
@@ -78,15 +90,18 @@ class QueueEndpoints:
             self.end()
             self._outranked(epoch)
         if self._over:
-            raise Busy(request.subject, "the queue changes its leader")
+            raise Busy(request.subject, CHANGES_LEADER)
 
     async def pop(self, request: Request) -> bytes:
         """Pods to schedule; waits for some as long as the request says."""
         message = codec.decode(PopRequest, request.payload)
+        asked = Cause(request, (message.pop_id,))
+        if refused := self._set_aside(asked.ids):
+            return codec.encode(PopReply(epoch=self._leader.epoch, refused=refused))
         deadline = anyio.current_time() + message.wait_s
         while True:
             self._check(request, message.epoch)
-            reply = self._leader.pop(message, self._now(), self._position())
+            reply = self._guard.call(asked, self._leader.pop, message, self._now(), self._position())
             if reply is not None:
                 self._popped(len(reply.pods))
                 return codec.encode(reply)
@@ -113,26 +128,37 @@ class QueueEndpoints:
     async def done(self, request: Request) -> bytes:
         """Results of attempts."""
         message = codec.decode(DoneRequest, request.payload)
-        return self._answer(request, message.epoch, lambda now: self._leader.done(message, now))
+        ids = tuple(result.attempt for result in message.results)
+        return self._answer(Cause(request, ids), message.epoch, self._leader.done, message)
 
     async def heartbeat(self, request: Request) -> bytes:
         """A scheduler lives."""
         message = codec.decode(SessionHeartbeat, request.payload)
-        return self._answer(request, message.epoch, lambda now: self._leader.heartbeat(message, now))
+        return self._answer(Cause(request, (message.session,)), message.epoch, self._leader.heartbeat, message)
 
     async def activate(self, request: Request) -> bytes:
         """Move pods to activeQ."""
         message = codec.decode(ActivateRequest, request.payload)
-        return self._answer(request, 0, lambda now: self._leader.activate(message, now))
+        ids = tuple(pod.uid for pod in message.pods)
+        return self._answer(Cause(request, ids), 0, self._leader.activate, message)
 
     async def preempting(self, request: Request) -> bytes:
         """A preemption starts or ends."""
         message = codec.decode(PreemptingRequest, request.payload)
-        return self._answer(request, message.epoch, lambda now: self._leader.preempting(message, now))
+        return self._answer(
+            Cause(request, (message.attempt,) if message.attempt else ()),
+            message.epoch,
+            self._leader.preempting,
+            message,
+        )
 
-    def _answer(self, request: Request, epoch: int, act: Callable[[float], QueueReply]) -> bytes:
-        self._check(request, epoch)
-        reply = act(self._now())
+    def _answer(self, asked: Cause, epoch: int, act: Callable[[M, float], QueueReply], message: M) -> bytes:
+        self._check(asked.message, epoch)
+        if refused := self._set_aside(asked.ids):
+            return codec.encode(QueueReply(epoch=self._leader.epoch, refused=refused))
+        reply = self._guard.call(asked, act, message, self._now())
+        if reply is None:
+            raise Busy(asked.message.subject, CHANGES_LEADER)
         self._settled()
         return codec.encode(reply)
 

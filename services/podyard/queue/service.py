@@ -16,6 +16,7 @@ from podyard.queue.instruments import Instruments
 from podyard.queue.settings import QueueSettings
 from podyard.queue.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
+from podyard.shell.boundary import Boundary
 
 VIEW_CHECK = "view"
 
@@ -48,50 +49,82 @@ class _Stage:
         self._service.health.set_ready(VIEW_CHECK, fresh, "" if fresh else "nothing heard of the cluster for 2 s")
 
 
-async def main(service: Service[QueueSettings]) -> None:
-    """Follow the cluster, stand for election, lead when elected."""
-    gc.set_threshold(*COLLECT_EVERY)
-    configuration = files.of(service.process)
-    settings = service.settings.completed(configuration)
-    profiles = tuple(files.profiles(configuration, service.process).values())
-    extenders = bool(configuration.extenders)
-    registered = assembly.registries(profiles, extenders=extenders, own_hints=settings.own_hints)
-    watched = [subjects.objects(resource) for resource in followed_by(profiles, extenders=extenders)]
-    instruments = Instruments(service.metrics)
-    stage, view = _Stage(service), ClusterView()
-    informer = Informer(
-        service.bus,
-        view,
-        base_subjects(*watched),
-        service=service.name,
-        on_changes=stage.on_changes,
-        on_listed=stage.on_listed,
-        on_contact=stage.on_contact,
-    )
+class _Following:
+    """A view that is always warm, and terms whenever the lease is had; until a core has raised."""
 
-    known = 0
-    """The highest epoch of which schedulers told."""
+    def __init__(
+        self, service: Service[QueueSettings], instruments: Instruments, boundary: Boundary, known: int
+    ) -> None:
+        """:param known: the highest epoch of which schedulers told"""
+        configuration = files.of(service.process)
+        extenders = bool(configuration.extenders)
+        self._service = service
+        self._instruments = instruments
+        self._boundary = boundary
+        self._settings = service.settings.completed(configuration)
+        self._profiles = tuple(files.profiles(configuration, service.process).values())
+        self._registered = assembly.registries(self._profiles, extenders=extenders, own_hints=self._settings.own_hints)
+        watched = [subjects.objects(resource) for resource in followed_by(self._profiles, extenders=extenders)]
+        self._stage, self._view = _Stage(service), ClusterView()
+        self._informer = Informer(
+            service.bus,
+            self._view,
+            base_subjects(*watched),
+            service=service.name,
+            on_changes=self._stage.on_changes,
+            on_listed=self._stage.on_listed,
+            on_contact=self._stage.on_contact,
+            admit=boundary.admit,
+        )
+        self._tasks = anyio.create_task_group()
+        self.known = known
 
-    async def lead(epoch: int) -> None:
-        nonlocal known
+    async def run(self) -> None:
+        """Until cancelled, or until a core has raised."""
+        lease = self._service.lease(ttl_s=self._service.settings.lease_ttl_s)
+        async with self._tasks as tasks:
+            tasks.start_soon(self._informer.run)
+            await self._informer.synced()
+            gc.collect()
+            gc.freeze()  # what was listed lives long: full collections need not walk it
+            while True:
+                await lease.lead(self._lead)
+
+    async def _lead(self, epoch: int) -> None:
+        service = self._service
         found = await earlier.read(service.bus, service.log)
-        epoch = earlier.epoch_above(epoch, found, view.placements.values(), known)
-        term = Term(service, settings, informer, view, profiles, registered, instruments, epoch, found)
-        stage.term = term
+        epoch = earlier.epoch_above(epoch, found, self._view.placements.values(), self.known)
+        term = Term(
+            service,
+            self._settings,
+            self._informer,
+            self._view,
+            self._profiles,
+            self._registered,
+            self._instruments,
+            self._boundary,
+            epoch,
+            found,
+            ended=self._tasks.cancel_scope.cancel,
+        )
+        self._stage.term = term
         try:
             await term.run()
         finally:
-            stage.term = None
-            known = max(known, term.outranked_by)
+            self._stage.term = None
+            self.known = max(self.known, term.outranked_by)
 
-    lease = service.lease(ttl_s=service.settings.lease_ttl_s)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(informer.run)
-        await informer.synced()
-        gc.collect()
-        gc.freeze()  # what was listed lives long: full collections need not walk it
-        while True:
-            await lease.lead(lead)
+
+async def main(service: Service[QueueSettings]) -> None:
+    """Follow the cluster, stand for election, lead when elected; with another core and view after one that raised."""
+    gc.set_threshold(*COLLECT_EVERY)
+    instruments, boundary = Instruments(service.metrics), Boundary(service)
+    known = 0
+    while True:
+        following = _Following(service, instruments, boundary, known)
+        await following.run()
+        known = following.known
+        await boundary.pause()
 
 
 SERVICE = ServiceDefinition(

@@ -3,14 +3,15 @@
 import math
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
-from typing import Final, NoReturn
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NoReturn, TypeAlias
 
 import anyio
 
-from podyard.bus import Outgoing, Subscription
+from podyard.bus import Delivery, Outgoing, Request, Subscription
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer
+from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
@@ -29,6 +30,13 @@ from podyard.queue.nominations import Nominations
 from podyard.queue.outbox import Outbox
 from podyard.queue.settings import QueueSettings
 from podyard.runtime.service import Service
+from podyard.shell import causes
+from podyard.shell.boundary import Boundary
+from podyard.shell.causes import Cause
+from podyard.shell.guard import Guard
+
+Told: TypeAlias = Cause | Sequence[Change] | str
+"""What the core is told: what was asked, what changed, or in a word what else."""
 
 FLUSH_UNSCHEDULABLE_EVERY_S: Final = 30
 END_WITHIN_S: Final = 2.0
@@ -48,15 +56,26 @@ class Term:
         profiles: Sequence[Profile],
         registered: Mapping[str, EventRegistry],
         instruments: Instruments,
+        boundary: Boundary,
         epoch: int,
         found: Earlier,
+        *,
+        ended: Callable[[], None],
     ) -> None:
-        """:param found: what earlier leaders left"""
+        """
+        :param found: what earlier leaders left
+        :param ended: called when the core has raised: with a core the view is made anew, too
+        """
         self._service = service
         self._log = service.log.bind(epoch=epoch)
         self._now = service.clock.now
         self._informer = informer
         self._view = view
+        self._boundary = boundary
+        self._ended_by_core = ended
+        self._guard: Guard[Told] = Guard(self._failed)
+        self._filling: PodView | None = None
+        """Of the pods that the queue is filled with, the one that is being put in."""
         self._found = found
         self._instruments = instruments
         self._leader = assembly.build_leader(
@@ -88,6 +107,8 @@ class Term:
             linger_s=settings.pop_linger_s,
             outranked=self._end,
             now=self._now,
+            guard=self._guard,
+            set_aside=boundary.refusal,
         )
         self._began = False
         self._tasks = anyio.create_task_group()
@@ -98,11 +119,14 @@ class Term:
         """Lead until cancelled, or until a scheduler knows of a higher epoch."""
         await self._informer.synced()
         self._begin(self._found)
+        if self._guard.over:
+            return
+        subscriptions: list[Subscription] = []
         async with self._tasks as tasks:
             tasks.start_soon(self._nominations.run)
             tasks.start_soon(self._outbox.run)
-            subscriptions = await self._serve()
             try:
+                await self._serve(subscriptions)
                 await self._tick()
             finally:
                 self._began = False
@@ -119,10 +143,38 @@ class Term:
         self.outranked_by = epoch
         self._tasks.cancel_scope.cancel()
 
+    def _failed(self, told: Told, error: Exception) -> None:
+        """The core raised: the term ends, without what it was told. Who asks is to ask the next leader."""
+        self._boundary.raised(self._cause(told), error)
+        self._endpoints.end()
+        self._ended_by_core()
+
+    def _cause(self, told: Told) -> Cause:
+        if isinstance(told, Cause):
+            return told
+        if self._filling is not None:
+            subject = subjects.object_(subjects.PODS, *self._filling.key)
+            return Cause(Delivery(subject, b"", self._filling.sequence))
+        found = None
+        if not isinstance(told, str):
+            found = causes.of(told, self._informer.delivery, self._view.version_of)
+        return found or causes.unknown(told if isinstance(told, str) else "Changed")
+
+    def _fill(self, found: Earlier) -> int:
+        pods = self._view.pods_by_uid.values()
+        count = restart.fill(self._queue, pods, found.records, self._profiles, self._now(), self._note_filling)
+        self._filling = None
+        return count
+
+    def _note_filling(self, pod: PodView) -> None:
+        self._filling = pod
+
     def _begin(self, found: Earlier) -> None:
         """Fill the queue. No await in here: the view must not move between the filling and the first change."""
         pods = self._view.pods_by_uid
-        count = restart.fill(self._queue, pods.values(), found.records, self._profiles, self._now())
+        count = self._guard.call("pods", self._fill, found)
+        if count is None:
+            return
         for uid, record in found.records.items():
             if uid in pods:
                 self._recorded.add(uid)
@@ -136,7 +188,8 @@ class Term:
         self._instruments.show_pools(lambda: listing.counts(self._leader))
         self._log.info("leads the queue", pods=count, position=self._informer.position)
 
-    async def _serve(self) -> list[Subscription]:
+    async def _serve(self, found: list[Subscription]) -> None:
+        """Answer; `found` is given what is to be closed."""
         endpoints, serve = self._endpoints, self._service.endpoints.serve
         handlers = {
             "done": endpoints.done,
@@ -146,10 +199,10 @@ class Term:
             "list": endpoints.list,
             "would": endpoints.would,
         }
-        found = [await serve("pop", subjects.queue_verb("pop"), endpoints.pop, max_inflight=MAX_POPS)]
-        found += [await serve(verb, subjects.queue_verb(verb), handler) for verb, handler in handlers.items()]
+        found.append(await serve("pop", subjects.queue_verb("pop"), endpoints.pop, max_inflight=MAX_POPS))
+        for verb, handler in handlers.items():
+            found.append(await serve(verb, subjects.queue_verb(verb), handler))
         found.append(await self._service.bus.subscribe(subjects.ALL_BARE_EVENTS, self._on_bare_event))
-        return found
 
     # -- what comes in -----------------------------------------------------------------------------------------
 
@@ -157,12 +210,16 @@ class Term:
         """The view has changed."""
         if not self._began:
             return
+        told = causes.told(changes, self._informer.delivery)
+        self._guard.call(told, self._follow, told)
+        self._settle()
+
+    def _follow(self, changes: Sequence[Change]) -> None:
         now = self._now()
         for change in changes:
             self._changes.apply(change, now)
             if change.new is None and change.resource == subjects.PODS:
                 self._pod_gone(change)
-        self._settle()
 
     def _pod_gone(self, change: Change) -> None:
         key = change.key
@@ -177,6 +234,10 @@ class Term:
         """The view was listed again: what happened in between is not known in full, so everybody is retried."""
         if not self._began:
             return
+        self._guard.call(reason, self._list_again, reason)
+        self._settle()
+
+    def _list_again(self, reason: str) -> None:
         now, position = self._now(), self._informer.position
         wrong = self._changes.compare(self._view.pods_by_uid, now)
         if wrong:
@@ -184,16 +245,18 @@ class Term:
         why = f"the queue has listed the cluster again: {reason}"
         retry = Incoming(event=events.RETRY_ALL, id=f"listed-{position}", position=position, why=why)
         self._queue.retry_all(retry, now)
-        self._settle()
 
-    def _on_bare_event(self, _subject: str, payload: bytes, trace: str) -> None:
+    def _on_bare_event(self, subject: str, payload: bytes, trace: str) -> None:
         if not self._began:
             return
-        now = self._now()
         for incoming in self._bare_events.read(payload, trace):
-            self._leader.recent.note(incoming, now)
-            self._queue.move_all(incoming, now)
+            self._guard.call(Cause(Request(subject, payload, trace)), self._happened, incoming)
         self._settle()
+
+    def _happened(self, incoming: Incoming) -> None:
+        now = self._now()
+        self._leader.recent.note(incoming, now)
+        self._queue.move_all(incoming, now)
 
     async def _tick(self) -> NoReturn:
         """Every whole second, since backoffs end at whole seconds."""
@@ -202,11 +265,11 @@ class Term:
             now = self._now()
             await anyio.sleep(math.floor(now) + 1 - now)
             now = self._now()
-            self._leader.tick(now)
+            self._guard.call("Tick", self._leader.tick, now)
             if time.monotonic() - flushed >= FLUSH_UNSCHEDULABLE_EVERY_S:
                 flushed = time.monotonic()
                 timeout = Incoming(event=events.UNSCHEDULABLE_TIMEOUT, id=f"timeout-{now:.0f}")
-                self._queue.flush_unschedulable(timeout, now)
+                self._guard.call(timeout.id, self._queue.flush_unschedulable, timeout, now)
             while self._purge_again and self._purge_again[0][0] <= time.monotonic():
                 self._outbox.purge(streams.DECISIONS.name, self._purge_again.popleft()[1])
             self._settle()
@@ -214,7 +277,9 @@ class Term:
     # -- what goes out -----------------------------------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Carry the core's effects out, and hand pods to those who wait."""
+        """Carry the core's effects out, and hand pods to those who wait. What a core wanted before it raised is not done."""
+        if self._guard.over:
+            return
         if self._queue.effects:
             effects = self._queue.take_effects()
             for effect in effects:

@@ -341,6 +341,12 @@ def test_a_new_leader_goes_on_with_counts_and_backoff(play: Play) -> None:
     assert play.queue.pods["uid-waits"].obstacles == {"OnNodes": ("the tide",)}
 
 
+def test_a_record_of_a_clock_that_is_ahead_does_not_hold_its_pod_back(play: Play) -> None:
+    records = {"uid-a": record("a", outcome="error", number=2, at=play.now + 3600)}
+    restart.fill(play.queue, [view("a")], records, PROFILES, play.now)
+    assert play.queue.pods["uid-a"].backoff_expiry - play.now <= 3
+
+
 def test_a_new_leader_keeps_the_order_of_creation(play: Play) -> None:
     views = [
         view("second", created="1970-01-01T00:00:50Z", sequence=1),

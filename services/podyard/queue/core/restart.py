@@ -4,7 +4,7 @@ Every pending pod goes to activeQ or backoffQ, one more attempt each: so no wake
 can be lost.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from podyard.cluster.pods import PodView
 from podyard.objects import times
@@ -20,19 +20,22 @@ def fill(
     records: Mapping[str, AttemptRecord],
     profiles: Collection[str],
     now: float,
+    begin: Callable[[PodView], None] = lambda view: None,
 ) -> int:
     """Put all pending pods into an empty queue.
 
     :param pods: of the view, each once
     :param records: the last record of each pod that has one, by uid
+    :param begin: told of each pod before it is put in
     :return: how many pods there are
     """
     pending = changes.pending_pods({view.uid: view for view in pods}, profiles)
     for view in pending:
+        begin(view)
         pod = changes.queued_pod(view, created_at(view, now))
         record = records.get(view.uid)
         if record is not None:
-            remember(queue, pod, record)
+            remember(queue, pod, record, now)
         queue.restore(pod, now)
     return len(pending)
 
@@ -46,15 +49,16 @@ def created_at(view: PodView, now: float) -> float:
         return now
 
 
-def remember(queue: SchedulingQueue, pod: QueuedPod, record: AttemptRecord) -> None:
+def remember(queue: SchedulingQueue, pod: QueuedPod, record: AttemptRecord, now: float) -> None:
     """Take over counts and backoff from the pod's last record.
 
-    The record does not tell rejections from errors further back, so all attempts count as what the last one was.
+    The record does not tell rejections from errors further back, so all attempts count as what the last one was. Its time is by another
+    process' clock: one that is yet to come is taken for now, or the pod would back off for as long as that clock is ahead.
     """
     if record.outcome == "gated" or record.number == 0:
         return
     pod.attempts = record.number
-    pod.timestamp = record.at
+    pod.timestamp = min(record.at, now)
     pod.unschedulable_plugins = frozenset(record.unschedulable_plugins)
     pod.pending_plugins = frozenset(record.pending_plugins)
     pod.obstacles = record.obstacles
