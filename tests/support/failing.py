@@ -13,7 +13,7 @@ import numpy as np
 from podyard.framework import event_registry, events, hint_sharing, interfaces
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
-from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.events import ClusterEvent, HintResult, OwnRegistration, Registration
 from podyard.framework.interfaces import (
     NodeVictims,
     PermitResult,
@@ -49,6 +49,8 @@ class Everything:
         self.tokens = 0
         self.amiss = 0
         """How often it did amiss."""
+        self.refuses = False
+        """For tests that place their pods themselves: on a node that it refuses."""
 
     # ---- the cycle
 
@@ -145,6 +147,12 @@ class Everything:
     def events_to_register(self) -> Sequence[Registration]:
         return (Registration(NODE_CHANGES, self.hint, self.new_index),)
 
+    def own_events_to_register(self) -> Sequence[OwnRegistration]:
+        return (OwnRegistration(NODE_CHANGES, self.own_hint),)
+
+    def own_hint(self, pod: Pod, obstacles: tuple[str, ...], old: object | None, new: object | None) -> HintResult:
+        return events.skip("no help either")
+
     def hint(self, pod: Pod, old: object | None, new: object | None) -> HintResult:
         return events.skip("no help")
 
@@ -161,7 +169,7 @@ class Everything:
         return None
 
     def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
-        return ()
+        return None
 
 
 class EverythingIndex:
@@ -188,7 +196,7 @@ def hooks() -> set[str]:
         for name, value in vars(one).items()
         if inspect.isfunction(value) and not name.startswith("_")
     }
-    return found | {"hint", "new_index"}
+    return found | {"hint", "own_hint", "new_index"}
 
 
 def failing(hook: str, amiss: Callable[[], Any], always: bool = False) -> Everything:
@@ -256,6 +264,7 @@ NONSENSE: Final[dict[str, Any]] = {
     "NaN": float("nan"),
     "an array of NaN": np.array([float("nan")]),
     "a long array": np.zeros(100_000, dtype=np.int64),
+    "obstacles": Status(obstacles=([],)),  # pyright: ignore[reportArgumentType] - nonsense
     "a status without text": Status(reasons=(5,)),  # pyright: ignore[reportArgumentType] - nonsense
     "a status of no code": Status(code=99),  # pyright: ignore[reportArgumentType] - nonsense
     "half a character": statuses.unschedulable("\ud800"),

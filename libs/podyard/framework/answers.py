@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.framework.events import HintAnswer, HintResult
 from podyard.framework.interfaces import NodeVictims, PermitResult, PostFilterResult, PreBindResult, PreFilterResult
 from podyard.framework.status import Code, PluginFault, Status, told
 from podyard.proto.decisions import Victim
@@ -45,7 +46,7 @@ def status(answer: object) -> Status:
 
     :raises NonsenseError: if it is none, its code is no code, or its reasons are no text
     """
-    if type(answer) is Status and not answer.reasons and type(answer.code) is Code:
+    if type(answer) is Status and not answer.reasons and not answer.obstacles and type(answer.code) is Code:
         return answer
     found = of_type(answer, Status)
     reasons = found.reasons
@@ -54,8 +55,14 @@ def status(answer: object) -> Status:
     for reason in reasons:
         if not _is_a(reason, str):
             raise NonsenseError(f"answered a Status whose reason is {_shown(reason)}, not text")
+    obstacles = found.obstacles
+    if not _is_a(obstacles, tuple) or not all(_is_a(one, str) for one in obstacles):
+        raise NonsenseError(f"answered a Status with obstacles {_shown(obstacles)}")
     kept = tuple([told(reason) for reason in reasons[:MOST_REASONS]])
-    return found if kept == reasons else Status(code=found.code, reasons=kept, plugin=found.plugin)
+    named = tuple([told(one) for one in obstacles[:MOST_REASONS]])
+    if kept == reasons and named == obstacles:
+        return found
+    return Status(code=found.code, reasons=kept, plugin=found.plugin, obstacles=named)
 
 
 def pre_filter(answer: object) -> PreFilterResult:
@@ -80,6 +87,14 @@ def post_filter(answer: object) -> PostFilterResult:
         if not all(_is_a(text, str) for text in (one.namespace, one.name, one.uid)) or type(one.priority) is not int:
             raise NonsenseError(f"answered the victim {_shown(one)}")
     return PostFilterResult(status=status(found.status), nominated_node=node, victims=victims)
+
+
+def hint(answer: object) -> HintResult:
+    """:raises NonsenseError: if it is not (Queue or Skip, a reason in words)"""
+    found = cast("HintResult", of_type(answer, tuple))
+    if len(found) != 2 or type(found[0]) is not HintAnswer or not _is_a(found[1], str):
+        raise NonsenseError(f"answered {_shown(found)}, not a HintResult")
+    return HintResult(found[0], told(found[1]))
 
 
 def candidates(answer: object) -> Mapping[str, NodeVictims]:

@@ -3,13 +3,14 @@
 Source: kube-scheduler v1.36.2, pkg/scheduler/scheduler.go (buildQueueingHintMap, unionedGVKs).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol, runtime_checkable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
-from podyard.framework import events
+from podyard.framework import answers, events
 from podyard.framework.events import ClusterEvent, Hint, OwnHint, OwnRegistration, Registration
 from podyard.framework.extenders import REJECTOR
 from podyard.framework.profile import Profile
+from podyard.framework.status import described
 from podyard.objects import kinds
 from podyard.proto.actions import ActionType
 
@@ -50,6 +51,17 @@ class RegistrationChangedError(ValueError):
         )
 
 
+class RegistrationError(ValueError):
+    """A plugin raised when it was asked for its events, or answered what is no list of registrations: nothing can be started with it."""
+
+    def __init__(self, plugin: str, detail: str) -> None:
+        self.plugin = plugin
+        super().__init__(f"plugin {plugin!r} registers no events: {detail}")
+
+
+R = TypeVar("R", Registration, OwnRegistration)
+
+
 class Listener(NamedTuple):
     """One plugin's registrations that match an incoming event: their hints in the order of registration."""
 
@@ -80,15 +92,42 @@ def _needs_taint_updates(registrations: Sequence[Registration]) -> bool:
 
 
 def registrations_of(plugin: object) -> tuple[Registration, ...]:
-    """What `plugin` registers: its own answer, or all events if it declares none, plus the rule about taints."""
+    """What `plugin` registers: its own answer, or all events if it declares none, plus the rule about taints.
+
+    :raises RegistrationError: if it cannot say
+    """
     if not isinstance(plugin, RegistersEvents):
         return tuple(
             Registration(ClusterEvent(resource, ActionType.ALL)) for resource in events.EVENTS_OF_SILENT_PLUGINS
         )
-    own = tuple(plugin.events_to_register())
+    own = _asked(plugin, plugin.events_to_register, Registration)
     if _needs_taint_updates(own):
         own += (Registration(events.NODE_UPDATE_TAINT),)
     return own
+
+
+def _asked(plugin: object, asked: Callable[[], Sequence[R]], kind: type[R]) -> tuple[R, ...]:
+    """
+    :raises RegistrationError: if the plugin raises, or answers anything but a sequence of registrations
+    """
+    try:
+        return tuple([_registration(one, kind) for one in asked()])
+    except Exception as fault:  # the boundary to plugins
+        raise RegistrationError(str(getattr(plugin, "name", type(plugin).__name__)), described(fault)) from fault
+
+
+def _registration(given: object, kind: type[R]) -> R:
+    """
+    :raises NonsenseError: if it is none, or its parts are not what they should be
+    """
+    one = answers.of_type(given, kind)
+    event = answers.of_type(one.event, ClusterEvent)
+    answers.of_type(event.resource, str)
+    answers.of_type(event.action, ActionType)
+    for part in (one.hint, one.new_index):
+        if part is not None and not callable(part):
+            raise answers.NonsenseError(f"a registration for {event.label} with a hint or index that cannot be called")
+    return one
 
 
 class EventRegistry:
@@ -140,7 +179,7 @@ class EventRegistry:
         if extenders:
             found.plugins[REJECTOR] = registrations_of(None)
         own = {
-            plugin.name: plugin.own_events_to_register()
+            plugin.name: _asked(plugin, plugin.own_events_to_register, OwnRegistration)
             for plugin in profile.plugins
             if own_hints and plugin.name in rejecting and isinstance(plugin, RegistersOwnEvents)
         }

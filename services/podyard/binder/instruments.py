@@ -6,6 +6,7 @@ import prometheus_client
 
 from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
 from podyard.runtime import sessions
+from podyard.telemetry.plugin_faults import PluginFaults
 from podyard.telemetry.tracing import AttributeValue, Spans
 
 BATCH_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -46,6 +47,7 @@ class Instruments:
     """Counters and histograms of one process, over all its reigns."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
+        self.plugin_faults = PluginFaults(registry, "binder")
         counter, histogram = prometheus_client.Counter, prometheus_client.Histogram
         self._spans = spans
         self.decisions = counter(

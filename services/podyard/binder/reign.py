@@ -167,7 +167,7 @@ class Reign:
             case effects.AskToBind():
                 self._tasks.start_soon(self._ask_to_bind, effect)
             case effects.PluginFailed():
-                self._log.error("a PostBind plugin failed", plugin=effect.plugin, detail=effect.detail)
+                self._instruments.plugin_faults.told(effect.plugin, effect.point, effect.detail)
             case effects.UsageDrift():
                 self._log.error("the node table was not the sum of the live bindings", details=list(effect.details))
                 self._instruments.drifted(effect)

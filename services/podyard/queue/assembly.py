@@ -1,13 +1,14 @@
 """From profiles to the core of one term."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from podyard.cluster.view import ClusterView
+from podyard.framework import answers
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.hint_sharing import signers_of
 from podyard.framework.interfaces import PreEnqueue, UsesObjects
 from podyard.framework.profile import Profile
+from podyard.framework.status import PluginError
 from podyard.objects.core import Pod
 from podyard.proto.placement import BoundPod
 from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gate, Gates, NamedGate, PreemptionGate
@@ -41,17 +42,18 @@ def build_leader(
     timer: Callable[[], float],
 ) -> Leader:
     """An empty queue and its protocol, as leader of `epoch`; the profiles have one QueueSort plugin in common."""
+    preemptions = PreemptionGate(lambda uid: _is_going(view, uid))
+    gates = Gates({profile.name: gates_of(profile, preemptions) for profile in profiles})
     for profile in profiles:
         for plugin in profile.plugins:
             if isinstance(plugin, UsesObjects):
-                plugin.use_objects(view)
-    preemptions = PreemptionGate(lambda uid: _is_going(view, uid))
-    gates = Gates({profile.name: _gates(profile, preemptions) for profile in profiles})
+                _show_objects(plugin, view, gates)
     queue = SchedulingQueue(
         registered,
         gates,
         backoff=settings.backoff(),
-        sort_key=_sort_key(profiles),
+        sort_key=profiles[0].queue_sort.sort_key,
+        sorter=profiles[0].queue_sort.name,
         signers={profile.name: signers_of(profile) for profile in profiles},
         timer=timer,
     )
@@ -67,11 +69,15 @@ def build_leader(
     )
 
 
-def _sort_key(profiles: Sequence[Profile]) -> Callable[[Any], Any]:
-    return profiles[0].queue_sort.sort_key
+def _show_objects(plugin: UsesObjects, view: ClusterView, gates: Gates) -> None:
+    """A plugin that fails here fails again when it is asked about pods."""
+    try:
+        plugin.use_objects(view)
+    except Exception as fault:  # the boundary to plugins
+        gates.faults.note(PluginError.wrapping(plugin.name, "use_objects", fault))
 
 
-def _gates(profile: Profile, preemptions: PreemptionGate) -> list[NamedGate]:
+def gates_of(profile: Profile, preemptions: PreemptionGate) -> list[NamedGate]:
     """The profile's gates in its order. Which preemptions run only the queue knows, so its own gate answers for that plugin."""
     return [
         NamedGate(plugin.name, preemptions if plugin.name == DEFAULT_PREEMPTION else _gate(plugin))
@@ -81,7 +87,7 @@ def _gates(profile: Profile, preemptions: PreemptionGate) -> list[NamedGate]:
 
 def _gate(plugin: PreEnqueue) -> Gate:
     def ask(pod: Pod) -> str | None:
-        status = plugin.pre_enqueue(pod)
+        status = answers.status(plugin.pre_enqueue(pod))
         return None if status.ok else status.message
 
     return ask

@@ -9,6 +9,7 @@ from prometheus_client.registry import Collector
 
 from podyard.proto.decisions import Outcome
 from podyard.queue.core.effects import AttemptEnded, Judged
+from podyard.telemetry.plugin_faults import PluginFaults
 
 HINT_BUCKETS = (1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1)
 """Seconds; a hint takes a few microseconds, and delays every pop while it runs (PITFALLS 32)."""
@@ -47,6 +48,7 @@ class Instruments:
             registry=registry,
         )
         self.lost_records = counter("podyard_queue_lost_records", "Records that were not stored", registry=registry)
+        self.plugin_faults = PluginFaults(registry, "queue")
         self._pools = _Pools()
         registry.register(self._pools)
 

@@ -286,6 +286,9 @@ class Term:
                 self._carry_out(effect)
             for judged in records.merged(effect for effect in effects if isinstance(effect, Judged)):
                 self._judged(judged)
+        if self._queue.faults:
+            for fault in self._queue.faults.take():
+                self._instruments.plugin_faults.told(fault.plugin, fault.point, fault.detail)
         self._endpoints.wake()
 
     def _carry_out(self, effect: Effect) -> None:

@@ -23,6 +23,7 @@ from podyard.scheduler.core.effects import (
     CycleSpan,
     Done,
     Effect,
+    PluginFailed,
     Preempt,
     Record,
 )
@@ -170,6 +171,8 @@ class Engine:
                 case AwaitPosition():
                     self._positions.append(effect.position)
                     self._wake.set()
+                case PluginFailed():
+                    self._instruments.plugin_faults.told(effect.plugin, effect.point, effect.detail)
                 case Conflicted():
                     self._instruments.conflicts.labels(effect.cause).inc()
                     self._instruments.retries.inc(effect.retried)

@@ -132,6 +132,8 @@ class Binder:
         self._handlers[type(message)](message)
         if self.phase is Phase.SERVING:
             self._flush()
+        for fault in self.world.snapshot.take_faults():
+            self._out.append(effects.PluginFailed(fault.plugin, fault.point, fault.detail))
         return self._out
 
     @property
@@ -366,8 +368,7 @@ class Binder:
         self._out.append(effects.Settled(held.decision, answer, bound, held.received_at, session=held.key[0]))
         if accepted is not None:
             profile = self._profiles[held.decision.profile]
-            for failure in points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node):
-                self._out.append(effects.PluginFailed(failure.plugin, failure.message))
+            points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node)
         return self._intake.answer(held, answer)
 
     def _reply(self, complete: Sequence[Ticket]) -> None:

@@ -216,9 +216,11 @@ class FenceMoving(NamedTuple):
 
 
 class PluginFailed(NamedTuple):
-    """A PostBind plugin failed; the pod is bound all the same."""
+    """A plugin raised, or answered nonsense. Up to Bind that is the decision's answer; after PostBind the pod is bound all the same."""
 
     plugin: str
+    point: str
+    """The extension point, as the reference spells it in messages."""
     detail: str
 
 

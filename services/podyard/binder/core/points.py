@@ -3,17 +3,22 @@
 Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), framework/runtime (RunPreBindPlugins, RunBindPlugins).
 """
 
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
+
+import msgspec
 
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
+from podyard.framework import answers
 from podyard.framework import status as statuses
+from podyard.framework.answers import NonsenseError
 from podyard.framework.cycle_state import CycleState
-from podyard.framework.interfaces import ObjectWrite
+from podyard.framework.interfaces import ObjectWrite, PreBindResult
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 from podyard.framework.volume_choices import CHOSEN
+from podyard.proto import subjects
 from podyard.proto.placement import VolumeChoice
 
 
@@ -40,6 +45,11 @@ class Prepared(NamedTuple):
 
 
 NOTHING_TO_DO: Final = Prepared()
+
+LONGEST_NAME: Final = 253
+"""Source: apimachinery, pkg/util/validation/validation.go, DNS1123SubdomainMaxLength."""
+LARGEST_OBJECT: Final = 3 * 512 * 1024
+"""Bytes of a document: etcd's limit for a request."""
 
 
 def prepare(
@@ -68,9 +78,10 @@ def prepare(
     waits: list[Wait] = []
     for plugin in profile.pre_bind:
         try:
-            answer = plugin.pre_bind(state, pod, cluster, node)
+            answer = answers.pre_bind(plugin.pre_bind(state, pod, cluster, node))
+            _check_writes(answer)
         except Exception as fault:  # boundary: a plugin's bug fails this decision, never the service
-            return Prepared(_failed(plugin.name, "PreBind", fault))
+            return Prepared(cluster.failed(PluginError.wrapping(plugin.name, "PreBind", fault)))
         status = answer.status
         if status.code == Code.WAIT:
             waits.append(Wait(plugin.name, status.reasons, answer.timeout_s, answer.writes, answer.waits_for))
@@ -86,24 +97,40 @@ def prepare(
 def _who_binds(profile: Profile, state: CycleState, pod: PodView, cluster: Snapshot, node: str) -> Status:
     for plugin in profile.bind:
         try:
-            status = plugin.bind(state, pod, cluster, node)
+            status = answers.status(plugin.bind(state, pod, cluster, node))
         except Exception as fault:  # boundary: as above
-            return _failed(plugin.name, "Bind", fault)
+            return cluster.failed(PluginError.wrapping(plugin.name, "Bind", fault))
         if status.code != Code.SKIP:
             return status.by(plugin.name)
     return statuses.SUCCESS
 
 
-def finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str) -> list[Status]:
-    """PostBind, for information; returns the failures."""
-    failures: list[Status] = []
+def finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str) -> None:
+    """PostBind, for information."""
     for plugin in profile.post_bind:
         try:
             plugin.post_bind(CycleState(), pod, cluster, node)
         except Exception as fault:  # boundary: the pod is bound, whatever the plugin thinks of it
-            failures.append(_failed(plugin.name, "PostBind", fault))
-    return failures
+            cluster.faults.note(PluginError.wrapping(plugin.name, "PostBind", fault))
 
 
-def _failed(plugin: str, point: str, fault: Exception) -> Status:
-    return statuses.error(str(PluginError(plugin, point, f"{type(fault).__name__}: {fault}"))).by(plugin)
+def _check_writes(answer: PreBindResult) -> None:
+    """What is to be written can be, and what is waited for can be looked for.
+
+    :raises NonsenseError: if not
+    :raises TypeError, ValueError: for a document that has no JSON, or a version that is no number
+    """
+    for key in answer.waits_for:
+        hash(answers.of_type(key, ObjectKey))
+    for write in answer.writes:
+        answers.of_type(write, ObjectWrite)
+        if (
+            max(len(answers.of_type(text, str)) for text in (write.resource, write.namespace, write.name))
+            > LONGEST_NAME
+        ):
+            raise NonsenseError(f"wants an object written whose name has more than {LONGEST_NAME} characters")
+        subjects.object_(write.resource, write.namespace, write.name).encode()
+        if len(msgspec.json.encode(answers.of_type(write.document, dict))) > LARGEST_OBJECT:
+            raise NonsenseError(f"wants an object written of more than {LARGEST_OBJECT} bytes")
+        metadata = cast("dict[str, Any]", answers.of_type(write.document.get("metadata", {}), dict))
+        int(str(metadata.get("resourceVersion", "") or "0"))

@@ -7,6 +7,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
+from podyard.framework.faults import Faults
+from podyard.framework.status import PluginError
 from podyard.objects.core import Pod
 from podyard.queue.core.queued_pod import QueuedPod
 
@@ -30,6 +32,8 @@ class Gates:
     """The PreEnqueue plugins of all profiles, each profile's in calling order."""
 
     def __init__(self, profiles: Mapping[str, Sequence[NamedGate]]) -> None:
+        self.faults = Faults()
+        """What the queue's plugins did amiss."""
         self._profiles = {profile: tuple(gates) for profile, gates in profiles.items()}
 
     def run(self, pod: QueuedPod) -> bool:
@@ -37,11 +41,14 @@ class Gates:
 
         :return: whether the pod may enter
         """
+        pod.gate_failed = False
         for plugin, gate in self._profiles.get(pod.profile, ()):
             try:
                 message = gate(pod.pod)
             except Exception as error:  # a plugin's fault must not stop the queue: boundary
-                message = f"PreEnqueue failed: {type(error).__name__}: {error}"
+                fault = PluginError.wrapping(plugin, "PreEnqueue", error)
+                self.faults.note(fault)
+                message, pod.gate_failed = f"PreEnqueue failed: {fault.detail}", True
             if message is not None:
                 pod.unschedulable_plugins = pod.unschedulable_plugins | {plugin}
                 pod.gating_plugin = plugin

@@ -10,9 +10,11 @@ from typing import NamedTuple
 
 import msgspec
 
-from podyard.framework import events
+from podyard.framework import answers, events
 from podyard.framework.event_registry import EventRegistry, Listener
 from podyard.framework.events import ClusterEvent, HintAnswer, HintResult, OwnHint, OwnRegistration, Registration
+from podyard.framework.faults import Faults
+from podyard.framework.status import LONGEST_TEXT, PluginError, told
 from podyard.objects.core import Pod
 from podyard.proto.requeues import HintCall
 from podyard.queue.core.effects import Incoming
@@ -81,9 +83,13 @@ class Judge:
 
     :param registries: profile name -> registry
     :param timer: seconds of a monotonic clock; only measures the hints
+    :param faults: told of hints that fail
     """
 
-    def __init__(self, registries: Mapping[str, EventRegistry], timer: Callable[[], float]) -> None:
+    def __init__(
+        self, registries: Mapping[str, EventRegistry], timer: Callable[[], float], faults: Faults | None = None
+    ) -> None:
+        self._faults = Faults() if faults is None else faults
         self._registries = dict(registries)
         self._timer = timer
         self._listeners: dict[tuple[str, int, bool], dict[str, Mapping[str, Listener]]] = {}
@@ -197,12 +203,18 @@ class Judge:
             else:
                 try:
                     answer, reason = hint(pod.pod, incoming.old, incoming.new)
+                    if type(answer) is not HintAnswer or type(reason) is not str or len(reason) > LONGEST_TEXT:
+                        answer, reason = answers.hint((answer, reason))
                 except Exception as error:  # a plugin's fault must not stop the queue: boundary
-                    text = f"the hint failed: {type(error).__name__}: {error}"
+                    fault = PluginError.wrapping(listener.plugin, "hint", error)
+                    self._faults.note(fault)
                     return HintCall(
-                        plugin=listener.plugin, answer="Error", reason=text, duration_us=self._since(started)
+                        plugin=listener.plugin,
+                        answer="Error",
+                        reason=f"the hint failed: {fault.detail}",
+                        duration_us=self._since(started),
                     )
-            reasons.append(reason)
+            reasons.append(reason if reason.isascii() else told(reason))
             if answer is HintAnswer.QUEUE:
                 break
         return HintCall(

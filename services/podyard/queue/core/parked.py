@@ -8,7 +8,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from podyard.framework.events import OwnRegistration, Registration
+from podyard.framework.faults import Faults
 from podyard.framework.hint_sharing import HintIndex, HintSigner, OwnRead
+from podyard.framework.status import PluginError
 from podyard.queue.core.queued_pod import QueuedPod, Watcher
 
 Signers: TypeAlias = Mapping[str, Mapping[str, HintSigner]]
@@ -39,7 +41,7 @@ class ParkedClass:
 class Shelf:
     """The classes of one profile that one plugin's hints (those of the reference, or its own) may wake."""
 
-    def __init__(self) -> None:
+    def __init__(self, plugin: str, faults: Faults) -> None:
         self.pods = 0
         """How many pods stand here."""
         self._all: dict[Hashable, ParkedClass] = {}
@@ -48,6 +50,8 @@ class Shelf:
         self._by_signature: dict[Hashable, dict[Hashable, ParkedClass]] = {}
         self._indexes: dict[int, tuple[Registration | OwnRegistration, HintIndex | None]] = {}
         """By registration, which is held so that its id stays its own; `None`: the index failed, everybody is asked."""
+        self._plugin = plugin
+        self._faults = faults
 
     def __bool__(self) -> bool:
         return bool(self._all)
@@ -64,7 +68,7 @@ class Shelf:
             mates = self._by_signature[signature] = {}
             for at, (_, index) in self._indexes.items():
                 if index is not None:
-                    self._tell(at, index.add, signature)
+                    self._tell(at, "add", index.add, signature)
         mates[one.key] = one
 
     def remove(self, one: ParkedClass, watcher: Watcher) -> None:
@@ -79,13 +83,18 @@ class Shelf:
             del self._by_signature[signature]
             for at, (_, index) in self._indexes.items():
                 if index is not None:
-                    self._tell(at, index.remove, signature)
+                    self._tell(at, "remove", index.remove, signature)
 
-    def _tell(self, at: int, said: Callable[[Hashable], None], signature: Hashable) -> None:
+    def _tell(self, at: int, what: str, said: Callable[[Hashable], None], signature: Hashable) -> None:
         try:
             said(signature)
-        except Exception:  # boundary: a plugin's fault costs it the index, nothing else
-            self._indexes[at] = self._indexes[at][0], None
+        except Exception as error:  # boundary: a plugin's fault costs it the index, nothing else
+            self._throw_away(at, what, error)
+
+    def _throw_away(self, at: int, what: str, error: Exception) -> None:
+        """An index that failed half way knows nothing for sure."""
+        self._indexes[at] = self._indexes[at][0], None
+        self._faults.note(PluginError.wrapping(self._plugin, f"index.{what}", error))
 
     def every(self) -> Mapping[Hashable, ParkedClass]:
         """All classes by key."""
@@ -113,8 +122,13 @@ class Shelf:
             return None
         try:
             signatures = index.candidates(old, new)
-            return None if signatures is None else list(signatures)
-        except Exception:  # boundary: as hints that fail, it leaves nobody out
+            if signatures is None:
+                return None
+            found = tuple(signatures)
+            hash(found)
+            return found
+        except Exception as error:  # boundary: as hints that fail, it leaves nobody out
+            self._throw_away(id(registration), "candidates", error)
             return None
 
     def _index(self, registration: Registration | OwnRegistration) -> HintIndex | None:
@@ -124,10 +138,14 @@ class Shelf:
         at = id(registration)
         known = self._indexes.get(at)
         if known is None:
-            index = registration.new_index()
-            self._indexes[at] = registration, index
-            for signature in self._by_signature:
-                self._tell(at, index.add, signature)
+            self._indexes[at] = registration, None
+            try:
+                index = registration.new_index()
+                for signature in self._by_signature:
+                    index.add(signature)
+                self._indexes[at] = registration, index
+            except Exception as error:  # boundary: as when it is told of others later
+                self._throw_away(at, "new", error)
             known = self._indexes[at]
         return known[1]
 
@@ -138,10 +156,12 @@ class Parked:
     Invariant: every parked pod is in exactly one class; a class stands on the shelves of exactly its watchers, and is not empty.
 
     :param signers: plugins that are not named share no answers
+    :param faults: told of plugins that fail
     """
 
-    def __init__(self, signers: Signers = NOT_SHARED) -> None:
+    def __init__(self, signers: Signers = NOT_SHARED, faults: Faults | None = None) -> None:
         self._signers = signers
+        self._faults = Faults() if faults is None else faults
         self._pods: dict[str, QueuedPod] = {}
         self._class_of: dict[str, ParkedClass] = {}
         self._classes: dict[Hashable, ParkedClass] = {}
@@ -209,7 +229,9 @@ class Parked:
             found = self._classes[key] = ParkedClass(key, pod.profile, watchers, signatures)
             shelves = self._shelves.setdefault(pod.profile, {})
             for watcher in watchers:
-                shelves.setdefault(watcher, Shelf()).add(found, watcher, bool(pod.gating_plugin))
+                if watcher not in shelves:
+                    shelves[watcher] = Shelf(watcher.plugin, self._faults)
+                shelves[watcher].add(found, watcher, bool(pod.gating_plugin))
         found.pods[pod.uid] = pod
         self._class_of[pod.uid] = found
         self._count(found, 1)
@@ -242,9 +264,12 @@ class Parked:
         for plugin in sorted(pod.rejectors):
             signer = signers.get(plugin)
             try:
-                found[Watcher(plugin)] = pod.uid if signer is None else signer(pod.pod)
-            except Exception:  # boundary: a plugin's fault costs it the sharing, nothing else
-                found[Watcher(plugin)] = pod.uid
+                signature = pod.uid if signer is None else signer(pod.pod)
+                hash(signature)
+            except Exception as error:  # boundary: a plugin's fault costs it the sharing, nothing else
+                self._faults.note(PluginError.wrapping(plugin, "hint_signature", error))
+                signature = pod.uid
+            found[Watcher(plugin)] = signature
         for plugin, obstacles in sorted(pod.obstacles.items()):
             found[Watcher(plugin, True)] = OwnRead(found.get(Watcher(plugin), pod.uid), obstacles)
         return found

@@ -1,6 +1,6 @@
 """Pods in order, with removal from the middle."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any, TypeAlias
 
@@ -13,16 +13,36 @@ SLACK = 64
 """Dead entries tolerated before the heap is made anew; semi-arbitrary."""
 
 
+def _put_in(pod: QueuedPod) -> None:
+    """All alike: in the order in which they were put in."""
+
+
+def _untold(fault: Exception) -> None:
+    """Nobody wants to know."""
+
+
 class PodHeap:
     """A priority queue of pods. A removed pod's entry stays in the heap, dead, until it comes up or they are too many.
+
+    Sort keys come from a plugin. If two of them do not compare, all pods are put in plain order, and so are those that come, until none is
+    left: a heap in which a comparison failed half way has no order.
 
     Invariant: `_live[uid]` is the number of the pod's only live entry. Equal keys come out in the order they were put in.
     """
 
-    def __init__(self) -> None:
+    def __init__(
+        self, plain: Callable[[QueuedPod], Any] = _put_in, failed: Callable[[Exception], None] = _untold
+    ) -> None:
+        """
+        :param plain: a sort key that compares with all others that it makes
+        :param failed: told why two sort keys did not compare
+        """
         self._heap: list[_Entry] = []
         self._live: dict[str, int] = {}
         self._count = 0
+        self._plain = plain
+        self._failed = failed
+        self._is_plain = False
 
     def __len__(self) -> int:
         return len(self._live)
@@ -33,16 +53,27 @@ class PodHeap:
     def __iter__(self) -> Iterator[QueuedPod]:
         """The pods in order; sorts, so not for hot paths."""
         live = self._live
-        return iter([pod for _, number, pod in sorted(self._heap) if live.get(pod.uid) == number])
+        try:
+            entries = sorted(self._heap)
+        except Exception as fault:  # the boundary to the plugin whose keys these are
+            self._order_plainly(fault)
+            entries = sorted(self._heap)
+        return iter([pod for _, number, pod in entries if live.get(pod.uid) == number])
 
     def push(self, key: Any, pod: QueuedPod) -> None:
         """Put `pod` in, or move it to where its new key belongs."""
+        if not self._live:
+            self._heap.clear()
+            self._is_plain = False
         self._count += 1
         self._live[pod.uid] = self._count
-        heappush(self._heap, (key, self._count, pod))
-        if len(self._heap) > 2 * len(self._live) + SLACK:
-            self._heap = [entry for entry in self._heap if self._live.get(entry[2].uid) == entry[1]]
-            heapify(self._heap)
+        try:
+            heappush(self._heap, (self._plain(pod) if self._is_plain else key, self._count, pod))
+            if len(self._heap) > 2 * len(self._live) + SLACK:
+                self._heap = [entry for entry in self._heap if self._live.get(entry[2].uid) == entry[1]]
+                heapify(self._heap)
+        except Exception as fault:  # the boundary to the plugin whose keys these are
+            self._order_plainly(fault)
 
     def head(self) -> QueuedPod | None:
         """The first pod, left where it is."""
@@ -50,17 +81,35 @@ class PodHeap:
             _, number, pod = self._heap[0]
             if self._live.get(pod.uid) == number:
                 return pod
-            heappop(self._heap)
+            self._take_first()
         return None
 
     def pop(self) -> QueuedPod | None:
         """Take the first pod out."""
         pod = self.head()
         if pod is not None:
-            heappop(self._heap)
             del self._live[pod.uid]
+            self._take_first()
         return pod
 
     def remove(self, pod: QueuedPod) -> bool:
         """Take `pod` out; whether it was in."""
         return self._live.pop(pod.uid, None) is not None
+
+    def _take_first(self) -> None:
+        """Of an entry that is dead."""
+        try:
+            heappop(self._heap)
+        except Exception as fault:  # the boundary to the plugin whose keys these are
+            self._order_plainly(fault)
+
+    def _order_plainly(self, fault: Exception) -> None:
+        """Every live entry is still there: `heapq` moves entries, and loses none, but the one that it takes out."""
+        self._is_plain = True
+        live: dict[str, _Entry] = {}
+        for _, number, pod in self._heap:
+            if self._live.get(pod.uid) == number:
+                live[pod.uid] = (self._plain(pod), number, pod)
+        self._heap = list(live.values())
+        heapify(self._heap)
+        self._failed(fault)

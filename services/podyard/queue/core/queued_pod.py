@@ -40,6 +40,7 @@ class QueuedPod:
         "consecutive_errors",
         "deadline",
         "earlier",
+        "gate_failed",
         "gate_message",
         "gating_plugin",
         "initial_attempt_at",
@@ -103,6 +104,8 @@ class QueuedPod:
         self.gating_plugin = ""
         """The PreEnqueue plugin that keeps it out of activeQ and backoffQ."""
         self.gate_message = ""
+        self.gate_failed = False
+        """Whether the gating plugin could not say, rather than said no."""
         self.was_flushed = False
         """Whether the safety flush rescued it: scheduled right after, some hint is wrong."""
         self.park_order = 0

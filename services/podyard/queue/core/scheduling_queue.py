@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.events import ClusterEvent
+from podyard.framework.status import PluginError
 from podyard.objects.core import Pod
 from podyard.proto.decisions import WakeUp
 from podyard.queue.core.backoff import Backoff, is_backing_off
@@ -86,12 +87,17 @@ def by_priority(pod: QueuedPod) -> tuple[int, float]:
     return (-pod.priority, pod.timestamp)
 
 
+def _by_expiry(pod: QueuedPod) -> tuple[int, tuple[int, float]]:
+    """Who may come back first, then by priority."""
+    return pod.backoff_expiry or 0, by_priority(pod)
+
+
 class SchedulingQueue:
     """The pools and the rules by which pods move between them.
 
     :param registries: profile -> which plugin listens to what
     :param gates: PreEnqueue plugins
-    :param sort_key: the QueueSort plugin
+    :param sort_key: the QueueSort plugin's; `sorter` is its name
     :param signers: which parts of a pod the plugins' hints read; those that do not say share no answers
     :param timer: measures hints, seconds
     """
@@ -103,25 +109,41 @@ class SchedulingQueue:
         *,
         backoff: Backoff | None = None,
         sort_key: Callable[[QueuedPod], Any] = by_priority,
+        sorter: str = "PrioritySort",
         signers: Signers = NOT_SHARED,
         timer: Callable[[], float] = lambda: 0.0,
     ) -> None:
-        self.judge = Judge(registries, timer)
+        self.faults = gates.faults
+        """What plugins did amiss, for the shell to take."""
+        self.judge = Judge(registries, timer, self.faults)
         self.gates = gates
         self.backoff = backoff or Backoff()
-        self._sort_key = sort_key
+        self._plugins_key = sort_key
+        self._sorter = sorter
         self.pods: dict[str, QueuedPod] = {}
         """Every pod that the queue knows, in whatever pool, by uid."""
-        self.active = PodHeap()
-        self.backing_off = PodHeap()
-        self.errors = PodHeap()
-        self.parked = Parked(signers)
+        self.active = PodHeap(by_priority, self._unsorted)
+        self.backing_off = PodHeap(_by_expiry, self._unsorted)
+        self.errors = PodHeap(_by_expiry, self._unsorted)
+        self.parked = Parked(signers, self.faults)
         self.in_flight = InFlight()
         self.nominator = Nominator()
         self.cycle = 0
         """Pops so far."""
         self.effects: list[Effect] = []
         """What the shell has to do, in order; it takes them with `take_effects`."""
+
+    def _sort_key(self, pod: QueuedPod) -> Any:
+        """Pods that the QueueSort plugin cannot sort come behind all others, by priority."""
+        try:
+            return 0, self._plugins_key(pod)
+        except Exception as fault:  # the boundary to plugins
+            self._unsorted(fault)
+            return 1, by_priority(pod)
+
+    def _unsorted(self, fault: Exception) -> None:
+        """Pods have no sort key, or keys that do not compare: they go by priority."""
+        self.faults.note(PluginError.wrapping(self._sorter, "QueueSort", fault))
 
     def take_effects(self) -> Sequence[Effect]:
         """The effects since the last call."""
@@ -494,13 +516,14 @@ class SchedulingQueue:
     def flush_unschedulable(self, incoming: Incoming, now: float) -> None:
         """Retry pods parked for more than 5 minutes; runs every 30 s (PITFALLS 11). `incoming` is UnschedulableTimeout.
 
-        Gated pods stay, as in the reference: what gates a pod can be asked any time, so no event can have been lost on it.
+        Gated pods stay, as in the reference: what gates a pod can be asked any time, so no event can have been lost on it. Those whose
+        gate failed are tried: no event tells that a plugin would not fail any more.
         """
         late = [pod for pod in self.parked if now - pod.timestamp > MAX_UNSCHEDULABLE_S]
         for pod in late:
             pod.was_flushed = True
         if late:
-            self._move([pod for pod in late if not pod.gating_plugin], incoming, now)
+            self._move([pod for pod in late if not pod.gating_plugin or pod.gate_failed], incoming, now)
             self.in_flight.record(incoming)
 
     # -- on demand ---------------------------------------------------------------------------------------------

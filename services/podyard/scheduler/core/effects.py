@@ -87,4 +87,15 @@ class Conflicted(msgspec.Struct, frozen=True):
     """The decision will be made again within the same attempt."""
 
 
-Effect: TypeAlias = Bind | Done | Preempt | Record | CycleSpan | AskExtenders | AwaitPosition | Conflicted
+class PluginFailed(msgspec.Struct, frozen=True):
+    """A plugin raised, or answered nonsense; what becomes of the pod is told for itself."""
+
+    plugin: str
+    point: str
+    """The extension point, as the reference spells it in messages."""
+    detail: str
+
+
+Effect: TypeAlias = (
+    Bind | Done | Preempt | Record | CycleSpan | AskExtenders | AwaitPosition | Conflicted | PluginFailed
+)

@@ -81,7 +81,7 @@ class Placing:
         self._stopwatch = stopwatch
         self._random = random
         self.nominations = OwnNominations(Nominations(schedulers=frozenset(profiles)))
-        cluster = Snapshot(self.table, view, self.waiting, self.nominations.nominated)
+        self.cluster = cluster = Snapshot(self.table, view, self.waiting, self.nominations.nominated)
         self._cycles = {name: Cycle(profile, cluster, stopwatch, extenders) for name, profile in profiles.items()}
 
     def knows(self, profile: str) -> bool:

@@ -17,7 +17,7 @@ from podyard.proto.binder_api import POSITION_WAIT_S
 from podyard.proto.queue_api import PoppedPod, PopReply
 from podyard.scheduler.core.asking_again import AskingAgain
 from podyard.scheduler.core.clearing import Clearing
-from podyard.scheduler.core.effects import AskExtenders, AwaitPosition, Effect
+from podyard.scheduler.core.effects import AskExtenders, AwaitPosition, Effect, PluginFailed
 from podyard.scheduler.core.messages import (
     BindAnswered,
     Changed,
@@ -160,6 +160,8 @@ class Scheduler:
             self._held.append(message)
         else:
             self._take(message, now)
+        for fault in self._placing.cluster.take_faults():
+            self._outcomes.add(PluginFailed(fault.plugin, fault.point, fault.detail))
         return self._outcomes.take()
 
     def _take(self, message: Message, now: float) -> None:
