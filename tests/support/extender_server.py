@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 Answer = Callable[[dict[str, Any]], Any]
-"""From a request's body to the answer: something JSON-able, bytes as they are, or a status code."""
+"""From a request's body to the answer: something JSON-able, bytes as they are, a status code, or an iterator of bytes without an end."""
 
 
 class Asked(NamedTuple):
@@ -26,6 +26,8 @@ class ExtenderServer:
         self.answers: dict[str, Answer] = {}
         self.asked: list[Asked] = []
         self.url = ""
+        self.encoding = ""
+        """What its answers say that they are packed with."""
 
     def bodies(self, verb: str) -> list[dict[str, Any]]:
         """What it was asked at one verb."""
@@ -46,12 +48,24 @@ def extender_server() -> Iterator[ExtenderServer]:
             extender.asked.append(Asked(verb, body))
             answer = extender.answers[verb](body) if verb in extender.answers else 404
             status, payload = (answer, b"") if isinstance(answer, int) else (200, answer)
+            if isinstance(payload, Iterator):
+                self.send_endlessly(payload)
+                return
             if not isinstance(payload, bytes):
                 payload = json.dumps(payload).encode()
             self.send_response(status)
+            if extender.encoding:
+                self.send_header("Content-Encoding", extender.encoding)
             self.send_header("Content-Length", str(len(payload)))
             self.end_headers()
             self.wfile.write(payload)
+
+        def send_endlessly(self, parts: Iterator[bytes]) -> None:
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            for part in parts:
+                self.wfile.write(b"%x\r\n%b\r\n" % (len(part), part))
 
         def log_message(self, *args: Any) -> None:
             del args

@@ -32,10 +32,12 @@ from podyard.framework.extenders import (
     PrioritizeAnswer,
     PrioritizeCall,
 )
+from podyard.framework.status import told
 
 T = TypeVar("T")
 OK: Final = 200
-FAILURES: Final = (httpx.HTTPError, httpx.InvalidURL, AnswerError, msgspec.DecodeError, TimeoutError)
+PLAIN: Final = ("", "identity")
+"""Content encodings that are read: a packed answer may be a thousand times as large as what is sent."""
 
 
 def described(configured: Sequence[Configured]) -> tuple[Extender, ...]:
@@ -81,7 +83,7 @@ class ExtenderClients:
         configured, _ = self._clients[name]
         try:
             return await self._send(name, configured.bind_verb, protocol.bind_request(pod, node), protocol.bind_error)
-        except FAILURES as fault:
+        except Exception as fault:  # the boundary to extenders: whatever is wrong with an answer is the pod's error
             return self._in_words(name, fault)
 
     async def _answer(self, call: ExtenderCall, nodes: NodeTable) -> ExtenderAnswer:
@@ -123,19 +125,19 @@ class ExtenderClients:
     ) -> T:
         try:
             return await self._send(name, verb, request(), read)
-        except FAILURES as fault:
+        except Exception as fault:  # the boundary to extenders: no UTF-8, nested too deep, cut off, ...
             return failed(self._in_words(name, fault))
 
     async def _send(self, name: str, verb: str, body: dict[str, Any], read: Callable[[Any], T]) -> T:
         configured, client = self._clients[name]
         url = f"{configured.url_prefix.rstrip('/')}/{verb}"
         payload = msgspec.json.encode(body)
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         with anyio.fail_after(configured.http_timeout_s or None):
             async with client.stream("POST", url, content=payload, headers=headers) as response:
                 if response.status_code != OK:
                     raise AnswerError(f"failed {verb} with extender at URL {url}, code {response.status_code}")
-                answer = await _bounded(response)
+                answer = await _bounded(response, protocol.largest_answer(len(payload)))
         return read(msgspec.json.decode(answer))
 
     def _in_words(self, name: str, fault: Exception) -> str:
@@ -144,15 +146,21 @@ class ExtenderClients:
             return str(fault)
         if isinstance(fault, TimeoutError):
             return f"extender at {name}: no answer within {configured.http_timeout_s:g} s (httpTimeout)"
-        return f"extender at {name}: {fault or type(fault).__name__}"
+        if isinstance(fault, RecursionError):
+            return f"extender at {name}: the answer is nested too deep"
+        return told(f"extender at {name}: {fault or type(fault).__name__}")
 
 
-async def _bounded(response: httpx.Response) -> bytes:
+async def _bounded(response: httpx.Response, largest: int) -> bytes:
+    """Reads no further than to the bound."""
+    encoding = response.headers.get("Content-Encoding", "").lower()
+    if encoding not in PLAIN:
+        raise AnswerError(f"the answer is packed ({encoding}), which was not asked for")
     found = bytearray()
-    async for part in response.aiter_bytes():
+    async for part in response.aiter_raw():
         found += part
-        if len(found) > protocol.LARGEST_ANSWER:
-            raise AnswerError(f"the answer has more than {protocol.LARGEST_ANSWER} bytes")
+        if len(found) > largest:
+            raise AnswerError(f"the answer has more than {largest} bytes")
     return bytes(found)
 
 

@@ -28,6 +28,9 @@ REJECTOR: Final = "Extender"
 MAX_PRIORITY: Final = 10
 """Highest score of an extender. Source: MaxExtenderPriority."""
 
+MOST_POINTS: Final = 2**53
+"""A node's points of one extender, either way: totals stay exact in messages. The reference lets sums beyond 64 bits wrap around."""
+
 
 class Extender(msgspec.Struct, frozen=True, kw_only=True):
     """What the cycle has to know of an extender; in the order in which they are called (ignorable ones last)."""
@@ -165,7 +168,7 @@ def filter_steps(
             raise ExtenderError(error)
         rejected |= {node: statuses.unschedulable(reason) for node, reason in answer.failed.items()}
         rejected |= {node: statuses.unresolvable(reason) for node, reason in answer.failed_and_unresolvable.items()}
-        left = tuple(sorted(answer.nodes))
+        left = tuple(sorted(frozenset(answer.nodes)))
     return Filtered(nodes=left, rejected=rejected)
 
 
@@ -183,7 +186,8 @@ def prioritize_steps(
     answers = yield tuple(PrioritizeCall(extender=extender, pod=pod, nodes=tuple(nodes)) for extender in asked)
     for extender, answer in zip(asked, answers, strict=True):
         for node, score in _expected(answer, PrioritizeAnswer).scores.items():
-            points.setdefault(node, {})[extender.name] = score * extender.weight * (MAX_SCORE // MAX_PRIORITY)
+            weighted = score * extender.weight * (MAX_SCORE // MAX_PRIORITY)
+            points.setdefault(node, {})[extender.name] = max(-MOST_POINTS, min(MOST_POINTS, weighted))
     return points
 
 
@@ -230,7 +234,7 @@ def _agreed(extender: Extender, answer: PreemptAnswer, nodes: NodeTable) -> Mapp
                     "found on that node"
                 )
         if named.uids:
-            pods = tuple([there[uid] for uid in named.uids])
+            pods = tuple([there[uid] for uid in dict.fromkeys(named.uids)])
             found[node] = NodeVictims(pods=pods, pdb_violations=named.pdb_violations)
         elif not extender.ignorable:
             raise ExtenderError(f'expected at least one victim pod on node "{node}"')
@@ -238,8 +242,9 @@ def _agreed(extender: Extender, answer: PreemptAnswer, nodes: NodeTable) -> Mapp
 
 
 def _unknown_node(extender: Extender, nodes: Iterable[str], asked: Sequence[str]) -> str:
+    known = frozenset(asked)
     for node in nodes:
-        if node not in asked:
+        if node not in known:
             return (
                 f'extender "{extender.name}" claims a filtered node "{node}" which is not found in the input node list'
             )

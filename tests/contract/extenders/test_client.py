@@ -1,5 +1,6 @@
 """The extender protocol against a real HTTP server: what is sent, and what its answers and failures become."""
 
+import gzip
 import threading
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
@@ -136,6 +137,15 @@ async def test_bind_names_pod_and_node(talk: Talk, server: ExtenderServer) -> No
         pytest.param({"nodes": {"items": [7]}}, "Nodes.items: must be an object, is 7", id="nodes that are none"),
         pytest.param({"failedNodes": 3}, "failednodes: must be an object", id="reasons that are none"),
         pytest.param({"error": "out of order"}, "out of order", id="its own error"),
+        pytest.param(b'{"error": "\xff\xfe"}', "extender at http://", id="no UTF-8"),
+        pytest.param(b"[" * 100_000, "nested too deep", id="nested"),
+        pytest.param(b'{"nodes": ' * 50_000, "nested too deep", id="nested objects"),
+        pytest.param(b"", "truncated", id="nothing"),
+        pytest.param(b" " * 6_000_000, "the answer has more than 41", id="huge"),
+        pytest.param(
+            {"failedNodes": {"a": {}}}, "failednodes.a: must be text, is an object", id="a reason that is none"
+        ),
+        pytest.param({"nodes": [[[]]]}, "Nodes: must be an object, is a list", id="a list of nodes"),
     ],
 )
 async def test_what_goes_wrong_is_an_answer_with_an_error(
@@ -148,10 +158,47 @@ async def test_what_goes_wrong_is_an_answer_with_an_error(
     assert found.nodes == ()
 
 
-async def test_a_score_must_be_a_whole_number(talk: Talk, server: ExtenderServer) -> None:
-    server.answers["p"] = lambda body: [{"Host": "a", "Score": 1.5}]
+@pytest.mark.parametrize("score", ["1.5", "NaN", "1e400", str(2**63), str(-(10**30)), "true", '"7"', "null", "[]"])
+async def test_a_score_must_be_a_whole_number(talk: Talk, server: ExtenderServer, score: str) -> None:
+    server.answers["p"] = lambda body: b'[{"Host": "a", "Score": %b}]' % score.encode()
     found = await talk.prioritize()
-    assert "Score: must be a whole number" in found.error
+    assert found.scores == {}
+    assert "Score: must be a whole number" in found.error or score in ("NaN", "1e400")
+    assert found.error
+
+
+async def test_an_answer_is_read_no_further_than_to_its_bound(server: ExtenderServer) -> None:
+    """One that never ends: the server writes until the client hangs up."""
+    sent = 0
+
+    def endless(body: dict[str, Any]) -> Any:
+        nonlocal sent
+        while True:
+            sent += 1
+            yield b" " * 65_536
+
+    server.answers["f"] = endless
+    one = configured(server.url, http_timeout="30s")
+    async with clients_of([one]) as clients:
+        found = await Talk(one, clients).filter()
+    assert "the answer has more than" in found.error
+    assert sent < 400
+
+
+async def test_a_packed_answer_is_not_unpacked(talk: Talk, server: ExtenderServer) -> None:
+    server.encoding = "gzip"
+    packed = gzip.compress(b" " * 10_000_000, 1)
+    server.answers["f"] = lambda body: packed
+    found = await talk.filter()
+    assert "the answer is packed (gzip)" in found.error
+
+
+@pytest.mark.parametrize("answer", [b"\xff", b"[" * 100_000, b"", [], 503, {"error": 7}, b" " * 6_000_000])
+async def test_whatever_is_wrong_with_an_answer_to_bind_is_the_pods_error(
+    talk: Talk, server: ExtenderServer, answer: Any
+) -> None:
+    server.answers["b"] = lambda body: answer
+    assert await talk.bind()
 
 
 async def test_who_does_not_answer_in_time_is_told_of(server: ExtenderServer) -> None:

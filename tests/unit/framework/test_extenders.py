@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from podyard.framework import extenders
 from podyard.framework import status as statuses
 from podyard.framework.cycle import Cycle, CycleResult
 from podyard.framework.cycle_state import CycleState
@@ -136,6 +137,51 @@ def test_an_extender_that_fails_ends_the_attempt_unless_it_is_ignorable() -> Non
         result, asked = play(snapshot_of(*NODES), make_pod("p", cpu="2"), [ignorable, SECOND], answers)
         assert [call.nodes for (call,) in asked if isinstance(call, FilterCall)] == [("a", "b", "c")] * 2
         assert result.node == "c"
+
+
+class Counted(str):
+    """A name that counts how often names are compared."""
+
+    compared = 0
+
+    def __eq__(self, other: object) -> bool:
+        Counted.compared += 1
+        return str.__eq__(self, other)
+
+    __hash__ = str.__hash__
+
+
+def test_looking_for_unknown_nodes_costs_as_much_as_there_are_in_the_answer() -> None:
+    asked = [f"n{number:04}" for number in range(500)]
+    steps = extenders.filter_steps([FILTERS], make_pod("p"), asked)
+    next(steps)
+    Counted.compared = 0
+    with pytest.raises(StopIteration):
+        steps.send((FilterAnswer(nodes=tuple(map(Counted, reversed(asked)))),))
+    assert Counted.compared < 30 * len(asked)
+
+
+def test_a_node_or_victim_that_is_named_twice_counts_once() -> None:
+    snapshot = snapshot_of(*NODES)
+    answers: Answering = {("http://one", FilterCall): FilterAnswer(nodes=("b", "a", "b", "a"))}
+    result, _ = play(snapshot, make_pod("p"), [FILTERS], answers)
+    assert (result.nodes_feasible, sorted(score.node for score in result.scores)) == (2, ["a", "b"])
+    victim = on(make_pod("v"), "a")
+    snapshot.nodes.place(victim)
+    steps = extenders.preempt_steps([PREEMPTS], make_pod("p"), {"a": NodeVictims(pods=(victim,))}, snapshot.nodes)
+    next(steps)
+    with pytest.raises(StopIteration) as end:
+        steps.send((PreemptAnswer(victims={"a": MetaVictims(uids=("uid-v", "uid-v"))}),))
+    assert end.value.value["a"].pods == (victim,)
+
+
+def test_points_stay_within_what_messages_bear() -> None:
+    big = Extender(name="http://one", prioritizes=True, weight=2**31 - 1)
+    scores = {"a": 2**63 - 1, "b": -(2**63)}
+    answers: Answering = {("http://one", PrioritizeCall): PrioritizeAnswer(scores=scores)}
+    result, _ = play(snapshot_of(*NODES), make_pod("p"), [big], answers)
+    assert result.node == "a"
+    assert all(abs(score.total) <= 2**53 + 400 for score in result.scores)
 
 
 def test_scores_of_all_extenders_are_asked_for_at_once_and_weighted() -> None:
