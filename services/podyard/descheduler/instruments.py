@@ -10,6 +10,7 @@ from podyard.descheduler.core.framework import Answer
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import K8sEvent
+from podyard.telemetry.plugin_faults import PluginFaults
 from podyard.telemetry.tracing import SpanEvent, Spans
 
 CYCLE_SPAN: Final = "deschedule cycle"
@@ -30,6 +31,7 @@ class Metrics:
         self.cycles = prometheus_client.Counter(
             "podyard_descheduler_cycles", "Cycles, by how they ended", ["result"], registry=registry
         )
+        self.plugin_faults = PluginFaults(registry, "descheduler")
         self.duration = prometheus_client.Histogram(
             "podyard_descheduler_cycle_seconds", "How long a cycle took", registry=registry
         )
@@ -37,6 +39,8 @@ class Metrics:
     def count(self, record: CycleRecord) -> None:
         """A cycle has ended."""
         self.cycles.labels("skipped" if record.skipped else "done").inc()
+        for fault in record.faults:
+            self.plugin_faults.told(fault.plugin, fault.point, fault.detail)
         for step in record.steps:
             for attempt in step.attempts:
                 self.evictions.labels(step.profile, step.plugin, attempt.answer.value).inc()

@@ -20,6 +20,7 @@ from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone, 
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.settings import DeschedulerSettings
+from podyard.framework.status import described
 from podyard.objects.errors import ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
@@ -109,6 +110,10 @@ class Descheduler:
         except PolicyError as error:
             self._failed(str(error))
             return True
+        except Exception as error:  # the boundary of a cycle: all that it knew ends with it, the next one lists anew
+            self._service.log.error("a cycle broke off", exc_info=error)
+            self._failed(f"it broke off: {described(error)}")
+            return True
         end = self._service.clock.now()
         self._metrics.duration.observe(end - start)
         self._metrics.count(record)
@@ -181,6 +186,9 @@ class _Evictor:
             )
         except (ClusterError, ObjectError, MessageError, BusError) as error:
             problem = str(error)
+        except Exception as error:  # the boundary to one pod's document: that pod stays
+            problem = described(error)
+            self._service.log.error("an eviction broke off", exc_info=error)
         now = self._service.clock.now()
         span.end(now, problem)
         self._tell(wanted, span.trace, now, problem)

@@ -1,8 +1,8 @@
 """The order of a cycle, and what its plugins see of each other. The numbers are lines of PITFALLS."""
 
 from podyard.descheduler.core import loading
-from podyard.descheduler.core.cycle import EvictionDone, PluginError
-from podyard.descheduler.core.framework import Answer, Evict
+from podyard.descheduler.core.cycle import EvictionDone
+from podyard.descheduler.core.framework import Answer, Evict, PluginError
 from podyard.descheduler.core.state import CycleState
 from tests.unit.descheduler.make import NoArgs, known, node, pod, policy, run
 

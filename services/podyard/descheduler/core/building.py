@@ -3,7 +3,8 @@
 Source: pkg/framework/profile/profile.go, NewProfile; data in tests/conformance/data/policy (stage build).
 """
 
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from podyard.descheduler.core import label_text
@@ -14,13 +15,20 @@ from podyard.descheduler.core.framework import (
     FilterPlugin,
     Handle,
     Plugin,
+    PluginError,
+    PluginFault,
     PreEvictionFilterPlugin,
     Verdict,
 )
 from podyard.descheduler.core.policy import PluginSet, Policy, Profile
 from podyard.descheduler.core.state import CycleState
+from podyard.framework.status import described, told
 from podyard.objects.pod import Pod
 from podyard.objects.selectors import Selector
+
+
+MOST_FAULTS: Final = 256
+"""Of filters in one cycle that are told; semi-arbitrary."""
 
 
 class ProfileEvictor:
@@ -29,18 +37,31 @@ class ProfileEvictor:
     def __init__(self) -> None:
         self.filters: list[FilterPlugin] = []
         self.pre_eviction_filters: list[PreEvictionFilterPlugin] = []
+        self.faults: deque[PluginFault] = deque(maxlen=MOST_FAULTS)
+        """Filters that failed; the pods that they were asked about stay."""
 
     def filter(self, pod: Pod) -> Verdict:
         """Whether the pod may be considered."""
-        return _first_refusal(plugin.filter(pod) for plugin in self.filters)
+        return self._first_refusal([(plugin.NAME, "Filter", plugin.filter) for plugin in self.filters], pod)
 
     def pre_eviction_filter(self, pod: Pod) -> Verdict:
         """Whether it may go now."""
-        return _first_refusal(plugin.pre_eviction_filter(pod) for plugin in self.pre_eviction_filters)
+        asked = [(plugin.NAME, "PreEvictionFilter", plugin.pre_eviction_filter) for plugin in self.pre_eviction_filters]
+        return self._first_refusal(asked, pod)
 
-
-def _first_refusal(verdicts: Iterable[Verdict]) -> Verdict:
-    return next((verdict for verdict in verdicts if not verdict.allowed), Verdict(True))
+    def _first_refusal(self, asked: Iterable[tuple[str, str, Callable[[Pod], Verdict]]], pod: Pod) -> Verdict:
+        """A filter that cannot say whether a pod may go keeps it where it is."""
+        for plugin, point, ask in asked:
+            try:
+                verdict = ask(pod)
+                if type(verdict) is not Verdict or type(verdict.allowed) is not bool:
+                    raise PluginError(f"answered {type(verdict).__name__}, not a Verdict")
+            except Exception as fault:  # the boundary to plugins
+                self.faults.append(PluginFault(plugin, point, described(fault)))
+                return Verdict(False, (f"plugin {plugin} failed in {point}: {described(fault)}",))
+            if not verdict.allowed:
+                return verdict
+        return Verdict(True)
 
 
 class BuiltProfile(NamedTuple):
@@ -129,7 +150,11 @@ class _Builder:
             plugin = self._plugins[name](config.args, handle)
         except ValueError as error:
             raise self._failed(
-                f'unable to build {name} plugin: unable to initialize "{name}" plugin: {error}'
+                f'unable to build {name} plugin: unable to initialize "{name}" plugin: {told(str(error))}'
+            ) from error
+        except Exception as error:  # the boundary to plugins
+            raise self._failed(
+                f'unable to build {name} plugin: unable to initialize "{name}" plugin: {described(error)}'
             ) from error
         self._made[name] = plugin
         return plugin

@@ -4,19 +4,24 @@
 Source: pkg/descheduler/descheduler.go, runProfiles; pkg/descheduler/evictions/evictions.go (v0.36.0).
 """
 
-from collections.abc import Generator, Iterator, Mapping
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Generator, Iterator, Mapping
+from functools import partial
+from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
 from podyard.descheduler.core import building
 from podyard.descheduler.core.building import BuiltProfile
-from podyard.descheduler.core.framework import Answer, Evict, Plugin, Run
+from podyard.descheduler.core.framework import Answer, Evict, Plugin, PluginError, PluginFault, Run
 from podyard.descheduler.core.limits import SENTENCES, Limits
 from podyard.descheduler.core.policy import ExtensionPoint, Policy
 from podyard.descheduler.core.state import CycleState
+from podyard.framework.status import told
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
+
+MOST_ASKS: Final = 4
+"""Evictions that one run of a plugin may want for each pod there is: one that never ends is stopped; semi-arbitrary."""
 
 LEAST_NODES: Final = 2
 """With fewer ready nodes a pod has nowhere to go: the cycle is skipped."""
@@ -82,6 +87,9 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
     """What one cycle did."""
 
+    faults: tuple[PluginFault, ...] = ()
+    """What plugins did amiss; the cycle went on without them."""
+
     nodes: int
     """Ready nodes that the policy selects."""
     skipped: str = ""
@@ -92,10 +100,6 @@ class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
     def evicted(self) -> int:
         """How many pods go."""
         return sum(len(step.evicted) for step in self.steps)
-
-
-class PluginError(Exception):
-    """A plugin cannot do its work in this cycle."""
 
 
 Cycle: TypeAlias = Generator[Eviction, EvictionResult, CycleRecord]
@@ -118,19 +122,23 @@ def run(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState, 
         )
     cycle = _Cycle(policy, state, now)
     steps: list[Step] = []
-    for profile, point, plugin, plugin_run in _runs(profiles, nodes):
-        steps.append((yield from cycle.step(profile, point, plugin, plugin_run)))
-    return CycleRecord(nodes=len(nodes), steps=tuple(steps))
+    for profile, point, plugin, begin in _runs(profiles, nodes):
+        steps.append((yield from cycle.step(profile, point, plugin, begin)))
+    faults = [fault for profile in profiles for fault in profile.evictor.faults]
+    return CycleRecord(nodes=len(nodes), steps=tuple(steps), faults=(*cycle.faults, *faults))
 
 
-def _runs(profiles: list[BuiltProfile], nodes: list[Node]) -> Iterator[tuple[str, ExtensionPoint, str, Run]]:
+Begin: TypeAlias = Callable[[], Run]
+
+
+def _runs(profiles: list[BuiltProfile], nodes: list[Node]) -> Iterator[tuple[str, ExtensionPoint, str, Begin]]:
     """The plugins in the order in which they run; each begins when its turn comes."""
     for profile in profiles:
         for plugin in profile.deschedule:
-            yield profile.name, "Deschedule", plugin.NAME, plugin.deschedule(list(nodes))
+            yield profile.name, "Deschedule", plugin.NAME, partial(plugin.deschedule, list(nodes))
     for profile in profiles:
         for plugin in profile.balance:
-            yield profile.name, "Balance", plugin.NAME, plugin.balance(list(nodes))
+            yield profile.name, "Balance", plugin.NAME, partial(plugin.balance, list(nodes))
 
 
 class _Cycle:
@@ -141,20 +149,27 @@ class _Cycle:
         self._limits = Limits(policy)
         self._state = state
         self._now = now
+        self.faults: list[PluginFault] = []
 
     def step(
-        self, profile: str, point: ExtensionPoint, plugin: str, wanted: Run
+        self, profile: str, point: ExtensionPoint, plugin: str, begin: Begin
     ) -> Generator[Eviction, EvictionResult, Step]:
+        """One plugin's run. Whatever it raises ends that run, and no other."""
         attempts: list[Attempt] = []
         error = ""
+        most = MOST_ASKS * (len(self._state.pods) + 1)
         try:
-            ask = next(wanted, None)
+            wanted = _begun(begin)
+            ask = _next(wanted, None)
             while ask is not None:
                 attempt = yield from self._try(ask, profile, plugin)
                 attempts.append(attempt)
-                ask = _answer(wanted, attempt.answer)
+                if len(attempts) > most:
+                    raise PluginError(f"wanted {len(attempts)} evictions, there are {len(self._state.pods)} pods")
+                ask = _next(wanted, attempt.answer)
         except PluginError as problem:
-            error = str(problem)
+            error = told(str(problem))
+            self.faults.append(PluginFault(plugin, point, error))
         return Step(profile=profile, extension_point=point, plugin=plugin, attempts=tuple(attempts), error=error)
 
     def _try(self, ask: Evict, profile: str, plugin: str) -> Generator[Eviction, EvictionResult, Attempt]:
@@ -181,9 +196,32 @@ class _Cycle:
         )
 
 
-def _answer(wanted: Run, answer: Answer) -> Evict | None:
-    """The plugin's next wish; None when it is done."""
+def _begun(begin: Begin) -> Run:
+    """
+    :raises PluginError: if the plugin raises, or answers no generator
+    """
     try:
-        return wanted.send(answer)
+        wanted = begin()
+    except Exception as fault:  # the boundary to plugins
+        raise PluginError.wrapping(fault) from fault
+    if not isinstance(cast("object", wanted), Generator):
+        raise PluginError(f"answered {type(wanted).__name__}, not a generator of evictions")
+    return wanted
+
+
+def _next(wanted: Run, answer: Answer | None) -> Evict | None:
+    """The plugin's next wish; None when it is done.
+
+    :param answer: what became of the wish before; None: there was none
+    :raises PluginError: if the plugin raises, or wants what is no eviction
+    """
+    try:
+        ask = next(wanted) if answer is None else wanted.send(answer)
     except StopIteration:
         return None
+    except Exception as fault:  # the boundary to plugins
+        raise PluginError.wrapping(fault) from fault
+    parts: tuple[object, ...] = (ask, *ask) if isinstance(cast("object", ask), Evict) else (ask,)
+    if [type(part) for part in parts] != [Evict, Pod, str]:
+        raise PluginError(f"wants the eviction of {type(ask).__name__}, not Evict(pod, reason)")
+    return Evict(ask.pod, told(ask.reason))

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from podyard.descheduler.core.arguments import Args
 from podyard.descheduler.core.state import CycleState
+from podyard.framework.status import described
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 
@@ -32,6 +33,24 @@ class Answer(Enum):
     """No more pods of this namespace may go: skip the pod."""
     TOTAL_LIMIT = "totalLimit"
     """No more pods may go in this cycle: stop."""
+
+
+class PluginError(Exception):
+    """A plugin cannot do its work in this cycle. Whatever else it raises counts as one."""
+
+    @classmethod
+    def wrapping(cls, fault: Exception) -> "PluginError":
+        """What a plugin raised, in words; `fault` itself if it is a PluginError already."""
+        return fault if type(fault) is PluginError else cls(described(fault))
+
+
+class PluginFault(NamedTuple):
+    """A plugin did amiss."""
+
+    plugin: str
+    point: str
+    """The extension point as policies call it."""
+    detail: str
 
 
 Run: TypeAlias = Generator[Evict, Answer, None]
@@ -107,10 +126,14 @@ class BalancePlugin(Protocol):
 class FilterPlugin(Protocol):
     """Says which pods may go."""
 
+    NAME: ClassVar[str]
+
     def filter(self, pod: Pod) -> Verdict: ...
 
 
 class PreEvictionFilterPlugin(Protocol):
     """Says which pods may go now."""
+
+    NAME: ClassVar[str]
 
     def pre_eviction_filter(self, pod: Pod) -> Verdict: ...

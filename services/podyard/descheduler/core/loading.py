@@ -18,6 +18,7 @@ from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.plugins import default_evictor
 from podyard.descheduler.core.policy import API_VERSION, KIND, PluginConfig, PluginSet, Policy, Profile
 from podyard.descheduler.core.policy_yaml import PolicyTextError, read
+from podyard.framework.status import described
 from podyard.objects.decoding import strip_nulls
 from podyard.objects.priority import SYSTEM_CLASSES, SYSTEM_CRITICAL_PRIORITY
 from podyard.objects.scheduling import PriorityClass
@@ -98,13 +99,20 @@ def validate(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> None:
             if plugin is None:
                 found.append(f"in profile {profile.name}: plugin {config.name} in pluginConfig not registered")
                 continue
-            faults = plugin.faults(config.args)
+            faults = _faults(plugin, config.args)
             if faults:
                 told = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
                 found.append(f"in profile {profile.name}: {told}")
     found += metrics_providers.faults(policy)
     if found:
         raise PolicyError("validate", tuple(dict.fromkeys(found)))
+
+
+def _faults(plugin: type[Plugin], args: Any) -> list[str]:
+    try:
+        return [str(fault) for fault in plugin.faults(args)]
+    except Exception as fault:  # the boundary to plugins
+        return [f"plugin {plugin.NAME} cannot check its arguments: {described(fault)}"]
 
 
 def with_defaults(policy: Policy, priority_classes: Mapping[str, PriorityClass]) -> Policy:
