@@ -30,7 +30,8 @@ IN_CYCLES = (
 )  # fmt: skip
 IN_THE_BINDER = ("pre_bind", "bind", "post_bind")
 IN_THE_QUEUE = (
-    "sort_key", "pre_enqueue", "use_objects", "events_to_register", "own_events_to_register", "hint", "own_hint", "hint_signature", "new_index", "add", "remove", "candidates",
+    "sort_key", "pre_enqueue", "use_objects", "events_to_register", "own_events_to_register", "hint", "own_hint", "hint_signature",
+    "new_index", "add", "remove", "candidates",
 )  # fmt: skip
 PREEMPTS = Extender(name="http://extender", preempts=True)
 

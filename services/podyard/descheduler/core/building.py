@@ -26,7 +26,6 @@ from podyard.framework.status import described, told
 from podyard.objects.pod import Pod
 from podyard.objects.selectors import Selector
 
-
 MOST_FAULTS: Final = 256
 """Of filters in one cycle that are told; semi-arbitrary."""
 
