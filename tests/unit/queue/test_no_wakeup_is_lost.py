@@ -33,7 +33,7 @@ kinds = st.sampled_from(["plain", "plain", "plain", "ssd", "zone", "apart", "tog
 cpus = st.sampled_from([1, 2, 1, 3])
 pods = st.tuples(kinds, apps, cpus, st.booleans(), st.sampled_from([0, 0, 0, 10]))
 lags = st.floats(0.0, LONGEST_LAG_S)
-reliefs = st.sampled_from(["room", "room", "node", "grow", "free", "itself", "itself"])
+reliefs = st.sampled_from(["room", "room", "node", "grow", "free", "itself", "itself", "shrink"])
 gaps = st.floats(0.0, 0.6)
 pauses = st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.7, REST, 0.01, 0.05])
 """Seconds until the next thing happens: mostly less than an attempt takes. REST: until everything has come to rest, and is checked."""
@@ -128,6 +128,19 @@ class WakeUps(RuleBasedStateMachine):
         self.world.log.put_object("pods", {**pod, "metadata": {**pod["metadata"], "labels": {"app": app}}})
         self.pause(pause)
 
+    @rule(choice=names, pause=pauses)
+    @precondition(lambda self: self.has_pods)
+    def shrink(self, choice: int, pause: float) -> None:
+        """A pod, bound or not, is resized: it wants no more than the smallest does."""
+        self._shrink(self.pod(choice)["metadata"]["name"])
+        self.pause(pause)
+
+    def _shrink(self, name: str) -> None:
+        pod = self.world.log.documents["pods", name]
+        (container,) = pod["spec"]["containers"]
+        smaller = {**container, "resources": {"requests": {"cpu": "1"}}}
+        self.world.log.put_object("pods", {**pod, "spec": {**pod["spec"], "containers": [smaller]}})
+
     @rule(choice=names, what=st.sampled_from([{"tolerations": [TOLERATION]}, {"schedulingGates": []}]), pause=pauses)
     @precondition(lambda self: self.has_pods)
     def loosen(self, choice: int, what: dict[str, Any], pause: float) -> None:
@@ -195,6 +208,10 @@ class WakeUps(RuleBasedStateMachine):
         self.world.clock.run(gap)
         if relief == "room" and self.has_bound:
             self.end_bound(choice, REST)
+        elif relief == "shrink" and self.has_bound:
+            bound = self.bound()
+            self._shrink(bound[choice % len(bound)])
+            self.world.rest()
         elif relief == "itself" and not self.world.node_of(mine):
             self._loosen(mine, {"tolerations": [TOLERATION]})
             self.world.rest()

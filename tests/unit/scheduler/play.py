@@ -15,6 +15,8 @@ from podyard.proto.queue_api import AttemptResult, PoppedPod, PopReply
 from podyard.scheduler.core.effects import Bind, Done, Effect
 from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Message, Popped, SessionStarted, Work
 from podyard.scheduler.core.scheduler import Scheduler
+from tests.support import objects
+from tests.support.objects import view
 from tests.unit.framework.builders import profile
 
 E = TypeVar("E")
@@ -94,6 +96,13 @@ class Play:
             self.view.pods[old.key] = new
         self.view.placements[decision.uid] = bound
         self._change(Change("pods", decision.uid, old, new, Origin(), bound=True))
+
+    def resize(self, pod: PodView, cpu: str) -> None:
+        """A bound pod's object is another: it requests `cpu` now."""
+        old = self.view.pods[pod.key]
+        new = view(objects.pod(pod.name, cpu=cpu), sequence=self.view.position + 1, bound=old.bound)
+        self.view.pods[pod.key] = new
+        self._change(Change("pods", pod.uid, old, new, Origin(self.view.position + 1)))
 
     def release(self, pod: PodView) -> None:
         old = self.view.pods[pod.key]

@@ -54,6 +54,21 @@ def test_48_a_pod_that_is_told_to_go_holds_its_room_until_it_is_released() -> No
     assert play.results("waiting")[-1].outcome == "unschedulable"
 
 
+def test_a_bound_pod_that_is_resized_makes_room_or_takes_it() -> None:
+    """What it requests now counts, whatever its binding says; before the binding is seen, too."""
+    play = Play(make_node("a", cpu="2"))
+    resized, waiting, late = make_pod("resized", cpu="1500m"), make_pod("waiting", cpu="1"), make_pod("late", cpu="1")
+    play.add(resized, waiting, late)
+    (decision,) = play.schedule(resized)
+    assert play.schedule(waiting) == []
+    play.bind(decision)
+    play.answer(decision, "bound")
+    play.resize(resized, "500m")
+    assert [one.name for one in play.schedule(waiting)] == ["waiting"]
+    play.resize(resized, "3")
+    assert play.schedule(late) == []
+
+
 def test_49_after_a_conflict_the_next_try_waits_for_what_the_binder_had_seen() -> None:
     """On the same stale view it would choose the same node, and lose again."""
     play = Play(make_node("a", cpu="4"), make_node("b", cpu="2"))

@@ -5,6 +5,7 @@ from typing import Any
 
 from podyard.bus.delivery import Delivery
 from podyard.cluster.view import ClusterView
+from podyard.objects import quantity
 from podyard.proto.facts import PodStatusFact
 from tests.support import stored
 from tests.support.stream import ClusterStream
@@ -25,6 +26,8 @@ class Log(ClusterStream):
         """Told of every write."""
         self.documents: dict[tuple[str, str], Document] = {}
         """Objects that live, by (resource, name)."""
+        self._sizes: dict[str, list[tuple[int, int | None]]] = {}
+        """By pod uid: sequence and milli-CPU of each version; `None`: the object is gone."""
 
     def _stored(self, delivery: Delivery) -> None:
         del delivery
@@ -34,11 +37,24 @@ class Log(ClusterStream):
     def put_object(self, resource: str, document: Document) -> None:
         """A version of an object, as the api writes it."""
         self.documents[resource, document["metadata"]["name"]] = document
+        if resource == "pods":
+            requests = document["spec"]["containers"][0].get("resources", {}).get("requests", {})
+            self._note_size(document, quantity.milli(requests.get("cpu", "0")))
         self.put(stored.version(resource, document))
 
     def remove(self, resource: str, name: str) -> None:
         """The deletion marker of an object that lives."""
-        self.put(stored.marker(resource, self.documents.pop((resource, name))))
+        document = self.documents.pop((resource, name))
+        if resource == "pods":
+            self._note_size(document, None)
+        self.put(stored.marker(resource, document))
+
+    def _note_size(self, document: Document, cpu: int | None) -> None:
+        self._sizes.setdefault(document["metadata"]["uid"], []).append((self.last + 1, cpu))
+
+    def size_at(self, uid: str, position: int) -> int | None:
+        """Milli-CPU that a pod's object requests as of `position`; `None`: there is none."""
+        return next((cpu for sequence, cpu in reversed(self._sizes.get(uid, ())) if sequence <= position), None)
 
     def named(self, resource: str) -> dict[str, Document]:
         """Living objects of a kind by name."""

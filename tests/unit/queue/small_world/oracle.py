@@ -131,8 +131,9 @@ def _replay(world: World, record: CommitRecord) -> None:
         assert world.bindings[bound.uid] == 1, f"{bound.uid} is bound twice"
         world.live[bound.uid] = (bound.node, bound.usage.requests.get("cpu", 0))
     used: Counter[str] = Counter()
-    for node, cpu in world.live.values():
-        used[node] += cpu
+    for uid, (node, cpu) in world.live.items():
+        now = world.log.size_at(uid, record.position)
+        used[node] += cpu if now is None else now
     for bound in record.bindings:
         room = world.largest[bound.node]
         assert used[bound.node] <= room, f"{bound.node} has {room}m cpu, {used[bound.node]}m are bound"
