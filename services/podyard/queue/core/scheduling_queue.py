@@ -558,16 +558,23 @@ def _move(pod: QueuedPod, before: Pool, after: Pool, verdict: Verdict) -> Move:
     return Move(pod=pod, from_=before, to=after, plugin=verdict.plugin, own=verdict.own, calls=verdict.calls)  # pyright: ignore[reportArgumentType] - neither is "binding"
 
 
-def _standing(shelves: Sequence[tuple[str, Watcher, Shelf]]) -> int:
+def _standing(shelves: Iterable[tuple[str, Watcher, Shelf]]) -> int:
     """How many pods stand on these shelves; one with several rejectors counts for each, own hints beside the reference's do not."""
-    counts = {own: sum([shelf.pods for _, watcher, shelf in shelves if watcher.own is own]) for own in (False, True)}
-    return max(counts.values())
+    plain = own = 0
+    for _, watcher, shelf in shelves:
+        if watcher.own:
+            own += shelf.pods
+        else:
+            plain += shelf.pods
+    return max(plain, own)
 
 
 def _left_out(shelves: Iterable[tuple[str, Watcher, Shelf]], asked: Iterable[ParkedClass]) -> list[NotAsked]:
     """Pods of these shelves that are in none of the classes asked, by plugin; own hints do not count beside the reference's."""
-    there = {(profile, watcher): shelf.pods for profile, watcher, shelf in shelves}
-    left = {key: pods for key, pods in there.items() if not key[1].own or (key[0], Watcher(key[1].plugin)) not in there}
+    left = {(profile, watcher): shelf.pods for profile, watcher, shelf in shelves}
+    for profile, watcher, _ in shelves:
+        if watcher.own and (profile, Watcher(watcher.plugin)) in left:
+            del left[profile, watcher]
     for one in asked:
         for watcher in one.watchers:
             if (one.profile, watcher) in left:
