@@ -14,6 +14,7 @@ from podyard.cluster.changes import Delivered
 from podyard.cluster.errors import ObjectExists, ObjectMissing
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import decoding
+from podyard.objects.documents import mapping
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
 from podyard.proto.actions import ActionName
@@ -265,7 +266,7 @@ def deletion(
 
 def pod_grace_s(document: Document) -> int:
     """The pod's own grace period in seconds; 30 if it names none. Source: DefaultTerminationGracePeriodSeconds."""
-    grace = document.get("spec", {}).get("terminationGracePeriodSeconds")
+    grace = mapping(document, "spec").get("terminationGracePeriodSeconds")
     return 30 if grace is None else int(grace)
 
 

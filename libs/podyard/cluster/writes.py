@@ -59,6 +59,9 @@ class _Job:
         except (ClusterError, ObjectError, MessageError) as error:
             self.result = error
             return
+        except Exception as error:  # boundary: a document that somebody wrote; the others are written
+            self.result = ObjectError("", f"cannot be changed as it is stored: {type(error).__name__}: {error}")
+            return
         if isinstance(step, Keep):
             self.result = Written(key, step, 0 if self.known is None else self.known.sequence, self.known)
             return

@@ -11,6 +11,7 @@ from podyard.cluster import intents, writes
 from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing
 from podyard.cluster.intents import Author, Intent, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
+from podyard.objects.errors import ObjectError
 from podyard.proto import streams, subjects
 from tests.support import objects
 from tests.support.objects import Document
@@ -68,6 +69,26 @@ async def test_a_create_goes_through_a_marker(bus: Bus) -> None:
     delivery = await bus.get(streams.CLUSTER.name, subjects.object_("pods", "default", "a"))
     assert delivery is not None
     assert delivery.predecessor == removed.sequence
+
+
+async def test_a_document_that_cannot_be_changed_fails_alone(bus: Bus) -> None:
+    """Whoever wrote it did so without asking: a change that takes for granted what admission holds raises anything."""
+    bad: Document = {**pod("bad", "u1"), "spec": None}
+    for name, document in (("bad", bad), ("good", pod("good", "u2"))):
+        await writes.create(bus, key(name), document, AUTHOR)
+    wanted = [Intent(key(name), intents.alteration(key(name), lengthen)) for name in ("bad", "good")]
+    failed, written = await writes.carry_out(bus, wanted, AUTHOR)
+    assert isinstance(failed, ObjectError)
+    assert "cannot be changed as it is stored: AttributeError" in str(failed)
+    assert isinstance(written, Written)
+
+
+async def test_a_pod_without_anything_below_spec_is_deleted(bus: Bus) -> None:
+    await writes.create(bus, key("a"), {**pod("a", "u1"), "spec": None}, AUTHOR)
+    plan = intents.deletion(key("a"), now=NOW, occupies=lambda _: True)
+    [done] = await writes.carry_out(bus, [Intent(key("a"), plan)], AUTHOR)
+    assert isinstance(done, Written)
+    assert isinstance(done.step, Put)
 
 
 async def test_a_marker_has_a_ttl_and_the_last_version(bus: Bus) -> None:
