@@ -1,11 +1,12 @@
 """The agent as a service: who leads, what is read, and what the core's effects become."""
 
 import asyncio
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import Final, TypeAlias
 
 import anyio
 
+from podyard.bus import Request
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer
 from podyard.node_agent import instruments
@@ -20,6 +21,13 @@ from podyard.proto import codec, subjects
 from podyard.proto.signals import NodeHeartbeat, NodeSignals
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import SettingsError
+from podyard.shell import causes
+from podyard.shell.boundary import Boundary
+from podyard.shell.causes import Cause
+from podyard.shell.guard import Guard
+
+Told: TypeAlias = Cause | Sequence[Change]
+"""What the core is told: signals, what changed; nothing when time passed."""
 
 NAME: Final = "node_agent"
 LEADER: Final = "leader"
@@ -38,27 +46,32 @@ async def main(service: Service[NodeAgentSettings]) -> None:
     except ThresholdError as error:
         raise SettingsError((f"node_agent.eviction_*: {error}",)) from error
     service.health.set_ready(LEADER, True, "standing by")
-    metrics = instruments.Metrics(service.metrics)
+    metrics, boundary = instruments.Metrics(service.metrics), Boundary(service)
     lease = service.lease(settings.lease())
 
     async def play(epoch: int) -> None:
         service.health.set_ready(LEADER, True, f"plays its nodes, epoch {epoch}")
         try:
-            await Player(service, metrics).run()
+            await Player(service, metrics, boundary).run()
         finally:
             service.health.remove(CLUSTER)
             service.health.set_ready(LEADER, True, "standing by")
 
-    await lease.lead(play)
+    while True:
+        await lease.lead(play)
+        await boundary.pause()
 
 
 class Player:
     """One term of playing the nodes. All state is made new: it begins from what is stored."""
 
-    def __init__(self, service: Service[NodeAgentSettings], metrics: instruments.Metrics) -> None:
+    def __init__(self, service: Service[NodeAgentSettings], metrics: instruments.Metrics, boundary: Boundary) -> None:
         settings = service.settings
         self._service = service
         self._now = service.clock.now
+        self._boundary = boundary
+        self._guard: Guard[Told] = Guard(self._failed)
+        self._tasks = anyio.create_task_group()
         self._bus = service.bus
         self._metrics = metrics
         self._view = AgentView()
@@ -77,6 +90,7 @@ class Player:
             on_changes=self._changed,
             on_listed=self._listed,
             on_contact=self._contact,
+            admit=boundary.admit,
         )
         self._writer = FactWriter(
             service.bus,
@@ -94,11 +108,11 @@ class Player:
         self._alarm: asyncio.TimerHandle | None = None
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Until cancelled, or until the core has raised."""
         self._service.health.set_ready(CLUSTER, False, "listing the cluster")
         subscription = await self._bus.subscribe(subjects.ALL_SIGNALS, self._observed)
         try:
-            async with anyio.create_task_group() as tasks:
+            async with self._tasks as tasks:
                 tasks.start_soon(self._writer.run)
                 tasks.start_soon(self._informer.run)
                 await self._informer.synced()
@@ -111,9 +125,23 @@ class Player:
 
     def _changed(self, changes: list[Change]) -> None:
         """The view changed. Nodes come first: their pods need them."""
-        now = self._now()
         if len(changes) > 1:
             changes = sorted(changes, key=_nodes_first)
+        told = causes.told(changes, self._informer.delivery)
+        self._guard.call(told, self._follow, told)
+
+    def _failed(self, told: Told, error: Exception) -> None:
+        """The core raised: the term ends, without what it was told."""
+        if isinstance(told, Cause):
+            cause = told
+        else:
+            changed = causes.of(told, self._informer.delivery, self._view.version_of) if told else None
+            cause = changed or causes.unknown("Changed" if told else "Tick")
+        self._boundary.raised(cause, error)
+        self._tasks.cancel_scope.cancel()
+
+    def _follow(self, changes: Sequence[Change]) -> None:
+        now = self._now()
         for change in changes:
             if change.resource == subjects.NODES:
                 self._node_changed(change, now)
@@ -154,11 +182,13 @@ class Player:
         self._service.health.set_ready(CLUSTER, fresh, "" if fresh else "the cluster was not heard of for 2 s")
 
     def _observed(self, subject: str, payload: bytes, trace: str) -> None:
-        del trace
         signals = codec.decode(NodeSignals, payload)
         if subjects.signals(signals.node) != subject:
             raise codec.MessageError("NodeSignals", f"it is about node {signals.node}, but came on {subject}")
-        self._carry_out(self._agent.observe(signals, self._now()))
+        if self._boundary.refusal((subject,)):
+            return
+        asked = Cause(Request(subject, payload, trace), (subject,))
+        self._carry_out(self._guard.call(asked, self._agent.observe, signals, self._now()) or ())
         self._rearm()
 
     # Steps
@@ -166,7 +196,7 @@ class Player:
     async def _take_steps(self) -> None:
         while True:
             self._sleeps_until = 0.0
-            self._carry_out(self._agent.tick(self._now()))
+            self._carry_out(self._guard.call((), self._agent.tick, self._now()) or ())
             self._metrics.nodes.set(len(self._agent.nodes))
             self._metrics.pods.set(len(self._agent.pods))
             await self._sleep()

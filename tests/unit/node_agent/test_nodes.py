@@ -159,6 +159,14 @@ def test_56_the_same_observation_evicts_no_second_pod(playing: Agent):
     assert found == []
 
 
+def test_signals_of_a_clock_that_was_set_back_count_all_the_same(playing: Agent):
+    assert evicted(playing.observe(signals(LOW, *USAGE, at=4000.0), 100.0)) == ["c"]
+    playing.tick(101.0)
+    assert evicted(playing.observe(signals(LOW, *USAGE, at=400.0), 120.0)) == ["b"], (
+        "a later one, whatever time it says"
+    )
+
+
 def test_the_condition_passes_after_the_transition_period(playing: Agent):
     playing.observe(signals(LOW, at=100.0), 100.0)
     playing.tick(101.0)

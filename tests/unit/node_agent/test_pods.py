@@ -95,7 +95,22 @@ def test_a_second_deletion_can_only_shorten_the_end(playing: Agent):
     started(playing, stubborn)
     playing.pod_seen(view(deleted(stubborn, "1970-01-01T00:02:30Z", 30)), 120.0, 120.0)
     playing.pod_seen(view(deleted(stubborn, "1970-01-01T00:02:05Z", 5)), 120.0, 121.0)
-    assert facts(playing.tick(125.0)) == [("web", "Failed", True)]
+    assert facts(playing.tick(125.9)) == []
+    assert facts(playing.tick(126.0)) == [("web", "Failed", True)]
+
+
+@pytest.mark.parametrize("ends", ["1970-01-01T00:00:00Z", "1970-01-01T01:02:30Z"], ids=["behind", "ahead"])
+def test_a_grace_period_counts_from_its_receipt_whatever_the_clock_of_who_deleted_it(playing: Agent, ends: str):
+    stubborn = pod(annotations={"podyard.io/stop-delay": "10m"})
+    started(playing, stubborn)
+    playing.pod_seen(view(deleted(stubborn, ends, 30)), 120.0, 120.0)
+    assert facts(playing.tick(149.9)) == []
+    assert facts(playing.tick(150.0)) == [("web", "Failed", True)]
+
+
+def test_a_pod_that_is_bound_by_a_clock_that_is_ahead_starts_in_time(playing: Agent):
+    assert facts(playing.pod_seen(view(pod()), 3700.0, 100.0)) == []
+    assert facts(playing.tick(101.0)) == [("web", "Running", False)]
 
 
 def test_seeing_a_deletion_again_does_not_postpone_the_end(playing: Agent):

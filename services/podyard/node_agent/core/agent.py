@@ -78,5 +78,5 @@ class Agent:
 
 
 def _bound_at(view: PodView, stored_at: float, now: float) -> float:
-    """When the pod was bound, UTC seconds; `now` if neither its binding nor `stored_at` says so."""
-    return (view.bound.bound_at if isinstance(view.bound, Binding) else stored_at) or now
+    """When the pod was bound, UTC seconds; `now` if neither its binding nor `stored_at` says so, or says a time that is yet to come."""
+    return min((view.bound.bound_at if isinstance(view.bound, Binding) else stored_at) or now, now)

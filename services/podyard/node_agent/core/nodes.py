@@ -155,7 +155,7 @@ class Nodes:
         self._schedule(node, now)
         yield from self._report(node, now)
         if node.signals is not None:
-            yield PublishUsage(readings.report(node.signals, node.observed_at, active))
+            yield PublishUsage(readings.report(node.signals, node.signals.at or node.observed_at, active))
         if found.starved:
             yield Announce(self._event(node, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now))
         if found.kill is not None:

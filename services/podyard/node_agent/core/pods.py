@@ -157,8 +157,8 @@ class Pods:
 
     def _resume(self, pod: VirtualPod, fact: PodStatusFact, now: float) -> None:
         pod.reported = True
-        at = times.from_text(fact.at, now)
-        pod.accepted_at = times.from_text(fact.start_time, pod.accepted_at)
+        at = min(times.from_text(fact.at, now), now)  # of an agent before this one, whose clock may have been ahead
+        pod.accepted_at = min(times.from_text(fact.start_time, pod.accepted_at), now)
         if fact.ended or fact.phase in ("Succeeded", "Failed"):
             pod.end(Ending(fact.phase, fact.reason, fact.message), at)
         elif fact.phase == "Running":
@@ -174,7 +174,7 @@ class Pods:
             pod.end(TERMINATED, now)
             self._timers.cancel(pod.uid)
         elif metadata.deletion_timestamp is not None:
-            pod.stop(TERMINATED, _grace_left_s(metadata, now), now)
+            pod.stop(TERMINATED, _grace_s(metadata), now)
             self._rearm(pod)
 
     def _step(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
@@ -216,8 +216,11 @@ class Pods:
         )
 
 
-def _grace_left_s(metadata: ObjectMeta, now: float) -> float:
-    """Seconds until a deleted pod must be gone: its deletion timestamp is the end of its grace period."""
+def _grace_s(metadata: ObjectMeta) -> float:
+    """Seconds that a deleted pod has from now, when its deletion is received.
+
+    The deletion timestamp is by the clock of who deleted it, which may be hours away. Source: kubelet, pod_workers.go,
+    calculateEffectiveGracePeriod looks at the seconds alone, too.
+    """
     grace = metadata.deletion_grace_period_seconds
-    ends = times.from_text(metadata.deletion_timestamp or "", now)
-    return min(DEFAULT_GRACE_S if grace is None else grace, max(ends - now, 0.0))
+    return DEFAULT_GRACE_S if grace is None else grace

@@ -38,9 +38,14 @@ class VirtualNode:
             self.manager.restore(node_facts.pressure(stored), now)
 
     def observe(self, signals: NodeSignals, now: float) -> None:
-        """Signals came in; they replace earlier ones."""
+        """Signals came in; they replace earlier ones.
+
+        They count as observed now: the clock of who observed them may be set back, and would hide all that comes for so long. The same
+        ones once more are not newer.
+        """
+        if self.signals is None or not signals.at or signals.at != self.signals.at:
+            self.observed_at = now
         self.signals = signals
-        self.observed_at = signals.at or now
 
     @property
     def watched(self) -> bool:
