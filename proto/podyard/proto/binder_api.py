@@ -4,6 +4,7 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
+from podyard.proto.bounds import Digests, Name
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.message import INT64_MAX, Count, Int64, Message
 from podyard.proto.placement import VolumeChoice
@@ -27,18 +28,18 @@ class Decision(Message, frozen=True, kw_only=True):
     remember a wait, and no scheduler misses its end; a scheduler that dies leaves a decision behind that is bound, or refused, in its time.
     """
 
-    namespace: str
-    name: str
-    uid: str
-    attempt: str
-    node: str
+    namespace: Name
+    name: Name
+    uid: Name
+    attempt: Name
+    node: Name
     number: Annotated[int, Meta(ge=1, le=INT64_MAX, description="of this decision in its session, growing")]
     position: Annotated[Count, Meta(description="CLUSTER sequence it was decided at")]
     not_assumed: Annotated[
         tuple[Int64, ...], Meta(description="earlier decisions of this request that it had not assumed")
     ] = ()
-    profile: str = "default-scheduler"
-    volumes: tuple[VolumeChoice, ...] = ()
+    profile: Name = "default-scheduler"
+    volumes: Annotated[tuple[VolumeChoice, ...], Meta(max_length=1024)] = ()
     record: AttemptRecord | None = None
     trace: Annotated[str, Meta(description="traceparent of the scheduling cycle's span")] = ""
     withdrawn: Annotated[
@@ -57,8 +58,8 @@ class NumberRange(Message, frozen=True, kw_only=True):
 class BindRequest(Message, frozen=True, kw_only=True):
     """Decisions of one session in the order of their numbers; each had assumed `outstanding` and all earlier ones here."""
 
-    session: str
-    digest: Annotated[dict[str, str], Meta(description="profile name -> digest of plugins and arguments")] = {}
+    session: Name
+    digest: Digests = {}
     outstanding: Annotated[
         tuple[NumberRange, ...],
         Meta(

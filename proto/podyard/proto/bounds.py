@@ -22,3 +22,10 @@ Word: TypeAlias = Annotated[str, Meta(max_length=1024)]
 
 Text: TypeAlias = Annotated[str, Meta(max_length=32768)]
 """Sentences. Source of its length: apimachinery v0.36, metav1.Condition (message)."""
+
+MOST_PROFILES: Final = 64
+"""Profiles that a request names. A configuration has one or a few."""
+
+Digests: TypeAlias = Annotated[
+    dict[Name, Name], Meta(max_length=MOST_PROFILES, description="profile name -> digest of plugins and arguments")
+]

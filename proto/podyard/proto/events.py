@@ -1,12 +1,16 @@
 """Objects as their creators wrote them, and bare events for experiments."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from podyard.proto.actions import ActionName
+from podyard.proto.bounds import Name, Word
 from podyard.proto.message import Message
+
+MOST_ACTIONS: Final = 15
+"""Actions of a bare event: as many as there are names for (`actions.NAMES`, `actions.COMPOSITES`)."""
 
 
 class ClusterEvent(Message, frozen=True, kw_only=True):
@@ -41,9 +45,14 @@ class BareEvent(Message, frozen=True, kw_only=True):
     """
 
     id: Annotated[str, Meta(min_length=1, max_length=128)]
-    resource: Annotated[str, Meta(min_length=1, description="event resource, e.g. Node, AssignedPod, or a custom one")]
-    actions: Annotated[tuple[str, ...], Meta(min_length=1, description="action names, or Update, or All")]
-    who: str
-    why: str = ""
+    resource: Annotated[
+        str, Meta(min_length=1, max_length=512, description="event resource, e.g. Node, AssignedPod, or a custom one")
+    ]
+    actions: Annotated[
+        tuple[Name, ...],
+        Meta(min_length=1, max_length=MOST_ACTIONS, description="action names, or Update, or All"),
+    ]
+    who: Word
+    why: Word = ""
     old: Annotated[msgspec.Raw, Meta(description="the object before, or null")]
     new: Annotated[msgspec.Raw, Meta(description="the object after, or null")]

@@ -1,31 +1,36 @@
 """Facts that others than the creator know about an object, each on a subject of its own with one writer."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
+from podyard.proto.bounds import Name, Time, Word
 from podyard.proto.message import Count, Int64, Message
 
 PodPhase: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
 
 
+MOST_CONDITIONS: Final = 256
+"""Conditions, or taints, of a pod or node: public nodes have some twenty."""
+
+
 class Condition(Message, frozen=True, kw_only=True):
     """A condition of a pod or node, as Kubernetes spells it."""
 
-    type: str
+    type: Word
     status: Literal["True", "False", "Unknown"]
-    reason: str = ""
+    reason: Word = ""
     message: str = ""
-    last_transition_time: Annotated[str, Meta(description="RFC 3339, UTC")] = ""
+    last_transition_time: Time = ""
 
 
 class TaintFact(Message, frozen=True, kw_only=True):
     """A taint that an agent or controller puts on a node."""
 
-    key: str
+    key: Annotated[str, Meta(max_length=317)]
     effect: Literal["NoSchedule", "PreferNoSchedule", "NoExecute"]
-    value: str = ""
-    time_added: Annotated[str, Meta(description="RFC 3339, UTC")] = ""
+    value: Annotated[str, Meta(max_length=63)] = ""
+    time_added: Time = ""
 
 
 class PodStatusFact(Message, frozen=True, kw_only=True):
@@ -35,17 +40,17 @@ class PodStatusFact(Message, frozen=True, kw_only=True):
     ignored.
     """
 
-    namespace: str
-    name: str
-    uid: str
-    node: str
+    namespace: Name
+    name: Name
+    uid: Name
+    node: Name
     phase: PodPhase
-    reason: str = ""
+    reason: Word = ""
     message: str = ""
-    conditions: tuple[Condition, ...] = ()
-    start_time: Annotated[str, Meta(description="RFC 3339, UTC; when the agent accepted the pod")] = ""
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=MOST_CONDITIONS)] = ()
+    start_time: Annotated[Time, Meta(description="RFC 3339, UTC; when the agent accepted the pod")] = ""
     ended: Annotated[bool, Meta(description="nothing of the pod runs any more: its room may be given away")] = False
-    at: Annotated[str, Meta(description="RFC 3339, UTC; when this was observed")] = ""
+    at: Annotated[Time, Meta(description="RFC 3339, UTC; when this was observed")] = ""
 
 
 class NodeStatusFact(Message, frozen=True, kw_only=True):
@@ -54,11 +59,11 @@ class NodeStatusFact(Message, frozen=True, kw_only=True):
     Joined to the node before it is classified: `conditions` replace those of the same type, `taints` are added.
     """
 
-    node: str
-    node_uid: str = ""
-    conditions: tuple[Condition, ...] = ()
-    taints: tuple[TaintFact, ...] = ()
-    at: Annotated[str, Meta(description="RFC 3339, UTC")] = ""
+    node: Name
+    node_uid: Name = ""
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=MOST_CONDITIONS)] = ()
+    taints: Annotated[tuple[TaintFact, ...], Meta(max_length=MOST_CONDITIONS)] = ()
+    at: Time = ""
 
 
 class Nomination(Message, frozen=True, kw_only=True):

@@ -9,6 +9,8 @@ from typing import Annotated, Final, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from podyard.proto.bounds import Name
+
 INT64_MAX: Final = 2**63 - 1
 
 Int64: TypeAlias = Annotated[int, Meta(ge=-INT64_MAX - 1, le=INT64_MAX)]
@@ -34,6 +36,6 @@ class ObjectRef(Message, frozen=True, kw_only=True):
 class PodRef(Message, frozen=True, kw_only=True):
     """Which pod is meant, for ever: the uid tells namesakes apart."""
 
-    namespace: str
-    name: str
-    uid: str
+    namespace: Name
+    name: Name
+    uid: Name

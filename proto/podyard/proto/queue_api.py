@@ -1,9 +1,10 @@
 """Requests to the queue's leader on `svc.queue.<verb>`, and its replies. Only the leader answers; the highest epoch counts."""
 
-from typing import Annotated, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
+from podyard.proto.bounds import Digests, Name
 from podyard.proto.decisions import Outcome, WakeUp
 from podyard.proto.events import BareEvent
 from podyard.proto.message import INT64_MAX, Count, Int64, Message, PodRef
@@ -14,15 +15,22 @@ KnownEpoch: TypeAlias = Annotated[
 ]
 
 
+MOST_ATTEMPTS: Final = 65_536
+"""Attempts of one session: more than a scheduler pops in the ten seconds after which it would count as dead."""
+
+Plugins: TypeAlias = Annotated[tuple[Name, ...], Meta(max_length=256)]
+"""Names of plugins: a profile has some twenty."""
+
+
 class PopRequest(Message, frozen=True, kw_only=True):
     """`pop`: a scheduler asks for work. Idempotent by `pop_id`: the same id gets the same answer again.
 
     The leader holds the request up to `wait_s` if nothing is ready.
     """
 
-    session: str
-    pop_id: Annotated[str, Meta(min_length=1)]
-    digests: Annotated[dict[str, str], Meta(description="profile name -> digest of plugins and arguments")] = {}
+    session: Name
+    pop_id: Annotated[str, Meta(min_length=1, max_length=253)]
+    digests: Digests = {}
     max_pods: Annotated[int, Meta(ge=1, le=256)] = 256
     wait_s: Annotated[float, Meta(ge=0, le=10)] = 1.0
     epoch: KnownEpoch = 0
@@ -58,11 +66,15 @@ class PopReply(Message, frozen=True, kw_only=True):
 class SessionHeartbeat(Message, frozen=True, kw_only=True):
     """`heartbeat`, every 2 s: a session's open attempts. Those that it does not list and that are older than `last_pop` go back."""
 
-    session: str
-    attempts: tuple[str, ...] = ()
-    last_pop: str = ""
+    session: Name
+    attempts: Annotated[tuple[Name, ...], Meta(max_length=MOST_ATTEMPTS)] = ()
+    last_pop: Name = ""
     held: Annotated[
-        tuple[str, ...], Meta(description="attempts whose decision waits in the binder: their bindings may take long")
+        tuple[Name, ...],
+        Meta(
+            max_length=MOST_ATTEMPTS,
+            description="attempts whose decision waits in the binder: their bindings may take long",
+        ),
     ] = ()
     epoch: KnownEpoch = 0
 
@@ -70,21 +82,21 @@ class SessionHeartbeat(Message, frozen=True, kw_only=True):
 class AttemptResult(Message, frozen=True, kw_only=True):
     """How one attempt ended. `nominated_node` None leaves the nomination, "" ends it."""
 
-    namespace: str
-    name: str
-    uid: str
-    attempt: str
+    namespace: Name
+    name: Name
+    uid: Name
+    attempt: Name
     outcome: Outcome
-    node: str = ""
-    unschedulable_plugins: tuple[str, ...] = ()
-    pending_plugins: tuple[str, ...] = ()
+    node: Name = ""
+    unschedulable_plugins: Plugins = ()
+    pending_plugins: Plugins = ()
     obstacles: Annotated[
         dict[str, tuple[str, ...]],
         Meta(description="plugin -> what stands in the pod's way, for the plugin's own hints"),
     ] = {}
-    nominated_node: str | None = None
+    nominated_node: Name | None = None
     assumed: Annotated[
-        str, Meta(description="node on which the pod was assumed and is no more: AssignedPodDelete for the others")
+        Name, Meta(description="node on which the pod was assumed and is no more: AssignedPodDelete for the others")
     ] = ""
     version: Annotated[
         Count, Meta(description="CLUSTER sequence of the pod's object as it was assumed there; 0: unknown")
@@ -96,14 +108,17 @@ class AttemptResult(Message, frozen=True, kw_only=True):
     trace: Annotated[str, Meta(description="traceparent of the attempt's root span, its flags as sampled")] = ""
     cleared: Annotated[
         tuple[PodRef, ...],
-        Meta(description="pods of lower priority whose nomination ends: this pod preempts for their node"),
+        Meta(
+            max_length=MOST_ATTEMPTS,
+            description="pods of lower priority whose nomination ends: this pod preempts for their node",
+        ),
     ] = ()
 
 
 class DoneRequest(Message, frozen=True, kw_only=True):
     """`done`: results of attempts. Idempotent by attempt id; a late one of a dead session is refused."""
 
-    session: str
+    session: Name
     results: Annotated[tuple[AttemptResult, ...], Meta(max_length=1024)]
     epoch: KnownEpoch = 0
 
@@ -111,7 +126,7 @@ class DoneRequest(Message, frozen=True, kw_only=True):
 class ActivateRequest(Message, frozen=True, kw_only=True):
     """`activate`: move these parked pods to activeQ without asking hints."""
 
-    session: str = ""
+    session: Name = ""
     pods: Annotated[tuple[PodRef, ...], Meta(max_length=256)]
 
 
@@ -121,11 +136,11 @@ class PreemptingRequest(Message, frozen=True, kw_only=True):
     A start that comes after the end of its attempt's preemption is ignored.
     """
 
-    session: str
+    session: Name
     pod: PodRef
     running: bool
     victim: PodRef | None = None
-    attempt: Annotated[str, Meta(description="the attempt that preempts; empty: unknown")] = ""
+    attempt: Annotated[Name, Meta(description="the attempt that preempts; empty: unknown")] = ""
     epoch: KnownEpoch = 0
 
 
@@ -140,8 +155,8 @@ class QueueReply(Message, frozen=True, kw_only=True):
 class WouldRequest(Message, frozen=True, kw_only=True):
     """`would`: what an event would do to one pod of the queue. Nothing is moved, nothing is recorded."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: Name
     event: BareEvent
 
 
@@ -173,9 +188,9 @@ QueuePool: TypeAlias = PoolName | Literal["binding"]
 class QueueListRequest(Message, frozen=True, kw_only=True):
     """`list`: what is where. Empty filters mean everything; at most `limit` pods are listed, counts are of all."""
 
-    pool: str = ""
-    namespace: str = ""
-    name: str = ""
+    pool: Name = ""
+    namespace: Name = ""
+    name: Name = ""
     limit: Annotated[int, Meta(ge=0, le=10_000)] = 500
 
 

@@ -1,10 +1,17 @@
 """Usage: synthetic signals that people publish, and what agents report. Not stored."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
+from podyard.proto.bounds import Moment, Name, Word
 from podyard.proto.message import Count, Message
+
+MOST_SIGNALS: Final = 64
+"""Signals of a node. The kubelet has nine."""
+
+MOST_PODS: Final = 10_000
+"""Pods of a node that signals name. A kubelet runs 110 unless told."""
 
 
 class SignalValue(Message, frozen=True, kw_only=True):
@@ -17,8 +24,8 @@ class SignalValue(Message, frozen=True, kw_only=True):
 class PodUsage(Message, frozen=True, kw_only=True):
     """What one pod uses now."""
 
-    namespace: str
-    name: str
+    namespace: Name
+    name: Name
     memory_bytes: Count = 0
     disk_bytes: Count = 0
     inodes: Count = 0
@@ -28,25 +35,27 @@ class PodUsage(Message, frozen=True, kw_only=True):
 class NodeSignals(Message, frozen=True, kw_only=True):
     """Synthetic usage for one node, on `signals.<node>`; replaces the node's earlier one. No signals = as if idle."""
 
-    node: str
-    signals: Annotated[dict[str, SignalValue], Meta(description="by signal name, e.g. memory.available")] = {}
-    pods: tuple[PodUsage, ...] = ()
-    who: str = ""
-    at: Annotated[float, Meta(description="seconds since 1970, UTC; when it was observed; 0 = on receipt")] = 0.0
+    node: Name
+    signals: Annotated[
+        dict[Name, SignalValue], Meta(max_length=MOST_SIGNALS, description="by signal name, e.g. memory.available")
+    ] = {}
+    pods: Annotated[tuple[PodUsage, ...], Meta(max_length=MOST_PODS)] = ()
+    who: Word = ""
+    at: Annotated[Moment, Meta(description="seconds since 1970, UTC; when it was observed; 0 = on receipt")] = 0.0
 
 
 class NodeUsage(Message, frozen=True, kw_only=True):
     """Usage as the agent sees it, on `usage.<node>`."""
 
-    node: str
+    node: Name
     signals: dict[str, SignalValue] = {}
     pods: tuple[PodUsage, ...] = ()
-    at: float = 0.0
+    at: Moment = 0.0
 
 
 class NodeHeartbeat(Message, frozen=True, kw_only=True):
     """A node's sign of life, on `heartbeat.<node>`."""
 
-    node: str
-    agent: str = ""
-    at: float = 0.0
+    node: Name
+    agent: Name = ""
+    at: Moment = 0.0

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 import anyio
 import msgspec
 
-from podyard.bus import Busy, Delivery, Request
+from podyard.bus import Busy, Delivery, RemoteError, Request
 from podyard.proto import codec
 from podyard.proto.queue_api import (
     ActivateRequest,
@@ -26,6 +26,10 @@ from podyard.shell.causes import Cause
 from podyard.shell.guard import Guard
 
 M = TypeVar("M")
+
+MOST_TERMS: Final = 2**32
+"""Terms of leaders between two of which one may not know the other: epochs grow by one a term, so a number above is nobody's. Who
+believed it would use up the numbers that there are."""
 
 MAX_POPS: Final = 1024
 """Pops that wait at once: one or two a scheduler."""
@@ -85,7 +89,12 @@ class QueueEndpoints:
     def _check(self, request: Request | Delivery, epoch: int = 0) -> None:
         """
         :param epoch: the highest that who asks knows of
+        :raises RemoteError: that is no epoch of a queue
         """
+        if epoch > self._leader.epoch + MOST_TERMS:
+            raise RemoteError(
+                f"epoch {epoch} was never a leader's: this one's is {self._leader.epoch}; start a new session"
+            )
         if epoch > self._leader.epoch and not self._over:
             self.end()
             self._outranked(epoch)

@@ -6,7 +6,7 @@ import pytest
 
 from podyard.binder.reign import Reign
 from podyard.binder.service import SERVICE
-from podyard.bus import Outgoing, RequestTimeout
+from podyard.bus import Outgoing, RemoteError, RequestTimeout
 from podyard.proto import codec, headers, subjects
 from podyard.proto.binder_api import NumberRange
 from podyard.proto.decisions import AttemptRecord
@@ -270,3 +270,37 @@ async def test_the_decision_record_stays_with_the_binding(cluster, connect_bus):
     async with reigning(await connect_bus("binder"), "binder-a"):
         await cluster.bind(msgspec.structs.replace(cluster.decide("a"), record=record))
         assert (await cluster.placement("a")).decision == record
+
+
+BEYOND = [
+    pytest.param(b"", id="empty"),
+    pytest.param(b"\xff", id="no utf-8"),
+    pytest.param(b"[" * 50_000, id="nested"),
+    pytest.param(b'{"session":"s","decisions":[NaN]}', id="NaN"),
+    pytest.param(b'{"session":"s","decisions":1}', id="wrong type"),
+    pytest.param(b'{"session":"%b","decisions":[]}' % (b"x" * 5_000), id="long"),
+    pytest.param(b'{"session":"s","decisions":[],"outstanding":[{"first":0,"last":%d}]}' % 10**30, id="10^30"),
+]
+
+
+@pytest.mark.parametrize("payload", BEYOND)
+async def test_a_request_beyond_the_bounds_is_refused(cluster, connect_bus, payload):
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        with pytest.raises(RemoteError, match="not a BindRequest"):
+            await cluster.bus.request(subjects.BINDER_BIND, payload)
+        assert await cluster.bind(cluster.decide("a")) == ["bound"]
+
+
+async def test_decisions_with_numbers_that_nobody_has_are_answered(cluster, connect_bus):
+    """A position that is never reached is waited for in vain; the others are bound meanwhile."""
+    largest = 2**63 - 1
+    async with reigning(await connect_bus("binder"), "binder-a"):
+        wide = (NumberRange(first=0, last=largest - 1),)
+        far = msgspec.structs.replace(cluster.decide("b"), position=largest)
+        strange = msgspec.structs.replace(cluster.decide("c"), number=largest, not_assumed=(largest, -largest, 0))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(cluster.ask, far)
+            reply = await cluster.ask(strange, outstanding=wide)
+            assert [answer.result for answer in reply.answers] == ["bound"]
+            assert await cluster.bind(cluster.decide("a")) == ["bound"]
+            tasks.cancel_scope.cancel()

@@ -4,6 +4,7 @@ import asyncio
 import itertools
 from collections.abc import AsyncIterator
 
+import pytest
 import pytest_asyncio
 
 from podyard.bus import Bus
@@ -269,3 +270,46 @@ async def test_signals_that_are_none_become_dead_letters(bus: Bus, stage: Stage,
     assert [one.subject for one in dead] == ["signals.n1", "signals.n1"]
     assert "$.node" in dead[0].reason
     assert "about node n2" in dead[1].reason
+
+
+BEYOND = [
+    pytest.param(b'{"node":"n1","signals":{"memory.available":{"available":%d,"capacity":1}}}' % 10**30, id="10^30"),
+    pytest.param(b'{"node":"n1","signals":{"memory.available":{"available":-1,"capacity":1}}}', id="negative"),
+    pytest.param(b'{"node":"n1","signals":{"memory.available":{"available":NaN,"capacity":1}}}', id="NaN"),
+    pytest.param(b'{"node":"n1","signals":{"memory.available":{"available":"1","capacity":1}}}', id="wrong type"),
+    pytest.param(b'{"node":"n1","pods":%b}' % (b"[" * 50_000 + b"]" * 50_000), id="nested"),
+    pytest.param(b'{"node":"n1","who":"\xff"}', id="no utf-8"),
+    pytest.param(b"", id="empty"),
+    pytest.param(b'{"node":"n1","at":1e300}', id="far future"),
+]
+
+
+@pytest.mark.parametrize("payload", BEYOND)
+async def test_signals_beyond_the_bounds_become_dead_letters(
+    bus: Bus, stage: Stage, connect_bus: ConnectBus, payload: bytes
+):
+    await stage.node("n1")
+    dead = await stage.collect("dead.node_agent", DeadLetter)
+    async with agent(await connect_bus("agent", service="node_agent"), stage):
+        await eventually("a fact about the node", lambda: stage.node_fact("n1"))
+        stage.bus.send("signals.n1", payload)
+        await eventually("a dead letter", lambda: len(dead) == 1)
+        await stage.phase(await stage.pod("web", "n1"), "Running")
+
+
+async def test_signals_at_the_bounds_are_taken(bus: Bus, stage: Stage, connect_bus: ConnectBus):
+    """More available than there is, nothing of nothing, the largest numbers: the agent goes on, whatever it makes of them."""
+    await stage.node("n1")
+    await stage.node("n2")
+    dead = await stage.collect("dead.node_agent", DeadLetter)
+    largest = 2**63 - 1
+    async with agent(await connect_bus("agent", service="node_agent"), stage):
+        pod = await stage.pod("web", "n1")
+        await stage.phase(pod, "Running")
+        for available, capacity in ((largest, 1), (0, 0), (largest, largest), (0, largest)):
+            signal = SignalValue(available=available, capacity=capacity)
+            for name in ("nodefs.available", "memory.available", "nothing.known"):
+                used = PodUsage(namespace="default", name="web", memory_bytes=largest, disk_bytes=largest)
+                publish(stage, NodeSignals(node="n1", signals={name: signal}, pods=(used,)))
+        await stage.phase(await stage.pod("later", "n2"), "Running")
+    assert not dead
