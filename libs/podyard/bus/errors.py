@@ -39,7 +39,8 @@ SUBJECTS_OVERLAP: Final = 10065
 _NOT_FOUND: Final = frozenset({10014, 10037, 10059})
 _FULL: Final = frozenset({10002, 10023, 10028, 10047, 10053, 10077})
 _NOT_READY: Final = frozenset({10004, 10005, 10006, 10007, 10008, 10009, 10039, 10076, 10194, 10195, 10202})
-_TOO_MANY: Final = frozenset({10074, 10167, 10210, 10211})
+_TOO_MANY: Final = frozenset({10074, 10167})
+_TOO_MANY_BATCHES: Final = frozenset({10210, 10211})
 _TOO_LARGE: Final = frozenset({10054, 10199})
 _LAST_NUMBER: Final = re.compile(r"(\d+)\s*$")
 
@@ -219,6 +220,10 @@ def from_api(error: ApiError, subject: str, *, batch_id: str = "", size_bytes: i
             return NotFound(subject, detail)
         case c if c in _FULL:
             return StreamFull(subject, detail)
+        case c if c in _TOO_MANY_BATCHES:
+            return Busy(
+                subject, f"{detail}: others have begun as many atomic batches as the server allows, and not ended them"
+            )
         case c if c in _TOO_MANY:
             return Busy(subject, detail)
         case c if c in _TOO_LARGE:

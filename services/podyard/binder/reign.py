@@ -42,6 +42,10 @@ WRITES_CHECK: Final = "writes"
 """Not ready while the last commit or move of the fence has no clear answer: no room in the stream, or NATS silent."""
 
 
+COMMITS_CHECK: Final = "commits"
+"""Not ready while one commit after the other is not taken, though other writes are."""
+
+
 class _Waiter:
     """A request in hand. `reply` stays `None` if the reign ends first."""
 
@@ -124,6 +128,7 @@ class Reign:
         finally:
             self._driver.end()
             self._service.health.remove(WRITES_CHECK)
+            self._service.health.remove(COMMITS_CHECK)
             self._instruments.leading.set(0)
             for waiter in self._waiters.values():
                 waiter.done.set()
@@ -166,6 +171,8 @@ class Reign:
                 self._instruments.fence_moving(effect)
             case effects.AskToBind():
                 self._tasks.start_soon(self._ask_to_bind, effect)
+            case effects.CommitsFail():
+                self._service.health.set_ready(COMMITS_CHECK, not effect.reason, effect.reason)
             case effects.PluginFailed():
                 self._instruments.plugin_faults.told(effect.plugin, effect.point, effect.detail)
             case effects.UsageDrift():

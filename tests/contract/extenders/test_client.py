@@ -61,7 +61,7 @@ class Talk:
 
 def configured(url: str, **more: Any) -> Configured:
     verbs = {"filter_verb": "f", "prioritize_verb": "p", "preempt_verb": "e", "bind_verb": "b"}
-    return Configured(**{"url_prefix": url, "weight": 2, "http_timeout": "2s", **verbs, **more})
+    return Configured(**{"url_prefix": url, "weight": 2, "http_timeout": "30s", **verbs, **more})
 
 
 @pytest.fixture

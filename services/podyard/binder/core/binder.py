@@ -103,6 +103,10 @@ class Binder:
         self._settled: list[tuple[Open, BindAnswer]] = []
         """Answers that wait for our next commit or fence move."""
         self._gather_from: float | None = None
+        self._not_before = 0.0
+        """When the next batch may be sent: after several that were not applied, later and later."""
+        self._failures = 0
+        """Batches in a row that were not applied."""
         self._now = 0.0
         self._out: list[Effect] = []
         self._handlers: dict[type[Any], Callable[[Any], None]] = {
@@ -146,7 +150,7 @@ class Binder:
         if deadline is not None:
             due = min(due, deadline)
         if not self._sending and self._batch is None and self._gather_from is not None:
-            return min(due, self._gather_from + self._patience())
+            return min(due, max(self._gather_from + self._patience(), self._not_before))
         return due
 
     @property
@@ -218,7 +222,22 @@ class Binder:
 
     def _on_unclear(self, message: effects.Unclear) -> None:
         if message.batch_id == self._sending:
+            if self._batch is not None and self._batch.id == message.batch_id:
+                self._note_failure(message.why)
             self._move(message.why)
+
+    def _note_failure(self, why: str) -> None:
+        """One lost answer is nothing. Where moves of the fence are taken and batches are not (somebody has all batches open that the
+        server allows), the next is sent after a pause, or thousands of moves would be all that this comes to."""
+        self._failures += 1
+        if self._failures > 1:
+            self._not_before = self._now + min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** min(self._failures - 2, 10))
+            self._out.append(effects.CommitsFail(f"{self._failures} commits in a row were not taken: {why}"))
+
+    def _note_success(self) -> None:
+        if self._failures > 1:
+            self._out.append(effects.CommitsFail(""))
+        self._failures, self._not_before = 0, 0.0
 
     def _on_conflicted(self, message: effects.Conflicted) -> None:
         if message.batch_id != self._sending:
@@ -242,6 +261,7 @@ class Binder:
             return
         batch, self._batch = self._batch, None
         if batch is not None and batch.id == batch_id:
+            self._note_success()
             self._committed(batch)
         elif batch is not None:
             self._judge_again(batch)
@@ -290,6 +310,7 @@ class Binder:
         self._out += self._gatherer.asks
         self._gatherer.asks.clear()
         if batch.empty and not self._settled:
+            self._note_success()
             self._gather_from = self._now - GATHER_S + POSITION_POLL_S if self._gatherer.waiting else None
             self._note_work()
             return
@@ -301,7 +322,7 @@ class Binder:
         self._note_work()
 
     def _is_time(self) -> bool:
-        if self._gather_from is None:
+        if self._gather_from is None or self._now < self._not_before:
             return False
         first = self._intake.first
         if len(self._intake) >= MAX_BATCH and first is not None and first.decision.position <= self._view.position:

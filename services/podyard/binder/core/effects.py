@@ -215,6 +215,12 @@ class FenceMoving(NamedTuple):
     reason: str
 
 
+class CommitsFail(NamedTuple):
+    """One commit after the other is not taken, though other writes are; with an empty reason: one was taken again."""
+
+    reason: str
+
+
 class PluginFailed(NamedTuple):
     """A plugin raised, or answered nonsense. Up to Bind that is the decision's answer; after PostBind the pod is bound all the same."""
 
@@ -253,6 +259,7 @@ Effect: TypeAlias = (
     | Settled
     | Committed
     | FenceMoving
+    | CommitsFail
     | PluginFailed
     | AskToBind
     | UsageDrift
