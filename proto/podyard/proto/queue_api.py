@@ -222,4 +222,7 @@ class QueueListReply(Message, frozen=True, kw_only=True):
     leader: str = ""
     counts: dict[str, Int64] = {}
     pods: tuple[QueuedPodInfo, ...] = ()
+    left_out: Annotated[
+        Count, Meta(description="pods that were asked for, above the limit or what a message can hold")
+    ] = 0
     sessions: dict[str, Int64] = {}

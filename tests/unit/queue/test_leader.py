@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from podyard.objects.core import Pod
+from podyard.proto import codec
 from podyard.proto.message import PodRef
 from podyard.proto.queue_api import (
     ActivateRequest,
@@ -19,6 +20,7 @@ from podyard.proto.queue_api import (
     QueueReply,
     SessionHeartbeat,
 )
+from podyard.proto.streams import MAX_PAYLOAD_BYTES
 from podyard.queue.core import listing
 from podyard.queue.core.effects import AttemptEnded, Judged, Nominated
 from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gates, NamedGate, PreemptionGate
@@ -389,6 +391,22 @@ def test_35_a_last_victim_that_is_going_opens_the_gate(stage: Stage) -> None:
     stage.queue.move_all(node_event("a"), stage.now)
     stage.done(popped, "unschedulable", unschedulable_plugins=("OnNodes",))
     assert pod.pool == "backoffQ"
+
+
+def test_a_list_is_what_one_message_holds_and_a_count_of_the_rest() -> None:
+    stage = Stage()
+    for number in range(6000):
+        pod = queued(f"p{number:04}")
+        stage.queue.add(pod, 0.0)
+        pod.message = "y" * 100_000 if number % 10 == 0 else "no node takes it: " + "x" * 700
+    reply = listing.reply(stage.leader, QueueListRequest(limit=10_000), position=1, instance="q")
+    assert len(codec.encode(reply)) < MAX_PAYLOAD_BYTES
+    assert len(reply.pods) > 1000
+    assert reply.left_out == 6000 - len(reply.pods)
+    few = listing.reply(stage.leader, QueueListRequest(limit=10, name="p0007"), position=1, instance="q")
+    assert ([pod.name for pod in few.pods], few.left_out) == (["p0007"], 0)
+    none = listing.reply(stage.leader, QueueListRequest(limit=0), position=1, instance="q")
+    assert (none.pods, none.left_out, none.counts["activeQ"]) == ((), 6000, 6000)
 
 
 def test_a_preemption_ends_with_its_session(stage: Stage) -> None:

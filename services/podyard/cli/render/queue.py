@@ -82,7 +82,8 @@ def waits_for(pod: QueuedPodInfo) -> str:
 def lines(reply: QueueListReply, now: float) -> list[str]:
     """The same as `view`, for pipes."""
     table = tables.plain_lines(HEADERS, rows(reply.pods, now)) if reply.pods else []
-    return [*summary(reply).splitlines(), "", *table] if table else summary(reply).splitlines()
+    more = [left_out(reply)] if reply.left_out else []
+    return [*summary(reply).splitlines(), "", *table, *more] if table or more else summary(reply).splitlines()
 
 
 def view(reply: QueueListReply, now: float) -> RenderableType:
@@ -90,7 +91,11 @@ def view(reply: QueueListReply, now: float) -> RenderableType:
     parts: list[RenderableType] = [Text(summary(reply))]
     if reply.pods:
         parts += [Text(""), tables.table(HEADERS, rows(reply.pods, now))]
-        hidden = sum(reply.counts.values()) - len(reply.pods)
-        if hidden > 0:
-            parts.append(Text(f"... and {hidden} more (--limit)", style="dim"))
+    if reply.left_out:
+        parts.append(Text(left_out(reply), style="dim"))
     return Group(*parts)
+
+
+def left_out(reply: QueueListReply) -> str:
+    """How many pods are not shown, and how to see them."""
+    return f"... and {reply.left_out} more: narrow the list (--pool, -n, --name), or raise --limit as far as a message holds"

@@ -1,29 +1,50 @@
 """What is where, since when, until when: the answer to `list`. Pure; sorts, so for people and not for hot paths."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
+from podyard.proto import codec, streams
 from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest, QueuePool
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.queued_pod import QueuedPod
+
+LARGEST_BYTES: Final = streams.MAX_PAYLOAD_BYTES * 3 // 4
+"""Of the pods in one answer: the largest message, and room for the rest of the answer."""
+
+LONGEST_MESSAGE: Final = 1024
+"""Characters of a pod's message in a list; its records have all of it."""
 
 
 def reply(leader: Leader, request: QueueListRequest, *, position: int, instance: str) -> QueueListReply:
     """Counts of all pods, and those that the request asks for, pool by pool, in pop order."""
     pools: dict[QueuePool, list[QueuedPod]] = {pool: list(pods) for pool, pods in _pools(leader)}
-    found = list[QueuedPodInfo]()
-    for pool, pods in pools.items():
-        if request.pool in ("", pool):
-            found += [_info(leader, pool, pod) for pod in pods if _is_wanted(pod, request)]
-        if len(found) >= request.limit:
-            break
+    wanted = [
+        (pool, pod)
+        for pool, pods in pools.items()
+        if request.pool in ("", pool)
+        for pod in pods
+        if _is_wanted(pod, request)
+    ]
+    listed = _within(LARGEST_BYTES, [_info(leader, pool, pod) for pool, pod in wanted[: request.limit]])
     return QueueListReply(
         epoch=leader.epoch,
         position=position,
         leader=instance,
         counts={str(pool): len(pods) for pool, pods in pools.items()},
-        pods=tuple(found[: request.limit]),
+        pods=listed,
+        left_out=len(wanted) - len(listed),
         sessions=leader.sessions.open_attempts(),
     )
+
+
+def _within(most_bytes: int, found: Sequence[QueuedPodInfo]) -> tuple[QueuedPodInfo, ...]:
+    """The first of them that come to no more than so many bytes."""
+    size = 0
+    for count, info in enumerate(found):
+        size += len(codec.encode(info)) + 1
+        if size > most_bytes:
+            return tuple(found[:count])
+    return tuple(found)
 
 
 def counts(leader: Leader) -> dict[str, int]:
@@ -79,5 +100,5 @@ def _info(leader: Leader, pool: QueuePool, pod: QueuedPod) -> QueuedPodInfo:
         nominated_node=leader.queue.nominator.node_of(pod.uid),
         woken_by=pod.woken_by,
         session=attempt.session if attempt is not None else "",
-        message=pod.message,
+        message=pod.message if len(pod.message) <= LONGEST_MESSAGE else f"{pod.message[:LONGEST_MESSAGE]}…",
     )
