@@ -57,7 +57,7 @@ from podyard.bus.lease import Lease
 from podyard.bus.outgoing import Ack, Outgoing
 from podyard.bus.requests import Reply, Request
 from podyard.bus.services import Subscription
-from podyard.bus.settings import BusSettings
+from podyard.bus.settings import BusSettings, without_secrets
 from podyard.bus.watch import Watch, WatchSink, WatchSpec
 
 __all__ = [
@@ -97,4 +97,5 @@ __all__ = [
     "connect",
     "embedded_server",
     "ensure_streams",
+    "without_secrets",
 ]

@@ -20,7 +20,7 @@ from nats.aio.subscription import Subscription
 
 from podyard.bus._client import DirectClient, Receiver
 from podyard.bus.errors import Busy, SubjectTooLong, TooLarge, Unavailable
-from podyard.bus.settings import BusSettings
+from podyard.bus.settings import BusSettings, without_secrets
 from podyard.proto import subjects
 
 log: Final = logging.getLogger("podyard.bus")
@@ -133,7 +133,7 @@ class Link:
         with anyio.move_on_after(timeout_s):
             await self.connected()
         if not self.state.connected:
-            raise Unavailable(f"no connection to NATS at {', '.join(self.settings.servers)}: {self.state.last_error}")
+            raise Unavailable(f"no connection to NATS at {self.settings.shown_servers}: {self.state.last_error}")
 
     # --- sending and listening
 
@@ -327,7 +327,7 @@ class Link:
         previous = self.state
         self._set(BusState(connected=True, connects=previous.connects + 1))
         self._logged = ("", 0.0)
-        log.info("connected to NATS (%s)", ", ".join(self.settings.servers))
+        log.info("connected to NATS (%s)", self.settings.shown_servers)
 
     def _lost(self, reason: str) -> None:
         if not self.state.connected:
@@ -337,7 +337,7 @@ class Link:
         log.log(logging.DEBUG if self.closing else logging.WARNING, "no connection to NATS: %s", reason)
 
     def _failed(self, error: Exception) -> None:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        text = without_secrets(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)
         if self.state.connected:
             self.state = msgspec.structs.replace(self.state, last_error=text)
         else:

@@ -1,7 +1,9 @@
 """How a process connects to NATS."""
 
 import importlib.util
+import re
 from pathlib import Path
+from typing import Final
 from urllib.parse import urlsplit
 
 import msgspec
@@ -62,6 +64,11 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Messages of `publish_many` under way at once; also at most 16 MiB."""
 
     @property
+    def shown_servers(self) -> str:
+        """The servers' addresses for people, without passwords."""
+        return without_secrets(", ".join(self.servers))
+
+    @property
     def service_name(self) -> str:
         """Whose dead letters these are."""
         return self.service or self.name
@@ -88,14 +95,26 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError("user_credentials", "signing needs the package nkeys; install nats-py[nkeys]")
 
 
+def without_secrets(text: str) -> str:
+    """An address, or a text with some, as people may see it: who connects, and with which password or token, is hidden."""
+    return _BARE.sub("***@", _AFTER_SCHEME.sub("://***@", text))
+
+
+_AFTER_SCHEME: Final = re.compile(r"://\S*@")
+"""As far as the last `@`: passwords may hold any character."""
+_BARE: Final = re.compile(r"(?<![^\s,'\"(])[^\s/'\"(]+@(?=\S)")
+"""The same of an address without a scheme."""
+
+
 def _check_server(server: str) -> None:
+    shown = repr(without_secrets(server))
     try:
         parts = urlsplit(server)
         port = parts.port
     except ValueError as error:
-        raise SettingsError("servers", f"{server!r} is not a URL: {error}") from error
+        raise SettingsError("servers", f"{shown} is not a URL: {without_secrets(str(error))}") from error
     if parts.scheme not in _SCHEMES or not parts.hostname or port == 0:
-        raise SettingsError("servers", f"{server!r} is not of the form nats://host:port")
+        raise SettingsError("servers", f"{shown} is not of the form nats://host:port")
 
 
 def _nkeys_installed() -> bool:

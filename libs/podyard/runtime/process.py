@@ -20,7 +20,7 @@ import uvloop
 from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.connection import Bus, BusState, connect
 from podyard.bus.errors import BusError, TemporaryError
-from podyard.bus.settings import BusSettings
+from podyard.bus.settings import BusSettings, without_secrets
 from podyard.runtime import clock, sessions
 from podyard.runtime.health import Health
 from podyard.runtime.http import HttpEndpoint
@@ -64,7 +64,9 @@ class _Process:
         _show_clock(self.registry)
         self.health = Health(stall_limit_s=settings.stall_limit_s, registry=self.registry)
         self.health.set_ready(RUNNING_CHECK, False, "starting")
-        self.health.set_ready(NATS_CHECK, False, f"waiting for NATS at {', '.join(settings.nats.servers)}")
+        self.health.set_ready(
+            NATS_CHECK, False, f"waiting for NATS at {without_secrets(', '.join(settings.nats.servers))}"
+        )
         self.tracing = self._start_tracing()
         self.deadline = Deadline(settings.shutdown_timeout_s, self._overdue)
 
@@ -105,7 +107,7 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
     :return: exit code: 0 after an ordered end, 1 if it could not start or `main` raised, 2 if that was a `SettingsError`
     """
     process = _Process(definition, settings)
-    shown = {"process": settings, definition.name: own}
+    shown = {"process": _without_secrets(settings), definition.name: own}
     try:
         with HttpEndpoint(settings.http, process.health, process.registry, lambda: shown) as http:
             process.log.info("starting", http=http.address or "off", version=process.version, pid=os.getpid())
@@ -126,6 +128,12 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
         process.deadline.cancel()
     process.log.info("stopped")
     return 0
+
+
+def _without_secrets(settings: ServiceSettings) -> ServiceSettings:
+    """As /configz shows them. Addresses of servers are the only settings that may hold a password."""
+    servers = tuple(without_secrets(server) for server in settings.nats.servers)
+    return msgspec.structs.replace(settings, nats=msgspec.structs.replace(settings.nats, servers=servers))
 
 
 def _innermost(error: BaseException) -> BaseException:
@@ -229,7 +237,7 @@ class _NatsCheck:
     def __init__(self, health: Health, log: structlog.stdlib.BoundLogger, servers: tuple[str, ...]) -> None:
         self._health = health
         self._log = log
-        self._servers = ", ".join(servers)
+        self._servers = without_secrets(", ".join(servers))
         self._connected: bool | None = None
         self.closing = False
         """The connection is being closed by us: no news."""

@@ -41,7 +41,7 @@ class BareEvent(Message, frozen=True, kw_only=True):
     """A typed event without a change of state, on `events.<resource>.<action>`; not stored.
 
     Sent by people and experiments; read by the queue, which asks hints and may requeue. `id` is the idempotency key: an id
-    that the queue has seen within its memory (1,024 ids) is ignored.
+    that the queue has seen within its memory (1,024 ids) is ignored. The record of what it moved is kept as `bare-<id>`.
     """
 
     id: Annotated[str, Meta(min_length=1, max_length=128)]

@@ -10,7 +10,7 @@ import anyio
 
 from podyard.bus.connection import Bus, connect
 from podyard.bus.errors import BusError, NotFound, TemporaryError, Unclear
-from podyard.bus.settings import BusSettings
+from podyard.bus.settings import BusSettings, without_secrets
 from podyard.cli.errors import CliError
 from podyard.cli.lab import state
 
@@ -85,7 +85,7 @@ async def session(nats: str | None) -> AsyncGenerator[Bus]:
 
 
 def _no_session(tried: Sequence[str], reason: str) -> CliError:
-    places = ", ".join(tried)
+    places = without_secrets(", ".join(tried))
     if any(word in reason.lower() for word in NOT_LET_IN):
         return CliError(f"the NATS server at {places} does not let us in: {reason}", NO_KEY_ADVICE)
     return CliError(f"no NATS server answers at {places}", NO_SERVER_ADVICE)

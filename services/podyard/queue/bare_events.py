@@ -14,6 +14,9 @@ from podyard.proto.codec import MessageError
 from podyard.proto.events import BareEvent
 from podyard.queue.core.effects import Incoming
 
+OWN_IDS: Final = "bare"
+"""Before the ids of bare events: whoever sends one chooses its id, and records of what really happened are kept by their events' ids."""
+
 REMEMBERED: Final = 1024
 """Ids that are known to be repetitions, the last so many."""
 
@@ -59,7 +62,7 @@ def _events(message: BareEvent, trace: str) -> Iterator[Incoming]:
             event=ClusterEvent(message.resource, action),
             old=old,
             new=new,
-            id=message.id if index == 0 else f"{message.id}-{index}",
+            id=f"{OWN_IDS}-{message.id}" if index == 0 else f"{OWN_IDS}{index}-{message.id}",
             object_name=name,
             who=message.who,
             why=message.why,

@@ -212,11 +212,11 @@ async def test_a_bare_event_requeues_once(bus: Bus, cluster: Cluster, scheduler:
     cluster.bare("Node", "UpdateNodeTaint", id="ev1", old=tainted, new=objects.node("n1"))
     pod = await scheduler.take()
     assert pod.woken_by is not None
-    assert (pod.woken_by.event_id, pod.woken_by.plugin) == ("ev1", "TaintToleration")
+    assert (pod.woken_by.event_id, pod.woken_by.plugin) == ("bare-ev1", "TaintToleration")
     await scheduler.reject(pod, "TaintToleration")
     cluster.bare("Node", "UpdateNodeTaint", id="ev1", old=tainted, new=objects.node("n1"))
     cluster.bare("Node", "UpdateNodeTaint", id="ev2", old=tainted, new=tainted)
-    assert (await requeue_record(bus, "ev2")).skipped[0].name == "a"
+    assert (await requeue_record(bus, "bare-ev2")).skipped[0].name == "a"
     await scheduler.sees("a", "unschedulable")
 
 

@@ -137,6 +137,22 @@ async def test_it_waits_for_nats_says_so_and_goes_on_when_nats_comes_back(nats_s
         assert await running.stop() == 0
 
 
+async def test_a_password_in_an_address_is_nowhere_to_be_seen(nats_server):
+    url = nats_server.url.replace("://", "://somebody:hush-hush@")
+    async with service("serve", url) as running:
+        await running.becomes("/readyz", 200)
+        seen = [(await running.get(path))[1] for path in ("/configz", "/readyz", "/metrics")]
+        assert "nats://***@" in seen[0]
+        await nats_server.kill()
+        seen.append(await running.becomes("/readyz", 503))
+        await running.logged("no NATS")
+        await nats_server.start()
+        await running.becomes("/readyz", 200)
+        assert await running.stop() == 0
+        seen.append(json.dumps(running.lines))
+    assert [text for text in seen if "hush-hush" in text or "somebody" in text] == []
+
+
 async def test_it_can_be_ended_while_it_waits_for_nats(nats_server):
     await nats_server.kill()
     async with service("serve", nats_server.url) as running:

@@ -101,12 +101,21 @@ def test_a_bare_event_becomes_one_event_an_action_once() -> None:
     events = BareEvents()
     found = events.read(bare(actions=("UpdateNodeTaint", "UpdateNodeLabel")), "t")
     assert [(one.event.label, one.id) for one in found] == [
-        ("NodeUpdateNodeTaint", "x1"),
-        ("NodeUpdateNodeLabel", "x1-1"),
+        ("NodeUpdateNodeTaint", "bare-x1"),
+        ("NodeUpdateNodeLabel", "bare1-x1"),
     ]
     assert isinstance(found[0].new, Node)
     assert (found[0].object_name, found[0].trace, found[0].position) == ("n1", "t", 0)
     assert events.read(bare(), "t") == []
+
+
+def test_no_bare_event_has_the_id_of_a_real_one_or_of_another() -> None:
+    """Ids of real events are positions in the stream, `12` or `12-1`, or begin with what happened: `dropped-`, `session-`, `listed-`."""
+    two = ("UpdateNodeTaint", "UpdateNodeLabel")
+    names = ("12", "12-1", "1-12", "dropped-1")
+    ids = [one.id for name in names for one in BareEvents().read(bare(id=name, actions=two), "")]
+    assert all(one.startswith("bare") for one in ids)
+    assert len(set(ids)) == len(ids)
 
 
 def test_1024_ids_are_remembered() -> None:

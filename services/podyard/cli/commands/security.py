@@ -72,6 +72,7 @@ def bootstrap(directory: str, /, *, replicas: int = 1, nats: NatsOption = None) 
     import anyio
 
     from podyard.bus.errors import BusError
+    from podyard.bus.settings import without_secrets
     from podyard.cli import session
     from podyard.cli.errors import CliError, InputError
     from podyard.cli.security.mirrors import bootstrap as make
@@ -86,7 +87,10 @@ def bootstrap(directory: str, /, *, replicas: int = 1, nats: NatsOption = None) 
             await make(place, servers, replicas=replicas)
         if limit.cancelled_caught:
             advice = "are they running with the configuration of this directory?"
-            raise CliError(f"the NATS servers at {', '.join(servers)} were not ready within {WITHIN_S:g} s", advice)
+            raise CliError(
+                f"the NATS servers at {without_secrets(', '.join(servers))} were not ready within {WITHIN_S:g} s",
+                advice,
+            )
 
     try:
         anyio.run(work)
