@@ -18,13 +18,7 @@ LONGEST_MESSAGE: Final = 1024
 def reply(leader: Leader, request: QueueListRequest, *, position: int, instance: str) -> QueueListReply:
     """Counts of all pods, and those that the request asks for, pool by pool, in pop order."""
     pools: dict[QueuePool, list[QueuedPod]] = {pool: list(pods) for pool, pods in _pools(leader)}
-    wanted = [
-        (pool, pod)
-        for pool, pods in pools.items()
-        if request.pool in ("", pool)
-        for pod in pods
-        if _is_wanted(pod, request)
-    ]
+    wanted = [(pool, pod) for pool, pods in pools.items() for pod in pods if _is_wanted(pool, pod, request)]
     listed = _within(LARGEST_BYTES, [_info(leader, pool, pod) for pool, pod in wanted[: request.limit]])
     return QueueListReply(
         epoch=leader.epoch,
@@ -72,9 +66,9 @@ def _pools(leader: Leader) -> Iterator[tuple[QueuePool, Iterable[QueuedPod]]]:
     yield "binding", leader.binding.values()
 
 
-def _is_wanted(pod: QueuedPod, request: QueueListRequest) -> bool:
+def _is_wanted(pool: QueuePool, pod: QueuedPod, request: QueueListRequest) -> bool:
     namespace, name = pod.key
-    return request.namespace in ("", namespace) and request.name in ("", name)
+    return request.pool in ("", pool) and request.namespace in ("", namespace) and request.name in ("", name)
 
 
 def _info(leader: Leader, pool: QueuePool, pod: QueuedPod) -> QueuedPodInfo:
