@@ -18,7 +18,9 @@ LONGEST_MESSAGE: Final = 1024
 def reply(leader: Leader, request: QueueListRequest, *, position: int, instance: str) -> QueueListReply:
     """Counts of all pods, and those that the request asks for, pool by pool, in pop order."""
     pools: dict[QueuePool, list[QueuedPod]] = {pool: list(pods) for pool, pods in _pools(leader)}
-    wanted = [(pool, pod) for pool, pods in pools.items() for pod in pods if _is_wanted(pool, pod, request)]
+    wanted: list[tuple[QueuePool, QueuedPod]] = [
+        (pool, pod) for pool, pods in pools.items() for pod in pods if _is_wanted(pool, pod, request)
+    ]
     listed = _within(LARGEST_BYTES, [_info(leader, pool, pod) for pool, pod in wanted[: request.limit]])
     return QueueListReply(
         epoch=leader.epoch,
