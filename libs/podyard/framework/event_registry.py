@@ -26,7 +26,8 @@ class RegistersEvents(Protocol):
 
 @runtime_checkable
 class RegistersOwnEvents(Protocol):
-    """A plugin that knows more than the reference of what may help the pods it rejected, if it says why (`Status.obstacles`)."""
+    """A plugin that knows more than the reference of what may help the pods it rejected, if it says why
+    (`Status.obstacles`)."""
 
     def own_events_to_register(self) -> Sequence[OwnRegistration]:
         """Asked once, when the registry is built."""

@@ -152,11 +152,13 @@ class Registration(NamedTuple):
 
 
 OwnHint: TypeAlias = Callable[[Pod, tuple[str, ...], object | None, object | None], HintResult]
-"""As `Hint`, of the parked pod, what the plugin said stands in its way (`Status.obstacles`), and the changed object before and after."""
+"""As `Hint`, of the parked pod, what the plugin said stands in its way (`Status.obstacles`), and the changed
+object before and after."""
 
 
 class OwnRegistration(NamedTuple):
-    """One entry of a plugin's `own_events_to_register()`: an event that helps against an obstacle, which the reference's hints miss.
+    """One entry of a plugin's `own_events_to_register()`: an event that helps against an obstacle, which the
+    reference's hints miss.
 
     It is asked about pods for which the plugin named obstacles, if no hint of the reference retries them.
     """

@@ -45,8 +45,9 @@ def place_of(pod: Pod) -> str:
 
     The end of a nomination is told as the deletion of a pod from its nominated node.
 
-    Source: kube-scheduler v1.36.2, pkg/scheduler/eventhandlers.go (updatePodInSchedulingQueue), plugins/interpodaffinity/plugin.go,
-    plugins/podtopologyspread/plugin.go (involvedInTopologySpreading), plugins/noderesources/fit.go.
+    Source: kube-scheduler v1.36.2, pkg/scheduler/eventhandlers.go (updatePodInSchedulingQueue),
+    plugins/interpodaffinity/plugin.go, plugins/podtopologyspread/plugin.go (involvedInTopologySpreading),
+    plugins/noderesources/fit.go.
     """
     return pod.spec.node_name or pod.status.nominated_node_name
 

@@ -30,7 +30,8 @@ class PreFiltered(msgspec.Struct, frozen=True, kw_only=True):
     node_names: frozenset[str] | None = None
     """The only nodes to look at; `None`: all."""
     narrowed_by: frozenset[str] = frozenset()
-    """Plugins that named nodes: rejectors too if the pod fits nowhere. None after UNRESOLVABLE, whose plugin alone rejects."""
+    """Plugins that named nodes: rejectors too if the pod fits nowhere. None after UNRESOLVABLE, whose plugin
+    alone rejects."""
 
     @property
     def absent(self) -> Status | None:

@@ -55,7 +55,8 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     reasons: tuple[str, ...] = ()
     plugin: str = ""
     obstacles: tuple[str, ...] = ()
-    """Of a rejection: what stands in the pod's way, in words that the plugin's own hints know (`events.OwnRegistration`)."""
+    """Of a rejection: what stands in the pod's way, in words that the plugin's own hints know
+    (`events.OwnRegistration`)."""
 
     @property
     def ok(self) -> bool:

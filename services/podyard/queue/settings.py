@@ -27,7 +27,8 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """How long a pop that had to wait goes on waiting for more pods: batches are cheaper than single pods, and the binder
     gathers for 10 ms anyway."""
     own_hints: bool = True
-    """Whether plugins' own hints count, which retry parked pods that kube-scheduler v1.36 would leave to its flush after five minutes."""
+    """Whether plugins' own hints count, which retry parked pods that kube-scheduler v1.36 would leave to its
+    flush after five minutes."""
     lease_ttl_s: Annotated[int, Meta(ge=1)] = 10
     """Seconds the leader's lease lives without renewal; above the 6 s that NATS needs to elect a leader of its own."""
 

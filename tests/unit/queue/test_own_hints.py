@@ -1,6 +1,8 @@
-"""Pods that kube-scheduler v1.36 would leave parked for five minutes are retried by plugins' own hints, which a setting switches off.
+"""Pods that kube-scheduler v1.36 would leave parked for five minutes are retried by plugins' own hints, which
+a setting switches off.
 
-Each play runs to its rest twice: with own hints the pod that waits must run, and its last attempt name who woke it; without, it must stay.
+Each play runs to its rest twice: with own hints the pod that waits must run, and its last attempt name who
+woke it; without, it must stay.
 """
 
 from collections.abc import Callable
@@ -53,7 +55,8 @@ Play = Callable[[Told], tuple[str, Callable[[], object]]]
 
 
 def among_its_kind(world: Told, **spec: Any) -> tuple[str, str]:
-    """A pod of a group that keeps together in zone a, on n1, which then takes no other; and one that waits, with room in zone b."""
+    """A pod of a group that keeps together in zone a, on n1, which then takes no other; and one that waits,
+    with room in zone b."""
     world.put_node("n1", {ZONE: "a"}, cpu=4)
     first = world.create(near(term("red")), {"app": "red"})
     world.rest()

@@ -1,11 +1,14 @@
-"""Why the plugin rejected a pod, where the reference's hints do not know all that would help: names for `own_hints`.
+"""Why the plugin rejected a pod, where the reference's hints do not know all that would help: names for
+`own_hints`.
 
-What the reference (kube-scheduler v1.36.2, plugins/interpodaffinity/plugin.go) leaves to its flush after five minutes:
+What the reference (kube-scheduler v1.36.2, plugins/interpodaffinity/plugin.go) leaves to its flush after five
+minutes:
 
-- a pod that all its own required affinity terms mean may go anywhere once no placed pod is like it (filtering.go,
-  satisfyPodAffinity), but the end of the last such pod says Skip (kubernetes#141354);
+- a pod that all its own required affinity terms mean may go anywhere once no placed pod is like it
+  (filtering.go, satisfyPodAffinity), but the end of the last such pod says Skip (kubernetes#141354);
 - whom a placed pod's anti-affinity keeps out is not told of new nodes, nor of nodes that change their domain;
-- a pod is taken to be apart from a placed pod only if all terms mean it, though each of several terms rejects for itself;
+- a pod is taken to be apart from a placed pod only if all terms mean it, though each of several terms rejects
+  for itself;
 - namespaces that a term chooses by their labels are taken to have none.
 """
 

@@ -1,7 +1,8 @@
-"""What may help a pod that pod affinity rejected, beside what the reference's hints know (`obstacles` says what they miss).
+"""What may help a pod that pod affinity rejected, beside what the reference's hints know (`obstacles` says
+what they miss).
 
-No labels of namespaces are looked up: a term that chooses namespaces by labels is taken to choose every namespace, so that no event is
-missed.
+No labels of namespaces are looked up: a term that chooses namespaces by labels is taken to choose every
+namespace, so that no event is missed.
 """
 
 from collections.abc import Sequence
@@ -44,7 +45,8 @@ def after_pod_change(pod: Pod, obstacles: tuple[str, ...], old: object | None, n
 
 
 def after_node_change(pod: Pod, obstacles: tuple[str, ...], old: object | None, new: object | None) -> HintResult:
-    """Queue if a node left a domain in which pods were in the way; or is new, if placed pods keep the pod out."""
+    """Queue if a node left a domain in which pods were in the way; or is new, if placed pods keep the pod
+    out."""
     before, after = hinted.changed(Node, old, new)
     keys = set(keys_of(obstacles))
     if before is None:

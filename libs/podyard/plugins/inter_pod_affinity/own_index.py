@@ -1,4 +1,5 @@
-"""Which parked pods the plugin's own hints can help after an event: by what they were told to be in their way, and parts of labels."""
+"""Which parked pods the plugin's own hints can help after an event: by what they were told to be in their
+way, and parts of labels."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final

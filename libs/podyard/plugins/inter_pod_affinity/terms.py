@@ -143,7 +143,8 @@ def _place(requirement: Requirement) -> tuple[str, str, list[str]]:
 
 
 def may_choose_any(term: Term) -> bool:
-    """Whether the term chooses namespaces by labels, whichever: as long as nobody looks those up it may mean pods of every namespace."""
+    """Whether the term chooses namespaces by labels, whichever: as long as nobody looks those up it may mean
+    pods of every namespace."""
     return not term.namespace_selector.nothing
 
 

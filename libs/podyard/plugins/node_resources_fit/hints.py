@@ -86,11 +86,12 @@ def _after_scale_down(pod: Pod, before: Pod | None, after: Pod) -> HintResult:
 def after_node_change(
     ignored: "Ignored", by_devices: Callable[[str], bool], pod: Pod, old: object | None, new: object | None
 ) -> HintResult:
-    """Queue if the pod fits the whole node, and the node has more than before of something that the pod wants, or does not list something
-    that devices may be.
+    """Queue if the pod fits the whole node, and the node has more than before of something that the pod
+    wants, or does not list something that devices may be.
 
     :param ignored: resources not to look at
-    :param by_devices: whether a device class stands for an extended resource: a node without it may still provide it
+    :param by_devices: whether a device class stands for an extended resource: a node without it may still
+        provide it
     """
     before, node = hinted.present(Node, old, new)
     name, requests = node.metadata.name, wanted(pod)

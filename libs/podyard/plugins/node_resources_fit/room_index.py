@@ -51,7 +51,8 @@ class RoomIndex:
         self._free.append(slot)
 
     def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
-        """Sizes that the whole node could hold, and that want something of which it has more than before, or that devices may be."""
+        """Sizes that the whole node could hold, and that want something of which it has more than before, or
+        that devices may be."""
         if not isinstance(new, Node) or not isinstance(old, Node | None):
             return None
         room = _room(new)

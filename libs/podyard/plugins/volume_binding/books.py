@@ -47,7 +47,8 @@ class VolumeBooks:
         self._nodes = nodes
         self._promises: dict[str, Promises] = {}
         self._volumes: dict[str, dict[str, ObjectReference]] = {}
-        """By name of the volume: which pods it was promised to, by uid, each with the claim. Pods that share a claim share the volume."""
+        """By name of the volume: which pods it was promised to, by uid, each with the claim. Pods that share
+        a claim share the volume."""
         self._claims: dict[ClaimKey, dict[str, str]] = {}
         """The same of claims, with the node."""
         self.shelves = Shelves(self._settled)

@@ -31,7 +31,8 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that an event moved. `plugin` decided ("" if no hint was needed), `own` by a hint that the reference does not have."""
+    """A pod that an event moved. `plugin` decided ("" if no hint was needed), `own` by a hint that the
+    reference does not have."""
 
     pod: QueuedPod
     from_: PoolName

@@ -32,7 +32,8 @@ class Strategy(Enum):
 
 
 class Verdict(NamedTuple):
-    """A strategy, the plugin that decided ("" if no hint was needed), and all answers in profile order, those of own hints last."""
+    """A strategy, the plugin that decided ("" if no hint was needed), and all answers in profile order, those
+    of own hints last."""
 
     strategy: Strategy
     plugin: str = ""
@@ -59,7 +60,8 @@ def _own_hint(
 
 
 def _weighed(calls: tuple[HintCall, ...], pod: QueuedPod) -> Verdict:
-    """What the answers come to: the first that does not say Skip decides, unless a plugin that the pod is pending on says so, too."""
+    """What the answers come to: the first that does not say Skip decides, unless a plugin that the pod is
+    pending on says so, too."""
     decisive: HintCall | None = None
     for call in calls:
         if call.answer != HintAnswer.SKIP.value:
@@ -161,10 +163,11 @@ class Judge:
         return event.is_wildcard or bool(self.watchers(event, missed))
 
     def verdict(self, pod: QueuedPod, incoming: Incoming) -> Verdict:
-        """Ask the hints of all plugins that rejected the pod and listen to the event, in profile order (PITFALLS 31).
+        """Ask the hints of all plugins that rejected the pod and listen to the event, in profile order
+        (PITFALLS 31).
 
-        The reference stops at the first decisive answer; here all answer, so that the record is whole and repeatable. Own hints are
-        asked only if no hint of the reference helps the pod.
+        The reference stops at the first decisive answer; here all answer, so that the record is whole and
+        repeatable. Own hints are asked only if no hint of the reference helps the pod.
         """
         rejectors = pod.rejectors
         if not rejectors:

@@ -20,7 +20,8 @@ Version: TypeAlias = tuple[int, Pod | None]
 
 
 class Watcher(NamedTuple):
-    """Whose hints a parked pod waits for: a plugin's, those of the reference or the plugin's own (for pods of which it names obstacles)."""
+    """Whose hints a parked pod waits for: a plugin's, those of the reference or the plugin's own (for pods of
+    which it names obstacles)."""
 
     plugin: str
     own: bool = False
@@ -155,7 +156,8 @@ class QueuedPod:
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
-        """Whose events reach it while it is parked, by name: its gating plugin's, or those of its rejectors."""
+        """Whose events reach it while it is parked, by name: its gating plugin's, or those of its
+        rejectors."""
         if self.gating_plugin:
             return (Watcher(self.gating_plugin),)
         own = [Watcher(plugin, True) for plugin in sorted(self.obstacles)]

@@ -559,7 +559,8 @@ def _move(pod: QueuedPod, before: Pool, after: Pool, verdict: Verdict) -> Move:
 
 
 def _standing(shelves: Iterable[tuple[str, Watcher, Shelf]]) -> int:
-    """How many pods stand on these shelves; one with several rejectors counts for each, own hints beside the reference's do not."""
+    """How many pods stand on these shelves; one with several rejectors counts for each, own hints beside the
+    reference's do not."""
     plain = own = 0
     for _, watcher, shelf in shelves:
         if watcher.own:
@@ -570,7 +571,8 @@ def _standing(shelves: Iterable[tuple[str, Watcher, Shelf]]) -> int:
 
 
 def _left_out(shelves: Iterable[tuple[str, Watcher, Shelf]], asked: Iterable[ParkedClass]) -> list[NotAsked]:
-    """Pods of these shelves that are in none of the classes asked, by plugin; own hints do not count beside the reference's."""
+    """Pods of these shelves that are in none of the classes asked, by plugin; own hints do not count beside
+    the reference's."""
     left = {(profile, watcher): shelf.pods for profile, watcher, shelf in shelves}
     for profile, watcher, _ in shelves:
         if watcher.own and (profile, Watcher(watcher.plugin)) in left:
