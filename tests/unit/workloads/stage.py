@@ -28,6 +28,8 @@ class Stage:
 
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
+        self.agents_ahead_s = 0.0
+        """How far the agents' clocks are ahead."""
         self.stream = ClusterStream(lambda: self.now)
         self.works: list[Work] = []
         self.failed: list[actions.Failed] = []
@@ -202,11 +204,10 @@ class Stage:
         node: str = "n1",
         trace: str = "",
     ) -> None:
+        said = times.rfc3339(self.now + self.agents_ahead_s)
         for name in names:
             uid = self.uid("pods", name)
-            condition = Condition(
-                type="Ready", status="True" if ready else "False", last_transition_time=times.rfc3339(self.now)
-            )
+            condition = Condition(type="Ready", status="True" if ready else "False", last_transition_time=said)
             fact = PodStatusFact(
                 namespace="default",
                 name=name,
@@ -215,7 +216,7 @@ class Stage:
                 phase=phase,
                 ended=ended,
                 conditions=(condition,),
-                at=times.rfc3339(self.now),
+                at=said,
             )
             self.stream.put(stored.pod_status(fact, trace=trace))
 

@@ -7,6 +7,7 @@ import pytest
 from podyard.workloads.core import jobs
 from podyard.workloads.core.actions import Create, Done
 from podyard.workloads.core.jobs import FINALIZER
+from podyard.workloads.core.receipts import Receipts
 from tests.support import objects
 from tests.unit.workloads.stage import Stage, job
 
@@ -127,6 +128,11 @@ def test_a_failed_pod_is_replaced_after_the_back_off(stage: Stage):
     assert len(stage.active()) == 1
 
 
+def test_a_failed_pod_whose_agents_clock_is_ahead_is_replaced_in_time(stage: Stage):
+    stage.agents_ahead_s = 3600.0
+    test_a_failed_pod_is_replaced_after_the_back_off(stage)
+
+
 def test_no_step_makes_or_ends_more_than_500_pods(stage: Stage):
     """Source: pkg/controller/job/job_controller.go, MaxPodCreateDeletePerSync."""
     stage.hold = True
@@ -137,7 +143,7 @@ def test_no_step_makes_or_ends_more_than_500_pods(stage: Stage):
     many = [objects.view(objects.pod(f"p{number}")) for number in range(700)]
     for change in ({"parallelism": 10}, {"suspend": True}, {"activeDeadlineSeconds": 0}):
         changed = {**document, "spec": {**document["spec"], **change}, "status": {"startTime": "2020-01-01T00:00:00Z"}}
-        chosen = jobs.plan(objects.decoded("jobs", changed), changed, many, stage.now)
+        chosen = jobs.plan(objects.decoded("jobs", changed), changed, many, Receipts(), stage.now)
         assert (chosen.create, len(chosen.delete)) == (0, 500), change
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from podyard.workloads.core import replica_sets
 from podyard.workloads.core.actions import Create, Done, Tick
+from podyard.workloads.core.receipts import Receipts
 from tests.support.objects import decoded
 from tests.unit.workloads.stage import Stage, replica_set
 
@@ -46,7 +47,7 @@ def test_no_step_makes_or_ends_more_than_500_pods(stage: Stage):
     stage.settle()
     assert len(stage.pods()) == 600
     many = [pod for pod in stage.pods() if pod.stored.metadata.deletion_timestamp is None]
-    chosen = replica_sets.plan(decoded("replicasets", replica_set(50)), many, many, stage.now)
+    chosen = replica_sets.plan(decoded("replicasets", replica_set(50)), many, many, Receipts(), stage.now)
     assert (chosen.create, len(chosen.delete)) == (0, 500)
 
 
@@ -87,6 +88,11 @@ def test_a_pod_is_available_only_after_min_ready_seconds(stage: Stage):
     assert stage.core.wake_at < stage.now + 31
     stage.pass_time(31)
     assert stage.document("replicasets", "web")["status"]["availableReplicas"] == 1
+
+
+def test_a_pod_whose_agents_clock_is_ahead_is_available_in_time(stage: Stage):
+    stage.agents_ahead_s = 3600.0
+    test_a_pod_is_available_only_after_min_ready_seconds(stage)
 
 
 def test_it_comes_to_rest(stage: Stage):

@@ -21,6 +21,7 @@ from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Message, Write
 from podyard.workloads.core.budget_index import BudgetIndex
 from podyard.workloads.core.ownership import Ownership, View, metadata_of
+from podyard.workloads.core.receipts import Receipts
 from podyard.workloads.core.templates import Maker
 
 GATHER_S: Final = 0.010
@@ -58,7 +59,10 @@ class Workloads:
         self._view = view
         self._budgets = BudgetIndex(view)
         self._causes: dict[str, deque[str]] = {}
-        self._syncing = syncing.Syncing(view, documents, self.ownership, self._budgets, maker, self._causes)
+        self._receipts = Receipts()
+        self._syncing = syncing.Syncing(
+            view, documents, self.ownership, self._budgets, maker, self._causes, self._receipts
+        )
         self._dirty: dict[ObjectKey, None] = {}
         self._busy: set[ObjectKey] = set()
         """Keys with writes under way."""
@@ -168,6 +172,8 @@ class Workloads:
 
     def _note_pod(self, change: Change) -> None:
         old, new = change.old, change.new
+        if new is None:
+            self._receipts.forget(change.uid)
         pod: PodView | None = new if new is not None else old
         if pod is None:
             return

@@ -18,6 +18,7 @@ from podyard.proto import subjects
 from podyard.workloads.core import documents, scale_down, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Document
+from podyard.workloads.core.receipts import Receipts
 
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FIRST_BACKOFF_S: Final = 10.0
@@ -58,13 +59,13 @@ class _Tally(NamedTuple):
     last_failure_at: float
 
 
-def plan(job: Job, document: Document, owned: Sequence[PodView], now: float) -> Plan:
+def plan(job: Job, document: Document, owned: Sequence[PodView], receipts: Receipts, now: float) -> Plan:
     """Compare what there is with what is wanted.
 
     :param document: the Job as it is stored
     :param owned: pods that it controls and whose objects live
     """
-    tally = _tally(owned)
+    tally = _tally(owned, receipts, now)
     finished = _finished(job)
     if tally.succeeded or tally.failed:
         return Plan(_count(job, tally, now), 0, [], None, False, None)
@@ -80,12 +81,13 @@ def plan(job: Job, document: Document, owned: Sequence[PodView], now: float) -> 
     return Plan([], max(0, min(missing, BURST)), surplus, status, False, _earliest(again_at, _deadline(job)))
 
 
-def _tally(owned: Sequence[PodView]) -> _Tally:
+def _tally(owned: Sequence[PodView], receipts: Receipts, now: float) -> _Tally:
     active = [pod for pod in owned if pod_facts.is_active(pod)]
     uncounted = [pod for pod in owned if FINALIZER in pod.stored.metadata.finalizers]
     succeeded = [pod for pod in uncounted if pod_facts.phase(pod) == pod_facts.SUCCEEDED]
     failed = [pod for pod in uncounted if _has_failed(pod)]
-    last = max((pod_facts.seconds_or_zero(_ended_at(pod)) for pod in owned if _has_failed(pod)), default=0.0)
+    ends = ((pod.uid, pod_facts.seconds_or_zero(_ended_at(pod))) for pod in owned if _has_failed(pod))
+    last = max((receipts.since(uid, said, now) for uid, said in ends), default=0.0)
     return _Tally(active, succeeded, failed, last)
 
 

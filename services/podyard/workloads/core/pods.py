@@ -8,6 +8,7 @@ from typing import Final
 from podyard.cluster.pods import PodView
 from podyard.objects import times
 from podyard.objects.meta import Condition
+from podyard.workloads.core.receipts import Receipts
 
 PENDING: Final = "Pending"
 SUCCEEDED: Final = "Succeeded"
@@ -59,11 +60,11 @@ def created_at(pod: PodView) -> float:
     return seconds_or_zero(pod.stored.metadata.creation_timestamp)
 
 
-def available_at(pod: PodView, min_ready_s: int) -> float | None:
+def available_at(pod: PodView, min_ready_s: int, receipts: Receipts, now: float) -> float | None:
     """When it has been ready for long enough, seconds since 1970; None: it is not ready."""
     if not is_ready(pod):
         return None
-    return ready_since(pod) + min_ready_s if min_ready_s else 0.0
+    return receipts.since(pod.uid, ready_since(pod), now) + min_ready_s if min_ready_s else 0.0
 
 
 def seconds_or_zero(text: str | None) -> float:

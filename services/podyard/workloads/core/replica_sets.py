@@ -11,6 +11,7 @@ from podyard.objects.apps import ReplicaSet
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core import scale_down
 from podyard.workloads.core.actions import Document
+from podyard.workloads.core.receipts import Receipts
 
 BURST: Final = 500
 """Most pods made or deleted in one step. Source: BurstReplicas."""
@@ -26,14 +27,17 @@ class Plan(NamedTuple):
     """When a pod will have been ready for long enough, seconds since 1970."""
 
 
-def plan(replica_set: ReplicaSet, owned: Sequence[PodView], related: Sequence[PodView], now: float) -> Plan:
+def plan(
+    replica_set: ReplicaSet, owned: Sequence[PodView], related: Sequence[PodView], receipts: Receipts, now: float
+) -> Plan:
     """Compare what there is with what is wanted.
 
     :param owned: pods that it controls and whose objects live
     :param related: active pods of all ReplicaSets of the same owner
+    :param receipts: when it was heard that pods are ready
     """
     active = [pod for pod in owned if pod_facts.is_active(pod)]
-    status, look_again_at = _status(replica_set, owned, active, now)
+    status, look_again_at = _status(replica_set, owned, active, receipts, now)
     if replica_set.metadata.deletion_timestamp is not None:
         return Plan(0, [], status, look_again_at)
     missing = wanted(replica_set) - len(active)
@@ -49,7 +53,7 @@ def wanted(replica_set: ReplicaSet) -> int:
 
 
 def _status(
-    replica_set: ReplicaSet, owned: Sequence[PodView], active: Sequence[PodView], now: float
+    replica_set: ReplicaSet, owned: Sequence[PodView], active: Sequence[PodView], receipts: Receipts, now: float
 ) -> tuple[Document, float | None]:
     template_labels = replica_set.spec.template.metadata.labels.items()
     minimum_s = replica_set.spec.min_ready_seconds
@@ -57,7 +61,7 @@ def _status(
     look_again_at: float | None = None
     for pod in active:
         labeled += template_labels <= pod.labels.items()
-        at = pod_facts.available_at(pod, minimum_s)
+        at = pod_facts.available_at(pod, minimum_s, receipts, now)
         if at is None:
             continue
         ready += 1

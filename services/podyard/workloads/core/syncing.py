@@ -22,6 +22,7 @@ from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Create, Delete, Document, Remove, Write
 from podyard.workloads.core.budget_index import BUDGETS, BudgetIndex
 from podyard.workloads.core.ownership import Ownership, View, metadata_of
+from podyard.workloads.core.receipts import Receipts
 from podyard.workloads.core.templates import Maker
 
 REPLICA_SETS: Final = "replicasets"
@@ -58,10 +59,12 @@ class Syncing:
         budget_index: BudgetIndex,
         maker: Maker,
         causes: dict[str, deque[str]],
+        receipts: Receipts,
     ) -> None:
         """
         :param stored: raw documents (`controller.Documents`)
         :param causes: by owner uid, traces of what made replicas go
+        :param receipts: when it was heard what agents say
         """
         self._view = view
         self._stored = stored
@@ -69,6 +72,7 @@ class Syncing:
         self._budget_index = budget_index
         self._maker = maker
         self._causes = causes
+        self._receipts = receipts
 
     def look(self, key: ObjectKey, now: float) -> Looked:
         """What there is to be done for a key.
@@ -134,7 +138,7 @@ class Syncing:
     def _replica_set(self, key: ObjectKey, found: ReplicaSet, now: float) -> Looked:
         uid = found.metadata.uid
         owned = self._ownership.pods_of(uid)
-        plan = replica_sets.plan(found, owned, self._related(found, owned), now)
+        plan = replica_sets.plan(found, owned, self._related(found, owned), self._receipts, now)
         document = self._document(key, uid)
         if document is None:
             return NOTHING
@@ -189,7 +193,7 @@ class Syncing:
         document = self._document(key, uid)
         if document is None:
             return NOTHING
-        plan = jobs.plan(found, document, self._ownership.pods_of(uid), now)
+        plan = jobs.plan(found, document, self._ownership.pods_of(uid), self._receipts, now)
         if plan.tallied:
             return Looked(f"Job {found.metadata.name} counts its pods", together=plan.tallied)
         if plan.expired:
