@@ -45,9 +45,9 @@ def _deaf_to_numbers(simulation: Simulation) -> None:
 
     apply_commit = ClusterView._apply_commit
 
-    def deaf(self: Any, tables: Any, record: CommitRecord, origin: Any) -> Any:
+    def deaf(self: Any, tables: Any, record: CommitRecord, *arguments: Any) -> Any:
         tables.fence = None
-        return apply_commit(self, tables, record, origin)
+        return apply_commit(self, tables, record, *arguments)
 
     ClusterView._apply_fence = apply_fence  # type: ignore[method-assign]
     ClusterView._apply_commit = deaf  # type: ignore[method-assign]

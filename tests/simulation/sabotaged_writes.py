@@ -171,7 +171,14 @@ def _no_tombstones(simulation: Simulation) -> None:
     def expiring(self: Any, *arguments: Any) -> list[Write]:
         released = {ready.write.subject for ready in self.releases}
         found = writes(self, *arguments)
-        return [one._replace(ttl_s=1) if one.subject in released else one for one in found]
+        return [one._replace(expires=True) if one.subject in released else one for one in found]
+
+    outgoing = binder_writer._outgoing
+
+    def soon(write: Write) -> Outgoing:
+        made = outgoing(write)
+        of_binding = write.expires and write.subject.startswith("placement.bindings.")
+        return made._replace(expires=False, ttl_s=1) if of_binding else made
 
     asks = BindLink._ask
 
@@ -184,14 +191,16 @@ def _no_tombstones(simulation: Simulation) -> None:
 
     judge._settled_before = settled_before
     Batch.writes = expiring  # type: ignore[method-assign]
+    binder_writer._outgoing = soon
     BindLink._ask = ask  # type: ignore[method-assign]
 
 
 def _late_decisions(simulation: Simulation) -> None:
     """The same trouble with tombstones: nothing comes of it."""
-    settled, writes = judge._settled_before, Batch.writes
+    settled, writes, outgoing = judge._settled_before, Batch.writes, binder_writer._outgoing
     _no_tombstones(simulation)
     judge._settled_before, Batch.writes = settled, writes  # type: ignore[method-assign]
+    binder_writer._outgoing = outgoing
 
 
 def _volumes_unguarded(simulation: Simulation) -> None:
