@@ -28,7 +28,7 @@ class BareEvents:
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def read(self, payload: bytes, trace: str) -> list[Incoming]:
-        """The events of a message, one an action; none if its id was seen before.
+        """The events of a message, one an action, each once; none if its id was seen before.
 
         :raises MessageError: if it is not a BareEvent, or names a resource, action or object that does not exist
         """
@@ -43,7 +43,7 @@ class BareEvents:
 
 
 def events_of(message: BareEvent, trace: str) -> list[Incoming]:
-    """The events of a message, one an action.
+    """The events of a message, one an action, each once: there are fifteen, and who repeats one 20,000 times asks for nothing more.
 
     :raises MessageError: if it names a resource, action or object that does not exist
     """
@@ -53,11 +53,12 @@ def events_of(message: BareEvent, trace: str) -> list[Incoming]:
 def _events(message: BareEvent, trace: str) -> Iterator[Incoming]:
     old, new = _object(message, "old", message.old), _object(message, "new", message.new)
     name = _name(new if new is not None else old)
-    for index, spelled in enumerate(message.actions):
+    for index, spelled in enumerate(dict.fromkeys(message.actions)):
         try:
             action = actions.parse(spelled)
         except ValueError as error:
-            raise MessageError("BareEvent", f"{error} - at `$.actions[{index}]`") from error
+            where = f"$.actions[{message.actions.index(spelled)}]"
+            raise MessageError("BareEvent", f"{error} - at `{where}`") from error
         yield Incoming(
             event=ClusterEvent(message.resource, action),
             old=old,

@@ -81,6 +81,10 @@ class WakeUps(RuleBasedStateMachine):
         living = self.world.log.named("pods")
         return living[sorted(living)[choice % len(living)]]
 
+    def lives(self, name: str) -> bool:
+        """It may be gone: others of higher priority take its place."""
+        return name in self.world.log.named("pods")
+
     def _create(self, kind: str, app: str, cpu: int, tolerates: bool, priority: int) -> str:
         return self.world.create({**spec_of(kind, app, cpu, tolerates), "priority": priority}, {"app": app})
 
@@ -124,8 +128,7 @@ class WakeUps(RuleBasedStateMachine):
     @rule(choice=names, app=apps, pause=pauses)
     @precondition(lambda self: self.has_pods)
     def relabel(self, choice: int, app: str, pause: float) -> None:
-        pod = self.pod(choice)
-        self.world.log.put_object("pods", {**pod, "metadata": {**pod["metadata"], "labels": {"app": app}}})
+        self.world.relabel(self.pod(choice)["metadata"]["name"], app)
         self.pause(pause)
 
     @rule(choice=names, pause=pauses)
@@ -163,7 +166,11 @@ class WakeUps(RuleBasedStateMachine):
         self.world.put_node(name, given, cpu, **taints, **({"unschedulable": True} if cordon and taint else {}))
         self.pause(pause)
 
-    @rule(name=nodes, what=st.sampled_from(["grow", "cordon", "free", "label"]), pause=pauses)
+    @rule(
+        name=nodes,
+        what=st.sampled_from(["grow", "cordon", "taint", "free", "label", "unlabel", "no zone", "other zone"]),
+        pause=pauses,
+    )
     def change_node(self, name: str, what: str, pause: float) -> None:
         """One thing about a node is another."""
         node = self.world.log.named("nodes").get(name)
@@ -175,10 +182,18 @@ class WakeUps(RuleBasedStateMachine):
                     cpu = min(4, cpu + 1)
                 case "cordon":
                     spec = {"unschedulable": True}
+                case "taint":
+                    spec = {"taints": [TAINT]}
                 case "free":
                     spec = {}
-                case _:
+                case "label":
                     labels["disk"] = "ssd"
+                case "unlabel":
+                    labels.pop("disk", None)
+                case "no zone":
+                    labels.pop(ZONE, None)
+                case _:
+                    labels[ZONE] = "c"
             self.world.put_node(name, labels, cpu, **spec)
         self.pause(pause)
 
@@ -189,6 +204,29 @@ class WakeUps(RuleBasedStateMachine):
         if name in there and len(there) > 1:
             self.world.log.remove("nodes", name)
         self.pause(pause)
+
+    @rule(name=nodes, how=st.sampled_from(["cordon", "taint"]), gap=gaps, removed=st.booleans(), pause=pauses)
+    def drain(self, name: str, how: str, gap: float, removed: bool, pause: float) -> None:
+        """A node is closed, its pods are ended one after the other, and it may go."""
+        self.change_node(name, how, gap)
+        for pod in self.bound():
+            if self.lives(pod) and self.world.node_of(pod) == name:
+                self.world.delete(pod, self.world.log.documents["pods", pod]["metadata"]["uid"])
+                self.world.clock.run(gap)
+        if removed:
+            self.remove_node(name, 0.0)
+        self.pause(pause)
+
+    @rule(name=nodes, zone=st.sampled_from([*ZONES, "c"]), cpu=st.integers(1, 3), tainted=st.booleans(), gap=gaps)
+    def autoscale(self, name: str, zone: str, cpu: int, tainted: bool, gap: float) -> None:
+        """Who waits gets a node, at first with a taint until it is ready; then nothing more."""
+        self.world.rest()
+        if name not in self.world.log.named("nodes"):
+            if tainted:
+                self.world.put_node(name, {ZONE: zone}, cpu, taints=[TAINT])
+                self.world.clock.run(gap)
+            self.world.put_node(name, {ZONE: zone}, cpu)
+            self.world.rest()
 
     # ---- both at once
 
@@ -220,6 +258,27 @@ class WakeUps(RuleBasedStateMachine):
         else:
             self.put_node(name, {ZONE: "b", "disk": "ssd"}, 3, False, False, REST)
 
+    @rule(pod=pods, other=pods, gap=gaps, late=st.booleans(), app=apps)
+    @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS)
+    def relabelled_while_it_is_tried(
+        self,
+        pod: tuple[str, str, int, bool, int],
+        other: tuple[str, str, int, bool, int],
+        gap: float,
+        late: bool,
+        app: str,
+    ) -> None:
+        """Two pods come, and a moment later the first one is another to the second; then nothing more."""
+        self.world.rest()
+        if late:  # the binding comes long after the decision
+            self.weather(0.0, LONGEST_LAG_S, (0.0, 0.0), 0.0)
+        first = self._create(*pod)
+        self._create(*other)
+        self.world.clock.run(gap)
+        if self.lives(first):
+            self.world.relabel(first, app)
+        self.world.rest()
+
     @rule(crowd=st.lists(st.tuples(cpus, st.sampled_from([0.0, 0.0, 0.003, 0.03])), min_size=3, max_size=5))
     @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS)
     def schedulers_compete(self, crowd: list[tuple[int, float]]) -> None:
@@ -249,6 +308,20 @@ class WakeUps(RuleBasedStateMachine):
             self.world.queue.relist()
         else:
             self.world.queue_dies(seconds)
+        self.pause(pause)
+
+    @rule(pod=pods, gap=gaps, seconds=st.sampled_from([0.2, 1.0, 3.0]), ends=st.booleans(), pause=pauses)
+    @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS and not self.world.queue.over)
+    def queue_misses_something(
+        self, pod: tuple[str, str, int, bool, int], gap: float, seconds: float, ends: bool, pause: float
+    ) -> None:
+        """It hears nothing while a pod may be bound, and may end; then it lists."""
+        mine = self._create(*pod)
+        self.world.clock.run(gap)
+        self.world.queue.cut_off(seconds)
+        self.world.clock.run(seconds / 2)
+        if ends and self.lives(mine):
+            self.world.finish(mine)
         self.pause(pause)
 
     @rule(slot=st.integers(0, 1), dies=st.booleans(), seconds=st.sampled_from([0.1, 1.0, 15.0]), pause=pauses)

@@ -37,3 +37,29 @@ def test_a_pod_relabelled_between_its_pop_and_its_binding_wakes_whom_its_labels_
     world.relabel(red, "blue")
     world.rest()
     assert world.node_of(apart) == "n0"
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pod_that_was_bound_and_has_ended_while_the_queue_heard_nothing_leaves_it(seed: int) -> None:
+    world = world_of(seed)
+    pod = world.create(spec_of("plain", "red", 1, tolerates=False), {"app": "red"})
+    while not world.handed:
+        world.clock.run(0.01)
+    world.queue.cut_off(3.0)
+    world.clock.run(1.5)
+    assert world.node_of(pod) == "n0"
+    world.finish(pod)
+    world.clock.run(1.0)
+    assert not world.node_of(pod), "its binding is released before the queue lists"
+    world.rest()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_pod_whose_binding_is_lost_with_the_last_writes_is_bound_again(seed: int) -> None:
+    world = world_of(seed)
+    pod = world.create(spec_of("plain", "red", 1, tolerates=False), {"app": "red"})
+    world.rest()
+    world.lose_binding(pod)
+    assert not world.node_of(pod)
+    world.rest()
+    assert world.node_of(pod) == "n0"

@@ -56,12 +56,14 @@ class InFlight:
 
     def events_for(self, uid: str) -> Iterator[Incoming]:
         """Events since the pod's pop, oldest first; none for a pod that is not in flight."""
+        found = list[Incoming]()
         marker = self._markers.get(uid)
-        if marker is None or not self._events or self._events[-1].number < marker:
-            return
-        for number, incoming in tuple(self._events):
-            if number > marker:
-                yield incoming
+        if marker is not None:
+            for number, incoming in reversed(self._events):  # those before its marker are for others: they may be many
+                if number < marker:
+                    break
+                found.append(incoming)
+        return reversed(found)
 
     def done(self, uid: str) -> bool:
         """The pod's attempt is over: forget its marker, and the events that nobody needs any more. Whether it was in flight."""

@@ -63,6 +63,16 @@ class QueuePart:
         self.over = True
         self.reader.stop()
 
+    def cut_off(self, seconds: float) -> None:
+        """It hears nothing of the cluster for so long, and lists it then."""
+        self.reader.frozen_until = self.world.now + seconds
+
+        def lists() -> None:
+            if not self.over:
+                self.relist()
+
+        self.world.clock.after(seconds, lists)
+
     def relist(self) -> None:
         """It lost touch, and lists the cluster again."""
         self._apply(listed(self.world.log, self.view, follows_base))

@@ -3,6 +3,7 @@
 from collections import Counter
 from typing import Any
 
+from podyard.proto import subjects
 from podyard.proto.binder_api import BindRequest
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.placement import Binding, Tombstone
@@ -12,7 +13,7 @@ from tests.support import objects
 from tests.unit.queue.small_world import oracle
 from tests.unit.queue.small_world.binder_part import BinderPart
 from tests.unit.queue.small_world.clock import Clock, Network
-from tests.unit.queue.small_world.log import Document, Log
+from tests.unit.queue.small_world.log import NAMESPACE, Document, Log
 from tests.unit.queue.small_world.queue_part import QueuePart
 from tests.unit.queue.small_world.scheduler_part import SchedulerPart
 from tests.unit.queue.small_world.surroundings import Respond
@@ -143,6 +144,18 @@ class World:
             self.clock.after(0.05, lambda: self._remove_released(name, uid))
 
     # ---- what goes wrong
+
+    def lose_binding(self, name: str) -> None:
+        """The stream is without a pod's binding, as after a restore from before it was written; whoever reads lists it again."""
+        uid = self.log.documents["pods", name]["metadata"]["uid"]
+        self.log.expire(subjects.binding(NAMESPACE, name, uid))
+        self.check()
+        del self.bindings[uid], self.live[uid]
+        for part in (self.queue, self.standby):
+            part.relist()
+        self.binder_fails_over()
+        for slot in range(len(self.schedulers)):
+            self.scheduler_dies(slot, 0.1)
 
     def _take_over(self) -> None:
         self.epoch += 1
