@@ -43,7 +43,7 @@ class BareEvents:
 
 
 def events_of(message: BareEvent, trace: str) -> list[Incoming]:
-    """The events of a message, one an action, each once: there are fifteen, and who repeats one 20,000 times asks for nothing more.
+    """The events of a message, one an action, each once: who repeats one asks for nothing more.
 
     :raises MessageError: if it names a resource, action or object that does not exist
     """

@@ -1,6 +1,6 @@
 """From changes of the cluster to calls of the queue, and what a new leader starts from."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 
@@ -11,6 +11,7 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import Nomination
 from podyard.proto.placement import BoundPod, Release
 from podyard.queue.core import restart
+from podyard.queue.core.attempts import Attempt
 from podyard.queue.core.changes import Changes, is_pending
 from podyard.queue.core.effects import Judged, NominationOver
 from podyard.queue.core.queued_pod import QueuedPod
@@ -389,3 +390,18 @@ def test_a_pod_that_looked_gone_in_flight_leaves_with_its_binding() -> None:
     play.apply(seen, view("a", node="n1"), bound=True)
     assert (play.queue.pods, play.leader.attempts, play.leader.binding) == ({}, {}, {})
     assert play.queue.in_flight.uids() == ()
+
+
+def test_a_pending_pod_is_found_among_those_in_flight_without_a_walk_over_all_attempts(play: Play) -> None:
+    class Unwalked(dict[str, Attempt]):
+        def values(self) -> NoReturn:
+            raise AssertionError("all attempts are walked")
+
+    seen = view("a")
+    play.apply(None, seen)
+    popped = play.take()
+    play.leader.attempts = Unwalked(play.leader.attempts)
+    play.apply(seen, None)
+    play.apply(None, view("new"))
+    play.apply(None, seen)
+    assert play.leader.attempts[popped.attempt].pod is play.queue.pods["uid-a"]

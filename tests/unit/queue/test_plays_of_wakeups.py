@@ -1,13 +1,16 @@
 """Plays in which a wake-up was lost once, each by itself: whoever fits somewhere in the end is bound, without the safety flush."""
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from tests.support.objects import ZONE
-from tests.unit.queue.small_world.kinds import spec_of
+from tests.unit.queue.small_world.kinds import TAINT, spec_of, term
 from tests.unit.queue.small_world.world import LONGEST_LAG_S, World
 
 SEEDS = range(20)
-"""They decide who is faster: not every seed plays what the test is about, but many do."""
+"""They decide who is faster."""
 
 
 def world_of(seed: int, *, schedulers: int = 1) -> World:
@@ -63,3 +66,64 @@ def test_a_pod_whose_binding_is_lost_with_the_last_writes_is_bound_again(seed: i
     assert not world.node_of(pod)
     world.rest()
     assert world.node_of(pod) == "n0"
+
+
+# -- the last pod of a kind that must stand together: whoever is of that kind may go anywhere once it is none any more
+
+
+CHANGES: dict[str, Callable[[World, str], None]] = {
+    "relabelled": lambda world, last: world.relabel(last, "red"),
+    "deleted": lambda world, last: world.delete(last, f"uid-{last}"),
+    "on a node that leaves the zone": lambda world, _: world.put_node("n0", {}, cpu=2),
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "closed"),
+    [
+        pytest.param("relabelled", {}, id="relabelled"),
+        pytest.param("on a node that leaves the zone", {}, id="on a node that leaves the zone"),
+        pytest.param("deleted", {"unschedulable": True}, id="drained from a cordoned node"),
+        pytest.param("deleted", {"taints": [TAINT]}, id="drained from a tainted node"),
+    ],
+)
+def test_the_end_of_the_last_of_its_kind_wakes_a_pod_that_must_stand_with_its_kind(
+    change: str, closed: dict[str, Any]
+) -> None:
+    world = world_of(1)
+    last = world.create(spec_of("plain", "blue", 2, tolerates=False), {"app": "blue"})
+    world.rest()
+    world.put_node("n0", {ZONE: "a"}, cpu=2, **closed)
+    world.put_node("n1", {ZONE: "b"}, cpu=1)
+    together = world.create(spec_of("together", "blue", 1, tolerates=False), {"app": "blue"})
+    world.rest()
+    assert (world.node_of(last), world.node_of(together)) == ("n0", "")
+    CHANGES[change](world, last)
+    world.rest()
+    assert world.node_of(together) == "n1"
+
+
+# -- a pod that placed pods keep out by their own anti-affinity: another node, or another zone of one, may take it
+
+
+ARRIVALS: dict[str, Callable[[World], None]] = {
+    "a node comes": lambda world: world.put_node("n2", {ZONE: "b"}, cpu=2),
+    "a node goes to another zone": lambda world: world.put_node("n1", {ZONE: "b"}, cpu=2),
+    "a node leaves its zone": lambda world: world.put_node("n1", {}, cpu=2),
+}
+
+
+@pytest.mark.parametrize("arrival", ARRIVALS)
+def test_a_node_out_of_reach_wakes_a_pod_that_placed_pods_keep_out_of_their_zone(arrival: str) -> None:
+    world = world_of(1)
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    alone = {"cpu": "1", "affinity": {"podAntiAffinity": {required: term("red", ZONE)}}}
+    world.create(alone, {"app": "blue"})
+    world.rest()
+    world.put_node("n1", {ZONE: "a"}, cpu=2)
+    red = world.create(spec_of("plain", "red", 1, tolerates=False), {"app": "red"})
+    world.rest()
+    assert not world.node_of(red)
+    ARRIVALS[arrival](world)
+    world.rest()
+    assert world.node_of(red)
