@@ -32,6 +32,9 @@ BATCH_FROM: Final = 32
 """From so many messages on one batch (1.2 ms of the server, whatever its size) is cheaper than single ones (about 30 µs each)."""
 
 
+BATCH_BYTES: Final = 16 * streams.MEBIBYTE
+"""Above it single ones: a batch cannot wait for the socket, and what it may hold would be 400 MB of the largest objects."""
+
 READS_AT_ONCE: Final = 64
 """Direct reads under way at once: enough to hide the round trip."""
 
@@ -126,7 +129,8 @@ async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
     open_jobs = [job for job in jobs if job.result is None]
     for start in range(0, len(open_jobs), streams.MAX_BATCH):
         part = open_jobs[start : start + streams.MAX_BATCH]
-        if len(part) >= BATCH_FROM:
+        size = sum(len(job.message.payload) for job in part if job.message is not None)
+        if len(part) >= BATCH_FROM and size <= BATCH_BYTES:
             await _write_at_once(bus, part)
     open_jobs = [job for job in open_jobs if job.result is None]
     while open_jobs:

@@ -140,6 +140,17 @@ async def test_many_creates_are_one_batch(bus: Bus) -> None:
         assert found.sequence == sequence
 
 
+async def test_very_large_objects_are_written_one_by_one(bus: Bus) -> None:
+    """60 of 1.4 MB are more than may wait for the socket at once."""
+    wanted = [(key(f"p{number}"), pod(f"p{number}", f"u{number}", large="x" * 1_400_000)) for number in range(60)]
+    results = await writes.create_many(bus, wanted, AUTHOR)
+    assert all(isinstance(one, Written) for one in results), results
+    removed = await writes.mark_deleting(
+        bus, [(place, "") for place, _ in wanted], AUTHOR, now=NOW, occupies=lambda _: False
+    )
+    assert all(isinstance(one, Written) for one in removed), removed
+
+
 async def test_one_in_the_way_does_not_stop_the_others_of_a_batch(bus: Bus) -> None:
     await writes.create(bus, key("p7"), pod("p7", "other"), AUTHOR)
     await writes.create(bus, key("p9"), pod("p9", "gone"), AUTHOR)
