@@ -167,6 +167,10 @@ class Reign:
                 self._tasks.start_soon(self._open_door)
             case effects.StepDown():
                 self._step_down(effect)
+            case effects.Blocked():
+                self._blocked(effect)
+            case effects.PassedOver():
+                self._log.error("passes over what no binder wrote", subject=effect.subject, sequence=effect.sequence)
             case effects.FenceMoving():
                 self._instruments.fence_moving(effect)
             case effects.AskToBind():
@@ -219,6 +223,16 @@ class Reign:
         self._log.warning("steps down", reason=effect.reason)
         self._driver.end()
         self._tasks.cancel_scope.cancel()
+
+    def _blocked(self, effect: effects.Blocked) -> None:
+        first, more = effect.unreadable[0], len(effect.unreadable) - 1
+        others = f"; and {more} more" if more else ""
+        reason = f"does not lead: {first}{others}; `podyard mend {first.subject}` says what can be done"
+        if self._service.health.checks[LEADS_CHECK].reason != reason:
+            self._log.error(
+                "does not lead", subject=first.subject, sequence=first.sequence, detail=first.reason, more=more
+            )
+        self._set_ready(False, reason)
 
     def _child_trace(self, trace: str) -> str:
         """A bind span's id; an unsampled attempt that binds costs no span, so its cycle's id stands for it."""

@@ -65,13 +65,13 @@ class Writer:
     async def read_fence(self, read: ReadFence) -> FenceFound:
         """What the fence holds; waits until it can be read."""
         await anyio.sleep(read.delay_s)
-        return _fence(await self._get(subjects.FENCE))
+        return fence_of(await self._get(subjects.FENCE))
 
     async def inspect(self, inspect: Inspect) -> Inspected:
         """What the fence and some subjects hold."""
         found = await self._get_many([subjects.FENCE, *inspect.subjects])
-        fence = _fence(found.pop(subjects.FENCE, None))
-        return Inspected(inspect.batch_id, fence, {subject: _stored(one) for subject, one in found.items()})
+        fence = fence_of(found.pop(subjects.FENCE, None))
+        return Inspected(inspect.batch_id, fence, {subject: stored_of(one) for subject, one in found.items()})
 
     async def read_bindings(self, read: ReadBindings) -> BindingsRead:
         """What the bindings of some pods hold."""
@@ -79,7 +79,7 @@ class Writer:
         uids = {subjects.binding(pod.namespace, pod.name, pod.uid): pod.uid for pod in read.pods}
         found = await self._get_many(list(uids))
         return BindingsRead(
-            {uid: _stored(found[subject]) if subject in found else None for subject, uid in uids.items()}
+            {uid: stored_of(found[subject]) if subject in found else None for subject, uid in uids.items()}
         )
 
     async def _get_many(self, wanted: Sequence[str]) -> dict[str, Delivery]:
@@ -110,19 +110,21 @@ def _outgoing(write: Write) -> Outgoing:
     return Outgoing(write.subject, write.payload, write.expect, expires=write.expires)
 
 
-def _fence(delivery: Delivery | None) -> FenceFound:
-    """
-    :raises MessageError: if what is stored is no fence: nobody but a binder writes it, so nothing can be guessed
-    """
+def fence_of(delivery: Delivery | None) -> FenceFound:
+    """What is stored of the fence; None: nothing."""
     if delivery is None:
         return FenceFound(None, 0)
-    return FenceFound(codec.decode(Fence, delivery.payload), delivery.sequence)
+    try:
+        return FenceFound(codec.decode(Fence, delivery.payload), delivery.sequence)
+    except MessageError as error:
+        return FenceFound(None, delivery.sequence, str(error))
 
 
-def _stored(delivery: Delivery) -> Stored:
+def stored_of(delivery: Delivery) -> Stored:
+    """What is stored of a placement."""
     expiring = headers.TTL in delivery.headers
     try:
         placement = _decode_placement(delivery.payload)
-    except MessageError:
-        return Stored(delivery.sequence, None, expiring)
+    except MessageError as error:
+        return Stored(delivery.sequence, None, expiring, str(error))
     return Stored(delivery.sequence, placement, expiring)

@@ -5,19 +5,22 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from podyard.binder import writer
 from podyard.binder.core import effects
 from podyard.binder.core.binder import Binder, Phase
+from podyard.binder.core.blocking import LOOK_AGAIN_S
 from podyard.bus import Ack, Conflict, Delivery, Outgoing
+from podyard.cluster.changes import DeadDelivery, RelistNeeded
 from podyard.cluster.view import ClusterView
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.plugins.defaults import default_profile
-from podyard.proto import codec, headers, subjects
+from podyard.proto import headers, subjects
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import PodRef
-from podyard.proto.placement import BoundPod, Fence, Placement, Release, Tombstone
+from podyard.proto.placement import BoundPod, Fence, Release, Tombstone
 from tests.support import objects, stored
 from tests.support.stream import ClusterStream
 
@@ -46,6 +49,8 @@ class Reign:
         self.sends: list[effects.Send] = []
         self.faults: deque[str] = deque()
         """What happens to the next sends: `ok`, `lost ack`, `lost`, `late`, `no number`, `hold`."""
+        self.may_relist = False
+        """Whether its view may find that it has to be listed anew."""
         self.stale_fence: effects.FenceFound | None = None
         """What the next read of the fence says, instead of the truth."""
         self.held: list[effects.Send] = []
@@ -72,7 +77,7 @@ class Reign:
                 self.sends.append(effect)
                 return self.send(effect)
             case effects.ReadFence():
-                return self.read_fence()
+                return self.read_fence() if effect.delay_s < LOOK_AGAIN_S else None
             case effects.Inspect():
                 found = {subject: self.stored(subject) for subject in effect.subjects}
                 there = {subject: one for subject, one in found.items() if one is not None}
@@ -129,15 +134,11 @@ class Reign:
         if self.stale_fence is not None:
             found, self.stale_fence = self.stale_fence, None
             return found
-        there = self.stage.stream.find(subjects.FENCE)
-        return effects.FenceFound(codec.decode(Fence, there.payload) if there else None, there.sequence if there else 0)
+        return writer.fence_of(self.stage.stream.find(subjects.FENCE))
 
     def stored(self, subject: str) -> effects.Stored | None:
         there = self.stage.stream.find(subject)
-        if there is None:
-            return None
-        placement = codec.decoder(Placement).decode(there.payload) if "bindings" in subject else None
-        return effects.Stored(there.sequence, placement, headers.TTL in there.headers)
+        return None if there is None else writer.stored_of(there)
 
     # ---- the view
 
@@ -147,6 +148,7 @@ class Reign:
         for delivery in stream.listed():
             self.view.apply(delivery)
         changes = self.view.end_listing(stream.last)
+        assert all(isinstance(effect, DeadDelivery) for effect in self.view.take_effects())
         self.position = stream.last
         if changes:
             self.step(effects.Changed(changes))
@@ -156,7 +158,7 @@ class Reign:
         for message in self.stage.stream.held():
             if not message.subject.startswith("placement.bindings.") or headers.TTL in message.headers:
                 continue
-            if isinstance(codec.decoder(Placement).decode(message.payload), Tombstone):
+            if isinstance(writer.stored_of(message).placement, Tombstone):
                 pod = subjects.parse_pod(message.subject)
                 found.append(PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid))
         return found
@@ -176,7 +178,11 @@ class Reign:
             if changes:
                 self.step(effects.Changed(changes))
         self.view.advance(self.position)
-        assert not self.view.take_effects()
+        wanted = [effect for effect in self.view.take_effects() if isinstance(effect, RelistNeeded)]
+        assert self.may_relist or not wanted
+        if wanted:
+            self.list_all()
+            self.step(effects.Listed(self.tombstones()))
 
     # ---- requests
 

@@ -1,7 +1,8 @@
 """The binder as a state machine: `step(message, now) -> effects`.
 
-    ELECTED --fence moved--> LISTING --listing holds the fence--> SERVING
+    ELECTED --fence moved--> LISTING --listing holds the fence, and all placements can be read--> SERVING
        any  --the fence is somebody else's--> DEPOSED
+   SERVING  --a placement cannot be read--> DEPOSED, and LISTING in the next reign until that is mended (`blocking`)
 
 While SERVING at most one send is under way. A send that is not clearly settled is followed by moves of the fence until one of them, or
 the send itself, is known to be applied (`fence`). What was not applied is judged again, whatever it was before.
@@ -15,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from podyard.binder.core import effects, inspection, points
+from podyard.binder.core import blocking, effects, inspection, points
 from podyard.binder.core.batch import MAX_BATCH, Batch
+from podyard.binder.core.blocking import LOOK_AGAIN_S, Blocking
 from podyard.binder.core.effects import Effect, Message
 from podyard.binder.core.fence import FenceKeeper, Standing
 from podyard.binder.core.forced import Forced
@@ -27,8 +29,10 @@ from podyard.binder.core.judge import Accepted
 from podyard.binder.core.releases import Releases
 from podyard.binder.core.usage_check import UsageCheck
 from podyard.binder.core.world import View, World
+from podyard.cluster.changes import Unreadable
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
+from podyard.proto import subjects
 from podyard.proto.binder_api import BindAnswer, BindReply
 from podyard.proto.placement import Fence
 
@@ -94,6 +98,7 @@ class Binder:
             self.world, self._intake, self._releases, self._forced, profiles, child_trace, binding_extender, set_aside
         )
         self._check = UsageCheck(self.world)
+        self._blocking = Blocking()
         self._lease_epoch = 0
         self._batch: Batch | None = None
         """What is under way, or waits for the fence to tell what became of it."""
@@ -143,6 +148,8 @@ class Binder:
     @property
     def wake_at(self) -> float | None:
         """When a `Tick` is due; `None`: only a message can change anything."""
+        if self.phase is Phase.LISTING:
+            return self._blocking.look_at
         if self.phase is not Phase.SERVING:
             return None
         due = self._check.due_at
@@ -178,7 +185,9 @@ class Binder:
     def _on_fence_found(self, found: effects.FenceFound) -> None:
         """Read because a send failed, or to take over."""
         standing = self.keeper.look(found.fence, found.sequence)
-        if standing is Standing.OURS and found.fence is not None:
+        if found.fault and (self.phase is Phase.ELECTED or found.sequence > self.keeper.sequence):
+            self._fence_unreadable(found)
+        elif standing is Standing.OURS and found.fence is not None:
             self._on_written(found.fence.batch, found.sequence)
         elif self.phase is Phase.ELECTED:
             self.keeper.adopt(found.fence, found.sequence, self._lease_epoch)
@@ -188,7 +197,22 @@ class Binder:
         else:
             self._move("nothing is known of the last send")
 
+    def _fence_unreadable(self, found: effects.FenceFound) -> None:
+        """Whoever wrote it was no binder, so nothing can be guessed."""
+        unreadable = Unreadable(subjects.FENCE, found.sequence, found.fault)
+        if self.phase is not Phase.ELECTED:
+            self._step_down(str(unreadable))
+            return
+        self._out += [effects.Blocked((unreadable,)), effects.ReadFence(LOOK_AGAIN_S)]
+
     def _on_listed(self, message: effects.Listed) -> None:
+        unreadable = self._view.unreadable_placements
+        if unreadable and self.phase is Phase.LISTING:
+            self._out.append(self._blocking.begin(unreadable, self._now))
+            return
+        if unreadable:
+            self._step_down(str(unreadable[0]))
+            return
         if self.phase is Phase.LISTING:
             fence = self._view.fence
             if fence is None or fence.batch != self.keeper.batch:
@@ -244,7 +268,7 @@ class Binder:
             return
         batch = self._batch
         if batch is not None and batch.id == message.batch_id and batch.guarded_subjects():
-            self._out.append(effects.Inspect(batch.id, batch.guarded_subjects()))
+            self._out.append(effects.Inspect(batch.id, (*batch.guarded_subjects(), subjects.commit(self.keeper.n + 1))))
         elif self.phase is not Phase.ELECTED and self.keeper.went_back(message.number):
             self._step_down("the fence went back: the stream was made again, or lost its end")
         else:
@@ -277,7 +301,12 @@ class Binder:
         self._out.append(effects.StepDown(reason))
 
     def _on_inspected(self, message: effects.Inspected) -> None:
-        """Why a commit's compare-and-set failed: the fence, or a binding that the view does not know."""
+        """Why a commit's compare-and-set failed: the fence, or a binding that the view does not know. Or what has become of what cannot be
+        read."""
+        if self.phase is Phase.LISTING:
+            if message.fence.sequence != self.keeper.sequence or self._blocking.is_other(message.stored):
+                self._step_down("what could not be read has changed: everything is read anew")
+            return
         batch = self._batch
         if batch is None or batch.id != message.batch_id or self._sending != batch.id:
             return
@@ -287,6 +316,17 @@ class Binder:
             return
         if standing is Standing.OURS and message.fence.fence is not None:
             self._on_written(message.fence.fence.batch, message.fence.sequence)
+            return
+        if (unreadable := blocking.first_unreadable(message.stored)) is not None:
+            self._step_down(str(unreadable))
+            return
+        record = subjects.commit(self.keeper.n + 1)
+        in_the_way = message.stored.get(record)
+        if in_the_way is not None and in_the_way.sequence < self.keeper.sequence:
+            self._out.append(effects.PassedOver(record, in_the_way.sequence))
+            self.keeper.pass_over()
+            self._sending, self._batch = "", None
+            self._judge_again(batch)
             return
         found = inspection.find(batch, message.stored)
         if not found.explains:
@@ -441,6 +481,11 @@ class Binder:
         self._note_work()
 
     def _on_bindings_read(self, message: effects.BindingsRead) -> None:
+        bindings = {uid: found for uid, found in message.found.items() if found is not None and found.placement is None}
+        if bindings and self.phase is Phase.SERVING:
+            uid, found = next(iter(bindings.items()))
+            self._step_down(f"the binding of pod uid {uid} (sequence {found.sequence}) cannot be read: {found.fault}")
+            return
         missing = self._releases.take_answer(message.found)
         self._read_bindings(FIRST_RETRY_S if missing else 0.0)
         self._note_work()
@@ -451,6 +496,10 @@ class Binder:
 
     def _on_tick(self, message: effects.Tick) -> None:
         del message
+        if self.phase is not Phase.SERVING:
+            if self._blocking.look_at is not None and self._now >= self._blocking.look_at:
+                self._out.append(self._blocking.look(self._now))
+            return
         self._settled += self._gatherer.expired(self._now)
         self._note_work()
         if self._now < self._check.due_at:

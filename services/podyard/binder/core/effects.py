@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-from podyard.cluster.changes import Change
+from podyard.cluster.changes import Change, Unreadable
 from podyard.cluster.pods import PodView
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.message import PodRef
@@ -23,6 +23,8 @@ class FenceFound(NamedTuple):
 
     fence: Fence | None
     sequence: int
+    fault: str = ""
+    """Why what is stored cannot be read; `fence` is then None."""
 
 
 class Applied(NamedTuple):
@@ -54,6 +56,8 @@ class Stored(NamedTuple):
     """`None`: it cannot be read."""
     expiring: bool = False
     """It has a TTL already."""
+    fault: str = ""
+    """Why it cannot be read."""
 
 
 class Inspected(NamedTuple):
@@ -185,6 +189,19 @@ class StepDown(NamedTuple):
     reason: str
 
 
+class Blocked(NamedTuple):
+    """Nothing may be written: placements are stored that cannot be read. Looked at again, and said again, until they are mended."""
+
+    unreadable: Sequence[Unreadable]
+
+
+class PassedOver(NamedTuple):
+    """Something that no binder wrote lies where the next commit's record belongs; the next but one is used instead."""
+
+    subject: str
+    sequence: int
+
+
 class Settled(NamedTuple):
     """One decision has its answer: for spans and counters."""
 
@@ -256,6 +273,8 @@ Effect: TypeAlias = (
     | Serve
     | Reply
     | StepDown
+    | Blocked
+    | PassedOver
     | Settled
     | Committed
     | FenceMoving

@@ -87,6 +87,10 @@ class FenceKeeper:
         self.n, self.sequence, self.batch, self.held = sent.n, sequence, batch_id, True
         self._sent.clear()
 
+    def pass_over(self) -> None:
+        """The next number is taken by what no binder wrote: use the one behind it. Readers see a gap, and list anew."""
+        self.n += 1
+
     def look(self, found: Fence | None, sequence: int) -> Standing:
         """What a stored fence, as somebody read it (maybe stale), says about our sends."""
         if found is not None and found.batch in self._sent:

@@ -4,13 +4,13 @@ Own writes count at once: a decision counts from the moment it is accepted (its 
 The view shows both later, by the commit record.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from podyard.binder.core import skipping
 from podyard.binder.core.intake import Open
 from podyard.binder.core.skipping import Key, Skipping
-from podyard.cluster.changes import Change
+from podyard.cluster.changes import Change, Unreadable
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.nominations import Nominations
@@ -35,6 +35,8 @@ class View(Protocol):
     def others(self) -> Mapping[str, ObjectsByName]: ...
     @property
     def placements(self) -> Mapping[str, BoundPod | Release]: ...
+    @property
+    def unreadable_placements(self) -> Sequence[Unreadable]: ...
     def pods_on(self, node: str) -> Mapping[str, PodView]: ...
     def version(self, resource: str) -> int: ...
 
