@@ -1,8 +1,8 @@
 """What takes the place of a placement that cannot be read, as somebody who knows says. Pure.
 
-A mend is a commit like a binder's: the new version, a record for all readers, last the fence with the next epoch. Each is a compare-and-set,
-so it is written as a whole or not at all, and not if a binder has written anything meanwhile. A binder that leads is deposed by it, as by any
-other that takes over, and begins anew.
+A mend is a commit like a binder's: the new version, a record for all readers, last the fence with the next epoch. Each is a
+compare-and-set, so it is written as a whole or not at all, and not if a binder has written anything meanwhile. A binder that leads is
+deposed by it, as by any other that takes over, and begins anew.
 """
 
 from typing import Final, NamedTuple
@@ -86,7 +86,9 @@ def gone(found: Unreadable, pod: PodView | None, node: str, standing: Standing, 
     says = f"pod {place.namespace}/{place.name} (uid {place.uid}) will count as ended: it takes no room, and this uid is never bound again"
     lives = pod is not None and not pod.gone
     if lives:
-        says += f". Its object stays; `podyard delete pod {place.name} -n {place.namespace} --grace-period 0` removes it"
+        says += (
+            f". Its object stays; `podyard delete pod {place.name} -n {place.namespace} --grace-period 0` removes it"
+        )
     payload = codec.encode(Tombstone(**fields, released_at=now))
     return _commit(found, payload, says, standing, who, now, releases=(release,), expires=not lives)
 
@@ -98,8 +100,8 @@ def fence(found: Unreadable, epoch: int, *, who: str) -> Mend:
     """
     new = Fence(epoch=epoch + 1, n=found.sequence, batch=_batch(found), holder=who)
     says = (
-        f"the fence will be written anew, with epoch {new.epoch} and commit number {new.n}, above all before; bindings stay as they are, and"
-        " every reader lists the cluster anew"
+        f"the fence will be written anew, with epoch {new.epoch} and commit number {new.n}, above all before; bindings stay as they are,"
+        " and every reader lists the cluster anew"
     )
     return Mend(says, (Outgoing(subjects.FENCE, codec.encode(new), found.sequence),))
 

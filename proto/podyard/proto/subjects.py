@@ -114,6 +114,11 @@ def pod_statuses(node: str) -> str:
     return f"cluster.podstatus.{encode(node)}.>"
 
 
+def pod_status_anywhere(namespace: str, pod: str, uid: str) -> str:
+    """Wildcard over what the agents of all nodes say about one pod."""
+    return f"cluster.podstatus.*.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
+
+
 def node_status(node: str) -> str:
     """Subject of what a node's agent says about its node."""
     return f"cluster.nodestatus.{encode(node)}"

@@ -21,6 +21,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("apply", "apply", OBJECTS),
     ("delete", "delete", OBJECTS),
     ("get", "get", OBJECTS),
+    ("mend", "mend", OBJECTS),
     ("publish", "publish", EVENTS),
     ("watch", "watch", EVENTS),
     ("explain", "explain", EVENTS),
