@@ -31,6 +31,9 @@ MESSAGE_ID: Final = "Nats-Msg-Id"
 CONSUMER_STALLED: Final = "Nats-Consumer-Stalled"
 """On an idle heartbeat: the consumer waits for a flow control answer to this subject."""
 
+REQUEST_INFO: Final = "Nats-Request-Info"
+"""Who made a request, as the server says of one that came through an import with `share`."""
+
 ERROR: Final = "Podyard-Error"
 """On a reply: the request was refused, and this is the reason."""
 

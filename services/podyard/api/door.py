@@ -8,6 +8,7 @@ import msgspec
 
 from podyard.api import applying, deleting, evicting, results
 from podyard.api.instruments import Instruments
+from podyard.api.requestors import Requestors
 from podyard.bus.connection import Bus
 from podyard.bus.requests import Request
 from podyard.cluster.documents import DocumentView
@@ -35,8 +36,10 @@ class Door:
         *,
         service: str,
         now: Callable[[], float],
+        requestors: Requestors,
     ) -> None:
         """
+        :param requestors: who asks, if that is not the request's word
         :param service: who is named as the author if a request names nobody, and whose dead letters unreadable requests are
         :param now: seconds since 1970, UTC
         """
@@ -46,6 +49,7 @@ class Door:
         self._instruments = instruments
         self._service = service
         self._now = now
+        self._requestors = requestors
         self._admitter = applying.Admitter(clock=now, random=SystemRandom())
 
     async def apply(self, request: Request) -> bytes:
@@ -81,7 +85,7 @@ class Door:
             self._bus.dead_letter_soon(self._service, request, error.reason)
             return codec.encode(ObjectsReply(refused=str(error)))
         trace = self._spans.child(request.trace)
-        author = Author(who=asked.who or self._service, why=asked.why, trace=trace)
+        author = Author(who=self._requestors.who(request, asked.who) or self._service, why=asked.why, trace=trace)
         reply = results.fitting(await work(asked, author))
         ended = self._now()
         self._instruments.answered(verb, reply, ended - started)

@@ -3,11 +3,13 @@
 from typing import Annotated, Final
 
 import anyio
+import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
 from podyard.api.door import Door
 from podyard.api.instruments import Instruments
+from podyard.api.requestors import Requestors, read_names
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.informer import Informer, with_placements
 from podyard.proto import subjects
@@ -26,10 +28,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
     max_inflight: Annotated[int, Meta(ge=1, le=4096)] = 64
     """Requests of one verb in hand at once; each has up to 256 objects, so more would only wait for the same core."""
+    identities_file: str = ""
+    """Names of identities by their public keys, in a lab with accounts: who asks is then what the NATS server says, not the request."""
 
 
 async def main(service: Service[Settings]) -> None:
     """Follow the objects, and answer once they are all known."""
+    requestors = Requestors(await anyio.to_thread.run_sync(read_names, service.settings.identities_file))
     view = DocumentView()
 
     def on_contact(fresh: bool) -> None:
@@ -45,7 +50,9 @@ async def main(service: Service[Settings]) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(informer.run)
         await informer.synced()
-        door = Door(service.bus, view, service.spans, instruments, service=NAME, now=service.clock.now)
+        door = Door(
+            service.bus, view, service.spans, instruments, service=NAME, now=service.clock.now, requestors=requestors
+        )
         await _serve(service, door)
         service.health.set_ready(REQUESTS_CHECK, True)
         service.log.info("answering", position=informer.position)

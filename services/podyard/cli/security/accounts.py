@@ -11,13 +11,16 @@ from typing import Any, Final
 
 from podyard.cli.security import identities
 from podyard.cli.security.identities import CORE, EDGE, MIRROR_CONSUMER, READ, READ_API, SYSTEM, Identity
-from podyard.proto import streams
+from podyard.proto import streams, subjects
 
 MIRROR_API: Final = "JS.core.API"
 """Prefix under which READ knows the little of CORE's JetStream that its mirrors need."""
 
 REPLY_WITHIN: Final = "2m"
 """How long a request may be answered: above any time-out."""
+
+SIGNED: Final = frozenset({subjects.OBJECTS_APPLY, subjects.OBJECTS_DELETE, subjects.OBJECTS_EVICT})
+"""Requests to which the server adds who made them: the author of what becomes of them."""
 
 CLIENT_PORT: Final = 4222
 ROUTE_PORT: Final = 6222
@@ -162,7 +165,10 @@ def _read_exports() -> list[dict[str, Any]]:
 
 
 def _edge_imports() -> list[dict[str, Any]]:
-    written = [{"service": {"account": CORE, "subject": subject}} for subject in identities.exported_by_core()]
+    written = [
+        {"service": {"account": CORE, "subject": subject}, **({"share": True} if subject in SIGNED else {})}
+        for subject in identities.exported_by_core()
+    ]
     asked = [
         {"service": {"account": READ, "subject": subject}, "to": subject.replace("$JS.API", READ_API, 1)}
         for subject in identities.exported_by_read()

@@ -9,6 +9,7 @@
     identities/<name>/                for that identity only
         nkey.seed, tls.crt, tls.key, ca.crt
         nodes.json                    of an agent of its own: its nodes
+        identities.json               of the api: who has which public key
 
 Files are of mode 0600, directories 0700. Nothing is overwritten: keys are replaced by a new directory.
 """
@@ -34,6 +35,9 @@ STORE: Final = "/data"
 SEED: Final = "nkey.seed"
 NODES: Final = "nodes.json"
 """Beside an agent's key: the nodes that it plays."""
+API: Final = "api"
+NAMES: Final = "identities.json"
+"""Beside the api's key: names of all identities by their public keys, so that it knows who asks."""
 
 
 def create(
@@ -72,6 +76,8 @@ def _fill(directory: Path, known: Sequence[Identity], hosts: Sequence[str], clus
     configurations = {ACCOUNTS: made, "nats.conf": accounts.single(made, MOUNTED, STORE)}
     for one in accounts.clustered(made, MOUNTED, STORE, cluster):
         configurations[f"{one['server_name']}.conf"] = one
+    names = {public: name for name, public in public_keys.items()}
+    keys.write_secret(directory / "identities" / API / NAMES, json.dumps(names, indent=2).encode())
     for name, configuration in configurations.items():
         keys.write_secret(folder / name, json.dumps(configuration, indent=2).encode())
 
@@ -122,6 +128,7 @@ def environment(directory: Path, identity: Identity) -> dict[str, str]:
         "PODYARD_NATS_JETSTREAM_PREFIX": identity.jetstream,
         "PODYARD_NATS_ENSURE_STREAMS": "false",
         **({"PODYARD_NODE_AGENT_NODES": ",".join(identity.nodes)} if identity.nodes else {}),
+        **({"PODYARD_API_IDENTITIES_FILE": str(folder / NAMES)} if (folder / NAMES).is_file() else {}),
     }
 
 

@@ -1,0 +1,65 @@
+"""Who asks: as a request says, or as the NATS server knows it.
+
+In a lab with accounts requests come through an import that shares who made them (`cli/security/accounts.py`): the server adds the
+header `Nats-Request-Info`, in place of any that the client wrote. Source: nats-server 2.15, server/client.go (processServiceImport).
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from podyard.bus.requests import Request
+from podyard.proto import headers
+from podyard.runtime.settings import SettingsError
+
+
+class _RequestInfo(msgspec.Struct):
+    """What the server says of a client; of many fields the one that nobody chooses for himself."""
+
+    user: str = ""
+    """The public key of its nkey."""
+
+
+_decode: Final = msgspec.json.Decoder(_RequestInfo).decode
+
+
+class Requestors:
+    """Names of those who ask.
+
+    :param names: by public key; none: there are no accounts, and a request's own word is taken
+    """
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+
+    def who(self, request: Request, said: str) -> str:
+        """Who is named as the author of what a request does.
+
+        A request without the header was made in the account of the services, who say themselves who they are.
+
+        :param said: what the request says
+        """
+        told = request.headers.get(headers.REQUEST_INFO) if self._names else None
+        if told is None:
+            return said
+        try:
+            user = _decode(told).user
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            user = ""
+        return self._names.get(user, user or "somebody whom the NATS server does not name")
+
+
+def read_names(file: str) -> dict[str, str]:
+    """Names by public key, as `podyard security init` writes them; none for no file.
+
+    :raises SettingsError: if it cannot be read
+    """
+    if not file:
+        return {}
+    try:
+        return msgspec.convert(json.loads(Path(file).read_bytes()), dict[str, str])
+    except (OSError, ValueError, RecursionError, msgspec.ValidationError) as error:
+        raise SettingsError((f"api.identities_file: {file} cannot be read: {error}",)) from error

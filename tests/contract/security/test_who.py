@@ -1,0 +1,39 @@
+"""Who is named as the author of a write: in a lab with accounts whom the server knows, whatever the request says."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from podyard.api.service import SERVICE, Settings
+from podyard.bus import connect
+from podyard.cli.security import directory
+from podyard.proto import codec, headers, subjects
+from podyard.proto.events import ClusterEvent
+from podyard.proto.objects_api import ApplyRequest, ObjectsReply
+from podyard.runtime import clock
+from tests.contract.security.visitors import site
+from tests.support import objects
+from tests.support.services import make_service, running
+from tests.support.waiting import eventually
+
+
+@pytest.mark.parametrize(("name", "said"), [("person", "root"), ("bridge", ""), ("person", "x" * 100)])
+async def test_the_author_is_who_the_server_says(tmp_path: Path, name: str, said: str):
+    async with site(tmp_path) as here:
+        api = here.identity("api")
+        file = directory.environment(here.security, api)["PODYARD_API_IDENTITIES_FILE"]
+        bus_settings = directory.bus_settings(here.security, api, (here.server.url,))
+        async with connect(bus_settings, now=clock.now) as bus:
+            service = make_service(SERVICE, bus, Settings(identities_file=file))
+            async with running(service), here.visit(name) as visitor:
+                await eventually("the api answers", lambda: service.health.checks["requests"].ok)
+                document = msgspec.Raw(msgspec.json.encode(objects.written(objects.pod("a", cpu="1"))))
+                request = ApplyRequest(objects=(document,), who=said, why="a test")
+                forged = {headers.REQUEST_INFO: '{"user": "somebody else"}'}
+                answer = await visitor.ask(subjects.OBJECTS_APPLY, codec.encode(request), headers=forged)
+                assert msgspec.convert(answer, ObjectsReply).results[0].outcome == "created"
+            stored = await bus.get("CLUSTER", subjects.object_("pods", "default", "a"))
+            assert stored is not None
+            event = codec.decode(ClusterEvent, stored.payload)
+            assert (event.who, event.why) == (name, "a test")
