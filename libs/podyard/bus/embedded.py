@@ -149,7 +149,11 @@ class EmbeddedServer:
         ]
 
     def _write_config(self) -> None:
-        limits = {"max_file_store": store_limit_bytes(), "max_memory_store": 256 * streams.MEBIBYTE}
+        limits = {
+            "max_file_store": store_limit_bytes(),
+            "max_memory_store": 256 * streams.MEBIBYTE,
+            "limits": batch_limits(),
+        }
         settings = {
             "max_payload": streams.MAX_PAYLOAD_BYTES,
             "log_file": str(self.store_dir / LOG_NAME),
@@ -211,6 +215,12 @@ async def embedded_server(
             await server.stop()
             if temporary:
                 shutil.rmtree(directory, ignore_errors=True)
+
+
+def batch_limits() -> dict[str, Any]:
+    """The part `limits` of a server's `jetstream` settings: how many atomic batches may be open."""
+    most = streams.BATCHES_IN_FLIGHT
+    return {"batch": {"max_inflight_per_stream": most, "max_inflight_total": 2 * most}}
 
 
 def server_binary() -> Path:

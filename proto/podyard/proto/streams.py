@@ -14,6 +14,10 @@ LEASE_TTL_S: Final = 10
 MAX_PAYLOAD_BYTES: Final = 4 * MEBIBYTE
 """Largest message: a request with 256 objects of 16 KiB. The server's `max_payload` is set to it."""
 
+BATCHES_IN_FLIGHT: Final = 1000
+"""Atomic batches of one stream that may be begun and not ended. nats-server allows 50 unless told: agents that are cut off in the middle
+of theirs would leave none to the binder, until they are forgotten after ten seconds."""
+
 MAX_BATCH: Final = 256
 """Objects in a request, decisions in a commit, pods in a pop."""
 

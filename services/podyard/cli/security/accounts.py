@@ -9,6 +9,7 @@ acknowledgements: who abuses those can delay a mirror.
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from podyard.bus.embedded import batch_limits
 from podyard.cli.security import identities
 from podyard.cli.security.identities import CORE, EDGE, MIRROR_CONSUMER, READ, READ_API, SYSTEM, Identity
 from podyard.proto import streams, subjects
@@ -58,7 +59,11 @@ def server(made_accounts: Mapping[str, Any], folder: str) -> dict[str, Any]:
         "accounts": dict(made_accounts),
         "system_account": SYSTEM,
         "tls": {**_certificates(folder), "verify": True, "timeout": 5},
-        "jetstream": {"max_file_store": store_limit_bytes(), "max_memory_store": 256 * streams.MEBIBYTE},
+        "jetstream": {
+            "max_file_store": store_limit_bytes(),
+            "max_memory_store": 256 * streams.MEBIBYTE,
+            "limits": batch_limits(),
+        },
         "max_payload": streams.MAX_PAYLOAD_BYTES,
         "max_pending": 64 * streams.MEBIBYTE,
     }
