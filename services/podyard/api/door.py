@@ -8,7 +8,7 @@ import msgspec
 
 from podyard.api import applying, deleting, evicting, results
 from podyard.api.instruments import Instruments
-from podyard.api.requestors import Requestors
+from podyard.api.requesters import Requesters
 from podyard.bus.connection import Bus
 from podyard.bus.requests import Request
 from podyard.cluster.documents import DocumentView
@@ -36,10 +36,10 @@ class Door:
         *,
         service: str,
         now: Callable[[], float],
-        requestors: Requestors,
+        requesters: Requesters,
     ) -> None:
         """
-        :param requestors: who asks, if that is not the request's word
+        :param requesters: who asks, if that is not the request's word
         :param service: who is named as the author if a request names nobody, and whose dead letters unreadable requests are
         :param now: seconds since 1970, UTC
         """
@@ -49,7 +49,7 @@ class Door:
         self._instruments = instruments
         self._service = service
         self._now = now
-        self._requestors = requestors
+        self._requesters = requesters
         self._admitter = applying.Admitter(clock=now, random=SystemRandom())
 
     async def apply(self, request: Request) -> bytes:
@@ -85,7 +85,7 @@ class Door:
             self._bus.dead_letter_soon(self._service, request, error.reason)
             return codec.encode(ObjectsReply(refused=str(error)))
         trace = self._spans.child(request.trace)
-        author = Author(who=self._requestors.who(request, asked.who) or self._service, why=asked.why, trace=trace)
+        author = Author(who=self._requesters.who(request, asked.who) or self._service, why=asked.why, trace=trace)
         reply = results.fitting(await work(asked, author))
         ended = self._now()
         self._instruments.answered(verb, reply, ended - started)

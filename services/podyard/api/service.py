@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from podyard.api.door import Door
 from podyard.api.instruments import Instruments
-from podyard.api.requestors import Requestors, read_names
+from podyard.api.requesters import Requesters, read_names
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.informer import Informer, with_placements
 from podyard.proto import subjects
@@ -34,7 +34,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 async def main(service: Service[Settings]) -> None:
     """Follow the objects, and answer once they are all known."""
-    requestors = Requestors(await anyio.to_thread.run_sync(read_names, service.settings.identities_file))
+    requesters = Requesters(await anyio.to_thread.run_sync(read_names, service.settings.identities_file))
     view = DocumentView()
 
     def on_contact(fresh: bool) -> None:
@@ -51,7 +51,7 @@ async def main(service: Service[Settings]) -> None:
         tasks.start_soon(informer.run)
         await informer.synced()
         door = Door(
-            service.bus, view, service.spans, instruments, service=NAME, now=service.clock.now, requestors=requestors
+            service.bus, view, service.spans, instruments, service=NAME, now=service.clock.now, requesters=requesters
         )
         await _serve(service, door)
         service.health.set_ready(REQUESTS_CHECK, True)

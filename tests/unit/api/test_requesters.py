@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podyard.api.requestors import Requestors, read_names
+from podyard.api.requesters import Requesters, read_names
 from podyard.bus import Request
 from podyard.proto import headers
 from podyard.runtime.settings import SettingsError
@@ -30,7 +30,7 @@ def request(info: str | None) -> Request:
     ],
 )
 def test_who_asks(names: dict[str, str], info: str | None, who: str) -> None:
-    assert Requestors(names).who(request(info), "ann") == who
+    assert Requesters(names).who(request(info), "ann") == who
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"a": 1}', "[" * 100_000, b"\xff"])

@@ -26,7 +26,7 @@ class _RequestInfo(msgspec.Struct):
 _decode: Final = msgspec.json.Decoder(_RequestInfo).decode
 
 
-class Requestors:
+class Requesters:
     """Names of those who ask.
 
     :param names: by public key; none: there are no accounts, and a request's own word is taken
