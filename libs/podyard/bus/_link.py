@@ -182,18 +182,28 @@ class Link:
     async def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> LinkSubscription:
         """Listen on `subject` until closed; with `queue`, one of the group's members gets each message.
 
-        When it returns, the server knows of it, if there is a connection: who is told of it then gets an answer.
+        When it returns, the server knows of it, if there is a connection: who is told of it then gets an answer. Cancelled before that
+        it is closed again: nobody else could.
         """
         subscription = LinkSubscription(self, subject, queue, receiver)
         self._subscriptions.append(subscription)
-        if self._established:
-            try:
-                await subscription.attach(self._client)
-            except nats_errors.ConnectionClosedError:
-                log.debug("subscribing %s waits for the next connection", subject)
-            else:
-                await self._until_handled()
+        try:
+            await self._subscribe(subscription)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await subscription.close()
+            raise
         return subscription
+
+    async def _subscribe(self, subscription: LinkSubscription) -> None:
+        if not self._established:
+            return
+        try:
+            await subscription.attach(self._client)
+        except nats_errors.ConnectionClosedError:
+            log.debug("subscribing %s waits for the next connection", subscription.subject)
+        else:
+            await self._until_handled()
 
     async def _until_handled(self) -> None:
         """Wait until the server has handled what was sent: a message to ourselves comes back. (nats-py's flush does not tell: its
@@ -203,10 +213,12 @@ class Link:
         self._marks_sent += 1
         mark, event = f"{MARK}{self._marks_sent}".encode(), anyio.Event()
         self._marks[mark] = event
-        self.publish(self._echo_subject, mark)
-        with anyio.move_on_after(SUBSCRIBED_S):
-            await event.wait()
-        del self._marks[mark]
+        try:
+            self.publish(self._echo_subject, mark)
+            with anyio.move_on_after(SUBSCRIBED_S):
+                await event.wait()
+        finally:
+            del self._marks[mark]
 
     def forget(self, subscription: LinkSubscription) -> None:
         """No longer subscribe it on new clients."""

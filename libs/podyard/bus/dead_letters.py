@@ -1,7 +1,7 @@
 """Messages that could not be used: kept once each in `dead.<service>`, with the reason, while the service goes on."""
 
 import logging
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NoReturn
 
@@ -13,6 +13,8 @@ from podyard.bus.errors import BusError, PermanentError
 from podyard.bus.outgoing import Outgoing
 from podyard.bus.publisher import Publisher
 from podyard.bus.requests import Request
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.proto import codec, subjects
 from podyard.proto.operations import DeadLetter
 
@@ -22,8 +24,8 @@ KEPT_PAYLOAD_BYTES: Final = 64 * 1024
 WAITING: Final = 1024
 """Dead letters that may wait to be stored; above it the newest is only logged."""
 
-REMEMBERED: Final = 8192
-"""Stored messages whose dead letter is not repeated when a reader meets them again after listing."""
+REMEMBERED_BYTES: Final = 4 * 1024 * 1024
+"""What is remembered of stored messages whose dead letter is not repeated when a reader meets them again after listing: some 9,000."""
 
 RETRY_S: Final = 1.0
 
@@ -46,7 +48,7 @@ class DeadLetters:
         self._nuid = NUID()
 
         self._changed = anyio.Event()
-        self._seen: OrderedDict[tuple[str, str, int], None] = OrderedDict()
+        self._seen = Kept[tuple[str, str, int], bool](REMEMBERED_BYTES)
         self.lost = 0
         """How many could not be kept, because too many waited or the server refuses them."""
 
@@ -110,11 +112,9 @@ class DeadLetters:
 
     def _known(self, identity: tuple[str, str, int]) -> bool:
         if identity in self._seen:
-            self._seen.move_to_end(identity)
+            self._seen.use(identity)
             return True
-        self._seen[identity] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
+        self._seen.keep(identity, True, bytes_of(identity))
         return False
 
     def _lost(self, letter: DeadLetter, why: str) -> None:

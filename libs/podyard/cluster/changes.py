@@ -1,6 +1,6 @@
 """What a delivery did to a view, and what a fold asks its shell for."""
 
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from podyard.cluster import classify
@@ -28,7 +28,7 @@ class ClusterChangeEvent(NamedTuple):
         return _label(self.resource, self.action)
 
 
-@cache
+@lru_cache(maxsize=1024)
 def _label(resource: str, action: ActionType) -> str:
     return actions.label(resource, action)
 

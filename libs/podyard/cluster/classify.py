@@ -5,7 +5,7 @@ quantities by value, absent and empty alike. Checked by tests/conformance/data/c
 """
 
 from collections.abc import Mapping
-from functools import cache
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from podyard.objects import kinds, pod_requests, quantity
@@ -22,7 +22,7 @@ ASSIGNED_POD: Final = "AssignedPod"
 UNSCHEDULABLE_POD: Final = "UnschedulablePod"
 
 
-@cache
+@lru_cache(maxsize=1024)
 def event_resource(resource: str) -> str:
     """How a resource (plural) is called in cluster events: `Node`, `storage.k8s.io/CSINode`; a custom one keeps its name."""
     return kinds.kind_of_resource(resource).event_resource

@@ -41,4 +41,7 @@ def _inside(value: Any) -> Iterable[Any]:
         return (bytes(value),)
     if isinstance(value, msgspec.Struct):
         return [getattr(value, name) for name in value.__struct_fields__]
-    return ()
+    found: list[Any] = list(getattr(value, "__dict__", {}).values())
+    for type_ in type(cast("object", value)).__mro__:
+        found.extend(getattr(value, name, None) for name in getattr(type_, "__slots__", ()))
+    return found

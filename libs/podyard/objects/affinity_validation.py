@@ -223,9 +223,14 @@ def check_taints(faults: Faults, taints: tuple[Taint, ...]) -> None:
 def check_tolerations(faults: Faults, tolerations: tuple[Toleration, ...]) -> None:
     """Source: ValidateTolerations. The operators Gt and Lt are off by default in v1.36."""
     for at, toleration in enumerate(tolerations):
-        if not _is_fine(toleration):
+        given = len(toleration.key) + len(toleration.value) + len(toleration.operator) + len(toleration.effect)
+        if given > LONGEST_TOLERATION or not _is_fine(toleration):
             with faults.below(f"tolerations[{at}]"):
                 _check_toleration(faults, toleration)
+
+
+LONGEST_TOLERATION: Final = 512
+"""Letters of a toleration that may be fine: a key of 317, a value of 63 and two short words."""
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ place of a final y, else `s`; `endpoints` stays.
 """
 
 import re
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
@@ -31,6 +31,9 @@ from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.resource import DeviceClass, ResourceClaim, ResourceSlice
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
+
+KEPT_KINDS: Final = 1024
+"""Kinds that are known by their names, built in or custom: 1 KB each."""
 
 
 class CustomObject(View, frozen=True, kw_only=True):
@@ -179,7 +182,7 @@ def _no_group(api_version: str, kind: str) -> str:
     return f'no kind "{cut(kind)}" in version "{cut(api_version)}": the core group has {core}; kinds of your own need a group'
 
 
-@cache
+@lru_cache(maxsize=KEPT_KINDS)
 def _custom(api_version: str, kind: str) -> Kind:
     group, _, version = api_version.rpartition("/")
     _check_lengths(group, version, "apiVersion")
@@ -217,7 +220,7 @@ def resource_for(name: str) -> Kind:
     return kind_of_resource(lowered)
 
 
-@cache
+@lru_cache(maxsize=KEPT_KINDS)
 def kind_of_resource(resource: str) -> Kind:
     """The kind whose objects live under `resource` in subjects.
 

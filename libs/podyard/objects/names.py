@@ -1,7 +1,8 @@
 """Which names, labels and annotations are allowed. Source: apimachinery/pkg/util/validation/validation.go and
 apimachinery/pkg/api/validation/objectmeta.go.
 
-Each function returns the sentence that says what is wrong, `""` if nothing is; they are cached since names repeat.
+Each function returns the sentence that says what is wrong, `""` if nothing is. What they say of names that are not too long
+is cached, since names repeat: 16,384 of at most 317 letters take 8 MiB.
 """
 
 import re
@@ -15,6 +16,9 @@ from podyard.objects.faults import Faults
 LONGEST_LABEL: Final = bounds.LABEL_BYTES
 LONGEST_SUBDOMAIN: Final = bounds.NAME_BYTES
 LARGEST_ANNOTATIONS_BYTES: Final = 256 * 1024
+
+LONGEST_QUALIFIED: Final = LONGEST_SUBDOMAIN + 1 + LONGEST_LABEL
+"""Of a key with its domain: a longer one has a fault whatever it is."""
 
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -44,25 +48,37 @@ def _too_long(limit: int) -> str:
     return f"must be no more than {limit} bytes"
 
 
-@lru_cache(maxsize=16384)
 def subdomain_fault(name: str) -> str:
     """What keeps `name` from being a DNS-1123 subdomain: the rule for the names of most kinds."""
-    if len(name) > LONGEST_SUBDOMAIN:
-        return _too_long(LONGEST_SUBDOMAIN)
+    return _too_long(LONGEST_SUBDOMAIN) if len(name) > LONGEST_SUBDOMAIN else _subdomain_fault(name)
+
+
+@lru_cache(maxsize=16384)
+def _subdomain_fault(name: str) -> str:
     return "" if _SUBDOMAIN.fullmatch(name) else _SUBDOMAIN_RULE
 
 
-@lru_cache(maxsize=4096)
 def label_fault(name: str) -> str:
     """What keeps `name` from being a DNS-1123 label: the rule for namespaces, services, containers and volumes."""
-    if len(name) > LONGEST_LABEL:
-        return _too_long(LONGEST_LABEL)
+    return _too_long(LONGEST_LABEL) if len(name) > LONGEST_LABEL else _label_fault(name)
+
+
+@lru_cache(maxsize=4096)
+def _label_fault(name: str) -> str:
     return "" if _LABEL.fullmatch(name) else _LABEL_RULE
 
 
-@lru_cache(maxsize=16384)
 def qualified_fault(name: str) -> str:
     """What keeps `name` from being a key of a label: `[domain/]name`."""
+    return _qualified_fault(name) if len(name) <= LONGEST_QUALIFIED else _find_qualified_fault(name)
+
+
+@lru_cache(maxsize=16384)
+def _qualified_fault(name: str) -> str:
+    return _find_qualified_fault(name)
+
+
+def _find_qualified_fault(name: str) -> str:
     parts = name.split("/")
     if len(parts) > 2:
         return f"a qualified name {_QUALIFIED_RULE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
@@ -79,11 +95,13 @@ def qualified_fault(name: str) -> str:
     return "" if _QUALIFIED.fullmatch(last) else f"name part {_QUALIFIED_RULE}"
 
 
-@lru_cache(maxsize=16384)
 def label_value_fault(value: str) -> str:
     """What keeps `value` from being the value of a label."""
-    if len(value) > LONGEST_LABEL:
-        return _too_long(LONGEST_LABEL)
+    return _too_long(LONGEST_LABEL) if len(value) > LONGEST_LABEL else _label_value_fault(value)
+
+
+@lru_cache(maxsize=16384)
+def _label_value_fault(value: str) -> str:
     return "" if not value or _QUALIFIED.fullmatch(value) else _VALUE_RULE
 
 

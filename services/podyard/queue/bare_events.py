@@ -1,12 +1,13 @@
 """Bare events (`events.>`): typed events without a change of state. They may requeue; each id counts once."""
 
-from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
 from podyard.framework.events import ClusterEvent
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects import CustomObject, ObjectError, kind_of_event
 from podyard.objects import decode as decode_object
 from podyard.proto import actions, codec
@@ -17,15 +18,15 @@ from podyard.queue.core.effects import Incoming
 OWN_IDS: Final = "bare"
 """Before the ids of bare events: whoever sends one chooses its id, and records of what really happened are kept by their events' ids."""
 
-REMEMBERED: Final = 1024
-"""Ids that are known to be repetitions, the last so many."""
+REMEMBERED_BYTES: Final = 1024 * 1024
+"""What ids that are known to be repetitions may take: some 4,000 of 40 letters."""
 
 
 class BareEvents:
     """Turns messages into events, each id once."""
 
     def __init__(self) -> None:
-        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._seen = Kept[str, bool](REMEMBERED_BYTES)
 
     def read(self, payload: bytes, trace: str) -> list[Incoming]:
         """The events of a message, one an action, each once; none if its id was seen before.
@@ -36,9 +37,7 @@ class BareEvents:
         if message.id in self._seen:
             return []
         found = events_of(message, trace)
-        self._seen[message.id] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
+        self._seen.keep(message.id, True, bytes_of(message.id))
         return found
 
 

@@ -13,7 +13,7 @@ MAY_KNOW = (
         f"podyard.cluster.{part}"
         for part in ("keys", "node_table", "node_columns", "pod_columns", "selector_counts", "domain_sums")
     ),
-    *("podyard.framework", "podyard.objects", "podyard.plugins", "podyard.proto"),
+    *("podyard.framework", "podyard.memory", "podyard.objects", "podyard.plugins", "podyard.proto"),
 )
 """None of these can read a stream, keep a cache of the cluster, or tell the time: names of objects, the node table, its columns, and the
 indexes it feeds."""

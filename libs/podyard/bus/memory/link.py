@@ -90,8 +90,12 @@ class MemoryLink(Link):
                 self.wire.down("", handled.set)
 
             self.wire.up("", arrive)
-            with anyio.move_on_after(SUBSCRIBED_S):
-                await handled.wait()
+            try:
+                with anyio.move_on_after(SUBSCRIBED_S):
+                    await handled.wait()
+            except BaseException:  # cancelled: nobody else could close it
+                await subscription.close()
+                raise
         return subscription
 
     def forget(self, subscription: LinkSubscription) -> None:

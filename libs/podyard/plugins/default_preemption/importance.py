@@ -17,6 +17,9 @@ StartTime: TypeAlias = tuple[float, int]
 The scheduler does not follow what agents say of pods, so most pods have no start time here: their placements' order stands for it.
 """
 
+LONGEST_TIME: Final = 64
+"""Letters; RFC 3339 needs 35 at most."""
+
 PRIORITY_SHIFT: Final = 1 << 31
 """Makes every priority positive: one pod of priority -10 must cost less than two. Source: MaxInt32+1 in preemption.go."""
 
@@ -25,7 +28,7 @@ def start_time(pod: PlacedPod) -> StartTime:
     """When the pod was started."""
     fact = pod.status
     text = (fact.start_time if fact is not None else "") or pod.stored.status.start_time
-    seconds = _seconds(text) if text else inf
+    seconds = _seconds(text) if text and len(text) <= LONGEST_TIME else inf
     return seconds, pod.bound.decided_at if seconds == inf and pod.bound is not None else 0
 
 

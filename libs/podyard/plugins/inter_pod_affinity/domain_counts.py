@@ -15,11 +15,18 @@ from podyard.cluster.node_columns import ABSENT, LabelColumn
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pod_columns import PodSelection
 from podyard.cluster.selector_counts import SelectorCounts
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 
 ByDomain: TypeAlias = NDArray[np.int64]
 """Place n: for the domain with number n; place ABSENT is 0. As long as the key's column has values."""
 
 NEVER: Final = -1
+
+KEYS_BYTES: Final = 16 * 1024 * 1024
+"""What the domains of topology keys take that are remembered, to see whether they are others."""
+CELL_BYTES: Final = 4
+"""Of a node's domain."""
 
 
 class Counts(Protocol):
@@ -65,7 +72,7 @@ class DomainStamps:
     def __init__(self, table: NodeTable, clock: Iterator[int]) -> None:
         self._table = table
         self._clock = clock
-        self._keys: dict[str, _Key] = {}
+        self._keys = Kept[str, _Key](KEYS_BYTES, fewest=1)
 
     def column(self, key: str) -> LabelColumn:
         """The domains by row."""
@@ -75,7 +82,8 @@ class DomainStamps:
         """Another number if a node is in another domain of `key`, or domains have other numbers, than when last asked."""
         known = self._keys.get(key)
         if known is None:
-            known = self._keys[key] = _Key()
+            known = _Key()
+            self._keys.keep(key, known, bytes_of(key) + CELL_BYTES * self._table.capacity)
         if known.checked != self._table.topology_version:
             known.checked = self._table.topology_version
             self._look(known, self._table.label_column(key))

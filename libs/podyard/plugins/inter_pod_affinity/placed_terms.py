@@ -4,13 +4,15 @@ Equal terms of different pods are one group with counts by domain. A group is fi
 under its namespaces if they are few), so a pod looks only into the files of its own labels.
 """
 
-from collections import OrderedDict
+import sys
 from collections.abc import Iterator, Sequence
 from itertools import count
 from typing import Final, TypeAlias
 
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.pod_columns import PodSelection
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
 from podyard.objects.selectors import IN, Requirement
 from podyard.plugins.inter_pod_affinity import terms
@@ -26,11 +28,14 @@ FEW_NAMESPACES: Final = 4
 FEW_VALUES: Final = 8
 """Up to so many values of an In requirement a term is filed under each of them; semi-arbitrary."""
 
-KEPT_ANSWERS: Final = 1024
-"""For so many different incoming pods (by namespace and labels) the groups are remembered; semi-arbitrary."""
+ANSWERS_BYTES: Final = 4 * 1024 * 1024
+"""What the groups of incoming pods (by namespace and labels) take that are remembered; semi-arbitrary."""
 
-KEPT_SELECTIONS: Final = 512
-"""So many (terms of incoming pods, topology key) keep their counts by domain; semi-arbitrary."""
+SELECTIONS_BYTES: Final = 4 * 1024 * 1024
+"""What (terms of incoming pods, topology key) take that keep their counts by domain; the counts are `SelectorCounts`'."""
+
+SELECTION_BYTES: Final = 1024
+"""What one takes besides its selector."""
 
 
 class Group:
@@ -58,7 +63,7 @@ class TermGroups:
         self._edges = edges
         self._groups: dict[tuple[Term, int], Group] = {}
         self._files: dict[File, dict[tuple[Term, int], Group]] = {}
-        self._answers: dict[tuple[str, frozenset[tuple[str, str]], int], tuple[Group, ...]] = {}
+        self._answers = Kept[tuple[str, frozenset[tuple[str, str]], int], tuple[Group, ...]](ANSWERS_BYTES)
         self._selecting = 0
         """How many groups choose namespaces by their labels."""
 
@@ -86,9 +91,8 @@ class TermGroups:
         key = pod.namespace, pod.label_set, pod.namespaces_version if self._selecting else 0
         found = self._answers.get(key)
         if found is None:
-            if len(self._answers) >= KEPT_ANSWERS:
-                self._answers.clear()
-            found = self._answers[key] = tuple(self._search(pod))
+            found = tuple(self._search(pod))
+            self._answers.keep(key, found, bytes_of(key) + sys.getsizeof(found))
         return found
 
     def _search(self, pod: Subject) -> Iterator[Group]:
@@ -150,17 +154,16 @@ class PlacedTerms:
         self.preferences = TermGroups(self.domains, self.clock, edges=False)
         self._table = table
         self._held: dict[str, tuple[Pod, PodTerms]] = {}
-        self._selected: OrderedDict[tuple[PodSelection, str], SelectedCounts] = OrderedDict()
+        self._selected = Kept[tuple[PodSelection, str], SelectedCounts](SELECTIONS_BYTES)
 
     def selected(self, selection: PodSelection, key: str) -> SelectedCounts:
         """Counts of the placed pods that a term of an incoming pod means."""
         found = self._selected.get((selection, key))
         if found is None:
-            found = self._selected[selection, key] = SelectedCounts(self._table, selection, key, self.clock)
-            if len(self._selected) > KEPT_SELECTIONS:
-                self._selected.popitem(last=False)
+            found = SelectedCounts(self._table, selection, key, self.clock)
+            self._selected.keep((selection, key), found, SELECTION_BYTES + bytes_of(selection, key))
         else:
-            self._selected.move_to_end((selection, key))
+            self._selected.use((selection, key))
         return found
 
     def add(self, pod: PlacedPod, row: int) -> None:

@@ -6,7 +6,6 @@ both are kept up to date pod by pod, and a cycle works on domains, not on pods.
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go.
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar, Final, NamedTuple
 
@@ -18,6 +17,8 @@ from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, V
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
 from podyard.plugins.inter_pod_affinity import (
     filtering,
@@ -54,8 +55,10 @@ UNCONCERNED: Final = ()
 """Token of a pod that has no terms while no placed pod's term means it."""
 
 
-KEPT_PODS: Final = 256
-"""For so many signatures the terms stay resolved; semi-arbitrary."""
+ASKED_BYTES: Final = 8 * 1024 * 1024
+"""What incoming pods' terms take that are kept resolved; their counts are the index's."""
+HELD: Final = 4
+"""Resolved terms take so many times what the pod's labels and terms do, at most."""
 
 
 class Signature(NamedTuple):
@@ -83,7 +86,7 @@ class InterPodAffinity:
         self._cluster: Snapshot | None = None
         self._last_asked: tuple[Pod | None, Incoming | None, int] = (None, None, 0)
         """With the table's version at which it was brought up to date."""
-        self._asked: OrderedDict[Signature, Incoming] = OrderedDict()
+        self._asked = Kept[Signature, Incoming](ASKED_BYTES, fewest=1)
         """Pods as resolved in `_cluster`."""
 
     def signature(self, pod: PodInfo) -> Hashable:
@@ -227,10 +230,10 @@ class InterPodAffinity:
         signature = self._signature(pod)
         asked = self._asked.get(signature)
         if asked is None or asked.subject.namespaces_version != version:
-            asked = self._asked[signature] = incoming.resolve(pod, signature.terms, cluster)
-        self._asked.move_to_end(signature)
-        if len(self._asked) > KEPT_PODS:
-            self._asked.popitem(last=False)
+            asked = incoming.resolve(pod, signature.terms, cluster)
+            self._asked.keep(signature, asked, HELD * bytes_of(signature))
+        else:
+            self._asked.use(signature)
         return asked
 
     def _unpreferred(self, index: PlacedTerms) -> bool:

@@ -3,11 +3,12 @@
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from podyard.framework.snapshot import NO_OBJECTS, Objects, ObjectsByName
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects import selectors
 from podyard.objects.apps import ReplicaSet, StatefulSet
 from podyard.objects.core import Pod, ReplicationController, Service
@@ -26,8 +27,11 @@ CONTROLLERS: Final = {
 READ: Final = (SERVICES, *CONTROLLERS.values())
 """Resources that selectors are made of."""
 
-REMEMBERED: Final = 1024
-"""Pods of different labels or owners whose selector is kept."""
+SELECTORS_BYTES: Final = 8 * 1024 * 1024
+"""What selectors take that are kept, of pods of different labels or owners."""
+
+HELD: Final = 4
+"""A selector takes so many times what the pod's labels do, at most."""
 
 
 class Lookup(Protocol):
@@ -97,7 +101,7 @@ class OwnerSelectors:
         self._version = -1
         self._services: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
         """Selectors by namespace and one label that they ask for."""
-        self._known: OrderedDict[Hashable, _Known] = OrderedDict()
+        self._known = Kept[Hashable, _Known](SELECTORS_BYTES, fewest=1)
         self._last: tuple[Pod | None, _Known | None] = (None, None)
         """The pod that was asked about last: a cycle asks several times, and for equal pods shows the same one."""
 
@@ -111,11 +115,11 @@ class OwnerSelectors:
         key = identity(pod)
         known = self._known.get(key)
         if known is None or known.services != self._version or known.owner is not owner:
-            known = self._known[key] = _Known(self._version, owner, selected(self._matching(pod), owner))
-        self._known.move_to_end(key)
+            known = _Known(self._version, owner, selected(self._matching(pod), owner))
+            self._known.keep(key, known, HELD * bytes_of(key))
+        else:
+            self._known.use(key)
         self._last = pod, known
-        if len(self._known) > REMEMBERED:
-            self._known.popitem(last=False)
         return known.selector
 
     def _follow(self, lookup: Lookup) -> None:

@@ -1,6 +1,5 @@
 """Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, filtering.go, scoring.go."""
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final
 
@@ -15,6 +14,8 @@ from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, V
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import Status
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import Selector
@@ -34,8 +35,13 @@ SPREADING: Final = StateKey[Spreading]("PreScorePodTopologySpread")
 PASSES: Final = PreFilterResult()
 SKIPS: Final = PreFilterResult(status=statuses.SKIP)
 
-REMEMBERED: Final = 1024
-"""Plans that are kept for pods like those that came before."""
+PLANS_BYTES: Final = 8 * 1024 * 1024
+"""What plans take that are kept for pods like those that came before."""
+
+HELD: Final = 4
+"""A plan with its selectors takes so many times what its key does, at most ..."""
+PLAN_BYTES: Final = 2048
+"""... and this."""
 
 _ENCODER: Final = msgspec.json.Encoder()
 
@@ -60,7 +66,7 @@ class PodTopologySpread:
         self._has_defaults = bool(listed)
         self._hints = HardConstraints(self._hard_defaults)
         self._owners = owners.OwnerSelectors()
-        self._plans: OrderedDict[Hashable, Plan] = OrderedDict()
+        self._plans = Kept[Hashable, Plan](PLANS_BYTES, fewest=1)
         self._last: tuple[Pod, Selector | None, Plan] | None = None
 
     def signature(self, pod: PodInfo) -> Hashable:
@@ -165,10 +171,10 @@ class PodTopologySpread:
         key = _own_key(pod) if own else (selector, owners.identity(pod.pod), plans.of_node(pod))
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = _own_plan(pod) if selector is None else self._default_plan(pod, selector)
-            if len(self._plans) > REMEMBERED:
-                self._plans.popitem(last=False)
-        self._plans.move_to_end(key)
+            plan = _own_plan(pod) if selector is None else self._default_plan(pod, selector)
+            self._plans.keep(key, plan, HELD * bytes_of(key) + PLAN_BYTES)
+        else:
+            self._plans.use(key)
         self._last = pod.pod, selector, plan
         return plan
 

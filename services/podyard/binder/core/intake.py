@@ -5,16 +5,21 @@ answer it got before. A retry of a conflict is a new decision: it has a new numb
 until it has its answer, so that no request stays open for it.
 """
 
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable
 from typing import Final
 
 from podyard.binder.core.claims import Claims, claims_of
 from podyard.framework.cycle_state import CycleState
+from podyard.memory.kept import Kept
 from podyard.proto.binder_api import BindAnswer, BindRequest, Decision
 
-REMEMBERED: Final = 16_384
-"""Answers kept for repetitions: seconds of decisions at the design's rate, longer than a scheduler waits for an answer."""
+ANSWERED_BYTES: Final = 16 * 1024 * 1024
+"""What answers may take that are kept for repetitions, some 16,000: seconds of decisions at the design's rate, longer than a scheduler
+waits for an answer."""
+
+ANSWER_BYTES: Final = 768
+"""What one takes with its key, its reasons apart."""
 
 
 class Ticket:
@@ -81,7 +86,7 @@ class Intake:
     def __init__(self) -> None:
         self._open: dict[tuple[str, int], Open] = {}
         self._queue: deque[Open] = deque()
-        self._answered: OrderedDict[tuple[str, int], BindAnswer] = OrderedDict()
+        self._answered = Kept[tuple[str, int], BindAnswer](ANSWERED_BYTES)
 
     def __len__(self) -> int:
         """Decisions that wait to be judged."""
@@ -129,9 +134,8 @@ class Intake:
     def answer(self, held: Open, answer: BindAnswer) -> list[Ticket]:
         """Settle a decision; returns the requests that are complete now."""
         self._open.pop(held.key, None)
-        self._answered[held.key] = answer
-        if len(self._answered) > REMEMBERED:
-            self._answered.popitem(last=False)
+        reasons = sum([len(reason) for reason in answer.reasons])
+        self._answered.keep(held.key, answer, ANSWER_BYTES + 4 * reasons)
         return _tell(held.waiting, answer)
 
 

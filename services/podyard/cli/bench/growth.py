@@ -46,10 +46,11 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
     at_s: float
     """Since the first change."""
+    played: int
+    """Changes that the benchmark made itself."""
     changes: int
-    stored: int
-    """Messages that CLUSTER has stored since the first change: what the services themselves wrote is among
-    them."""
+    """All that CLUSTER has stored since the first: what services made of them (bindings, statuses, releases,
+    markers) is among them."""
     memory_mb: dict[str, float]
 
 
@@ -57,7 +58,9 @@ class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     """One run."""
 
     changes: int
-    stored: int
+    """Stored in CLUSTER."""
+    played: int
+    """Of these, by the benchmark itself."""
     seconds: float
     changes_per_second: float
     nodes: int
@@ -68,14 +71,14 @@ class GrowthResult(msgspec.Struct, frozen=True, kw_only=True):
     samples: tuple[Sample, ...]
 
 
-Tell = Callable[[int, Sample], None]
+Tell = Callable[[Sample], None]
 
 
 class Growth:
     """One run over running services.
 
     :param pids: of the processes to look at, by name
-    :param tell: called with the number of changes and every sample
+    :param tell: called with every sample
     """
 
     def __init__(self, bus: Bus, pids: Mapping[str, int], *, nodes: int, living: int, tell: Tell) -> None:
@@ -95,15 +98,16 @@ class Growth:
         """Uids whose binding was heard of before the answer to their creation."""
         self._to_fail: deque[list[str]] = deque()
         self._uids: dict[str, str] = {}
-        self._changes = 0
+        self._played = 0
+        self._stored = 0
         self._round = 0
         self._first_sequence = 0
         self._begun = 0.0
         self._samples: list[Sample] = []
         self._progress = anyio.Event()
 
-    async def run(self, changes: int) -> tuple[Sample, ...]:
-        """Play so many changes.
+    async def run(self, changes: int, within_s: float) -> tuple[Sample, ...]:
+        """Play until CLUSTER has stored so many changes, or so many seconds have passed.
 
         :raises GrowthError: changes are refused, or pods are not bound
         """
@@ -114,11 +118,12 @@ class Growth:
         self._begun = time.monotonic()
         await self._sample()
         next_sample = 0.0
-        while self._changes < changes:
+        while self._stored < changes and time.monotonic() - self._begun < within_s:
             await self._play()
-            if self._changes >= next_sample:
+            self._stored = await self._bus.last_sequence(streams.CLUSTER.name) - self._first_sequence
+            if self._stored >= next_sample:
                 await self._sample()
-                next_sample = self._changes + changes / SAMPLES
+                next_sample = self._stored + changes / SAMPLES
         await self._sample()
         await subscription.close()
         return tuple(self._samples)
@@ -164,7 +169,7 @@ class Growth:
         for part, grace_s in ((documents[:half], GRACE_S), (documents[half:], 0)):
             request = DeleteRequest(objects=churn.references(part), grace_period_s=grace_s, who="bench")
             await self._request(subjects.OBJECTS_DELETE, codec.encode(request))
-            self._changes += len(part)
+            self._played += len(part)
         for document in documents:
             uid = self._uids.pop(document["metadata"]["name"], "")
             self._waiting.pop(uid, None)
@@ -179,7 +184,7 @@ class Growth:
             if not isinstance(answer, Ack):
                 raise GrowthError(f"a change of {churn.node_name(one.number)} was refused: {answer}")
             one.sequence = answer.sequence
-        self._changes += len(chosen)
+        self._played += len(chosen)
 
     async def _fail(self) -> None:
         """Pods of an earlier round that are on nodes whose agent is played here; their status goes a moment
@@ -191,7 +196,7 @@ class Growth:
         answers = await self._bus.publish_many(statuses)
         markers = [churn.forgotten(status, ack.sequence) for status, ack in _stored(statuses, answers)]
         await self._bus.publish_many(markers)
-        self._changes += len(statuses) + len(markers)
+        self._played += len(statuses) + len(markers)
 
     async def _customs(self) -> None:
         await self._apply([churn.custom(self._round)], create_only=True)
@@ -199,7 +204,7 @@ class Growth:
             reference = churn.custom_reference(self._round - CUSTOM_ROUNDS)
             request = DeleteRequest(objects=(reference,), who="bench")
             await self._request(subjects.OBJECTS_DELETE, codec.encode(request))
-            self._changes += 1
+            self._played += 1
 
     async def _apply(self, documents: Sequence[Document], *, create_only: bool) -> ObjectsReply:
         raws = tuple(msgspec.Raw(msgspec.json.encode(document)) for document in documents)
@@ -207,7 +212,7 @@ class Growth:
         reply = codec.decode(ObjectsReply, await self._request(subjects.OBJECTS_APPLY, codec.encode(request)))
         if reply.refused:
             raise GrowthError(reply.refused)
-        self._changes += len(documents)
+        self._played += len(documents)
         return reply
 
     async def _request(self, subject: str, payload: bytes) -> bytes:
@@ -249,16 +254,15 @@ class Growth:
         return StoredNode(number, msgspec.json.decode(delivery.payload)["uid"], delivery.sequence)
 
     async def _sample(self) -> None:
-        stored = await self._bus.last_sequence(streams.CLUSTER.name) - self._first_sequence
         memory = {name: psutil.Process(pid).memory_info().rss / 1e6 for name, pid in self._pids.items()}
         sample = Sample(
             at_s=round(time.monotonic() - self._begun, 1),
-            changes=self._changes,
-            stored=stored,
+            played=self._played,
+            changes=self._stored,
             memory_mb={name: round(size, 2) for name, size in memory.items()},
         )
         self._samples.append(sample)
-        self._tell(self._changes, sample)
+        self._tell(sample)
 
 
 def _will_be_bound(document: Document) -> bool:
@@ -295,7 +299,7 @@ def result(samples: tuple[Sample, ...], *, nodes: int, living: int, divided_by: 
     last = samples[-1]
     return GrowthResult(
         changes=last.changes,
-        stored=last.stored,
+        played=last.played,
         seconds=last.at_s,
         changes_per_second=round(last.changes / max(last.at_s, 0.1), 1),
         nodes=nodes,

@@ -39,6 +39,7 @@ def growth(
     nodes: int = 60,
     pods: int = 2500,
     retention_divided_by: int = 10,
+    minutes: float = 240,
     plot: Annotated[str, Parameter(show_default=False)] = "",
     again: Annotated[str, Parameter(show_default=False)] = "",
     data: Annotated[str, Parameter(show_default=False)] = "",
@@ -56,7 +57,8 @@ def growth(
     podyard bench growth --again docs/growth.json --plot growth.png
     ```
 
-    :param changes: Changes to play.
+    :param changes: Changes that CLUSTER is to store: those that are played, and what services make of them.
+    :param minutes: End the run after so long, however far it is.
     :param nodes: Nodes; the benchmark plays the agents of every other one.
     :param pods: Pods that live at a time.
     :param retention_divided_by: Markers, records and message ids are kept for this part of the usual time, so
@@ -68,13 +70,15 @@ def growth(
     from podyard.cli.errors import InputError
     from podyard.cli.render import bench_growth, console, plain
 
-    if changes < FEWEST_CHANGES or nodes < 1 or pods < 1:
-        raise InputError(f"--changes must be at least {FEWEST_CHANGES}, --nodes and --pods at least 1")
+    if changes < FEWEST_CHANGES or nodes < 1 or pods < 1 or minutes <= 0:
+        raise InputError(f"--changes must be at least {FEWEST_CHANGES}, --nodes, --pods and --minutes above 0")
     if not 1 <= retention_divided_by <= MOST_DIVIDED:
         raise InputError(f"--retention-divided-by must be from 1 to {MOST_DIVIDED}")
     if plot and Path(plot).suffix not in PICTURES:
         raise InputError(f"--plot {plot}: a picture is drawn as .svg or .png", f"e.g. --plot {Path(plot).stem}.svg")
-    found = _kept(Path(again)) if again else measuring.run(_one, changes, nodes, pods, retention_divided_by, data)
+    found = (
+        _kept(Path(again)) if again else measuring.run(_one, changes, minutes, nodes, pods, retention_divided_by, data)
+    )
     if plot:
         _draw(found, Path(plot))
     if output == "json":
@@ -117,7 +121,7 @@ def _draw(found: "GrowthResult", picture: Path) -> None:
     print(f"{picture}: memory over {found.changes:,} changes", file=sys.stderr)
 
 
-async def _one(changes: int, nodes: int, pods: int, divided_by: int, data: str) -> "GrowthResult":
+async def _one(changes: int, minutes: float, nodes: int, pods: int, divided_by: int, data: str) -> "GrowthResult":
     import tempfile
 
     from podyard.bus import BusSettings, connect
@@ -142,5 +146,5 @@ async def _one(changes: int, nodes: int, pods: int, divided_by: int, data: str) 
             pids = {child.service: child.pid for child in lab.children} | {"nats-server": lab.server.pid}
             async with connect(settings) as bus:
                 run = measured.Growth(bus, pids, nodes=nodes, living=pods, tell=display.show)
-                samples = await run.run(changes)
+                samples = await run.run(changes, minutes * 60)
     return measured.result(samples, nodes=nodes, living=pods, divided_by=divided_by)

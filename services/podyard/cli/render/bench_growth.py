@@ -39,10 +39,11 @@ class Display:
     ) -> None:
         self._progress.stop()
 
-    def show(self, changes: int, sample: Sample) -> None:
+    def show(self, sample: Sample) -> None:
         """The run has gone on."""
         told = ", ".join(f"{name} {size:.0f}" for name, size in sample.memory_mb.items())
-        self._progress.update(self._task, completed=changes, told=f"{changes / max(sample.at_s, 1):,.0f}/s; MB: {told}")
+        rate = sample.changes / max(sample.at_s, 1)
+        self._progress.update(self._task, completed=sample.changes, told=f"{rate:,.0f}/s; MB: {told}")
 
 
 def report(run: GrowthResult) -> RenderableType:
@@ -54,7 +55,7 @@ def report(run: GrowthResult) -> RenderableType:
             f" at most, over the second half (goal: below {GOAL_MB:g}).",
         ),
         Text(
-            f"{run.changes:,} changes played and {run.stored:,} messages stored in {run.seconds:,.0f} s "
+            f"{run.changes:,} changes stored, {run.played:,} of them played by the benchmark, in {run.seconds:,.0f} s "
             f"({run.changes_per_second:,.0f} changes/s), "
             f"{run.nodes} nodes, {run.living_pods:,} pods at a time; retention divided by {run.retention_divided_by}."
         ),

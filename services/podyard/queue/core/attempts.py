@@ -1,17 +1,25 @@
 """Open attempts, and the sessions of schedulers that hold them."""
 
-from collections import OrderedDict
 from typing import Literal
 
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.proto.decisions import WakeUp
 from podyard.proto.queue_api import PopReply
 from podyard.queue.core.queued_pod import QueuedPod
 
-KEPT_POPS = 16
-"""Answers kept per session for a pop that is asked again; a scheduler has one or two pops under way."""
+KEPT_POPS_BYTES = 2 * 1024 * 1024
+"""What answers take that are kept per session for a pop that is asked again: at least four of 256 pods; a scheduler has one or two
+pops under way."""
 
-KEPT_DEAD = 1024
-"""Dead sessions remembered, so that their late results are refused."""
+KEPT_NUMBERS_BYTES = 16 * 1024
+"""What their numbers take."""
+
+POPPED_BYTES = 1536
+"""What a pod of an answer takes at most: names of 253 letters, two traces."""
+
+KEPT_DEAD_BYTES = 256 * 1024
+"""What dead sessions take that are remembered, some 1,000, so that their late results are refused."""
 
 
 class Attempt:
@@ -68,18 +76,17 @@ class Session:
         self.heard_at = now
         self.attempts: dict[str, Attempt] = {}
         """Those that are open or binding, by id, in the order in which they were handed out."""
-        self.replies: OrderedDict[str, PopReply] = OrderedDict()
+        self.replies = Kept[str, PopReply](KEPT_POPS_BYTES, fewest=1)
         """The last answers by pop id: asked again, the same is said again."""
-        self.pop_numbers: OrderedDict[str, int] = OrderedDict()
+        self.pop_numbers = Kept[str, int](KEPT_NUMBERS_BYTES, fewest=1)
+        """Their numbers."""
         self.last_pop = 0
 
     def answered(self, pop_id: str, reply: PopReply) -> None:
         """Remember an answer, forget the oldest."""
-        self.replies[pop_id] = reply
-        self.pop_numbers[pop_id] = self.last_pop
-        if len(self.replies) > KEPT_POPS:
-            self.replies.popitem(last=False)
-            self.pop_numbers.popitem(last=False)
+        taken = bytes_of(pop_id) + POPPED_BYTES * len(reply.pods)
+        self.replies.keep(pop_id, reply, taken)
+        self.pop_numbers.keep(pop_id, self.last_pop, bytes_of(pop_id))
 
 
 class Sessions:
@@ -89,7 +96,7 @@ class Sessions:
         """:param timeout_s: silence after which a session counts as dead"""
         self._timeout_s = timeout_s
         self._living: dict[str, Session] = {}
-        self._dead: OrderedDict[str, None] = OrderedDict()
+        self._dead = Kept[str, bool](KEPT_DEAD_BYTES)
 
     def heard(self, session_id: str, now: float) -> Session | None:
         """The session, which has just shown a sign of life; None if it is dead already and must not come back."""
@@ -110,9 +117,7 @@ class Sessions:
         late = [session for session in self._living.values() if now - session.heard_at > self._timeout_s]
         for session in late:
             del self._living[session.id]
-            self._dead[session.id] = None
-            if len(self._dead) > KEPT_DEAD:
-                self._dead.popitem(last=False)
+            self._dead.keep(session.id, True, bytes_of(session.id))
         return late
 
     def excuse(self, late_s: float) -> None:

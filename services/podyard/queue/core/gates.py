@@ -3,12 +3,13 @@
 Source: pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins), plugins/defaultpreemption (PreEnqueue).
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple, TypeAlias
 
 from podyard.framework.faults import Faults
 from podyard.framework.status import PluginError
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
 from podyard.queue.core.queued_pod import QueuedPod
 
@@ -17,8 +18,8 @@ Gate: TypeAlias = Callable[[Pod], str | None]
 
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 
-KEPT_ENDED: Final = 1024
-"""Attempts whose preemption has ended that are remembered; semi-arbitrary: a request is repeated within seconds."""
+KEPT_ENDED_BYTES: Final = 256 * 1024
+"""What attempts whose preemption has ended may take, some 1,000; semi-arbitrary: a request is repeated within seconds."""
 
 
 class NamedGate(NamedTuple):
@@ -72,7 +73,7 @@ class PreemptionGate:
     def __init__(self, is_going: Callable[[str], bool]) -> None:
         self._is_going = is_going
         self._running: dict[str, _Preemption] = {}
-        self._ended: OrderedDict[str, None] = OrderedDict()
+        self._ended = Kept[str, bool](KEPT_ENDED_BYTES)
 
     def start(self, uid: str, session: str = "", victim: str = "", attempt: str = "") -> None:
         """Preemption for pod `uid` runs; `victim` is the uid of the last one, "" while it is not known.
@@ -85,9 +86,7 @@ class PreemptionGate:
     def end(self, uid: str, attempt: str = "") -> bool:
         """It has ended; whether it ran."""
         if attempt:
-            self._ended[attempt] = None
-            if len(self._ended) > KEPT_ENDED:
-                self._ended.popitem(last=False)
+            self._ended.keep(attempt, True, bytes_of(attempt))
         return self._running.pop(uid, None) is not None
 
     def of_session(self, session: str) -> list[str]:

@@ -364,7 +364,7 @@ class Leader:
         if session is None:
             return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
         listed = set(request.attempts)
-        last_pop = session.pop_numbers.get(request.last_pop, 0)
+        last_pop = session.pop_numbers.get(request.last_pop) or 0
         for attempt in tuple(session.attempts.values()):
             if attempt.id in listed or attempt.pop > last_pop or attempt.state == "binding":
                 attempt.missing = 0

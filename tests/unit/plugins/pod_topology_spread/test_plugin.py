@@ -177,7 +177,7 @@ def test_soft_spreading_prefers_the_emptier_zone() -> None:
 
 
 def test_plans_that_nobody_asks_for_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "REMEMBERED", 2)
+    monkeypatch.setattr(module, "PLANS_BYTES", 2 * module.PLAN_BYTES)
     plugin, cluster = PodTopologySpread(Args()), three_zones()
     answers: list[list[int]] = []
     for _ in range(2):
