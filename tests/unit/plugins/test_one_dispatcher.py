@@ -11,7 +11,7 @@ FOLDER = Path(podyard.plugins.__file__).parent
 MAY_KNOW = (
     *(
         f"podyard.cluster.{part}"
-        for part in ("keys", "node_table", "node_columns", "pod_columns", "selector_counts", "domain_sums")
+        for part in ("keys", "node_table", "node_columns", "pod_columns", "selector_counts", "domain_sums", "room")
     ),
     *("podyard.framework", "podyard.memory", "podyard.objects", "podyard.plugins", "podyard.proto"),
 )

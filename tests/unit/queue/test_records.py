@@ -11,7 +11,7 @@ from podyard.proto import codec
 from podyard.proto.codec import MessageError
 from podyard.proto.events import BareEvent
 from podyard.queue import records
-from podyard.queue.bare_events import BareEvents
+from podyard.queue.bare_events import REMEMBERED_BYTES, BareEvents
 from podyard.queue.core.effects import Gated, Judged
 from tests.unit.queue.play import new_queue, node_event, park, queued
 
@@ -132,7 +132,15 @@ def test_1024_ids_are_remembered() -> None:
     for n in range(1025):
         events.read(bare(id=f"id{n}"), "")
     assert events.read(bare(id="id1"), "") == []
-    assert len(events.read(bare(id="id0"), "")) == 1
+
+
+def test_ids_that_are_remembered_stay_within_their_bound() -> None:
+    events = BareEvents()
+    for n in range(400):
+        events.read(bare(id=f"id{n}-{'x' * 10_000}"), "")
+    assert events._seen.bytes <= REMEMBERED_BYTES
+    assert len(events.read(bare(id=f"id0-{'x' * 10_000}"), "")) == 1
+    assert events.read(bare(id=f"id399-{'x' * 10_000}"), "") == []
 
 
 def test_a_custom_resource_needs_no_more_code() -> None:
