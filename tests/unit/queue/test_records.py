@@ -136,11 +136,11 @@ def test_1024_ids_are_remembered() -> None:
 
 def test_ids_that_are_remembered_stay_within_their_bound() -> None:
     events = BareEvents()
-    for n in range(400):
-        events.read(bare(id=f"id{n}-{'x' * 10_000}"), "")
+    for n in range(6000):
+        events.read(bare(id=f"id{n}-{'x' * 60}"), "")
     assert events._seen.bytes <= REMEMBERED_BYTES
-    assert len(events.read(bare(id=f"id0-{'x' * 10_000}"), "")) == 1
-    assert events.read(bare(id=f"id399-{'x' * 10_000}"), "") == []
+    assert len(events.read(bare(id=f"id0-{'x' * 60}"), "")) == 1
+    assert events.read(bare(id=f"id5999-{'x' * 60}"), "") == []
 
 
 def test_a_custom_resource_needs_no_more_code() -> None:
