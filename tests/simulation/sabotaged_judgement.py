@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from podyard.binder.core import gathering, judge
 from podyard.binder.core import world as binder_world
 from podyard.binder.core.skipping import Skipping
+from podyard.cluster.pods import PodView
 from podyard.framework.profile import Profile
 from tests.simulation import pods
 from tests.simulation.pods import NOTHING_SPECIAL
@@ -84,6 +85,15 @@ def _wrong_usage(simulation: Simulation) -> None:
     judge.BoundPod = bound  # type: ignore[assignment,misc]
 
 
+def _ignores_resizes(simulation: Simulation) -> None:
+    """A bound pod takes what its binding says, whatever it requests by now; and pods are resized all the time."""
+    usage = PodView.usage.fget
+    assert usage is not None
+    PodView.usage = property(lambda pod: usage(pod) if pod.bound is None else pod.bound.usage)  # type: ignore[method-assign,assignment]
+    simulation.world.resizes = 200
+    simulation.world.shares = NOTHING_SPECIAL
+
+
 def _keeps_room(simulation: Simulation) -> None:
     """The binder's table does not give back the room of what is released."""
     binder_world.World.free = lambda self, uid: None  # type: ignore[method-assign]
@@ -145,6 +155,7 @@ SABOTAGES: dict[str, Sabotage] = {
     "proof of skips": Sabotage(_always_skips, ("anti-affinity", "spread")),
     "proof of skips, of objects": Sabotage(_nothing_is_foreign, ("cordoned",)),
     "usage as requested": Sabotage(_wrong_usage, ("and requests",)),
+    "resizes count": Sabotage(_ignores_resizes, ("overload",)),
     "room given back": Sabotage(_keeps_room, ("not the sum",)),
     "own writes count": Sabotage(_forgets_mates, ("overload",)),
     "wait for the position": Sabotage(_does_not_wait_for_positions, ()),

@@ -57,6 +57,8 @@ class World:
         """How long nodes stay cordoned."""
         self.changes = -(-nodes // 5)
         """How often a node is changed."""
+        self.resizes = pods_made // 20
+        """How often a pod is resized."""
         self.strangers = pods_made // 20
         """How often somebody else takes a volume."""
         self.collecting_s = (0.1, 2.0)
@@ -76,6 +78,7 @@ class World:
         self._plan(self.changes, end_s / 5, end_s, self.change_node)
         self._plan(self._nodes // 10, end_s / 4, end_s, self.lose_node)
         self._plan(-(-self._pods // 12), end_s / 10, end_s, self.delete_pod)
+        self._plan(self.resizes, end_s / 10, end_s, self.resize_pod)
         self._plan(self.strangers, end_s / 10, end_s, self.storage.take_one)
 
     def _plan_pods(self, number: int, first_s: float, last_s: float) -> None:
@@ -150,6 +153,15 @@ class World:
                 placed = self.placed.get(document["metadata"]["uid"])
                 if placed is not None and placed.node == node:
                     self.remove(subjects.PODS, "default", name)
+
+    def resize_pod(self) -> None:
+        """Somebody wants a pod to have more cpu, or less, bound or not."""
+        names = sorted(name for resource, name in self.objects if resource == subjects.PODS)
+        if names:
+            pod = json.loads(json.dumps(self.objects[subjects.PODS, self._random.choice(names)]))
+            (container,) = pod["spec"]["containers"]
+            container["resources"]["requests"]["cpu"] = self._random.choice(pods.CPUS)
+            self.put(subjects.PODS, "default", pod)
 
     def delete_pod(self) -> None:
         """Somebody deletes a pod."""

@@ -10,6 +10,8 @@ from podyard.objects import pod_requests, quantity
 from podyard.objects.core import Node
 
 FIRST_CAPACITY: Final = 64
+MOST_COLUMNS: Final = 64
+"""Resources with a column, 8 bytes a size each. What a pod wants of others is left to the hint."""
 Amounts = tuple[tuple[str, int], ...]
 """A pod's size, as `hint_signature` has it: resources and amounts above 0."""
 
@@ -28,7 +30,11 @@ class RoomIndex:
         self._sizes: list[Hashable] = [None] * FIRST_CAPACITY
         self._free = list(range(FIRST_CAPACITY - 1, -1, -1))
         self._taken: NDArray[np.bool_] = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        self._unjudged: NDArray[np.bool_] = np.zeros(FIRST_CAPACITY, dtype=np.bool_)
+        """Sizes that want something without a column: of that nothing is known here."""
         self._columns: dict[str, NDArray[np.int64]] = {}
+        self._sizes_with: dict[str, int] = {}
+        """How many sizes want a resource that has a column."""
 
     def add(self, signature: Hashable) -> None:
         """The first pod of this size was parked."""
@@ -39,15 +45,25 @@ class RoomIndex:
         self._sizes[slot] = signature
         self._taken[slot] = True
         for resource, amount in _amounts(signature):
-            self._column(resource)[slot] = amount
+            column = self._column(resource)
+            if column is None:
+                self._unjudged[slot] = True
+            else:
+                column[slot] = amount
+                self._sizes_with[resource] += 1
 
     def remove(self, signature: Hashable) -> None:
         """The last one is not parked any more."""
         slot = self._slot_of.pop(signature)
         self._sizes[slot] = None
-        self._taken[slot] = False
+        self._taken[slot] = self._unjudged[slot] = False
         for resource, _ in _amounts(signature):
-            self._columns[resource][slot] = 0
+            column = self._columns.get(resource)
+            if column is not None and column[slot]:
+                column[slot] = 0
+                self._sizes_with[resource] -= 1
+                if not self._sizes_with[resource]:
+                    del self._sizes_with[resource], self._columns[resource]
         self._free.append(slot)
 
     def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
@@ -65,7 +81,7 @@ class RoomIndex:
             had = _room(old)
             grown = [*lent, *(resource for resource, amount in room.items() if amount > had.get(resource, 0))]
             if pod_requests.PODS not in grown:
-                wants = np.zeros(len(mask), dtype=np.bool_)
+                wants = self._unjudged.copy()
                 for resource in grown:
                     column = self._columns.get(resource)
                     if column is not None:
@@ -73,16 +89,19 @@ class RoomIndex:
                 mask &= wants
         return [self._sizes[slot] for slot in np.flatnonzero(mask).tolist()]
 
-    def _column(self, resource: str) -> NDArray[np.int64]:
+    def _column(self, resource: str) -> NDArray[np.int64] | None:
+        """Its column, a new one if there may be one more."""
         column = self._columns.get(resource)
-        if column is None:
+        if column is None and len(self._columns) < MOST_COLUMNS:
             column = self._columns[resource] = np.zeros(len(self._taken), dtype=np.int64)
+            self._sizes_with[resource] = 0
         return column
 
     def _grow(self) -> None:
         old = len(self._taken)
         self._sizes += [None] * old
         self._taken = np.concatenate((self._taken, np.zeros(old, dtype=np.bool_)))
+        self._unjudged = np.concatenate((self._unjudged, np.zeros(old, dtype=np.bool_)))
         for resource, column in self._columns.items():
             self._columns[resource] = np.concatenate((column, np.zeros(old, dtype=np.int64)))
         self._free.extend(range(2 * old - 1, old - 1, -1))
