@@ -10,15 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
-from podyard.objects import yaml_reader
+from podyard.objects import bounds, yaml_reader
 from podyard.objects.decoding import view
 from podyard.objects.documents import Document, is_list, is_mapping, strip_nulls
 from podyard.objects.errors import ManifestError, ObjectError
 from podyard.objects.kinds import Kind, kind_for
 from podyard.objects.quantity_fields import branches, faults
 
-LARGEST_OBJECT_BYTES: Final = 1024 * 1024
-"""JSON of one object; NATS takes messages of 1 MiB by default, and etcd objects of 1.5 MiB."""
 _DEEPEST_LIST: Final = 3
 
 
@@ -143,8 +141,8 @@ def _checked(source: str, index: int, line: int, document: Document, path: str) 
         for fault in faults(document, branches(kind.type)) if not kind.custom else ():
             raise ObjectError(fault.field, fault.detail)
         view(kind, document)
-        if len(msgspec.json.encode(document)) > LARGEST_OBJECT_BYTES:
-            raise ObjectError("", f"larger than {LARGEST_OBJECT_BYTES // 1024} KiB of JSON")
+        if len(msgspec.json.encode(document)) > bounds.OBJECT_BYTES:
+            raise ObjectError("", f"larger than {bounds.OBJECT_BYTES // 1024} KiB of JSON")
     except ObjectError as error:
         raise ManifestError(source, index, _join(path, error.field), error.detail, line) from error
     return Manifest(document=document, index=index, source=source, kind=kind, path=path, line=line)

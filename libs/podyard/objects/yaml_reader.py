@@ -13,13 +13,14 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from podyard.objects import bounds
 from podyard.objects.documents import is_list, is_mapping
 
 LARGEST_TEXT_BYTES: Final = 64 * 1024 * 1024
 """Files above it are refused before they are read."""
 LARGEST_DOCUMENT_NODES: Final = 500_000
 """Scalars, lists and mappings in a document, aliases expanded. The API server takes 3 MiB a request: fewer nodes by far."""
-DEEPEST_NESTING: Final = 100
+DEEPEST_NESTING: Final = bounds.NESTING
 
 _TRUE: Final = frozenset(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"))
 _FALSE: Final = frozenset(("n", "N", "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"))

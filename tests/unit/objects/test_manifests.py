@@ -214,8 +214,12 @@ def test_an_unknown_kind_without_group_is_refused_with_advice():
 
 
 def test_huge_files_and_objects_are_refused(monkeypatch):
-    with pytest.raises(ManifestError, match="larger than 1024 KiB"):
-        manifests.load("f", POD.replace("{name: a}", "{name: a, annotations: {x: " + "y" * 2**20 + "}}"))
+    def large(size: int) -> str:
+        return POD.replace("{name: a}", "{name: a, annotations: {x: " + "y" * size + "}}")
+
+    assert manifests.load("f", large(1536 * 1024 - 1000)), "as large as the api takes them"
+    with pytest.raises(ManifestError, match="larger than 1536 KiB"):
+        manifests.load("f", large(1536 * 1024))
     monkeypatch.setattr(yaml_reader, "LARGEST_TEXT_BYTES", 10)
     with pytest.raises(ManifestError, match="split it"):
         manifests.load("f", POD)
