@@ -73,7 +73,7 @@ class Stored:
         """
         if self.typed is None:
             event = self.event
-            self.typed = decoding.decode_stored(event.resource, event.object)
+            self.typed = decoding.decode_stored(event.resource, event.namespace, event.name, event.object)
         return self.typed
 
     @property

@@ -210,7 +210,7 @@ class ClusterView:
                 document = event.object
                 if resource in DOCUMENTED:
                     decoding.document(document)  # or whoever writes it again finds out
-                stored = decoding.decode_stored(resource, document)
+                stored = decoding.decode_stored(resource, *key, document)
         except _UNREADABLE as error:
             self._bury(tables, delivery, error)
         if stored is None:

@@ -28,6 +28,9 @@ MOST_NESTED: Final = 500
 """Levels of lists and mappings in a document. Half of what Python's stack has, so that whoever walks what was decoded has the other half,
 and all readers agree on what can be read. New objects may have 100; version 0.1.0 stored up to 969."""
 
+MOST_TOLD: Final = 63
+"""Characters of a name in an error."""
+
 _PATH: Final = re.compile(r"(?P<what>.*?)(?: - at `(?:key in )?\$?(?P<path>[^`]*)`)?", re.DOTALL)
 _WRONG_TYPE: Final = re.compile(r"Expected `(?P<wanted>[^`]+)`, got `(?P<got>[^`]+)`")
 _BEYOND: Final = re.compile(r"Expected `int` (?P<side><=|>=) (?P<bound>-?\d+)")
@@ -61,13 +64,22 @@ def decode(resource: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
     return decode_as(kind.type, payload)
 
 
-def decode_stored(resource: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
-    """The stored object in `payload`. A pod has the uid that admission gave it: readers know pods by it.
+def decode_stored(resource: str, namespace: str, name: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
+    """The object in `payload`, stored where one of this namespace and name is. A pod has the uid that admission gave
+    it: readers know pods by it.
 
-    :raises ObjectError: as `decode` does, and for a pod without a uid
+    :raises ObjectError: as `decode` does, for an object of another name or namespace, and for a pod without a uid
     """
     found = decode(resource, payload)
-    if isinstance(found, Pod) and not found.metadata.uid:
+    metadata = found.metadata
+    if metadata.name != name:
+        raise ObjectError(
+            "metadata.name", f'is "{metadata.name[:MOST_TOLD]}", but it is stored as "{name[:MOST_TOLD]}"'
+        )
+    if metadata.namespace != namespace:
+        told = f'is "{metadata.namespace[:MOST_TOLD]}", but it is stored in "{namespace[:MOST_TOLD]}"'
+        raise ObjectError("metadata.namespace", told)
+    if isinstance(found, Pod) and not metadata.uid:
         raise ObjectError("metadata.uid", "is missing")
     return found
 

@@ -378,6 +378,22 @@ def test_a_pod_without_a_uid_and_a_volume_that_is_no_document_cannot_be_read(rea
     assert (reader.view.pods, dict(reader.view.others)) == ({}, {})
 
 
+def test_an_object_of_another_name_than_its_subjects_cannot_be_read(reader: Follower) -> None:
+    """Two nodes that call themselves alike were one row of the node table, which never again was what the view said."""
+    reader.stream.write("nodes", node_document("n1", "u1"))
+    for name, document in (
+        ("n2", node_document("n1", "u2")),
+        ("n3", node_document("n3", "u3", metadata={"namespace": "x"})),
+    ):
+        reader.stream.put(stored.version("nodes", document)._replace(subject=subjects.object_("nodes", "", name)))
+    reader.news()
+    assert list(reader.view.nodes) == ["n1"]
+    assert [found.reason for found in reader.view.unreadable.values()] == [
+        'metadata.name: is "n1", but it is stored as "n2"',
+        'metadata.namespace: is "x", but it is stored in ""',
+    ]
+
+
 @pytest.mark.parametrize("tokens", ["podstatus", "nodestatus", "nominations", "podstatus.n1", "nominations.a.b.c.d"])
 def test_a_fact_on_a_subject_of_no_fact_harms_nobody(reader: Follower, tokens: str) -> None:
     reader.stream.put(Outgoing(f"cluster.{tokens}", b"{}"))
