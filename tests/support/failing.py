@@ -4,6 +4,7 @@ Every method of the framework's protocols is a hook (`hooks`): tests go through 
 that it is not.
 """
 
+import functools
 import inspect
 from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
@@ -206,6 +207,7 @@ def failing(hook: str, amiss: Callable[[], Any], always: bool = False) -> Everyt
     """
     content: Callable[..., Any] = getattr(Everything, hook)
 
+    @functools.wraps(content)
     def misbehaving(self: Everything, *given: Any) -> Any:
         if always or any(_is_bad(one) for one in given):
             self.amiss += 1
@@ -279,3 +281,11 @@ NONSENSE: Final[dict[str, Any]] = {
     "no answer": HintResult(None, None),  # pyright: ignore[reportArgumentType] - nonsense
 }
 """What plugins may answer, by what it is; some of it is good for some hooks."""
+
+
+def __getattr__(name: str) -> Any:
+    """`RaisesIn_<hook>`: a class of plugins that raise in one hook, for profiles that name them by module and class."""
+    hook = name.removeprefix("RaisesIn_")
+    if hook == name or hook not in hooks():
+        raise AttributeError(name)
+    return type(failing(hook, FAULTS["ValueError"]))
