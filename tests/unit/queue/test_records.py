@@ -101,8 +101,8 @@ def test_an_action_that_a_bare_event_names_again_is_one_event() -> None:
     """Pods in flight keep every event, and judge by each."""
     found = BareEvents().read(bare(actions=("UpdateNodeTaint", "UpdateNodeLabel") * 7), "t")
     assert [(one.event.label, one.id) for one in found] == [
-        ("NodeUpdateNodeTaint", "x1"),
-        ("NodeUpdateNodeLabel", "x1-1"),
+        ("NodeUpdateNodeTaint", "bare-x1"),
+        ("NodeUpdateNodeLabel", "bare1-x1"),
     ]
 
 
