@@ -5,8 +5,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from podyard.objects import admission, bounds
-from podyard.objects.errors import UnknownKindError
+from podyard.objects import admission, bounds, decoding
+from podyard.objects.errors import ObjectError, UnknownKindError
+from tests.faults.good_objects import everything
+from tests.faults.poisons import spoilt
+from tests.support.objects import written
 
 INT32 = "must be between -2147483648 and 2147483647, inclusive"
 INT64 = "must be between -9223372036854775808 and 9223372036854775807, inclusive"
@@ -263,3 +266,38 @@ def test_the_status_of_a_replaced_object_is_taken(admit, make_pod):
     stored = admit(make_pod())
     again = admit(make_pod() | {"status": {"phase": "Running"}}, stored)
     assert again["status"]["phase"] == "Running"
+
+
+OF_EVERY_KIND = everything("default", "bad")
+ONE_OF = 29
+"""So many of the spoilt documents are looked at: all kinds, places and kinds of harm in turn."""
+
+
+def good(kind: str) -> dict[str, Any]:
+    """A document that admission takes."""
+    document = written(OF_EVERY_KIND[kind])
+    if kind == "pods":
+        container = {"name": "before", "image": "x"}
+        document = document | {"spec": document["spec"] | {"hostNetwork": False, "initContainers": [container]}}
+    return document
+
+
+@pytest.mark.parametrize("kind", OF_EVERY_KIND)
+def test_no_absurd_value_ends_admission(admit, cluster, kind: str):
+    """Created or replacing a good one, it is stored so that readers can read it, or refused with a reason."""
+    cluster.add("priorityclasses", {"metadata": {"name": "bad"}, "value": 5})
+    stored = admit(good(kind))
+    reasons: list[str] = []
+    taken = 0
+    for poison in spoilt(good(kind), every=ONE_OF):
+        for old in (None, stored):
+            try:
+                admitted = admit(decoding.document(poison.payload), old)
+                decoding.decode(kind, msgspec.json.encode(admitted))
+            except ObjectError as error:
+                reasons.append(error.detail)
+            else:
+                taken += 1
+    assert taken > 0
+    assert reasons
+    assert all(reasons)
