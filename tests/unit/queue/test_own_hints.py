@@ -134,6 +134,24 @@ def one_goes_that_is_apart_from_several(world: Told) -> tuple[str, Callable[[], 
     return world.create(ALIKE, {"app": "red"}), lambda: world.finish(first)
 
 
+def the_emptiest_zone_counts_no_more(world: Told) -> tuple[str, Callable[[], object]]:
+    """Zone b has the fewest, and no room: it counts because its node is one that the pods choose."""
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": {"matchLabels": {"app": "red"}},
+    }
+    spec = {"cpu": "1", "topologySpreadConstraints": [spread], "nodeSelector": {"disk": "ssd"}}
+    world.put_node("n1", {ZONE: "a", "disk": "ssd"}, cpu=4)
+    world.create(spec, {"app": "red"})
+    world.rest()
+    world.put_node("n2", {ZONE: "b", "disk": "ssd"}, cpu=1)
+    world.create({"cpu": "1", "nodeSelector": {ZONE: "b"}}, {})
+    world.rest()
+    return world.create(spec, {"app": "red"}), lambda: world.put_node("n2", {ZONE: "b"}, cpu=1)
+
+
 PLAYS: Final[tuple[Play, ...]] = (
     the_last_of_its_kind_is_drained,
     the_last_of_its_kind_ends_on_a_tainted_node,
@@ -146,6 +164,7 @@ PLAYS: Final[tuple[Play, ...]] = (
     the_node_that_keeps_out_loses_the_topology_key,
     one_of_several_that_it_is_apart_from_goes,
     one_goes_that_is_apart_from_several,
+    the_emptiest_zone_counts_no_more,
 )
 
 
@@ -163,7 +182,8 @@ def test_who_waits_is_woken(play: Play, by_index: bool, monkeypatch: pytest.Monk
     assert world.node_of(waits)
     woken_by = world.woken_by[waits]
     assert woken_by is not None
-    assert (woken_by.plugin, woken_by.own) == ("InterPodAffinity", True)
+    spreads = play is the_emptiest_zone_counts_no_more
+    assert (woken_by.plugin, woken_by.own) == ("PodTopologySpread" if spreads else "InterPodAffinity", True)
     assert woken_by.reason
 
 

@@ -7,8 +7,9 @@ from podyard.cluster.domain_sums import Among
 from podyard.cluster.pod_columns import PodSelection
 from podyard.framework.pod_info import PodInfo
 from podyard.objects import selectors
-from podyard.objects.affinity import NodeAffinity, Toleration
+from podyard.objects.affinity import Toleration
 from podyard.objects.selectors import RequiredNodeAffinity
+from podyard.plugins.pod_topology_spread import reading
 from podyard.plugins.pod_topology_spread.constraints import Constraint
 from podyard.plugins.pod_topology_spread.nodes import CountingNodes
 
@@ -22,6 +23,8 @@ class Planned(NamedTuple):
     pods: PodSelection
     among: Among | None
     """Nodes that count; `None`: all that have the topology label."""
+    chosen: bool = False
+    """Whether only nodes count that match the pod's node selector and affinity, and it has some."""
 
 
 class Plan(NamedTuple):
@@ -41,9 +44,7 @@ NO_PLAN: Final = Plan()
 
 def of_node(pod: PodInfo) -> tuple[Hashable, tuple[Toleration, ...]]:
     """What the pod says about nodes, as far as it decides which nodes count: for signatures."""
-    spec = pod.pod.spec
-    affinity = None if spec.affinity is None else spec.affinity.node_affinity
-    return (_selector(spec.node_selector), _required(affinity)), spec.tolerations
+    return reading.needs_of(pod.pod), pod.pod.spec.tolerations
 
 
 def planned(pod: PodInfo, listed: tuple[Constraint, ...], *, all_labels: bool) -> tuple[Planned, ...]:
@@ -71,12 +72,5 @@ def _planned(
         itself=int(constraint.selector.matches(pod.labels)),
         pods=PodSelection(constraint.counted, frozenset((pod.namespace,)), ending=False),
         among=None if plain else CountingNodes(keys, affinity, tolerations),
+        chosen=affinity is not None,
     )
-
-
-def _selector(wanted: dict[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted(wanted.items())) if wanted else ()
-
-
-def _required(affinity: NodeAffinity | None) -> Hashable:
-    return None if affinity is None else affinity.required_during_scheduling_ignored_during_execution

@@ -9,7 +9,7 @@ from podyard.cluster.node_table import PlacedPod
 from podyard.cluster.selector_counts import SelectorCounts
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
-from podyard.framework.events import Registration
+from podyard.framework.events import OwnRegistration, Registration
 from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Objects, Snapshot
@@ -19,7 +19,7 @@ from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import Selector
-from podyard.plugins.pod_topology_spread import constraints, hints, owners, plans, scoring, skew
+from podyard.plugins.pod_topology_spread import constraints, hints, own_hints, owners, plans, scoring, skew
 from podyard.plugins.pod_topology_spread.args import Args
 from podyard.plugins.pod_topology_spread.hints import HardConstraints
 from podyard.plugins.pod_topology_spread.plans import NO_PLAN, Plan
@@ -77,6 +77,9 @@ class PodTopologySpread:
     def events_to_register(self) -> Sequence[Registration]:
         return hints.registrations(self._hints)
 
+    def own_events_to_register(self) -> Sequence[OwnRegistration]:
+        return own_hints.registrations()
+
     def hint_signature(self, pod: Pod) -> Hashable:
         return self._hints.read_of(pod)
 
@@ -127,7 +130,9 @@ class PodTopologySpread:
         return skew.code(state.read(SKEWS), row)
 
     def verdict(self, state: CycleState, code: int) -> Status:
-        return statuses.unresolvable(REASON_NO_LABEL) if code == skew.NO_LABEL else statuses.unschedulable(REASON)
+        if code == skew.NO_LABEL:
+            return statuses.unresolvable(REASON_NO_LABEL)
+        return statuses.unschedulable(REASON, obstacles=own_hints.obstacles(state.read(SKEWS)))
 
     # ---- Score ---------------------------------------------------------------------------------------------------------------
 

@@ -5,11 +5,20 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from podyard.objects.affinity import TopologySpreadConstraint
+from podyard.objects.affinity import NodeSelector, TopologySpreadConstraint
 from podyard.objects.core import Pod
 
 _ENCODER: Final = msgspec.json.Encoder()
 _DECODER: Final = msgspec.json.Decoder(tuple[TopologySpreadConstraint, ...])
+
+
+class Needs(NamedTuple):
+    """What a pod needs of its node: only nodes that have it count for constraints that honor it."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    """Labels of its node selector."""
+    affinity: NodeSelector | None = None
+    """Its required node affinity."""
 
 
 class ReadOfPod(NamedTuple):
@@ -21,6 +30,17 @@ class ReadOfPod(NamedTuple):
     """Its own values of the constraints' matchLabelKeys."""
     owners: Hashable = None
     """For a pod under default constraints: what their selector depends on."""
+    needs: Needs = Needs()
+
+
+def needs_of(pod: Pod) -> Needs:
+    """What `pod` needs of its node."""
+    selector, affinity = pod.spec.node_selector, pod.spec.affinity
+    node_affinity = None if affinity is None else affinity.node_affinity
+    return Needs(
+        tuple(sorted(selector.items())) if selector else (),
+        None if node_affinity is None else node_affinity.required_during_scheduling_ignored_during_execution,
+    )
 
 
 def read_of(pod: Pod, owners: Hashable) -> ReadOfPod:
@@ -28,7 +48,7 @@ def read_of(pod: Pod, owners: Hashable) -> ReadOfPod:
     own = pod.spec.topology_spread_constraints
     labels = pod.metadata.labels
     values = tuple([labels.get(key) for one in own for key in one.match_label_keys])
-    return ReadOfPod(pod.metadata.namespace, _ENCODER.encode(own), values, owners)
+    return ReadOfPod(pod.metadata.namespace, _ENCODER.encode(own), values, owners, needs_of(pod))
 
 
 def constraints_of(read: ReadOfPod) -> tuple[tuple[TopologySpreadConstraint, ...], Mapping[str, str]]:

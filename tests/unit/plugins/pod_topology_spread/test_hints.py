@@ -8,6 +8,7 @@ import pytest
 
 from podyard.framework import events
 from podyard.framework.events import HintAnswer, HintResult
+from podyard.framework.hint_sharing import OwnRead
 from podyard.framework.hinted import UnexpectedObjectError
 from podyard.framework.status import PluginFault
 from podyard.objects.core import Node, Pod
@@ -226,3 +227,39 @@ def test_pods_of_one_hint_signature_get_one_answer_and_the_index_leaves_out_othe
     assert index.candidates(None, make_node("n1")) is None
     index.remove(plugin.hint_signature(pod))
     assert list(index.candidates(None, other()) or ()) == []
+
+
+SSD, HDD = make_node("n1", labels={ZONE: "a", "disk": "ssd"}), make_node("n1", labels={ZONE: "a", "disk": "hdd"})
+IN_SSD = {"matchExpressions": [{"key": "disk", "operator": "In", "values": ["ssd"]}]}
+BY_AFFINITY = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [IN_SSD]}}}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "queue"),
+    [
+        pytest.param(SSD, HDD, True, id="matches no more"),
+        pytest.param(HDD, SSD, False, id="matches now"),
+        pytest.param(SSD, make_node("n1", labels={ZONE: "b", "disk": "ssd"}), False, id="matches as before"),
+        pytest.param(None, SSD, False, id="new"),
+    ],
+)
+@pytest.mark.parametrize(
+    "spec", [{"nodeSelector": {"disk": "ssd"}}, {"affinity": BY_AFFINITY}], ids=["selector", "affinity"]
+)
+def test_its_own_hint_knows_that_a_node_counts_no_more(
+    spec: dict[str, Any], old: Node | None, new: Node, queue: bool
+) -> None:
+    plugin = PodTopologySpread(Args())
+    (registration,) = plugin.own_events_to_register()
+    pod = make_pod("parked", spec={"topologySpreadConstraints": [constraint()], **spec}).pod
+    answer = registration.hint(pod, ("too few on nodes that it chooses",), old, new)
+    assert answer.answer == (HintAnswer.QUEUE if queue else HintAnswer.SKIP)
+    assert registration.new_index is not None
+    index, signature = (
+        registration.new_index(),
+        OwnRead(plugin.hint_signature(pod), ("too few on nodes that it chooses",)),
+    )
+    index.add(signature)
+    assert not queue or list(index.candidates(old, new) or ()) == [signature]
+    other = make_node("n1", labels={ZONE: "a", "disk": "ssd", "rack": "1"})
+    assert list(index.candidates(SSD, other) or ()) == []
