@@ -3,7 +3,6 @@
 from typing import Annotated, Final
 
 import anyio
-import anyio.to_thread
 import msgspec
 from msgspec import Meta
 
@@ -34,7 +33,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 async def main(service: Service[Settings]) -> None:
     """Follow the objects, and answer once they are all known."""
-    requesters = Requesters(await anyio.to_thread.run_sync(read_names, service.settings.identities_file))
+    requesters = Requesters(read_names(service.settings.identities_file))  # small, and nothing is answered yet
     view = DocumentView()
 
     def on_contact(fresh: bool) -> None:
