@@ -19,10 +19,12 @@ from msgspec import inspect
 from podyard.bus import Delivery, Outgoing, WatchSpec
 from podyard.bus.errors import BusError, TooLarge
 from podyard.cli import objects_client
+from podyard.cluster.snapshot import snapshot
 from podyard.proto import catalogue, codec, streams, subjects
 from podyard.proto.catalogue import Channel
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest
+from podyard.proto.streams import MEBIBYTE
 from tests.contract.proto import filled
 from tests.e2e.stage import Stand, node, stand, state_of
 from tests.faults.good_objects import everything
@@ -179,6 +181,21 @@ class Sweep:
         )
         self._starts = self._started()
 
+    def kill(self, service: str) -> None:
+        """It is started again."""
+        self._starts[self.here.lab.child(service).instance] += 1
+        self.here.lab.child(service).kill()
+
+    async def mended(self, subject: str, *words: str) -> None:
+        """The binder says which placement cannot be read; a person says what it was, and the binder leads again."""
+        lab = self.here.lab
+        await state_of(
+            lab, lambda child: child.service != "binder" or subject in child.reason, f"{subject} named", STARTED_S
+        )
+        done = await self.here.cli("mend", subject, *words, "--yes")
+        assert done.code == 0, done
+        await state_of(lab, lambda child: child.state == "ready", "all ready again", STARTED_S)
+
 
 def _reference(subject: str) -> ObjectRef:
     resource, namespace, name = subjects.parse_object(subject)
@@ -285,6 +302,29 @@ async def test_facts_and_records(sweep: Sweep, every: int):
             await sweep.throw(on_channel(channel, every), sweep.store)
     await sweep.restarted()
     await sweep.goes_on(["all services have started again"])
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        pytest.param(2, id="a few"),
+        pytest.param(60, id="all", marks=[pytest.mark.whole_faults, pytest.mark.timeout(1_800)]),
+    ],
+)
+@pytest.mark.timeout(120)
+async def test_placements(sweep: Sweep, each: int):
+    """No binder leads while one cannot be read, and it says which; a person says what it was, and work goes on."""
+    for name in ("binding", "fence", "commit"):
+        [channel] = [one for one in catalogue.CHANNELS if one.name == name]
+        bad = list(on_channel(channel, 1))
+        batch = [one for one in bad[:: max(1, len(bad) // each)] if len(one.payload) < MEBIBYTE][:each]
+        for sent in batch:
+            await sweep.store([sent])
+            if name == "binding":
+                sweep.kill("binder")  # they are read when a binder takes over
+            for found in (await snapshot(sweep.here.bus)).unreadable_placements:
+                await sweep.mended(found.subject, *(("--gone",) if name == "binding" else ()))
+            await sweep.goes_on([sent.what])
 
 
 @extents

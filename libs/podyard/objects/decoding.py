@@ -14,12 +14,13 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from podyard.objects.core import Pod
+from podyard.objects.core import Node, Pod
 from podyard.objects.documents import Document, copy, is_list, is_mapping, strip_nulls
-from podyard.objects.errors import ObjectError
+from podyard.objects.errors import ObjectError, QuantityError
 from podyard.objects.kinds import CustomObject, Kind, Object, kind_of_resource
 from podyard.objects.meta import ObjectMeta
-from podyard.objects.quantity_fields import branches, rewrite, text_of
+from podyard.objects.quantity import nano
+from podyard.objects.quantity_fields import Branch, branches, faults, rewrite, text_of
 from podyard.proto.codec import TOO_DEEP, why_unreadable
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -79,9 +80,26 @@ def decode_stored(resource: str, namespace: str, name: str, payload: bytes | mem
     if metadata.namespace != namespace:
         told = f'is "{metadata.namespace[:MOST_TOLD]}", but it is stored in "{namespace[:MOST_TOLD]}"'
         raise ObjectError("metadata.namespace", told)
-    if isinstance(found, Pod) and not metadata.uid:
-        raise ObjectError("metadata.uid", "is missing")
+    if isinstance(found, Pod):
+        if not metadata.uid:
+            raise ObjectError("metadata.uid", "is missing")
+    elif ways := branches(type(found)):
+        _check_quantities(found, ways)
     return found
+
+
+def _check_quantities(found: Object, ways: tuple[Branch, ...]) -> None:
+    """Readers add these up without asking again. Those of a pod are asked for one by one, since they are many."""
+    try:
+        if isinstance(found, Node):  # told most often, and all that it has is here
+            for text in (*found.status.allocatable.values(), *found.status.capacity.values()):
+                nano(text)
+            return
+    except QuantityError:
+        pass  # said below, with its field
+    fault = next(faults(msgspec.to_builtins(found), ways), None)
+    if fault is not None:
+        raise ObjectError(fault.field, fault.detail)
 
 
 def decode_as(type_: type[T], payload: bytes | memoryview | msgspec.Raw) -> T:

@@ -394,6 +394,19 @@ def test_an_object_of_another_name_than_its_subjects_cannot_be_read(reader: Foll
     ]
 
 
+def test_an_object_with_an_amount_that_is_none_cannot_be_read(reader: Follower) -> None:
+    """Each such node ended a term of scheduler and binder, who add the amounts up."""
+    reader.stream.write("nodes", node_document("n1", "u1", amounts={"cpu": "1", "memory": "much"}))
+    reader.stream.write(
+        "persistentvolumes", {"metadata": {"name": "v", "uid": "v1"}, "spec": {"capacity": {"storage": "1.5.0Gi"}}}
+    )
+    reader.news()
+    assert (dict(reader.view.nodes), dict(reader.view.others)) == ({}, {})
+    found = {one.subject: one.reason for one in reader.view.unreadable.values()}
+    assert 'status.capacity[memory]: Invalid value: "much": quantities must match' in found["cluster.nodes._.n1"]
+    assert 'spec.capacity[storage]: Invalid value: "1.5.0Gi"' in found["cluster.persistentvolumes._.v"]
+
+
 @pytest.mark.parametrize("tokens", ["podstatus", "nodestatus", "nominations", "podstatus.n1", "nominations.a.b.c.d"])
 def test_a_fact_on_a_subject_of_no_fact_harms_nobody(reader: Follower, tokens: str) -> None:
     reader.stream.put(Outgoing(f"cluster.{tokens}", b"{}"))
