@@ -137,10 +137,11 @@ class Link:
 
     # --- sending and listening
 
-    def publish(self, subject: str, payload: bytes, reply: str = "", head: bytes = b"") -> None:
+    def publish(self, subject: str, payload: bytes, reply: str = "", head: bytes = b"", *, begun: bool = False) -> None:
         """Hand a message to the connection, at once; messages keep their order.
 
         :param head: a header block as of `_heads.build`, empty for none
+        :param begun: others that belong to it are sent already: it is never `Busy`
         :raises Unavailable: if there is no connection; nothing was sent
         :raises Busy: if the connection does not take what was sent before
         :raises TooLarge, SubjectTooLong, ValueError: as `check`
@@ -150,7 +151,7 @@ class Link:
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
         size = len(head) + len(payload)
         self.check(subject, size)
-        if client.unsent_bytes > UNSENT_BYTES:
+        if client.unsent_bytes > UNSENT_BYTES and not begun:
             raise Busy(subject, "the connection does not take what was sent before")
         if head:
             client.put(

@@ -89,7 +89,7 @@ class _Batch:
             self._link.check(message.subject, len(heads[-1]) + len(message.payload))
         for number, (message, head) in enumerate(zip(self._messages, heads, strict=True), 1):
             reply = replies[0] if number == last else replies[1] if number == 1 else ""
-            self._link.publish(message.subject, message.payload, reply, head)
+            self._link.publish(message.subject, message.payload, reply, head, begun=number > 1)
 
     def _on_begin(self, answer: Answer | None) -> None:
         if answer is not None and (answer.payload or answer.head):

@@ -115,6 +115,12 @@ class TestSingle:
                 await bus.publish_batch([message("a"), message("b", b"x" * (MAX_PAYLOAD_BYTES + 1))])
         await bus.publish_batch([message("a"), message("b")])
 
+    async def test_a_batch_may_be_larger_than_what_may_wait_for_the_socket(self, bus: Bus):
+        """It is whole or not begun: who is busy in its middle leaves it open with the server."""
+        large = b"x" * (2 * 1024 * 1024)
+        ack = await bus.publish_batch([message(f"p{number}", large) for number in range(40)], timeout_s=30.0)
+        assert ack.sequence == 40
+
     async def test_a_full_stream_says_so(self, bus: Bus):
         small = StreamSpec(name="SMALL", subjects=("small.>",), purpose="", max_bytes=2000, discard="new")
         await ensure_streams(bus, specs=[small])

@@ -66,8 +66,8 @@ class MemoryLink(Link):
         """The server's number for it; another one after each loss."""
         self._listening: list[MemorySubscription] = []
 
-    def publish(self, subject: str, payload: bytes, reply: str = "", head: bytes = b"") -> None:
-        """As `Link.publish`."""
+    def publish(self, subject: str, payload: bytes, reply: str = "", head: bytes = b"", *, begun: bool = False) -> None:
+        """As `Link.publish`; it is never `Busy`."""
         if not self.state.connected:
             raise Unavailable(f"no connection to NATS: {self.state.last_error}")
         self.check(subject, len(head) + len(payload))
