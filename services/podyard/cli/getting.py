@@ -109,6 +109,7 @@ async def once(bus: Bus, query: Query) -> int:
     found = select(query, view)
     for line in lines(query, view, found, clock.now()):
         print(line)
+    _warn(view, found)
     lost = missing(query, found)
     if lost:
         where = f" in namespace {query.namespace}" if query.namespace else ""
@@ -118,6 +119,12 @@ async def once(bus: Bus, query: Query) -> int:
         where = f" in namespace {query.namespace}" if scoped else ""
         sys.stderr.write(f"No {', '.join(kind.resource for kind in query.kinds)} found{where}.\n")
     return 0
+
+
+def _warn(view: ObjectsView, keys: Sequence[ObjectSubject]) -> None:
+    """Say what cannot be read, beside the output, which may be read by programs."""
+    for note in objects.notes(view, keys):
+        sys.stderr.write(f"warning: {note}\n")
 
 
 def lines(query: Query, view: ObjectsView, found: Sequence[ObjectSubject], now: float) -> Iterator[str]:
@@ -208,6 +215,10 @@ class _Printer:
             print(plain.line({"deleted": True, "resource": key.resource, "metadata": metadata}), flush=True)
 
     def _print(self, keys: Sequence[ObjectSubject]) -> None:
+        self._show(keys)
+        _warn(self._view, keys)
+
+    def _show(self, keys: Sequence[ObjectSubject]) -> None:
         if self._query.output in ("json", "yaml"):
             for key in keys:
                 self._shown[key] = ()

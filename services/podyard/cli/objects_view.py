@@ -99,6 +99,32 @@ class ObjectsView:
             return None if node is None else node.node
         return self.cluster.others.get(key.resource, {}).get((key.namespace, key.name))
 
+    def fault(self, key: subjects.ObjectSubject) -> str:
+        """Why an object cannot be read; empty if it can be. One that cannot counts as absent for every service."""
+        found = self.cluster.unreadable.get(subjects.object_(*key))
+        return "" if found is None else found.reason
+
+    def doubts(self, key: subjects.ObjectSubject) -> list[str]:
+        """What else that is stored about an object cannot be read, in sentences' ends."""
+        if key.resource == subjects.NODES:
+            node = self.cluster.nodes.get(key.name)
+            blind = "" if node is None else node.blind
+            return (
+                [f"what its agent said last cannot be read, so what it said before is shown: {blind}"] if blind else []
+            )
+        pod = self.cluster.pods.get((key.namespace, key.name)) if key.resource == subjects.PODS else None
+        if pod is None:
+            return []
+        binding = subjects.binding(*pod.key, pod.uid)
+        status = subjects.pod_status(pod.node_name, *pod.key, pod.uid)
+        said = {binding: "its binding", status: f"what the agent of node {pod.node_name} said of it"}
+        unreadable = self.cluster.unreadable
+        return [
+            f"{what} cannot be read: {unreadable[subject].reason}{'; see podyard mend' if subject == binding else ''}"
+            for subject, what in said.items()
+            if subject in unreadable
+        ]
+
     def labels(self, key: subjects.ObjectSubject) -> dict[str, str]:
         """Labels of an object."""
         found = self.typed(key)
@@ -114,7 +140,11 @@ class ObjectsView:
             return {"metadata": {"namespace": key.namespace, "name": key.name}, "podyardError": str(error)}
         kind = kind_of_resource(key.resource)
         whole: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, **document}
-        whole.setdefault("metadata", {})["resourceVersion"] = str(stored.sequence)
+        if not isinstance(whole.get("metadata"), dict):
+            whole["metadata"] = {"namespace": key.namespace, "name": key.name}
+        whole["metadata"]["resourceVersion"] = str(stored.sequence)
+        if fault := self.fault(key):
+            whole["podyardError"] = fault
         if key.resource == subjects.PODS:
             _join_pod(whole, self.cluster.pods.get((key.namespace, key.name)))
         elif key.resource == subjects.NODES:

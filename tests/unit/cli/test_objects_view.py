@@ -7,6 +7,7 @@ import pytest
 from podyard.bus.delivery import Delivery
 from podyard.cli import getting
 from podyard.cli.objects_view import ObjectsView
+from podyard.cli.render import objects as rendered
 from podyard.cli.scenario import waiting
 from podyard.cli.scenario.model import Wait
 from podyard.cli.selection import Selector
@@ -170,3 +171,64 @@ def test_when_a_wait_holds(view, wanted, holds):
 def test_how_far_a_wait_is(view):
     assert waiting.progress(wait(), view.cluster) == "1 of 2 are"
     assert waiting.progress(wait(state="Gone"), view.cluster) == "2 are still there"
+
+
+NESTED = b"[" * 600 + b"]" * 600
+
+
+def broken(delivery, sequence):
+    """As version 0.1.0 may have stored it."""
+    payload = delivery.payload.replace(b'"spec":', b'"more":' + NESTED + b',"spec":')
+    return Delivery(delivery.subject, payload, sequence, NOW)
+
+
+def notes(view, *words, namespace="default"):
+    query = getting.parse(words[0], words[1:], namespace, "", "table")
+    return list(rendered.notes(view, getting.select(query, view)))
+
+
+def test_an_object_that_cannot_be_read_is_shown_with_its_name_and_why(view):
+    view.apply(broken(pod("bad", 9), 9))
+    reason = "nested too deep: more than 500 levels"
+    lines = [line.split() for line in output(view, "pods")]
+    assert [line[0] for line in lines] == ["NAME", "a", "b", "bad"]
+    assert lines[3] == ["bad", "<unreadable>"]
+    assert notes(view, "pods") == [
+        f"pod/bad -n default: unreadable, counts as absent: {reason}; `podyard delete pod/bad -n default` removes it"
+    ]
+    assert notes(view, "pods", "a") == []
+    (document,) = json.loads(output(view, "pods", "bad", form="json")[0].join("[]"))
+    assert (document["metadata"]["name"], document["podyardError"]) == ("bad", reason)
+    assert output(view, "pods", form="name") == ["pod/a", "pod/b", "pod/bad"]
+    assert [line.split()[0] for line in output(view, "pods", selector="app=web")] == ["NAME", "a"]
+
+
+def test_an_object_of_another_kind_that_cannot_be_read_is_shown_in_its_table(view):
+    document = {"metadata": {"name": "web", "namespace": "default", "uid": "d"}, "spec": {"replicas": 10**30}}
+    view.apply(delivered(stored.version("deployments", document), 9))
+    assert output(view, "deployments")[1].split() == ["web", "<unreadable>"]
+    assert "spec.replicas: must be at most 9223372036854775807" in notes(view, "deployments")[0]
+    assert json.loads(output(view, "deployments", "web", form="json")[0])["spec"]["replicas"] == 10**30
+
+
+def test_a_node_whose_agent_cannot_be_understood_is_blind(view):
+    view.apply(Delivery(ready("n1", 9).subject, b"7", 9, NOW))
+    assert [line.split()[:2] for line in output(view, "nodes")][1:] == [["n1", "Ready,Blind"], ["n2", "Unknown"]]
+    (note,) = notes(view, "nodes")
+    assert note == (
+        "node/n1: what its agent said last cannot be read, so what it said before is shown: "
+        "not a NodeStatusFact: Expected `object`, got `int`"
+    )
+
+
+def test_a_pod_says_what_cannot_be_read_of_what_others_know(view):
+    view.apply(Delivery(running("a", "n1", 9).subject, b"7", 9, NOW))
+    (note,) = notes(view, "pods")
+    assert note.startswith("pod/a -n default: what the agent of node n1 said of it cannot be read: not a PodStatusFact")
+    view.begin_listing()
+    view.apply(pod("a", 3))
+    view.apply(Delivery(binding("a", "n1", 6).subject, b"7", 10, NOW))
+    view.end_listing(10)
+    (note,) = notes(view, "pods")
+    assert note.startswith("pod/a -n default: its binding cannot be read: not a Binding or Tombstone")
+    assert note.endswith("; see podyard mend")
