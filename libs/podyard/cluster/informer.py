@@ -55,6 +55,10 @@ def _ignore_listing(reason: str) -> None:
     del reason
 
 
+def _ignore_unreadable(delivery: Delivery, reason: str) -> None:
+    del delivery, reason
+
+
 def _ignore_contact(fresh: bool) -> None:
     del fresh
 
@@ -76,6 +80,7 @@ class Informer:
         on_changes: Callable[[list[Change]], None] = _ignore_changes,
         on_listed: Callable[[str], None] = _ignore_listing,
         on_contact: Callable[[bool], None] = _ignore_contact,
+        on_unreadable: Callable[[Delivery, str], None] = _ignore_unreadable,
         admit: Callable[[Delivery], Delivery] = _as_it_is,
     ) -> None:
         """
@@ -84,10 +89,11 @@ class Informer:
         :param on_listed: called after each complete listing, after its changes, with the reason for it ("start" at first): whoever
             derived state from changes must now doubt it
         :param on_contact: called with False when nothing was heard for 2 s, with True when it was heard again
+        :param on_unreadable: called with what cannot be read, and why, when its dead letter is sent: once, however often it is listed
         :param admit: a delivery as the view is to see it, for what was set aside
         """
         self.view = view
-        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact, admit)
+        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact, on_unreadable, admit)
         spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=subjects.listed, follow_subjects=subjects.followed)
         self._watch: Watch = bus.watch(spec, self._sink)
         self._sink.relist = self._watch.relist
@@ -136,6 +142,7 @@ class _Sink:
         on_changes: Callable[[list[Change]], None],
         on_listed: Callable[[str], None],
         on_contact: Callable[[bool], None],
+        on_unreadable: Callable[[Delivery, str], None],
         admit: Callable[[Delivery], Delivery],
     ) -> None:
         self.fresh = False
@@ -147,6 +154,7 @@ class _Sink:
         self._on_changes = on_changes
         self._on_listed = on_listed
         self._on_contact = on_contact
+        self._on_unreadable = on_unreadable
         self._admit = admit
         self.delivery: Delivery | None = None
         """The one whose changes are being told."""
@@ -203,6 +211,7 @@ class _Sink:
         for effect in self._view.take_effects():
             if isinstance(effect, DeadDelivery):
                 self._bus.dead_letter_soon(self._service, effect.delivery, effect.reason)  # says so in the log, too
+                self._on_unreadable(effect.delivery, effect.reason)
             else:
                 self.relist(effect.reason)
 

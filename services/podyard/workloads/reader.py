@@ -53,6 +53,20 @@ class WorkloadsView:
         return self.cluster.take_effects()
 
 
+def regarded(subject: str) -> ObjectKey | None:
+    """The object that a message on `subject` is, or is about; None for what is about none."""
+    tokens = [subjects.decode(token) for token in subject.split(".")]
+    match tokens:
+        case ["cluster", resource, namespace, name] if resource not in subjects.RESERVED_RESOURCES:
+            return ObjectKey(resource, namespace, name)
+        case ["cluster", subjects.NODE_STATUS, node]:
+            return ObjectKey(subjects.NODES, "", node)
+        case ["cluster", subjects.POD_STATUS, _, namespace, pod, _] | ["placement", "bindings", namespace, pod, _]:
+            return ObjectKey(subjects.PODS, namespace, pod)
+        case _:
+            return None
+
+
 class ViewLookup(ClusterLookup):
     """The cluster as admission asks for it."""
 

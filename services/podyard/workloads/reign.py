@@ -10,8 +10,10 @@ from typing import Final
 
 import anyio
 
+from podyard.bus.delivery import Delivery
 from podyard.cluster.changes import Change
 from podyard.cluster.informer import Informer, with_placements
+from podyard.cluster.keys import ObjectKey
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import K8sEvent
@@ -24,7 +26,7 @@ from podyard.workloads.core.actions import Effect, Failed, Message, Work
 from podyard.workloads.core.controller import POLL_S, Workloads
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.instruments import Instruments
-from podyard.workloads.reader import ViewLookup, WorkloadsView
+from podyard.workloads.reader import ViewLookup, WorkloadsView, regarded
 from podyard.workloads.settings import WorkloadsSettings
 from podyard.workloads.writer import Writer
 
@@ -34,6 +36,10 @@ WRITES_CHECK: Final = "writes"
 FLOOR_S: Final = 0.001
 """What is due within so short a time is looked at together."""
 FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS))
+
+
+MOST_MESSAGE: Final = 1024
+"""Characters of an event's message: as many as Kubernetes keeps. Source: pkg/apis/core/validation/events.go, NoteLengthLimit."""
 
 
 class Reign:
@@ -56,6 +62,7 @@ class Reign:
             on_changes=self._on_changes,
             on_listed=self._on_listed,
             on_contact=self._on_contact,
+            on_unreadable=self._on_unreadable,
             admit=boundary.admit,
         )
         self._tasks = anyio.create_task_group()
@@ -122,16 +129,25 @@ class Reign:
         self._service.log.warning(
             "cannot do its work", object=str(failed.owner), reason=failed.reason, detail=failed.detail
         )
-        owner = failed.owner
+        self._announce(failed.owner, failed.reason, failed.detail)
+
+    def _announce(self, key: ObjectKey, reason: str, message: str) -> None:
         event = K8sEvent(
-            regarding=ObjectRef(resource=owner.resource, namespace=owner.namespace, name=owner.name),
+            regarding=ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name),
             type="Warning",
-            reason=failed.reason,
-            message=failed.detail,
+            reason=reason,
+            message=message,
             reporter=self._service.name,
             at=self._now(),
         )
-        self._service.bus.send(subjects.k8s_event(owner.namespace, owner.resource, owner.name), codec.encode(event))
+        self._service.bus.send(subjects.k8s_event(key.namespace, key.resource, key.name), codec.encode(event))
+
+    def _on_unreadable(self, delivery: Delivery, reason: str) -> None:
+        """An object, or what others say about one, cannot be read: told on the object, where people look."""
+        key = regarded(delivery.subject)
+        if key is not None:
+            message = f"{delivery.subject} (sequence {delivery.sequence}) cannot be read: {reason}"
+            self._announce(key, "Unreadable", message[:MOST_MESSAGE])
 
     def _on_changes(self, changes: list[Change]) -> None:
         self._driver.step(actions.Changed(causes.told(changes, self.informer.delivery)))
