@@ -258,25 +258,28 @@ class WakeUps(RuleBasedStateMachine):
         else:
             self.put_node(name, {ZONE: "b", "disk": "ssd"}, 3, False, False, REST)
 
-    @rule(pod=pods, other=pods, gap=gaps, late=st.booleans(), app=apps)
+    @rule(
+        kind=st.sampled_from(["apart", "spread", "together"]),
+        was=apps,
+        wants=apps,
+        gap=st.sampled_from([0.05, 0.2, 0.4]),
+        name=nodes,
+    )
     @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS)
-    def relabelled_while_it_is_tried(
-        self,
-        pod: tuple[str, str, int, bool, int],
-        other: tuple[str, str, int, bool, int],
-        gap: float,
-        late: bool,
-        app: str,
-    ) -> None:
-        """Two pods come, and a moment later the first one is another to the second; then nothing more."""
+    def relabelled_while_it_is_tried(self, kind: str, was: str, wants: str, gap: float, name: str) -> None:
+        """Pods come for one node, and before the first is bound it is another to the others; then nothing more."""
+        self.put_node(name, {ZONE: "a"}, 4, False, False, 0.0)
+        for other in sorted(self.world.log.named("nodes")):
+            if other != name:
+                self.change_node(other, "cordon", 0.0)
         self.world.rest()
-        if late:  # the binding comes long after the decision
-            self.weather(0.0, LONGEST_LAG_S, (0.0, 0.0), 0.0)
-        first = self._create(*pod)
-        self._create(*other)
+        self.weather(0.0, LONGEST_LAG_S, (0.0, 0.0), 0.0)  # the binding comes long after the decision
+        first = self._create("plain", was, 1, tolerates=False, priority=0)
+        for _ in range(2):  # some are tried by the scheduler that has assumed the first
+            self._create(kind, wants, 1, tolerates=False, priority=0)
         self.world.clock.run(gap)
         if self.lives(first):
-            self.world.relabel(first, app)
+            self.world.relabel(first, "blue" if was == "red" else "red")
         self.world.rest()
 
     @rule(crowd=st.lists(st.tuples(cpus, st.sampled_from([0.0, 0.0, 0.003, 0.03])), min_size=3, max_size=5))
