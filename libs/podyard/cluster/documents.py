@@ -58,6 +58,8 @@ class _Documents:
         found = self.by_resource.get(subject.split(".", 2)[1])
         if found is not None:
             found.pop(subject, None)
+            if not found:
+                del self.by_resource[subject.split(".", 2)[1]]
 
 
 class DocumentView:

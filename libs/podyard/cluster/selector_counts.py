@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 MEMORY_BYTES: Final = 64 * 1024 * 1024
 """What the counts may take together; the ones not asked for the longest time go first."""
+COUNT_BYTES: Final = 2048
+"""What a count takes besides its rows and changes, its selector among it."""
+ENTRY_BYTES: Final = 96
+"""What a change takes that a count tells of."""
 MOST: Final = 1024
 LEAST: Final = 64
 """Counts that are kept whatever they take."""
@@ -60,7 +64,7 @@ class SelectorCount:
         self.version += 1
         log = self._log
         log.append((row, more))
-        if len(log) > len(self.rows) + 1024:
+        if len(log) > _longest(len(self.rows)):
             half = len(log) // 2
             del log[:half]
             self._base += half
@@ -194,7 +198,8 @@ class SelectorCounts:
         return [self._by_label.setdefault(label, {}) for label in labels] if labels else [self._by_none]
 
     def _bound(self) -> int:
-        return max(LEAST, min(MOST, MEMORY_BYTES // (8 * self._nodes.capacity)))
+        rows = self._nodes.capacity
+        return max(LEAST, min(MOST, MEMORY_BYTES // (COUNT_BYTES + 8 * rows + ENTRY_BYTES * _longest(rows))))
 
     def _domains_of(self, topology_key: str, among: Among | None) -> Domains:
         key = topology_key, among
@@ -203,6 +208,11 @@ class SelectorCounts:
             found = Domains(self._nodes, topology_key, among)
             _keep(self._domains, key, found, LEAST)
         return found
+
+
+def _longest(rows: int) -> int:
+    """Changes that a count tells of, at most."""
+    return rows // 8 + 256
 
 
 def _anchor(wanted: PodSelection) -> list[tuple[str, str]]:

@@ -4,15 +4,22 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/scheduler.go (buildQueueingHintMap
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from podyard.framework import answers, events
 from podyard.framework.events import ClusterEvent, Hint, OwnHint, OwnRegistration, Registration
 from podyard.framework.extenders import REJECTOR
 from podyard.framework.profile import Profile
 from podyard.framework.status import described
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects import kinds
 from podyard.proto.actions import ActionType
+
+EVENTS_BYTES: Final = 1024 * 1024
+"""What is remembered of who listens to which event, each: the resources of custom kinds' are somebody's words."""
+EVENT_BYTES: Final = 1024
+"""What one takes besides its key."""
 
 
 @runtime_checkable
@@ -148,7 +155,7 @@ class EventRegistry:
         self.plugins: dict[str, tuple[Registration, ...]] = {name: tuple(given) for name, given in plugins.items()}
         self.own: dict[str, tuple[OwnRegistration, ...]] = {name: tuple(given) for name, given in (own or {}).items()}
         self.reads = frozenset(reads)
-        self._matching: dict[tuple[str, int], dict[str, Listener]] = {}
+        self._matching = Kept[tuple[str, int], dict[str, Listener]](EVENTS_BYTES)
         self._own_matching: dict[tuple[str, int], dict[str, OwnListener]] = {}
 
     @classmethod
@@ -191,7 +198,8 @@ class EventRegistry:
         key = (event.resource, int(event.action))
         known = self._matching.get(key)
         if known is None:
-            known = self._matching[key] = self._match(event)
+            known = self._match(event)
+            self._matching.keep(key, known, EVENT_BYTES + bytes_of(key))
         return known
 
     def _match(self, event: ClusterEvent) -> dict[str, Listener]:

@@ -1,7 +1,7 @@
 """The queue's metrics."""
 
 from collections.abc import Callable, Iterable
-from typing import get_args
+from typing import Final, get_args
 
 import prometheus_client
 from prometheus_client.core import GaugeMetricFamily
@@ -15,6 +15,11 @@ HINT_BUCKETS = (1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1)
 """Seconds; a hint takes a few microseconds, and delays every pop while it runs (PITFALLS 32)."""
 
 WAIT_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300)
+
+
+MOST_EVENTS: Final = 256
+"""Events with counters of their own: labels of custom kinds' are somebody's words, and each takes some 10 KB of counters for ever."""
+OTHERS: Final = "others"
 
 
 class Instruments:
@@ -49,6 +54,7 @@ class Instruments:
         )
         self.lost_records = counter("podyard_queue_lost_records", "Records that were not stored", registry=registry)
         self.plugin_faults = PluginFaults(registry, "queue")
+        self._events: set[str] = set()
         self._pools = _Pools()
         registry.register(self._pools)
 
@@ -58,7 +64,7 @@ class Instruments:
 
     def judged(self, judged: Judged) -> None:
         """An event reached parked pods."""
-        event = judged.incoming.event.label
+        event = self._bounded(judged.incoming.event.label)
         for move in judged.moved:
             self.moves.labels(event, move.plugin, move.to).inc()
         if judged.skipped_pods:
@@ -66,6 +72,12 @@ class Instruments:
         for asked in (*judged.moved, *judged.skipped):
             for call in asked.calls:
                 self.hints.labels(call.plugin, event, call.answer).observe(call.duration_us / 1e6)
+
+    def _bounded(self, event: str) -> str:
+        if event not in self._events and len(self._events) >= MOST_EVENTS:
+            return OTHERS
+        self._events.add(event)
+        return event
 
     def ended(self, ended: AttemptEnded) -> None:
         """An attempt is over."""

@@ -10,7 +10,13 @@ import structlog
 from podyard.bus import Ack, Bus, BusError, Outgoing, TemporaryError, Unclear
 
 LIMIT: Final = 20_000
-"""Records that may wait; above it the oldest are dropped and counted: memory counts more than old explanations."""
+"""Records that may wait ..."""
+
+LIMIT_BYTES: Final = 64 * 1024 * 1024
+"""... and what they may take; above either the oldest are dropped and counted: memory counts more than old explanations."""
+
+RECORD_BYTES: Final = 1024
+"""What a record takes besides its payload: its subject, its trace, its id."""
 
 BATCH: Final = 256
 RETRY_S: Final = 0.5
@@ -24,15 +30,18 @@ class Outbox:
         self._log = log
         self._on_dropped = on_dropped
         self._waiting: deque[Outgoing] = deque()
+        self._bytes = 0
+        """What they take."""
         self._purges: deque[tuple[str, str]] = deque()
         self._some = anyio.Event()
 
     def put(self, message: Outgoing) -> None:
         """Store a message soon. Storing it twice must do no harm."""
-        if len(self._waiting) >= LIMIT:
-            self._waiting.popleft()
-            self._on_dropped(1)
         self._waiting.append(message)
+        self._bytes += _taken(message)
+        while len(self._waiting) > LIMIT or (self._bytes > LIMIT_BYTES and len(self._waiting) > 1):
+            self._bytes -= _taken(self._waiting.popleft())
+            self._on_dropped(1)
         self._some.set()
 
     def purge(self, stream: str, subject: str) -> None:
@@ -51,9 +60,11 @@ class Outbox:
         """Carry all that waits now."""
         while self._waiting:
             batch = [self._waiting.popleft() for _ in range(min(BATCH, len(self._waiting)))]
+            self._bytes -= sum(map(_taken, batch))
             again = self._settle(batch, await self._bus.publish_many(batch))
             if again:
                 self._waiting.extendleft(reversed(again))
+                self._bytes += sum(map(_taken, again))
                 await anyio.sleep(RETRY_S)
         while self._purges:
             stream, subject = self._purges[0]
@@ -81,3 +92,7 @@ class Outbox:
         except BusError as error:
             self._log.warning("a subject could not be purged", subject=subject, reason=str(error))
         return True
+
+
+def _taken(message: Outgoing) -> int:
+    return RECORD_BYTES + len(message.payload)

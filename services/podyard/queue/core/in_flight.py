@@ -8,9 +8,13 @@ Source: pkg/scheduler/backend/queue/active_queue.go (inFlightPods, inFlightEvent
 
 from collections import OrderedDict, deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from podyard.framework import events
 from podyard.queue.core.effects import Incoming
+
+MOST_EVENTS: Final = 20_000
+"""Kept for pods in flight. An attempt takes milliseconds: this is seconds of a storm, for one that hangs."""
 
 
 class Recorded(NamedTuple):
@@ -24,9 +28,15 @@ class InFlight:
     """Markers and events in the order in which they came.
 
     Invariant: no event stands before the oldest marker, since nobody would look at it.
+
+    :param most: events that are kept; above it the older half goes, and pods that it was kept for are tried again
+        whatever came
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_EVENTS) -> None:
+        self._most = most
+        self._forgotten = 0
+        """The last event that went early."""
         self._markers: OrderedDict[str, int] = OrderedDict()
         self._events: deque[Recorded] = deque()
         self._number = 0
@@ -52,6 +62,9 @@ class InFlight:
             return False
         self._number += 1
         self._events.append(Recorded(self._number, incoming))
+        if len(self._events) > self._most:
+            for _ in range(len(self._events) // 2):
+                self._forgotten = self._events.popleft().number
         return True
 
     def events_for(self, uid: str) -> Iterator[Incoming]:
@@ -63,6 +76,8 @@ class InFlight:
                 if number < marker:
                     break
                 found.append(incoming)
+            if marker < self._forgotten:
+                found.append(Incoming(event=events.RETRY_ALL, why=f"more than {self._most} events came meanwhile"))
         return reversed(found)
 
     def done(self, uid: str) -> bool:

@@ -11,10 +11,12 @@ from typing import NamedTuple
 import msgspec
 
 from podyard.framework import answers, events
-from podyard.framework.event_registry import EventRegistry, Listener
+from podyard.framework.event_registry import EVENT_BYTES, EVENTS_BYTES, EventRegistry, Listener
 from podyard.framework.events import ClusterEvent, HintAnswer, HintResult, OwnHint, OwnRegistration, Registration
 from podyard.framework.faults import Faults
 from podyard.framework.status import LONGEST_TEXT, PluginError, told
+from podyard.memory.kept import Kept
+from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
 from podyard.proto.requeues import HintCall
 from podyard.queue.core.effects import Incoming
@@ -94,13 +96,13 @@ class Judge:
         self._faults = Faults() if faults is None else faults
         self._registries = dict(registries)
         self._timer = timer
-        self._listeners: dict[tuple[str, int, bool], dict[str, Mapping[str, Listener]]] = {}
+        self._listeners = Kept[tuple[str, int, bool], dict[str, Mapping[str, Listener]]](EVENTS_BYTES)
         self._watchers: dict[tuple[str, int, bool], dict[str, tuple[Watcher, ...]]] = {}
         self._registered: dict[str, int] = {}
         for registry in self._registries.values():
             for resource, registered in registry.actions_by_resource().items():
                 self._registered[resource] = self._registered.get(resource, 0) | int(registered)
-        self._matching: dict[tuple[str, Watcher, str, int], tuple[Registration | OwnRegistration, ...]] = {}
+        self._matching = Kept[tuple[str, Watcher, str, int], tuple[Registration | OwnRegistration, ...]](EVENTS_BYTES)
 
     def listeners(self, event: ClusterEvent, missed: bool = False) -> Mapping[str, Mapping[str, Listener]]:
         """Profile -> plugin -> matching registrations, profiles that nobody listens in left out.
@@ -110,7 +112,8 @@ class Judge:
         key = (event.resource, int(event.action), missed)
         known = self._listeners.get(key)
         if known is None:
-            known = self._listeners[key] = self._listen(event, missed)
+            known = self._listen(event, missed)
+            self._listeners.keep(key, known, EVENT_BYTES + bytes_of(event.resource))
         return known
 
     def _listen(self, event: ClusterEvent, missed: bool) -> dict[str, Mapping[str, Listener]]:
@@ -151,7 +154,7 @@ class Judge:
             registry = self._registries[profile]
             listed = registry.own if watcher.own else registry.plugins
             known = tuple(entry for entry in listed.get(watcher.plugin, ()) if events.match(entry.event, event))
-            self._matching[key] = known
+            self._matching.keep(key, known, EVENT_BYTES + bytes_of(event.resource))
         return known
 
     def is_registered(self, event: ClusterEvent) -> bool:
