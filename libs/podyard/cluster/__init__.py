@@ -23,6 +23,7 @@ Pure (no await, clock, bus, telemetry):
 Shells:
 
 - `informer`     keeps a view up to date from the bus
+- `set_aside`    stored messages that views see without their payload
 - `snapshot`     a view of one moment
 - `writes`       create, update, mark as deleting, remove
 - `eviction`     evict pods through their budgets

@@ -5,8 +5,9 @@ The view is a pure fold; the informer feeds it, hands its changes on, and carrie
 
 import heapq
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, NoReturn, Protocol
+from typing import Final, NamedTuple, NoReturn, Protocol
 
 import anyio
 
@@ -14,7 +15,10 @@ from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
 from podyard.bus.watch import Watch, WatchSpec
 from podyard.cluster.changes import Change, DeadDelivery, Effect
+from podyard.cluster.set_aside import SetAside
 from podyard.proto import streams, subjects
+
+log: Final = logging.getLogger("podyard.cluster")
 
 
 class Followed(NamedTuple):
@@ -63,10 +67,6 @@ def _ignore_contact(fresh: bool) -> None:
     del fresh
 
 
-def _as_it_is(delivery: Delivery) -> Delivery:
-    return delivery
-
-
 class Informer:
     """Feeds one view. Owned by one event loop; its callbacks are synchronous and see the view as of their changes."""
 
@@ -81,7 +81,7 @@ class Informer:
         on_listed: Callable[[str], None] = _ignore_listing,
         on_contact: Callable[[bool], None] = _ignore_contact,
         on_unreadable: Callable[[Delivery, str], None] = _ignore_unreadable,
-        admit: Callable[[Delivery], Delivery] = _as_it_is,
+        aside: SetAside | None = None,
     ) -> None:
         """
         :param service: whose dead letters the unreadable versions become
@@ -90,10 +90,12 @@ class Informer:
             derived state from changes must now doubt it
         :param on_contact: called with False when nothing was heard for 2 s, with True when it was heard again
         :param on_unreadable: called with what cannot be read, and why, when its dead letter is sent: once, however often it is listed
-        :param admit: a delivery as the view is to see it, for what was set aside
+        :param aside: what is set aside; None: only what this informer's view raises on
         """
         self.view = view
-        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact, on_unreadable, admit)
+        if aside is None:
+            aside = SetAside()
+        self._sink = _Sink(bus, view, service, on_changes, on_listed, on_contact, on_unreadable, aside)
         spec = WatchSpec(stream=streams.CLUSTER.name, list_subjects=subjects.listed, follow_subjects=subjects.followed)
         self._watch: Watch = bus.watch(spec, self._sink)
         self._sink.relist = self._watch.relist
@@ -143,7 +145,7 @@ class _Sink:
         on_listed: Callable[[str], None],
         on_contact: Callable[[bool], None],
         on_unreadable: Callable[[Delivery, str], None],
-        admit: Callable[[Delivery], Delivery],
+        aside: SetAside,
     ) -> None:
         self.fresh = False
         self.first_listing = anyio.Event()
@@ -155,7 +157,7 @@ class _Sink:
         self._on_listed = on_listed
         self._on_contact = on_contact
         self._on_unreadable = on_unreadable
-        self._admit = admit
+        self._aside = aside
         self.delivery: Delivery | None = None
         """The one whose changes are being told."""
         self._reason = ""
@@ -170,13 +172,25 @@ class _Sink:
 
     def deliver(self, delivery: Delivery) -> None:
         """One message."""
-        changes = self._view.apply(self._admit(delivery))
+        try:
+            changes = self._view.apply(self._aside.admit(delivery))
+        except (
+            Exception
+        ) as error:  # boundary: a fold that raised may be half done, so all is listed anew without the message
+            self._raised(delivery, error)
+            return
         if changes:
             self.delivery = delivery
             self._on_changes(changes)
             self.delivery = None
         self._carry_out()
         self._wake()
+
+    def _raised(self, delivery: Delivery, error: Exception) -> None:
+        log.error("the view raised on %s @%d, which is set aside", delivery.subject, delivery.sequence, exc_info=error)
+        self._bus.dead_letter_soon(self._service, delivery, f"the view raised {type(error).__name__}: {error}")
+        self._aside.put(delivery)
+        self.relist(f"the view raised on {delivery.subject} @{delivery.sequence}")
 
     def synced(self, position: int) -> None:
         """The listing is complete."""

@@ -16,6 +16,7 @@ import anyio
 import prometheus_client
 
 from podyard.bus.delivery import Delivery
+from podyard.cluster.set_aside import SetAside
 from podyard.runtime.service import Service
 from podyard.shell.causes import Cause
 
@@ -28,7 +29,7 @@ PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 REFUSED_S: Final = 300.0
 """How long what was asked for is refused: a pod is tried again after it, as all parked pods are after so long."""
 MOST: Final = 1024
-"""Messages, and ids, that are set aside at once; above it the oldest is tried again."""
+"""Ids that are refused at once; above it the oldest is tried again."""
 
 
 class Boundary:
@@ -38,8 +39,8 @@ class Boundary:
         self._service = service
         self._ends: deque[float] = deque()
         """When, by the monotonic clock: those within `WITHIN_S`."""
-        self._deliveries: OrderedDict[str, int] = OrderedDict()
-        """Sequence by subject."""
+        self.aside = SetAside()
+        """Stored messages, for the informers of all terms."""
         self._refused: OrderedDict[str, tuple[float, str]] = OrderedDict()
         """Until when, by the monotonic clock, and why, by id."""
         self._raised = prometheus_client.Counter(
@@ -52,7 +53,7 @@ class Boundary:
             "Stored messages and requests that are set aside because a core raised on them",
             registry=service.metrics,
         )
-        aside.set_function(lambda: len(self._deliveries) + len(self._refused))
+        aside.set_function(lambda: len(self.aside) + len(self._refused))
 
     # ---- a core raised -------------------------------------------------------------------------------------------------------
 
@@ -76,11 +77,11 @@ class Boundary:
     def _set_aside(self, cause: Cause, why: str) -> None:
         message = cause.message
         if isinstance(message, Delivery):
-            self._deliveries[message.subject] = message.sequence
-            _keep(self._deliveries)
+            self.aside.put(message)
         for one in cause.ids:
             self._refused[one] = (time.monotonic() + REFUSED_S, f"set aside: {why}")
-            _keep(self._refused)
+        while len(self._refused) > MOST:
+            self._refused.popitem(last=False)
 
     def _count(self, text: str) -> None:
         self._ends.append(time.monotonic())
@@ -108,19 +109,6 @@ class Boundary:
 
     # ---- what is set aside ---------------------------------------------------------------------------------------------------
 
-    def admit(self, delivery: Delivery) -> Delivery:
-        """A delivery as a view may see it: one that is set aside without its payload."""
-        if not self._deliveries:
-            return delivery
-        aside = self._deliveries.get(delivery.subject)
-        if aside is None:
-            return delivery
-        if aside == delivery.sequence and not delivery.deleted:
-            return Delivery(delivery.subject, b"", delivery.sequence, delivery.stored_at, delivery.headers)
-        if delivery.sequence > aside:
-            del self._deliveries[delivery.subject]  # written anew
-        return delivery
-
     def refusal(self, ids: Iterable[str]) -> str:
         """Why what has one of these ids is refused; empty: it is not."""
         if not self._refused:
@@ -131,8 +119,3 @@ class Boundary:
                 return why
             self._refused.pop(one, None)
         return ""
-
-
-def _keep(found: OrderedDict[str, Any]) -> None:
-    if len(found) > MOST:
-        found.popitem(last=False)

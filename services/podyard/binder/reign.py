@@ -102,7 +102,7 @@ class Reign:
             on_changes=self._on_changes,
             on_listed=self._on_listed,
             on_contact=self._on_contact,
-            admit=boundary.admit,
+            aside=boundary.aside,
         )
         self._tickets = itertools.count(1)
         self._waiters: dict[int, _Waiter] = {}

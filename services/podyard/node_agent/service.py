@@ -90,7 +90,7 @@ class Player:
             on_changes=self._changed,
             on_listed=self._listed,
             on_contact=self._contact,
-            admit=boundary.admit,
+            aside=boundary.aside,
         )
         self._writer = FactWriter(
             service.bus,

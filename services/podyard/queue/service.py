@@ -74,7 +74,7 @@ class _Following:
             on_changes=self._stage.on_changes,
             on_listed=self._stage.on_listed,
             on_contact=self._stage.on_contact,
-            admit=boundary.admit,
+            aside=boundary.aside,
         )
         self._tasks = anyio.create_task_group()
         self.known = known

@@ -74,7 +74,7 @@ class Term:
             on_changes=self._on_changes,
             on_listed=self._engine.on_listed,
             on_contact=self._on_contact,
-            admit=boundary.admit,
+            aside=boundary.aside,
         )
         self._tasks = anyio.create_task_group()
         bus, engine, health, log = service.bus, self._engine, service.health, service.log

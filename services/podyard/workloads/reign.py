@@ -63,7 +63,7 @@ class Reign:
             on_listed=self._on_listed,
             on_contact=self._on_contact,
             on_unreadable=self._on_unreadable,
-            admit=boundary.admit,
+            aside=boundary.aside,
         )
         self._tasks = anyio.create_task_group()
         self._driver: Driver[Message, Effect] = Driver(

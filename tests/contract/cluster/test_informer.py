@@ -12,11 +12,13 @@ from podyard.cluster.informer import Informer, base_subjects, with_placements
 from podyard.cluster.intents import Author
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.snapshot import snapshot
+from podyard.cluster.tables import Tables
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.operations import DeadLetter
 from tests.support.cluster import Cluster, bound, released
 from tests.support.objects import pod
+from tests.support.raising import raise_on
 from tests.support.waiting import eventually
 
 AUTHOR = Author("test")
@@ -125,6 +127,33 @@ async def test_an_unreadable_version_counts_as_deleted_and_becomes_a_dead_letter
     letter = codec.decode(DeadLetter, found.payload)
     assert (letter.subject, letter.sequence) == (subject, junk.sequence)
     assert "resource" in letter.reason
+
+
+@pytest.mark.parametrize("when", ["followed", "listed"])
+async def test_what_a_view_raises_on_is_set_aside_and_all_else_is_read(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    met = raise_on(monkeypatch, Tables, "put_pod", lambda tables, key, *_: key[1] == "poison")
+    await writes.create(bus, key("a"), pod("a"), AUTHOR)
+    if when == "listed":
+        await writes.create(bus, key("poison"), pod("poison"), AUTHOR)
+    with fail_after(LIMIT_S):
+        async with create_task_group() as tasks:
+            reader = Reader(bus, tasks)
+            await reader.informer.synced()
+            if when == "followed":
+                await writes.create(bus, key("poison"), pod("poison"), AUTHOR)
+                await reader.listed_again.wait()
+                assert reader.listed[1].startswith("the view raised on cluster.pods.default.poison @")
+            last = await writes.create(bus, key("b"), pod("b"), AUTHOR)
+            await reader.informer.reached(last.sequence)
+            assert {name for _, name in reader.view.pods} == {"a", "b"}
+            assert len(met) == 1
+            found = await eventually("a dead letter", lambda: bus.get(streams.DEAD.name, subjects.dead("test")))
+            tasks.cancel_scope.cancel()
+    letter = codec.decode(DeadLetter, found.payload)
+    assert letter.subject == "cluster.pods.default.poison"
+    assert letter.reason == "the view raised Bug: nobody thought of this"
 
 
 async def test_a_reader_without_gap_sees_predecessors_and_one_with_a_gap_says_so(bus: Bus) -> None:

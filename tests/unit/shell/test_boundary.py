@@ -63,12 +63,12 @@ async def test_a_stored_message_is_seen_without_its_payload_until_it_is_written_
     assert [(service, subject) for service, subject, _ in letters.kept] == [("workloads", "cluster.pods.default.a")]
     assert "KeyError: 'nobody'" in letters.kept[0][2]
     assert "test_boundary.py" in letters.kept[0][2]
-    seen = boundary.admit(delivery(7))
+    seen = boundary.aside.admit(delivery(7))
     assert (seen.subject, seen.payload, seen.sequence, seen.stored_at) == ("cluster.pods.default.a", b"", 7, 5.0)
-    assert boundary.admit(delivery(7, deleted=True)).deleted
-    assert boundary.admit(delivery(6)).payload == b"{}", "another version"
-    assert boundary.admit(delivery(9)).payload == b"{}"
-    assert boundary.admit(delivery(7)).payload == b"{}", "it is not looked for any more"
+    assert boundary.aside.admit(delivery(7, deleted=True)).deleted
+    assert boundary.aside.admit(delivery(6)).payload == b"{}", "another version"
+    assert boundary.aside.admit(delivery(9)).payload == b"{}"
+    assert boundary.aside.admit(delivery(7)).payload == b"{}", "it is not looked for any more"
 
 
 async def test_what_was_asked_for_is_refused_for_a_while(boundary: Boundary, seconds: list[float]) -> None:
