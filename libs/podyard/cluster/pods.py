@@ -8,7 +8,6 @@ from podyard.cluster.conditions import joined_conditions
 from podyard.cluster.keys import NamespacedName
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
-from podyard.objects.errors import QuantityError
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import PodSpec
 from podyard.objects.priority import pod_priority
@@ -138,19 +137,8 @@ class PodView:
         if bound is not None and (self.gone or self.sequence <= bound.decided_at):
             return bound.usage
         if self._usage is None:
-            self._usage = self._requested()
+            self._usage = pod_requests.usage(self.stored)
         return self._usage
-
-    def _requested(self) -> Usage:
-        """
-        :raises QuantityError: if the pod is not bound and a request is no quantity
-        """
-        try:
-            return pod_requests.usage(self.stored)
-        except QuantityError:
-            if self.bound is None:
-                raise
-            return self.bound.usage  # an object that says nothing countable changes nothing
 
     def share_usage(self, usage: Usage) -> None:
         """It takes what an equal pod takes (same spec and status): nobody has to add that up again."""

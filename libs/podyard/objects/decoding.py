@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from podyard.objects import amounts
 from podyard.objects.core import Node, Pod
 from podyard.objects.documents import Document, copy, is_list, is_mapping, strip_nulls
 from podyard.objects.errors import ObjectError, QuantityError
@@ -69,7 +70,8 @@ def decode_stored(resource: str, namespace: str, name: str, payload: bytes | mem
     """The object in `payload`, stored where one of this namespace and name is. A pod has the uid that admission gave
     it: readers know pods by it.
 
-    :raises ObjectError: as `decode` does, for an object of another name or namespace, and for a pod without a uid
+    :raises ObjectError: as `decode` does, for an object of another name or namespace, for a pod without a uid, and for
+        amounts that are no quantities: nobody could say what a pod takes, or what a node has
     """
     found = decode(resource, payload)
     metadata = found.metadata
@@ -83,13 +85,14 @@ def decode_stored(resource: str, namespace: str, name: str, payload: bytes | mem
     if isinstance(found, Pod):
         if not metadata.uid:
             raise ObjectError("metadata.uid", "is missing")
+        amounts.check(found)
     elif ways := branches(type(found)):
         _check_quantities(found, ways)
     return found
 
 
 def _check_quantities(found: Object, ways: tuple[Branch, ...]) -> None:
-    """Readers add these up without asking again. Those of a pod are asked for one by one, since they are many."""
+    """Readers add these up without asking again. For pods, which are many, `amounts` looks at what is counted."""
     try:
         if isinstance(found, Node):  # told most often, and all that it has is here
             for text in (*found.status.allocatable.values(), *found.status.capacity.values()):
