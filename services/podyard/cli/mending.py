@@ -79,7 +79,7 @@ async def mend(bus: Bus, subject: str, *, node: str, gone: bool, agreed: bool) -
 async def _view(bus: Bus) -> ClusterView:
     await bus.last_sequence(streams.CLUSTER.name)
     try:
-        return await snapshot(bus, service="cli", timeout_s=READ_S)
+        return await snapshot(bus, service="binder", timeout_s=READ_S)
     except TimeoutError as error:
         raise CliError(f"the cluster could not be read within {READ_S:g} s", "is NATS overloaded?") from error
 

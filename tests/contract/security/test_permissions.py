@@ -6,6 +6,7 @@ them is what is tested.
 
 import ssl
 from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Final
 
@@ -13,9 +14,11 @@ import pytest
 import pytest_asyncio
 from nats.aio.client import Client
 
-from podyard.bus import Conflict, Outgoing, connect
+from podyard.bus import Bus, BusError, Conflict, Outgoing, connect
+from podyard.cli import mending
+from podyard.cli.errors import CliError, InputError
 from podyard.cli.security import directory, identities
-from podyard.proto import streams
+from podyard.proto import streams, subjects
 from tests.contract.security.visitors import AGENTS, Site, site, tls
 from tests.support.holding import held
 
@@ -153,6 +156,21 @@ async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
 async def test_the_table_has_every_identity():
     powerful = {identities.ADMIN, identities.MIRRORS, identities.OPERATOR}
     assert set(MAY) == set(LISTENING) == {known.name for known in identities.all_identities(AGENTS)} - powerful
+
+
+async def test_the_binders_identity_mends_what_cannot_be_read_and_a_person_does_not(here: Site):
+    subject = subjects.binding("default", "lost", "u")
+
+    def connected(name: str) -> AbstractAsyncContextManager[Bus]:
+        return connect(directory.bus_settings(here.security, here.identity(name), (here.server.url,)))
+
+    async with connected("binder") as binder, connected("person") as person:
+        await binder.publish(Outgoing(subject, b"7", expect=0))
+        with pytest.raises((CliError, BusError)):
+            await mending.mend(person, subject, node="", gone=True, agreed=True)
+        assert await mending.mend(binder, subject, node="", gone=True, agreed=True) == 0
+        with pytest.raises(InputError, match="nothing is stored there that cannot be read"):
+            await mending.mend(binder, subject, node="", gone=True, agreed=True)
 
 
 @pytest.mark.parametrize("name", MAY)
