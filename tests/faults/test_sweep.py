@@ -53,7 +53,7 @@ GOOD_NODE: Final = "good"
 extents = pytest.mark.parametrize(
     "every",
     [
-        pytest.param(211, id="a few"),
+        pytest.param(211, id="a few", marks=pytest.mark.timeout(120)),
         pytest.param(1, id="all", marks=[pytest.mark.whole_faults, pytest.mark.timeout(1_800)]),
     ],
 )
@@ -284,7 +284,6 @@ LOGS: Final = ("attempt", "requeue", "k8sEvent", "dead")
 
 
 @extents
-@pytest.mark.timeout(120)
 async def test_objects_that_nobody_checked(sweep: Sweep, every: int):
     """In the end all services start anew with all of it, and all of it can be deleted."""
     assert await sweep.throw(stored_objects(every), sweep.store) > 50
@@ -295,7 +294,6 @@ async def test_objects_that_nobody_checked(sweep: Sweep, every: int):
 
 
 @extents
-@pytest.mark.timeout(120)
 async def test_facts_and_records(sweep: Sweep, every: int):
     for channel in catalogue.CHANNELS:
         if channel.name in (*FACTS, *LOGS):
@@ -307,11 +305,10 @@ async def test_facts_and_records(sweep: Sweep, every: int):
 @pytest.mark.parametrize(
     "each",
     [
-        pytest.param(2, id="a few"),
+        pytest.param(2, id="a few", marks=pytest.mark.timeout(120)),
         pytest.param(60, id="all", marks=[pytest.mark.whole_faults, pytest.mark.timeout(1_800)]),
     ],
 )
-@pytest.mark.timeout(120)
 async def test_placements(sweep: Sweep, each: int):
     """No binder leads while one cannot be read, and it says which; a person says what it was, and work goes on."""
     for name in ("binding", "fence", "commit"):
@@ -328,7 +325,6 @@ async def test_placements(sweep: Sweep, each: int):
 
 
 @extents
-@pytest.mark.timeout(120)
 async def test_requests(sweep: Sweep, every: int):
     for channel in channels("request"):
         await sweep.throw(on_channel(channel, every), sweep.tell if channel.name == "pop" else sweep.ask)
@@ -337,7 +333,6 @@ async def test_requests(sweep: Sweep, every: int):
 
 
 @extents
-@pytest.mark.timeout(120)
 async def test_events_signals_and_signs_of_life(sweep: Sweep, every: int):
     for channel in channels("ephemeral"):
         await sweep.throw(on_channel(channel, every), sweep.tell)
