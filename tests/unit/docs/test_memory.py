@@ -102,7 +102,8 @@ def test_one_class_keeps_what_was_used_last() -> None:
             "libs/podyard/cluster/node_columns.py",  # columns go only while nobody works with one
             "libs/podyard/cluster/pod_columns.py",  # bounded by number: a column is as long as there are pods
             "libs/podyard/cluster/selector_counts.py",  # second chance: counts are told of pods whether or not they are asked for
-            "libs/podyard/shell/boundary.py",  # subjects and ids of what was set aside, 1,024 of them: a core raised on each
+            "libs/podyard/cluster/set_aside.py",  # 1,024 subjects: a view or a core raised on each
+            "libs/podyard/shell/boundary.py",  # 1,024 ids that are refused: a core raised on each
             "libs/podyard/framework/layers.py",  # eight answers of one layer, counted with its signature
         }
     )

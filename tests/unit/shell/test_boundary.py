@@ -5,12 +5,14 @@ from typing import Any
 import pytest
 
 from podyard.bus import Delivery, Request
+from podyard.cluster import set_aside
 from podyard.cluster.changes import Change, Origin
 from podyard.proto import headers
 from podyard.shell import boundary as boundary_module
 from podyard.shell import causes
 from podyard.shell.boundary import CHECK, MANY, REFUSED_S, Boundary
 from podyard.shell.causes import Cause
+from podyard.workloads.core.receipts import Receipts
 from podyard.workloads.service import SERVICE
 from tests.support.services import make_service
 from tests.unit.framework.builders import make_pod
@@ -117,6 +119,22 @@ async def test_pauses_grow_with_the_ends_and_no_pause_is_made_without(
         await boundary.pause()
     assert slept == [0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 10.0, 10.0]
     assert 60.0 / slept[-1] > MANY, "who is not ready stays so while it goes on"
+
+
+async def test_what_is_set_aside_at_once_is_bounded(boundary: Boundary) -> None:
+    for number in range(2 * set_aside.MOST):
+        boundary.aside.put(Delivery(f"cluster.pods.default.p{number}", b"{}", number + 1))
+    assert len(boundary.aside) == set_aside.MOST
+    boundary.raised(Cause(Request("svc.x", b""), tuple(f"id-{n}" for n in range(2 * boundary_module.MOST))), raised())
+    assert boundary.refusal(["id-0"]) == ""
+    assert boundary.refusal([f"id-{2 * boundary_module.MOST - 1}"])
+
+
+def test_a_pod_that_is_gone_leaves_no_receipt() -> None:
+    receipts = Receipts()
+    assert receipts.since("uid", 3600.0, 10.0) == receipts.since("uid", 3600.0, 20.0) == 10.0
+    receipts.forget("uid")
+    assert receipts.since("uid", 3600.0, 30.0) == 30.0
 
 
 def test_the_change_of_a_listing_that_a_core_has_in_hand_is_the_cause() -> None:
