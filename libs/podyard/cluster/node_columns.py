@@ -42,6 +42,8 @@ VALUE_BYTES: Final = 320
 STALE_VALUES: Final = 1024
 """Values of nodes that are gone, or have others now, that a column may have besides as many as there are nodes."""
 
+STALE_SETS: Final = 64
+"""Combinations of no node that there may be besides one for eight rows, and as many as nodes have."""
 SET_BYTES: Final = 256
 """What a combination takes besides the texts of its taints, twice."""
 TAINTS_BYTES: Final = 4 * 1024 * 1024
@@ -157,24 +159,27 @@ class TaintSets:
     Numbers are never used again; the table makes it anew (`stale`) when combinations have come and gone.
     """
 
-    __slots__ = ("_fresh_bytes", "_ids", "bytes", "sets")
+    __slots__ = ("_fresh", "_fresh_bytes", "_ids", "bytes", "sets")
 
     def __init__(self) -> None:
         self.sets: list[tuple[Taint, ...]] = [()]
         """By number. Another list means other numbers."""
         self.bytes = 0
         """What they take."""
-        self._fresh_bytes = 0
+        self._fresh_bytes = self._fresh = 0
         self._ids: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
 
-    @property
-    def stale(self) -> bool:
-        """Whether much of it may be of no node any more."""
-        return self.bytes > 2 * self._fresh_bytes + TAINTS_BYTES
+    def stale(self, rows: int) -> bool:
+        """Whether much of it may be of no node any more. Everybody who judges combinations holds a cell for each.
+
+        :param rows: of the table
+        """
+        many = len(self.sets) > 2 * self._fresh + STALE_SETS + rows // 8
+        return many or self.bytes > 2 * self._fresh_bytes + TAINTS_BYTES
 
     def settle(self) -> None:
         """All that is in it now is of some node."""
-        self._fresh_bytes = self.bytes
+        self._fresh_bytes, self._fresh = self.bytes, len(self.sets)
 
     def intern(self, taints: tuple[Taint, ...]) -> int:
         """Number of this combination. The order counts, when a taint was added does not."""

@@ -207,7 +207,7 @@ class NodeTable:
         self.nodes[row] = node
         self.unschedulable[row] = node.spec.unschedulable
         self.taint_set[row] = self.taints.intern(node.spec.taints)
-        if self.taints.stale:
+        if self.taints.stale(self.capacity):
             self._intern_taints_anew()
         if old is None or old.status.allocatable != node.status.allocatable:
             self._set_allocatable(row, node.status.allocatable)

@@ -44,6 +44,15 @@ def test_a_node_whose_taints_tell_times_leaves_no_old_ones_behind() -> None:
     assert table.taints.bytes < 3 * node_columns.TAINTS_BYTES
 
 
+def test_what_plugins_hold_for_each_combination_of_taints_does_not_grow_with_old_ones() -> None:
+    table = table_of(*(make_node(f"n{number}") for number in range(10)))
+    most = 0
+    for second in range(1000):
+        table.set_node(make_node(f"n{second % 10}", taints=[("time", str(second), "PreferNoSchedule")]))
+        most = max(most, len(table.taints.sets))
+    assert most <= 2 * 11 + node_columns.STALE_SETS + table.capacity // 8 + 1
+
+
 def test_numbers_of_taints_that_were_given_anew_mean_what_nodes_have() -> None:
     table = table_of(make_node("hard", taints=[("a", "b", "NoSchedule")]), make_node("soft"), make_node("free"))
     plugin, cluster, pod, state = TaintToleration(), Snapshot(table), make_pod("p"), CycleState()
