@@ -1,5 +1,6 @@
 """`podyard bench contention`: several schedulers fill a cluster."""
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
@@ -72,12 +73,13 @@ async def _one(load: "Load", schedulers: int, kills: bool, data: str) -> "Conten
     from podyard.bus import BusSettings, connect
     from podyard.cli.bench.contention import Contention, services
     from podyard.cli.lab.lab import LabOptions, running_lab
-    from podyard.cli.render import bench_contention
+    from podyard.cli.render import bench_contention, bench_progress
     from podyard.plugins.defaults import default_profile
 
     options = LabOptions(services=services(schedulers, kills=kills), data_dir=data)
-    with bench_contention.Display("1 scheduler" if schedulers == 1 else f"{schedulers} schedulers") as display:
+    with bench_progress.bar("1 scheduler" if schedulers == 1 else f"{schedulers} schedulers") as bar:
         async with running_lab(options) as lab:
             await lab.until_ready(measuring.READY_WITHIN_S)
             async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
-                return await Contention(lab, bus, default_profile(), load, kills=kills, tell=display.show).run()
+                tell = partial(bench_contention.show, bar)
+                return await Contention(lab, bus, default_profile(), load, kills=kills, tell=tell).run()

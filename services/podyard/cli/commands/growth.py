@@ -12,7 +12,6 @@ from podyard.cli.options import JsonOutputOption
 if TYPE_CHECKING:
     from podyard.cli.bench.growth import GrowthResult
 
-PICTURES: Final = (".svg", ".png")
 FEWEST_CHANGES: Final = 1000
 MOST_DIVIDED: Final = 30
 """A marker must outlive half a minute without contact."""
@@ -67,6 +66,7 @@ def growth(
     :param again: Play nothing: show a run that was kept with -o json.
     :param data: Directory that keeps logs and streams; default: a temporary one.
     """
+    from podyard.cli import pictures
     from podyard.cli.errors import InputError
     from podyard.cli.render import bench_growth, console, plain
 
@@ -74,8 +74,7 @@ def growth(
         raise InputError(f"--changes must be at least {FEWEST_CHANGES}, --nodes, --pods and --minutes above 0")
     if not 1 <= retention_divided_by <= MOST_DIVIDED:
         raise InputError(f"--retention-divided-by must be from 1 to {MOST_DIVIDED}")
-    if plot and Path(plot).suffix not in PICTURES:
-        raise InputError(f"--plot {plot}: a picture is drawn as .svg or .png", f"e.g. --plot {Path(plot).stem}.svg")
+    pictures.check(plot)
     found = (
         _kept(Path(again)) if again else measuring.run(_one, changes, minutes, nodes, pods, retention_divided_by, data)
     )
@@ -103,21 +102,12 @@ def _kept(file: Path) -> "GrowthResult":
 
 
 def _draw(found: "GrowthResult", picture: Path) -> None:
-    from podyard.cli.errors import CliError
+    from podyard.cli import pictures
 
-    try:
+    with pictures.drawing(picture):
         from podyard.cli.render import bench_growth_picture
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("matplotlib"):
-            raise
-        raise CliError(
-            "pictures are drawn with matplotlib, which is not installed",
-            "install it beside Podyard: pip install matplotlib, pipx inject podyard matplotlib; in a checkout, make setup",
-        ) from error
-    try:
+
         bench_growth_picture.draw(found, picture)
-    except OSError as error:
-        raise CliError(f"{picture}: cannot be written: {error.strerror or error}", "name another file") from error
     print(f"{picture}: memory over {found.changes:,} changes", file=sys.stderr)
 
 
@@ -129,10 +119,10 @@ async def _one(changes: int, minutes: float, nodes: int, pods: int, divided_by: 
     from podyard.cli.bench import growth as measured
     from podyard.cli.lab import plan
     from podyard.cli.lab.lab import LabOptions, running_lab
-    from podyard.cli.render import bench_growth
+    from podyard.cli.render import bench_growth, bench_progress
 
     retention = churn.retention(divided_by)
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as policy, bench_growth.Display(changes) as display:
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as policy, bench_progress.bar("growth") as bar:
         policy.write(POLICY)
         policy.flush()
         environment = {**churn.variables(retention), "PODYARD_DESCHEDULER_POLICY": policy.name}
@@ -145,6 +135,8 @@ async def _one(changes: int, minutes: float, nodes: int, pods: int, divided_by: 
             )
             pids = {child.service: child.pid for child in lab.children} | {"nats-server": lab.server.pid}
             async with connect(settings) as bus:
-                run = measured.Growth(bus, pids, nodes=nodes, living=pods, tell=display.show)
+                run = measured.Growth(
+                    bus, pids, nodes=nodes, living=pods, tell=lambda sample: bench_growth.show(bar, sample, changes)
+                )
                 samples = await run.run(changes, minutes * 60)
     return measured.result(samples, nodes=nodes, living=pods, divided_by=divided_by)

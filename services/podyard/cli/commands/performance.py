@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -10,8 +10,6 @@ from podyard.cli.options import JsonOutputOption
 
 if TYPE_CHECKING:
     from podyard.cli.bench.performance import Entry
-
-PICTURES: Final = (".svg", ".png")
 
 
 def history(
@@ -32,12 +30,12 @@ def history(
     :param file: The history; default: docs/performance.json of the checkout that this program is run from.
     :param plot: Draw it into this file, .svg or .png, instead of showing tables.
     """
+    from podyard.cli import pictures
     from podyard.cli.bench import history as kept
     from podyard.cli.errors import InputError
     from podyard.cli.render import bench_history, console, plain
 
-    if plot and Path(plot).suffix not in PICTURES:
-        raise InputError(f"--plot {plot}: a picture is drawn as .svg or .png", f"e.g. --plot {Path(plot).stem}.svg")
+    pictures.check(plot)
     found = Path(file) if file else kept.find()
     if found is None:
         raise InputError(
@@ -54,21 +52,13 @@ def history(
 
 
 def _draw(history: Path, entries: "Sequence[Entry]", picture: Path) -> None:
-    from podyard.cli.errors import CliError, InputError
+    from podyard.cli import pictures
+    from podyard.cli.errors import InputError
 
     if not entries:
         raise InputError(f"{history} has no entries: there is nothing to draw", "make bench adds one")
-    try:
+    with pictures.drawing(picture):
         from podyard.cli.render import bench_picture
-    except ModuleNotFoundError as error:
-        if not (error.name or "").startswith("matplotlib"):
-            raise
-        raise CliError(
-            "pictures are drawn with matplotlib, which is not installed",
-            "install it beside Podyard: pip install matplotlib, pipx inject podyard matplotlib; in a checkout, make setup",
-        ) from error
-    try:
+
         bench_picture.draw(entries, picture)
-    except OSError as error:
-        raise CliError(f"{picture}: cannot be written: {error.strerror or error}", "name another file") from error
     print(f"{picture}: {len(entries)} {'entry' if len(entries) == 1 else 'entries'} of {history}")

@@ -1,16 +1,15 @@
 """A run of several schedulers, while it goes on and as tables afterwards."""
 
 from collections.abc import Iterable
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from podyard.cli.bench import contention
 from podyard.cli.bench.contention import ContentionResult, SchedulerFigures
 from podyard.cli.render import tables
+from podyard.cli.render.bench_progress import Bar
 
 GOAL: Final = 0.05
 """Conflicts per decision that Podyard promises to stay below."""
@@ -30,36 +29,12 @@ SCHEDULERS: Final = (
 )
 
 
-class Display:
-    """How far a run is, on standard error; gone when it ends."""
-
-    def __init__(self, title: str) -> None:
-        self._progress = Progress(
-            TextColumn(title),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[told]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task("", total=None, told="starting the services")
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def show(self, now: contention.Progress) -> None:
-        """The run has gone on."""
-        told = f"{now.bound:,} bound, {now.parked:,} parked, {_share(now.conflicts, now.decisions)} conflicts"
-        if now.killed:
-            told += f", killed {' and '.join(now.killed)}"
-        self._progress.update(self._task, total=now.pods, completed=now.bound + now.parked, told=told)
+def show(bar: Bar, now: contention.Progress) -> None:
+    """The run has gone on."""
+    told = f"{now.bound:,} bound, {now.parked:,} parked, {_share(now.conflicts, now.decisions)} conflicts"
+    if now.killed:
+        told += f", killed {' and '.join(now.killed)}"
+    bar.show(now.bound + now.parked, now.pods, told)
 
 
 def report(run: ContentionResult, alone: ContentionResult | None) -> RenderableType:

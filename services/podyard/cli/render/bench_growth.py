@@ -1,49 +1,24 @@
 """A run of `bench growth`: while it goes on, and as a table."""
 
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
-from rich.console import Console, Group, RenderableType
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from podyard.cli.bench.growth import GrowthResult, Sample
 from podyard.cli.render import tables
+from podyard.cli.render.bench_progress import Bar
 
 GOAL_MB: Final = 1.0
 """Growth per 100,000 changes that Podyard promises to stay below."""
 COLUMNS: Final = ("PROCESS", "FIRST MB", "MIDWAY MB", "LAST MB", "MOST MB", "MB PER 100,000 CHANGES")
 
 
-class Display:
-    """How far a run is, on standard error; gone when it ends."""
-
-    def __init__(self, changes: int) -> None:
-        self._progress = Progress(
-            TextColumn("growth"),
-            BarColumn(),
-            TaskProgressColumn(),
-            TextColumn("{task.fields[told]}"),
-            TimeElapsedColumn(),
-            console=Console(stderr=True),
-            transient=True,
-        )
-        self._task = self._progress.add_task("", total=changes, told="starting the services")
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-    def show(self, sample: Sample) -> None:
-        """The run has gone on."""
-        told = ", ".join(f"{name} {size:.0f}" for name, size in sample.memory_mb.items())
-        rate = sample.changes / max(sample.at_s, 1)
-        self._progress.update(self._task, completed=sample.changes, told=f"{rate:,.0f}/s; MB: {told}")
+def show(bar: Bar, sample: Sample, changes: int) -> None:
+    """The run of so many changes has gone on."""
+    told = ", ".join(f"{name} {size:.0f}" for name, size in sample.memory_mb.items())
+    rate = sample.changes / max(sample.at_s, 1)
+    bar.show(sample.changes, changes, f"{rate:,.0f}/s; MB: {told}")
 
 
 def report(run: GrowthResult) -> RenderableType:
