@@ -135,8 +135,9 @@ async def stand_with(wanted: LabOptions) -> AsyncGenerator[Stand]:
 
 @asynccontextmanager
 async def attended(lab: Lab) -> AsyncGenerator[Stand]:
-    """A person at a lab."""
-    async with connect(BusSettings(servers=(lab.url,), name="test", service="test")) as bus, gather(bus) as seen:
+    """A person at a lab, with a key where one is asked for."""
+    known_as = lab.person() if lab.options.security else BusSettings(servers=(lab.url,), name="test", service="test")
+    async with connect(known_as) as bus, gather(bus) as seen:
         yield Stand(lab, bus, Actions(bus), seen)
 
 

@@ -16,9 +16,10 @@ import pytest
 import pytest_asyncio
 from msgspec import inspect
 
-from podyard.bus import Delivery, Outgoing, WatchSpec
+from podyard.bus import Delivery, Outgoing, WatchSpec, connect
 from podyard.bus.errors import BusError, TooLarge
 from podyard.cli import objects_client
+from podyard.cli.security import directory
 from podyard.cluster.snapshot import snapshot
 from podyard.proto import catalogue, codec, streams, subjects
 from podyard.proto.catalogue import Channel
@@ -30,6 +31,7 @@ from tests.e2e.stage import Stand, node, stand, state_of
 from tests.faults.good_objects import everything
 from tests.faults.poisons import Poison, spoilt, whole
 from tests.support.holding import held
+from tests.support.lasting import Lasting
 
 SERVICES: Final = "api,queue,scheduler,binder,node_agent,workloads,descheduler"
 ROUND: Final = 200
@@ -203,10 +205,13 @@ def _reference(subject: str) -> ObjectRef:
 
 
 @asynccontextmanager
-async def sweeping(directory: Path) -> AsyncGenerator[Sweep]:
+async def sweeping(directory: Path, **options: Any) -> AsyncGenerator[Sweep]:
     """A lab of its own, with one node that only good pods ask for."""
     stored = Stored()
-    async with stand(directory, SERVICES, environment=SHORT) as here, anyio.create_task_group() as tasks:
+    async with (
+        stand(directory, SERVICES, environment=SHORT, **options) as here,
+        anyio.create_task_group() as tasks,
+    ):
         tasks.start_soon(here.bus.watch(Stored.SPEC, stored).run)
         await here.join(node(GOOD_NODE, cpu="1000", labels={GOOD_NODE: "yes"}))
         found = Sweep(here, stored)
@@ -217,10 +222,18 @@ async def sweeping(directory: Path) -> AsyncGenerator[Sweep]:
         tasks.cancel_scope.cancel()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def labs(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Lasting[Sweep]]:
+    """Where tests get their lab from."""
+    found = Lasting(lambda: sweeping(tmp_path_factory.mktemp("sweep")))
+    yield found
+    await found.end()
+
+
 @pytest_asyncio.fixture(loop_scope="session")
-async def sweep(tmp_path: Path) -> AsyncIterator[Sweep]:
-    """Ready to be thrown at."""
-    async with held(sweeping(tmp_path)) as found:
+async def sweep(labs: Lasting[Sweep], request: pytest.FixtureRequest) -> AsyncIterator[Sweep]:
+    """A lab at work; another one after a test that failed on it."""
+    async with labs.lent(request) as found:
         yield found
 
 
@@ -279,6 +292,9 @@ def on_channel(channel: Channel, every: int) -> Iterator[Sent]:
         yield from numbered(f"{channel.name}: ", address(channel), bad, numbers)
 
 
+OF_PEOPLE: Final = ("apply", "delete", "evict", "queueList", "would", "bareEvent", "signals")
+"""Channels that a person may write to."""
+SOME: Final = 7
 FACTS: Final = ("podStatus", "nodeStatus", "nomination")
 LOGS: Final = ("attempt", "requeue", "k8sEvent", "dead")
 
@@ -336,6 +352,28 @@ async def test_requests(sweep: Sweep, every: int):
 async def test_events_signals_and_signs_of_life(sweep: Sweep, every: int):
     for channel in channels("ephemeral"):
         await sweep.throw(on_channel(channel, every), sweep.tell)
+
+
+@pytest.mark.whole_faults
+@pytest.mark.timeout(1_800)
+async def test_what_people_and_agents_may_send_where_everybody_has_a_key(tmp_path: Path):
+    """What others may not send at all is held by tests/contract/security."""
+    async with held(sweeping(tmp_path, secure=True)) as sweep:
+        for channel in catalogue.CHANNELS:
+            if channel.name in OF_PEOPLE:
+                send = sweep.tell if channel.kind == "ephemeral" else sweep.ask
+                await sweep.throw(on_channel(channel, SOME), send)
+        await sweep.throw(applied(SOME), sweep.ask)
+        await sweep.clear()
+        lab = sweep.here.lab
+        agent = directory.bus_settings(Path(lab.options.security), directory.named("node_agent"), (lab.url,))
+        async with connect(agent) as bus:
+            theirs = Sweep(sweep.here._replace(bus=bus), sweep.stored)
+            for channel in catalogue.CHANNELS:
+                if channel.name in ("podStatus", "nodeStatus"):
+                    await sweep.throw(on_channel(channel, SOME), theirs.store)
+                elif channel.name in ("usage", "nodeHeartbeat"):
+                    await sweep.throw(on_channel(channel, SOME), theirs.tell)
 
 
 def applied(every: int) -> Iterator[Sent]:

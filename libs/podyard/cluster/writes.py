@@ -35,8 +35,9 @@ BATCH_FROM: Final = 32
 BATCH_BYTES: Final = 16 * streams.MEBIBYTE
 """Above it single ones: a batch cannot wait for the socket, and what it may hold would be 400 MB of the largest objects."""
 
-READS_AT_ONCE: Final = 64
-"""Direct reads under way at once: enough to hide the round trip."""
+READS_AT_ONCE: Final = 16
+"""Direct reads under way at once: enough to hide the round trip, and of the largest objects (1.5 MiB) less than half
+of what the server keeps for a client before it closes the connection (`max_pending`, 64 MiB)."""
 
 
 class _Job:
