@@ -40,7 +40,7 @@ up: setup ## the whole stack on an embedded NATS server, until Ctrl-C
 
 test: setup ## all tests that need neither root nor Docker: those of one process on all cores, then those that want the machine alone
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(TOGETHER) $(ARGS)
-	$(PYTEST) $(ALONE) $(ARGS)
+	$(PYTEST) --durations=25 $(ALONE) $(ARGS)
 
 test-all: ## everything there is, before a release: an hour and a half
 	$(MAKE) test

@@ -321,7 +321,7 @@ async def test_facts_and_records(sweep: Sweep, every: int):
 @pytest.mark.parametrize(
     "each",
     [
-        pytest.param(2, id="a few", marks=pytest.mark.timeout(120)),
+        pytest.param(1, id="a few", marks=pytest.mark.timeout(120)),
         pytest.param(60, id="all", marks=[pytest.mark.whole_faults, pytest.mark.timeout(1_800)]),
     ],
 )
