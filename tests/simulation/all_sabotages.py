@@ -68,7 +68,8 @@ def _options() -> argparse.Namespace:
         default=1,
         help="at most so many seeds each, from the one that it names, until one shows what it must",
     )
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at once")
+    workers = (os.cpu_count() or 1) + 1  # the run that began first is waited for, whatever has ended behind it
+    parser.add_argument("--workers", type=int, default=workers, help="runs at once")
     return parser.parse_args()
 
 

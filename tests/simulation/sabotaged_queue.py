@@ -71,8 +71,8 @@ def _sessions_never_die(simulation: Simulation) -> None:
 
 SABOTAGES: dict[str, Sabotage] = {
     "wake-up by releases": Sabotage(_sleeps_through_releases, ("missed wake-up",)),
-    "new leader's pods": Sabotage(_new_leader_forgets, ("is lost",), 2),
+    "new leader's pods": Sabotage(_new_leader_forgets, ("is lost",), 6),
     "answers of pops": Sabotage(_forgets_answers, (), 3),
-    "attempts given back": Sabotage(_never_gives_back, ("still in",), 2),
+    "attempts given back": Sabotage(_never_gives_back, ("still in",), 3),
     "end of sessions": Sabotage(_sessions_never_die, ("still in",), 5),
 }
