@@ -322,7 +322,7 @@ async def test_facts_and_records(sweep: Sweep, every: int):
     "each",
     [
         pytest.param(1, id="a few", marks=pytest.mark.timeout(120)),
-        pytest.param(60, id="all", marks=[pytest.mark.whole_faults, pytest.mark.timeout(1_800)]),
+        pytest.param(20, id="all", marks=[pytest.mark.whole_faults, pytest.mark.timeout(1_800)]),
     ],
 )
 async def test_placements(sweep: Sweep, each: int):
