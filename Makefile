@@ -8,12 +8,16 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
 SOURCES := proto libs services tools tests examples
 PYTEST := $(BIN)/pytest
-# what runs on all cores at once, and what starts processes of its own or measures time, and therefore runs alone
+# what runs on all cores at once; what starts a stack of processes of its own, and mostly waits for it; and what measures time or
+# takes all cores itself, and therefore runs alone
 TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples
-ALONE := tests/simulation tests/e2e tests/faults
+STACKS := tests/e2e
+ALONE := tests/simulation tests/faults
 # One worker more than cores: some tests wait for a lease or a process.
 WORKERS := $(shell expr $$(nproc) + 1)
 ARGS ?=
+# Hundreds of processes start in the tests: where the environment forbids bytecode, each would compile everything anew.
+export PYTHONDONTWRITEBYTECODE :=
 # Where `make release` puts wheel and sdist.
 DIST := dist
 
@@ -38,8 +42,9 @@ demo: setup ## the whole stack on an embedded NATS server, a story in under a mi
 up: setup ## the whole stack on an embedded NATS server, until Ctrl-C
 	@$(BIN)/podyard up $(ARGS)
 
-test: setup ## all tests that need neither root nor Docker: those of one process on all cores, then those that want the machine alone
+test: setup ## all tests that need neither root nor Docker: those of one process on all cores, two stacks at a time, then those that want the machine alone
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(TOGETHER) $(ARGS)
+	$(PYTEST) -n 2 --dist loadfile --durations=10 $(STACKS) $(ARGS)
 	$(PYTEST) --durations=25 $(ALONE) $(ARGS)
 
 test-all: ## everything there is, before a release: an hour and a half

@@ -1,7 +1,9 @@
-"""Fixtures for tests on a bus. `--bus` names its server: `memory`, the model in this process, or `nats`, the real one.
+"""Fixtures for tests on a bus. `--bus` names its server: `memory`, the model in this process, or `nats`, the
+real one.
 
 - `bus_server`, `connect_bus`, `bus`         on the server that `--bus` names
-- `nats_server`, `connect_nats`, `nats_bus`  on a real one always: for what the model lacks, or what leaves this process
+- `nats_server`, `connect_nats`, `nats_bus`  on a real one always: for what the model lacks, or what leaves
+  this process
 - `hold`                                     for other context managers
 """
 
@@ -12,8 +14,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from podyard.bus import Bus, EmbeddedServer, embedded_server, ensure_streams, memory
+from podyard.bus import Bus, EmbeddedServer, embedded_server, ensure_streams
 from podyard.runtime import clock
+from tests.memory_nats import LoopTimers, MemoryServer
 from tests.support import plays
 from tests.support.buses import KINDS, MEMORY, ConnectBus, Server, connector
 from tests.support.holding import Hold, holding
@@ -37,7 +40,8 @@ def bus_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest_asyncio.fixture
 async def hold() -> AsyncIterator[Hold[Any]]:
-    """`await hold(manager)` enters a context manager until the end of the test; the last one is left first."""
+    """`await hold(manager)` enters a context manager until the end of the test; the last one is left
+    first."""
     async with holding() as hold:
         yield hold
 
@@ -53,13 +57,15 @@ async def nats_server(tmp_path: Path) -> AsyncIterator[EmbeddedServer]:
 def bus_server(bus_kind: str, request: pytest.FixtureRequest) -> Server:
     """A server with an empty store, without streams."""
     if bus_kind == MEMORY:
-        return memory.MemoryServer(memory.LoopTimers(clock.now))
+        return MemoryServer(LoopTimers(clock.now))
     return request.getfixturevalue("nats_server")
 
 
 @pytest_asyncio.fixture
 async def connect_bus(bus_server: Server, hold: Hold[Bus]) -> ConnectBus:
-    """`await connect_bus("name", request_timeout_s=1.0)`: a further connection to `bus_server`, closed at the end."""
+    """`await connect_bus("name", request_timeout_s=1.0)`: a further connection to `bus_server`, closed at the
+    end.
+    """
     return connector(bus_server, hold)
 
 

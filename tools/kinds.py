@@ -3,10 +3,10 @@
     python -m tools.kinds FILE            write the table
     python -m tools.kinds FILE --check    say whether FILE is what would be written
 
-The document is `api/openapi-spec/swagger.json` in the zip of the Go module k8s.io/kubernetes, which the Go tool chain
-fetches and checks against the checksum database. Facts only: names and types of fields, the keys of lists, how they are
-patched, which kinds are served where. No word of the descriptions. `podyard.objects.api_types` says what the table holds,
-and reads it. The same document makes the same bytes.
+The document is `api/openapi-spec/swagger.json` in the zip of the Go module k8s.io/kubernetes, which the Go
+tool chain fetches and checks against the checksum database. Facts only: names and types of fields, the keys
+of lists, how they are patched, which kinds are served where. No word of the descriptions.
+`podyard.objects.api_types` says what the table holds, and reads it. The same document makes the same bytes.
 """
 
 import gzip
@@ -106,7 +106,7 @@ def unpacked(packed: bytes) -> bytes:
     return gzip.decompress(packed)
 
 
-# ---- definitions ------------------------------------------------------------------------------------------------------------
+# ---- definitions -------------------------------------------------------------------------------------------
 
 
 def _definition(definition: Json) -> dict[str, Any]:
@@ -124,7 +124,8 @@ def _definition(definition: Json) -> dict[str, Any]:
 
 
 def _field(field: Json, required: bool) -> list[Any]:
-    """`[type, required, list type, list keys, patch strategies, merge key, map type]`; what is empty at the end is left out."""
+    """`[type, required, list type, list keys, patch strategies, merge key, map type]`; what is empty at the
+    end is left out."""
     strategies = field.get("x-kubernetes-patch-strategy", "")
     facts: list[Any] = [
         _type(field),
@@ -160,11 +161,12 @@ def _type(schema: Json) -> str:
             return str(plain)
 
 
-# ---- kinds ------------------------------------------------------------------------------------------------------------------
+# ---- kinds -------------------------------------------------------------------------------------------------
 
 
 def _kinds(swagger: Json) -> Iterator[dict[str, Any]]:
-    """Kinds that have a resource, by group, version and plural. Source: the paths and what they say of their operations."""
+    """Kinds that have a resource, by group, version and plural. Source: the paths and what they say of their
+    operations."""
     served: dict[tuple[str, str, str], dict[str, Any]] = {}
     for path, operations in sorted(swagger["paths"].items()):
         group, version, rest = _place(path)
@@ -206,7 +208,8 @@ def _place(path: str) -> tuple[str, str, list[str]]:
 
 
 def _named(swagger: Json) -> dict[tuple[str, str, str], str]:
-    """The definition of each kind. One that stands for a kind in every group (DeleteOptions) is of no resource's kind."""
+    """The definition of each kind. One that stands for a kind in every group (DeleteOptions) is of no
+    resource's kind."""
     return {
         (kind["group"], kind["version"], kind["kind"]): name.removeprefix(PREFIX)
         for name, definition in swagger["definitions"].items()

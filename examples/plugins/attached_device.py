@@ -1,7 +1,8 @@
-"""AttachedDevice: pods annotated `device: NAME` are bound once somebody has attached that device to their node.
+"""AttachedDevice: pods annotated `device: NAME` are bound once somebody has attached that device to their
+node.
 
-The plugin asks for it by a custom object of its own, `DeviceRequest`, named as the pod; whoever attaches devices sets its `status` to
-Ready, or to Failed.
+The plugin asks for it by a custom object of its own, `DeviceRequest`, named as the pod; whoever attaches
+devices sets its `status` to Ready, or to Failed.
 """
 
 from collections.abc import Sequence
@@ -28,7 +29,8 @@ class Args(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unk
 
 
 def request(pod: PodInfo, node_name: str) -> dict[str, Any]:
-    """What is to be attached where. It names its pod's uid: a namesake that comes later does not get the device."""
+    """What is to be attached where. It names its pod's uid: a namesake that comes later does not get the
+    device."""
     return {
         "apiVersion": "example.com/v1",
         "kind": "DeviceRequest",

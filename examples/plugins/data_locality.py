@@ -1,7 +1,7 @@
 """DataLocality: pods run where their data is.
 
-A pod names its data set with the annotation `data.example.com/dataset`; objects of the custom resource `datasets.v1.data.example.com` say
-on which nodes each data set lies:
+A pod names its data set with the annotation `data.example.com/dataset`; objects of the custom resource
+`datasets.v1.data.example.com` say on which nodes each data set lies:
 
     apiVersion: data.example.com/v1
     kind: Dataset
@@ -9,8 +9,8 @@ on which nodes each data set lies:
     spec:
       nodes: [node-1, node-3]
 
-Registering the resource is all it takes for its changes to reach the queue: a pod that waits for `genomes` wakes when that data set gets
-another node, and not when another data set does.
+Registering the resource is all it takes for its changes to reach the queue: a pod that waits for `genomes`
+wakes when that data set gets another node, and not when another data set does.
 """
 
 from collections.abc import Hashable, Sequence
@@ -19,7 +19,6 @@ from typing import Any, ClassVar, Final
 from podyard.framework import events
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hinted import present
 from podyard.framework.interfaces import PreFilterResult, Rows, Verdicts
 from podyard.framework.one_at_a_time import FilterAllNodes
 from podyard.framework.pod_info import PodInfo
@@ -27,6 +26,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import SKIP, Status, unschedulable
 from podyard.objects.core import Pod
 from podyard.objects.kinds import CustomObject
+from podyard.plugins.hinted import present
 from podyard.proto.actions import ActionType
 
 RESOURCE: Final = "datasets.v1.data.example.com"

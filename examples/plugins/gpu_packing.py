@@ -1,4 +1,5 @@
-"""GpuPacking: fills nodes whose GPUs are in use already, so that whole nodes stay free for pods that need many.
+"""GpuPacking: fills nodes whose GPUs are in use already, so that whole nodes stay free for pods that need
+many.
 
 pluginConfig:
 - name: examples.plugins.gpu_packing:GpuPacking
@@ -27,7 +28,8 @@ class Args(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class GpuPacking(ScoreAllNodes):
-    """Score: the share of a node's GPUs that is in use with this pod, in percent. Pods without GPUs are none of its business."""
+    """Score: the share of a node's GPUs that is in use with this pod, in percent. Pods without GPUs are none
+    of its business."""
 
     name: ClassVar[str] = "GpuPacking"
 

@@ -1,10 +1,11 @@
-"""NodeResourceTopologyMatch: pods that need all they get from one NUMA zone go only to nodes where a zone has that much.
+"""NodeResourceTopologyMatch: pods that need all they get from one NUMA zone go only to nodes where a zone has
+that much.
 
-Nodes publish their zones as `noderesourcetopologies.v1alpha2.topology.node.k8s.io`, named like the node. A node without such an object, or
-whose kubelet does not insist on one zone, takes any pod.
+Nodes publish their zones as `noderesourcetopologies.v1alpha2.topology.node.k8s.io`, named like the node. A
+node without such an object, or whose kubelet does not insist on one zone, takes any pod.
 
-Source: kubernetes-sigs/scheduler-plugins v0.33, pkg/noderesourcetopology/{filter,plugin}.go. Zones are taken as the nodes report them,
-without the over-reserving cache.
+Source: kubernetes-sigs/scheduler-plugins v0.33, pkg/noderesourcetopology/{filter,plugin}.go. Zones are taken
+as the nodes report them, without the over-reserving cache.
 """
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -90,7 +91,8 @@ class NodeResourceTopologyMatch(FilterOneNode):
 
 
 def requests_of(spec: PodSpec) -> list[tuple[bool, Amounts]]:
-    """What each container requests, init containers first: (whether it ends before the others start, amounts)."""
+    """What each container requests, init containers first: (whether it ends before the others start,
+    amounts)."""
     found = [(not is_sidecar(one), amounts_of(one)) for one in spec.init_containers]
     return found + [(False, amounts_of(one)) for one in spec.containers]
 

@@ -1,7 +1,9 @@
-"""PodGroup: pods labelled `pod-group: NAME` and `pod-group-size: N` get their nodes only when N of them have one.
+"""PodGroup: pods labelled `pod-group: NAME` and `pod-group-size: N` get their nodes only when N of them have
+one.
 
-Each waits at Permit with its room until the group is whole; a member that loses its place, or waits too long, takes the others with it. So
-no group holds half of what it needs for long. As the plugin Coscheduling of sigs.k8s.io/scheduler-plugins, for one scheduler.
+Each waits at Permit with its room until the group is whole; a member that loses its place, or waits too long,
+takes the others with it. So no group holds half of what it needs for long. As the plugin Coscheduling of
+sigs.k8s.io/scheduler-plugins, for one scheduler.
 
 pluginConfig:
 - name: examples.plugins.pod_group:PodGroup

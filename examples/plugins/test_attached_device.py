@@ -7,7 +7,7 @@ import pytest
 from examples.plugins.attached_device import REQUESTS, Args, AttachedDevice
 from podyard.framework.profile import Enabled, resolve
 from podyard.plugins.priority_sort.plugin import PrioritySort
-from tests.unit.binder.stage import Reign, Stage, uid_of
+from tests.unit.binder.stage import Stage, Term, uid_of
 
 PROFILE = resolve("default-scheduler", [Enabled(plugin=PrioritySort()), Enabled(plugin=AttachedDevice(Args()))])
 META = {"name": "p", "namespace": "default", "uid": uid_of("p"), "annotations": {"device": "fpga"}}
@@ -21,7 +21,7 @@ def stage() -> Stage:
     return stage
 
 
-def say(stage: Stage, binder: Reign, status: str) -> None:
+def say(stage: Stage, binder: Term, status: str) -> None:
     known: Any = binder.view.others[REQUESTS]["default", "p"]
     stage.put_object(REQUESTS, known.raw | {"status": status})
     stage.pass_time(0.05)

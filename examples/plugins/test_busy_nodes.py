@@ -1,7 +1,7 @@
 """The template's test: one node with room and one without, a pod that cares and one that does not."""
 
 from examples.plugins.busy_nodes import BusyNodes
-from podyard.framework.judge import filter_one
+from podyard.framework.one_node import filter_one
 from podyard.framework.profile import Enabled, resolve
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from tests.unit.framework.builders import make_node, make_pod, on, snapshot_of

@@ -1,4 +1,5 @@
-"""A group of two: the first waits, the second lets both go; a member that loses its place takes the other with it."""
+"""A group of two: the first waits, the second lets both go; a member that loses its place takes the other
+with it."""
 
 from examples.plugins.pod_group import Args, PodGroup
 from podyard.framework.cycle_state import CycleState

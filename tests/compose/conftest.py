@@ -1,4 +1,5 @@
-"""The stack, brought up once for all tests as README.md says, and taken down as it says; and once more with everybody logged in."""
+"""The stack, brought up once for all tests as README.md says, and taken down as it says; and once more with
+everybody logged in."""
 
 import os
 import socket
@@ -36,7 +37,8 @@ def docker() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def environment(docker: Engine) -> dict[str, str]:
-    """What goes before the lines of .env: our stand-ins for the official images, free ports, a project of our own."""
+    """What goes before the lines of .env: our stand-ins for the official images, free ports, a project of our
+    own."""
     try:
         made = images.make(docker, find())
     except (NoEngineError, NoJaegerError) as error:
@@ -84,7 +86,8 @@ def stack(docker: Engine, environment: dict[str, str]) -> Iterator[Stack]:
 def secured(
     docker: Engine, environment: dict[str, str], stack: Stack, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
-    """A second project beside the first, of the same image, with the trust boundary that `podyard security init` makes."""
+    """A second project beside the first, of the same image, with the trust boundary that
+    `podyard security init` makes."""
     made = tmp_path_factory.mktemp("secured") / "security"
     _podyard("security", "init", str(made))
     lines = _podyard("security", "env", str(made), "person").splitlines()

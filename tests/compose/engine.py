@@ -1,7 +1,7 @@
 """A Docker engine with Compose v2: the machine's own, or one that is installed and started here.
 
-Installing needs Debian (or a relative) and root. What was started here is ended at the end of the test run, by its process id; what
-was installed stays.
+Installing needs Debian (or a relative) and root. What was started here is ended at the end of the test run,
+by its process id; what was installed stays.
 """
 
 import os

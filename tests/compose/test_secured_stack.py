@@ -1,4 +1,5 @@
-"""docker-compose.secure.yml for real: TLS, a key for everybody, three accounts, and the same stack on them."""
+"""docker-compose.secure.yml for real: TLS, a key for everybody, three accounts, and the same stack on
+them."""
 
 import pytest
 

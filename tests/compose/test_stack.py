@@ -1,6 +1,8 @@
-"""`docker compose up` for real: README's commands, decisions and traces from outside, every container killed once.
+"""`docker compose up` for real: README's commands, decisions and traces from outside, every container killed
+once.
 
-The tests are in order: what one leaves is there for the next, as for a person who tries one thing after the other.
+The tests are in order: what one leaves is there for the next, as for a person who tries one thing after the
+other.
 """
 
 import json

@@ -1,8 +1,9 @@
-"""`python -m tests.conformance SUITE FILE [--case ID] [--show]`: runs a file of reference answers through the services' own code.
+"""`python -m tests.conformance SUITE FILE [--case ID] [--show]`: runs a file of reference answers through the
+services' own code.
 
-Prints, of every failed case, what differs, and last how many passed and failed. Exits with 1 if any failed, with 2 if it was called
-wrongly or the file cannot be used. The suites translate cases into what the services read, and back; no rule of scheduling is
-in this package.
+Prints, of every failed case, what differs, and last how many passed and failed. Exits with 1 if any failed,
+with 2 if it was called wrongly or the file cannot be used. The suites translate cases into what the services
+read, and back; no rule of scheduling is in this package.
 """
 
 import argparse
@@ -60,7 +61,8 @@ def _run(console: Console, asked: argparse.Namespace, cases: Sequence[Case]) -> 
 
 
 def _progress(console: Console) -> Progress:
-    """On the terminal that cases are told on; on that of stderr if they go elsewhere; nowhere if there is none."""
+    """On the terminal that cases are told on; on that of stderr if they go elsewhere; nowhere if there is
+    none."""
     shown = console if console.is_terminal else Console(stderr=True)
     return Progress(
         *Progress.get_default_columns(),

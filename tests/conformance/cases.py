@@ -1,4 +1,5 @@
-"""Conformance files: JSON Lines with one case a line, plain or gzip; or one JSON document, of which each top-level key is a case."""
+"""Conformance files: JSON Lines with one case a line, plain or gzip; or one JSON document, of which each
+top-level key is a case."""
 
 import gzip
 import zlib

@@ -1,4 +1,5 @@
-"""A case's manifests as the state that the scheduler decides on: a view fed as an informer feeds it, folded into table and nominations."""
+"""A case's manifests as the state that the scheduler decides on: a view fed as an informer feeds it, folded
+into table and nominations."""
 
 from collections.abc import Collection, Iterable
 from typing import Any, Final

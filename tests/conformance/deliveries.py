@@ -1,4 +1,5 @@
-"""Manifests as what an informer is delivered: object versions, nominations and commit records, numbered as a stream numbers them."""
+"""Manifests as what an informer is delivered: object versions, nominations and commit records, numbered as a
+stream numbers them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
@@ -34,13 +35,15 @@ class Stream:
         return self._stream.put(stored.marker(*_placed(manifest), who=WHO))
 
     def nominate(self, manifest: Manifest, node: str) -> Delivery:
-        """The fact that a pod is nominated to `node`; the marker that ends its nomination if that is empty."""
+        """The fact that a pod is nominated to `node`; the marker that ends its nomination if that is
+        empty."""
         namespace, name, uid = namespace_of(manifest), manifest["metadata"]["name"], uid_of(manifest)
         fact = Nomination(namespace=namespace, name=name, uid=uid, node=node)
         return self._stream.put(stored.nomination(fact, over=not node))
 
     def commit(self, bound: Iterable[Manifest] = (), released: Iterable[BoundPod] = ()) -> Delivery:
-        """One commit record: pods take room on the node that their manifest names, others give theirs back; in this order."""
+        """One commit record: pods take room on the node that their manifest names, others give theirs back;
+        in this order."""
         self._commits += 1
         bindings = [binding_of(manifest) for manifest in bound]
         releases = [_release(one, "terminated") for one in released]

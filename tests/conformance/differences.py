@@ -27,7 +27,8 @@ class Difference(NamedTuple):
 
 
 def between(expected: Any, got: Any, where: tuple[str, ...] = ()) -> Iterator[Difference]:
-    """All leaves in which two JSON values differ: maps key by key, in the order of `expected`; lists and scalars as a whole.
+    """All leaves in which two JSON values differ: maps key by key, in the order of `expected`; lists and
+    scalars as a whole.
 
     Types count: true is not 1, though 1 is 1.0.
     """

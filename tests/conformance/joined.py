@@ -1,4 +1,5 @@
-"""Manifests of the reference, where binding and status are part of the object, as the joined views that Podyard's services read."""
+"""Manifests of the reference, where binding and status are part of the object, as the joined views that
+Podyard's services read."""
 
 from typing import Any
 
@@ -74,5 +75,6 @@ def change_of(old: Manifest | None, new: Manifest | None) -> list[Change]:
 
 
 def told_again(old: Manifest, new: Manifest) -> bool:
-    """A delivery of a version that is known is none. Bound pods are told again by the reference's resync, as an update."""
+    """A delivery of a version that is known is none. Bound pods are told again by the reference's resync, as
+    an update."""
     return not node_of(old) and 0 != version_of(old) == version_of(new)

@@ -1,4 +1,5 @@
-"""Plugins that only a case has: filters that pass everything, or gates, with registrations and hints as the case says."""
+"""Plugins that only a case has: filters that pass everything, or gates, with registrations and hints as the
+case says."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final, Literal
@@ -30,7 +31,8 @@ class Registered(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class OutOfTree(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, rename="camel"):
-    """A plugin as a case describes it: `events` None registers nothing itself, `gate_label` makes it a PreEnqueue plugin."""
+    """A plugin as a case describes it: `events` None registers nothing itself, `gate_label` makes it a
+    PreEnqueue plugin."""
 
     name: str
     events: list[Registered] | None = None

@@ -1,4 +1,5 @@
-"""The operations of a script, carried out on a queue: cluster changes as deliveries, attempts as a scheduler's messages."""
+"""The operations of a script, carried out on a queue: cluster changes as deliveries, attempts as a
+scheduler's messages."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -14,7 +15,7 @@ from podyard.proto.actions import ActionType
 from podyard.proto.message import PodRef
 from podyard.proto.queue_api import ActivateRequest, AttemptResult, DoneRequest, PreemptingRequest
 from podyard.queue.core import restart
-from podyard.queue.core.effects import Incoming
+from podyard.queue.core.messages import Incoming
 from tests.conformance import profiles
 from tests.conformance.deliveries import Manifest, Stream, name_of, uid_of
 from tests.conformance.joined import node_of, told_again, view_of
@@ -89,7 +90,8 @@ class Player:
         operation: Callable[[Step], str | None] = getattr(self, f"_{_snake(step.op)}")
         return operation(step) or ""
 
-    # ---- time and pops -------------------------------------------------------------------------------------------------------
+    # ---- time and pops
+    # -------------------------------------------------------------------------------------------------------
 
     def _advance(self, step: Step) -> None:
         self._microseconds += round(step.seconds * MICROSECONDS)
@@ -111,7 +113,8 @@ class Player:
         with self.stage.noting(Call(name="flushUnschedulable")):
             self.stage.queue.flush_unschedulable(Incoming(event=events.UNSCHEDULABLE_TIMEOUT), self.stage.now)
 
-    # ---- the cluster ---------------------------------------------------------------------------------------------------------
+    # ---- the cluster
+    # ---------------------------------------------------------------------------------------------------------
 
     def _create(self, step: Step) -> None:
         self._write(step.object or {})
@@ -131,7 +134,8 @@ class Player:
             self._deliver(delivery)
 
     def _put(self, manifest: Manifest) -> list[Delivery]:
-        """A version, and the binding of a pod that gets its node; a pod that got it from the scheduler was written without."""
+        """A version, and the binding of a pod that gets its node; a pod that got it from the scheduler was
+        written without."""
         key = manifest["kind"], _key_of(manifest)
         old, self._objects[key] = self._objects.get(key), manifest
         if manifest["kind"] != "Pod":
@@ -150,7 +154,8 @@ class Player:
         return [self._stream.put(manifest)]
 
     def _publish_nomination(self, manifest: Manifest) -> None:
-        """By the time a pod is bound, the node that the queue keeps for it is a fact, though scripts do not say so."""
+        """By the time a pod is bound, the node that the queue keeps for it is a fact, though scripts do not
+        say so."""
         node = self.stage.queue.nominator.node_of(uid_of(manifest))
         if node:
             self.stage.view.apply(self._stream.nominate(manifest, node))
@@ -167,7 +172,7 @@ class Player:
         incoming = Incoming(event=event, old=_object(step.old), new=_object(step.new))
         self.stage.queue.move_all(incoming, self.stage.now)
 
-    # ---- attempts ------------------------------------------------------------------------------------------------------------
+    # ---- attempts ------------------------------------------------------------------------------------------
 
     def _fail(self, step: Step) -> None:
         outcome = "unschedulable" if step.unschedulable_plugins or step.pending_plugins else "error"
@@ -181,7 +186,8 @@ class Player:
         self._done_with(step, "scheduled", node=self.stage.assumed.get(self._uid(step), "") or "somewhere")
 
     def _assume(self, step: Step) -> None:
-        """In the service a scheduler tells of it with `done`; there the pod leaves its place among those in flight at once."""
+        """In the service a scheduler tells of it with `done`; there the pod leaves its place among those in
+        flight at once."""
         uid = self._uid(step)
         self.stage.assumed[uid] = step.node
         self._versions[uid] = self.stage.view.pods_by_uid[uid].sequence
@@ -191,7 +197,7 @@ class Player:
 
     def _bind_error(self, step: Step) -> None:
         uid = self._uid(step)
-        self._done_with(step, "bind_error", assumed=self.stage.assumed.pop(uid), version=self._versions.pop(uid))
+        self._done_with(step, "bindError", assumed=self.stage.assumed.pop(uid), version=self._versions.pop(uid))
 
     def _done_with(self, step: Step, outcome: Any, **more: Any) -> None:
         """
@@ -219,7 +225,8 @@ class Player:
             self.stage.leader.activate(ActivateRequest(session=SESSION, pods=pods), self.stage.now)
 
     def _preempting(self, step: Step) -> None:
-        """The plugin's state. Its end is without the activation that goes with it: scripts activate themselves."""
+        """The plugin's state. Its end is without the activation that goes with it: scripts activate
+        themselves."""
         uid = self._uid(step)
         if not step.running:
             self.stage.end_preemption(uid)

@@ -1,4 +1,5 @@
-"""The queue as its service assembles it, on a clock of the case, with a note of every call that reaches it."""
+"""The queue as its service assembles it, on a clock of the case, with a note of every call that reaches
+it."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,8 +14,8 @@ from podyard.framework.profile import Profile
 from podyard.proto.queue_api import PopRequest
 from podyard.queue import assembly
 from podyard.queue.core.changes import Changes
-from podyard.queue.core.effects import Incoming
-from podyard.queue.core.judge import Verdict
+from podyard.queue.core.hints import Verdict
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.settings import QueueSettings
 
@@ -113,7 +114,8 @@ class QueueStage:
         """A pod's asynchronous preemption has ended; its activation is another call."""
         self.leader._preemptions.end(uid)
 
-    # ---- noting --------------------------------------------------------------------------------------------------------------
+    # ---- noting
+    # --------------------------------------------------------------------------------------------------------------
 
     @contextmanager
     def noting(self, call: Call) -> Iterator[Call]:
@@ -132,11 +134,11 @@ class QueueStage:
         return {uid: (pod, pod.pool if pod.pool in POOLS else "none") for uid, pod in self.queue.pods.items()}
 
     def _watch(self) -> None:
-        """Handlers tell the queue also of nodes and pods that nobody waits for: the reference has handlers of these in any case, of
-        other kinds for registered actions only. The queue itself still asks.
+        """Handlers tell the queue also of nodes and pods that nobody waits for: the reference has handlers of
+        these in any case, of other kinds for registered actions only. The queue itself still asks.
         """
         queue = self.queue
-        queue.wants = lambda event, missed=False: event.resource in HEARD or queue.judge.is_interested(event, missed)
+        queue.wants = lambda event, missed=False: event.resource in HEARD or queue.hints.is_interested(event, missed)
         for name, noted in (
             ("add", self._noted_add),
             ("update", self._noted_update),
@@ -157,7 +159,7 @@ class QueueStage:
         with self.noting(Call(name="update", pod=pod)) as call:
             parked = pod in self.queue.parked
             before, pod.pod = pod.pod, new
-            call.heard = [Heard(one, pod, self.queue.judge.verdict(pod, one) if parked else None) for one in changes]
+            call.heard = [Heard(one, pod, self.queue.hints.verdict(pod, one) if parked else None) for one in changes]
             pod.pod = before
             update(uid, *args, **more)
 
@@ -171,26 +173,27 @@ class QueueStage:
     def _noted_move_all(self, move_all: Callable[..., Any], incoming: Incoming, now: float, **more: Any) -> None:
         call = Call(name="moveAll", incoming=incoming, max_priority=more.get("max_priority"))
         with self.noting(call):
-            call.heard = [Heard(incoming, pod, self.queue.judge.verdict(pod, incoming)) for pod in self.queue.parked]
+            call.heard = [Heard(incoming, pod, self.queue.hints.verdict(pod, incoming)) for pod in self.queue.parked]
             self.queue.wants, asked = self._wants, self.queue.wants
             move_all(incoming, now, **more)
             self.queue.wants = asked
 
     def _noted_fail(self, fail: Callable[..., Any], uid: str, now: float, **more: Any) -> None:
-        """Events since the pod's pop are judged with the rejectors of this failure: as the queue does it, in the course of it."""
-        queue, judge = self.queue, self.queue.judge
+        """Events since the pod's pop are judged with the rejectors of this failure: as the queue does it, in
+        the course of it."""
+        queue, hints = self.queue, self.queue.hints
         call = Call(name="addUnschedulable", pod=queue.pods.get(uid))
-        since, verdict = list(queue.in_flight.events_for(uid)), judge.verdict
+        since, verdict = list(queue.in_flight.events_for(uid)), hints.verdict
 
         def noted_verdict(pod: QueuedPod, incoming: Incoming) -> Verdict:
             if not call.heard:
                 call.heard = [Heard(one, pod, verdict(pod, one)) for one in since]
             return verdict(pod, incoming)
 
-        judge.verdict = noted_verdict
+        hints.verdict = noted_verdict
         with self.noting(call):
             fail(uid, now, **more)
-        del judge.verdict
+        del hints.verdict
         if not call.moved:
             self._calls.remove(call)
 

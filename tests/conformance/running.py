@@ -46,7 +46,8 @@ def load(suite: str, path: Path) -> Sequence[Case]:
 
 
 def run(suite: str, case: Case) -> Outcome:
-    """Run one case. It fails, too, if it has parts that nobody would look at; whatever it raises is told as a difference."""
+    """Run one case. It fails, too, if it has parts that nobody would look at; whatever it raises is told as a
+    difference."""
     fault = _fault(suite, case)
     if fault:
         return Outcome(case=case, got=ABSENT, differences=[Difference((), "a case of this suite", fault, fault)])

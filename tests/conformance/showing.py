@@ -85,7 +85,8 @@ def _input(console: Console, title: str, value: Any) -> None:
 
 
 def _summary(item: Any) -> str:
-    """A manifest as its name and all else that it says, an operation with what it is about; other things as they are."""
+    """A manifest as its name and all else that it says, an operation with what it is about; other things as
+    they are."""
     if isinstance(item, Mapping) and "op" in item:
         return " ".join((item["op"], *(f"{key}={_summary(value)}" for key, value in item.items() if key != "op")))
     if not isinstance(item, Mapping) or "metadata" not in item:

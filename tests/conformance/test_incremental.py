@@ -1,4 +1,5 @@
-"""The reference's answers hold however the cluster came to be: grown change by change, with detours, judged all along by the same cycle."""
+"""The reference's answers hold however the cluster came to be: grown change by change, with detours, judged
+all along by the same cycle."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,7 +21,8 @@ DATA = Path(__file__).parent / "data" / "schedule"
 
 
 def in_any_order(stream: Stream, given: ClusterInput, random: Random) -> Iterator[Delivery]:
-    """What ends in the cluster of the case: nodes, pods and other objects come mixed, some go again in between or are others first."""
+    """What ends in the cluster of the case: nodes, pods and other objects come mixed, some go again in
+    between or are others first."""
     coming: list[Manifest] = [one for field in clusters.OTHERS for one in getattr(given, field)]
     coming += [*given.nodes, *(pod for pod in given.pods if name_of(pod) not in given.schedule)]
     random.shuffle(coming)

@@ -1,4 +1,5 @@
-"""The runner notices what differs: every part of the expected answers is altered once, and plugins are made to answer wrongly."""
+"""The runner notices what differs: every part of the expected answers is altered once, and plugins are made
+to answer wrongly."""
 
 import copy
 from collections.abc import Iterator
@@ -118,7 +119,8 @@ def _is_noticed(functions: suites.Suite, expected: Any, got: Any, value: Any) ->
 
 
 def _is_one_of_many(suite: str, expected: Any, where: Where) -> bool:
-    """Of several acceptable outcomes, those that were not taken can be anything; the same goes for what belongs to their nodes."""
+    """Of several acceptable outcomes, those that were not taken can be anything; the same goes for what
+    belongs to their nodes."""
     if suite != "preempt" or "postfilter" not in where:
         return False
     answer = expected["pods"][where[1]]["postfilter"]

@@ -1,4 +1,5 @@
-"""`python -m tests.counts`: count, and compare with what is recorded; `--record` records what was counted, `--json` prints it."""
+"""`python -m tests.counts`: count, and compare with what is recorded; `--record` records what was counted,
+`--json` prints it."""
 
 import argparse
 import sys

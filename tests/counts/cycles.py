@@ -1,7 +1,8 @@
-"""What a seen cycle costs, by kind of the pods of `bench cycle`: Python calls, and rows that plugins are asked about.
+"""What a seen cycle costs, by kind of the pods of `bench cycle`: Python calls, and rows that plugins are
+asked about.
 
-A cycle is seen if an equal pod was scheduled before it and assumed. Both are counted in cycles of the same pods; not at once, since
-counting rows takes calls.
+A cycle is seen if an equal pod was scheduled before it and assumed. Both are counted in cycles of the same
+pods; not at once, since counting rows takes calls.
 """
 
 import sys
@@ -59,7 +60,8 @@ def _assume(table: NodeTable, pod: PodView, result: CycleResult, kind: str) -> N
 
 
 class Calls:
-    """Counts calls of Python functions while the block runs; those of functions written in C are not counted."""
+    """Counts calls of Python functions while the block runs; those of functions written in C are not
+    counted."""
 
     def __init__(self) -> None:
         self.count = 0

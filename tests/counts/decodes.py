@@ -1,6 +1,8 @@
-"""Counts what is decoded, by hooking in before anything else is imported: the product binds decoders' methods when it is.
+"""Counts what is decoded, by hooking in before anything else is imported: the product binds decoders' methods
+when it is.
 
-Counted are whole decodings, by the type that they give: an object of Kubernetes, typed or as a plain document, or a message of ours.
+Counted are whole decodings, by the type that they give: an object of Kubernetes, typed or as a plain
+document, or a message of ours.
 """
 
 from collections.abc import Callable
@@ -53,7 +55,8 @@ def install(tally: Tally) -> None:
 
 
 def _topic(wanted: Any) -> str:
-    """Under which topic decoding this type counts; "": under none. Texts, so that nothing of the product is imported."""
+    """Under which topic decoding this type counts; "": under none. Texts, so that nothing of the product is
+    imported."""
     if wanted == dict[str, Any]:
         return "objects"
     places = {f"{getattr(one, '__module__', '')}." for one in (wanted, *getattr(wanted, "__args__", ()))}

@@ -1,13 +1,15 @@
-"""The simulated processes of a count: services whose messages are counted, and the client that makes the load."""
+"""The simulated processes of a count: services whose messages are counted, and the client that makes the
+load.
+"""
 
 from collections.abc import Callable, Sequence
 
 import anyio
 
 from podyard.bus import BusSettings
-from podyard.bus.memory import MemoryServer, connect
 from podyard.cli.bench import load
 from tests.counts.tally import Tally
+from tests.memory_nats import MemoryServer, connect
 from tests.simulation.clock import Clock
 from tests.simulation.loop import VirtualLoop
 from tests.simulation.process import Process, Tell, Way
@@ -53,7 +55,9 @@ class CountedWay(Way):
 
 
 class Client(Counted):
-    """Creates objects through the api as `podyard bench basic` does. Its messages count, what it does itself does not."""
+    """Creates objects through the api as `podyard bench basic` does. Its messages count, what it does itself
+    does not.
+    """
 
     def _way(self, loop: VirtualLoop) -> Way:
         return CountedWay(self, loop, self._tally)

@@ -18,8 +18,8 @@ SLACK = 0.005
 LEAST_SLACK = 0.002
 """... and at least so much."""
 OTHER_PYTHON_SLACK = 0.02
-"""Share by which Python calls may differ on another version than they were recorded on: calls within the libraries are among them (seen
-on 3.13: 0.5 % for one kind of pod, none for the others)."""
+"""Share by which Python calls may differ on another version than they were recorded on: calls within the
+libraries are among them (seen on 3.13: 0.5 % for one kind of pod, none for the others)."""
 
 WORDS = {
     "stored": "messages stored in CLUSTER per pod",

@@ -1,4 +1,5 @@
-"""Counts the rows that Filter and Score plugins are asked about: what is computed, and what is computed again."""
+"""Counts the rows that Filter and Score plugins are asked about: what is computed, and what is computed
+again."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +14,8 @@ Asked = Callable[[int], None]
 
 @contextmanager
 def counted(profile: Profile, asked: Asked) -> Iterator[None]:
-    """Every plugin of these classes tells of the rows that it is asked about; one that asks itself does so once."""
+    """Every plugin of these classes tells of the rows that it is asked about; one that asks itself does so
+    once."""
     classes = {type(plugin) for plugin in profile.filter} | {type(entry.plugin) for entry in profile.score}
     inside: list[str] = []
     before = [(kind, name, kind.__dict__.get(name)) for kind in classes for name in _METHODS if hasattr(kind, name)]

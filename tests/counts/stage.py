@@ -1,8 +1,10 @@
-"""The services in virtual time on the server in memory, a benchmark's client before them, and what passes between them counted.
+"""The services in virtual time on the server in memory, a benchmark's client before them, and what passes
+between them counted.
 
-As in `podyard bench basic`: one api, queue, scheduler and binder, plain nodes and plain pods, no agents. There are no faults, and what a
-service does takes no time: so a commit gives the same counts on every machine, however busy it is. Batches are smaller than they are where
-work takes time, so that records and fences weigh more.
+As in `podyard bench basic`: one api, queue, scheduler and binder, plain nodes and plain pods, no agents.
+There are no faults, and what a service does takes no time: so a commit gives the same counts on every
+machine, however busy it is. Batches are smaller than they are where work takes time, so that records and
+fences weigh more.
 """
 
 import logging
@@ -18,17 +20,17 @@ import structlog
 
 from podyard.binder.core.binder import Binder
 from podyard.bus.bootstrap import config_of
-from podyard.bus.memory import MemoryServer
-from podyard.bus.memory.stream import Stored, Stream
 from podyard.cli.bench import basic, load
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.placement import CommitRecord
-from podyard.queue.core.scheduling_queue import SchedulingQueue
+from podyard.queue.core.queue import Queue
 from podyard.scheduler.core.scheduler import Scheduler
 from tests.counts import rows
 from tests.counts.processes import Client, Counted
 from tests.counts.tally import Tally
+from tests.memory_nats import MemoryServer
+from tests.memory_nats.stream import Stored, Stream
 from tests.simulation import frozen
 from tests.simulation.clock import Clock, ServerTimers
 
@@ -115,7 +117,7 @@ class Stage:
 def _effects(tally: Tally) -> Iterator[None]:
     """The cores' effects are counted, at the doors through which their shells take them."""
     doors: tuple[tuple[type[Any], str, str], ...] = (
-        (SchedulingQueue, "take_effects", "queue"),
+        (Queue, "step", "queue"),
         (Scheduler, "step", "scheduler"),
         (Binder, "step", "binder"),
     )

@@ -1,4 +1,5 @@
-"""What was counted so far, by name; and which of the services that share this process does something at the moment."""
+"""What was counted so far, by name; and which of the services that share this process does something at the
+moment."""
 
 from asyncio import events
 from collections import Counter

@@ -1,4 +1,5 @@
-"""Counts per pod and per cycle are the recorded ones: they depend on no machine and no load, so that one message more is seen.
+"""Counts per pod and per cycle are the recorded ones: they depend on no machine and no load, so that one
+message more is seen.
 
 The run is a program of its own, since it takes time, chance and the decoders away from its process.
 """

@@ -1,4 +1,5 @@
-"""What the CLUSTER stream says about placements, read back and added up again, independent of every service's own sums."""
+"""What the CLUSTER stream says about placements, read back and added up again, independent of every service's
+own sums."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -51,7 +52,8 @@ async def read_back(bus: Bus, after: int = 0) -> Ledger:
 
 
 def check_commits(ledger: Ledger, nodes: Mapping[str, NodeView]) -> None:
-    """Play all commits again: no uid is bound twice, no node ever holds more than it has, what is left is what the bindings say.
+    """Play all commits again: no uid is bound twice, no node ever holds more than it has, what is left is
+    what the bindings say.
 
     :raises AssertionError: naming the commit
     """

@@ -1,4 +1,5 @@
-"""Plays whoever makes volumes in a real cluster: a CSI provisioner and the volume controller, seen from the objects that they write."""
+"""Plays whoever makes volumes in a real cluster: a CSI provisioner and the volume controller, seen from the
+objects that they write."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -46,7 +47,8 @@ class Provisioner:
         await self._change(claim, bind)
 
     async def fail(self, claim: str) -> None:
-        """The volume cannot be made on the node that the claim names: take it away, so that the scheduler tries again."""
+        """The volume cannot be made on the node that the claim names: take it away, so that the scheduler
+        tries again."""
         await self._change(claim, lambda document: document["metadata"]["annotations"].pop(SELECTED))
 
     async def _change(self, claim: str, change: Callable[[dict[str, Any]], object]) -> None:

@@ -65,7 +65,8 @@ class Stand(NamedTuple):
         return pod(name, namespace=self.namespace, **more)
 
     async def join(self, *nodes: Document) -> None:
-        """Make nodes, and wait until their agent reports them ready: so its first report wakes nobody later."""
+        """Make nodes, and wait until their agent reports them ready: so its first report wakes nobody
+        later."""
         names = [one["metadata"]["name"] for one in nodes]
         await self.do.apply(list(nodes), "nodes of the test")
         await self.seen.until("nodes that are ready", lambda: all(map(self._ready, names)), WITHIN_S)

@@ -1,4 +1,5 @@
-"""Bad input: files are refused as a whole and by field; messages that nobody can read end as dead letters, and work goes on."""
+"""Bad input: files are refused as a whole and by field; messages that nobody can read end as dead letters,
+and work goes on."""
 
 from pathlib import Path
 

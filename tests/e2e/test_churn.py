@@ -1,4 +1,5 @@
-"""Names that come and go, also while they are in flight: when all is quiet, nothing of what has gone is left anywhere."""
+"""Names that come and go, also while they are in flight: when all is quiet, nothing of what has gone is left
+anywhere."""
 
 from collections.abc import Iterable
 from random import Random
@@ -11,11 +12,11 @@ import pytest_asyncio
 from podyard.bus import Delivery, WatchSpec
 from podyard.bus.errors import TemporaryError, Unclear
 from podyard.cli.demo.evidence import NotSeenError
-from podyard.cluster.snapshot import snapshot
 from podyard.proto import codec, streams, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, DeleteRequest, ObjectResult, ObjectsReply
 from podyard.proto.placement import Binding, Placement
+from podyard.shell.snapshot import snapshot
 from tests.e2e import ledger
 from tests.e2e.stage import WITHIN_S, Stand, jetstream, node, paused, state_of
 from tests.e2e.test_story_with_kills import metric, queue_list
@@ -126,7 +127,8 @@ async def kill_the_binder(here: Stand) -> None:
 
 
 async def take_nodes_away(here: Stand) -> None:
-    """Three nodes with pods on them go, and come back: at once, when that is known, and when their room has been given away."""
+    """Three nodes with pods on them go, and come back: at once, when that is known, and when their room has
+    been given away."""
     view = here.seen.view
 
     def busiest() -> str:
@@ -186,7 +188,7 @@ async def delete(here: Stand, names: Iterable[str], grace_s: int | None) -> None
     pods = tuple(ObjectRef(resource="pods", namespace=here.namespace, name=name) for name in names)
     request = DeleteRequest(objects=pods, grace_period_s=grace_s)
     for result in await ask(here, subjects.OBJECTS_DELETE, request):
-        assert result.outcome in ("deleted", "not found"), result
+        assert result.outcome in ("deleted", "notFound"), result
 
 
 async def ask(here: Stand, subject: str, request: ApplyRequest | DeleteRequest) -> tuple[ObjectResult, ...]:
@@ -318,7 +320,8 @@ async def everything(here: Stand) -> dict[str, Delivery]:
 
 
 async def check_sums(here: Stand, after: int) -> None:
-    """No uid was bound twice, no node was ever overloaded, and everyone's sums are those of the live bindings."""
+    """No uid was bound twice, no node was ever overloaded, and everyone's sums are those of the live
+    bindings."""
     found = await ledger.read_back(here.bus, after)
     view = await snapshot(here.bus)
     ledger.check_commits(found, view.nodes)

@@ -1,4 +1,5 @@
-"""Kinds that only a plugin knows: registering one is all it takes for its changes to wake the pods that the plugin rejected."""
+"""Kinds that only a plugin knows: registering one is all it takes for its changes to wake the pods that the
+plugin rejected."""
 
 from typing import Any, Final
 
@@ -96,7 +97,8 @@ async def test_a_pod_wakes_when_the_topology_of_its_node_is_first_published(here
     await here.attempted("aligned", 2)
     assert (woken := here.attempts("aligned")[1].woken_by) is not None
     assert woken.plugin == plugin
-    # the queue may hear of the event before the end of the attempt: the record's key then names that attempt, too
+    # the queue may hear of the event before the end of the attempt: the record's key then names that attempt,
+    # too
     assert first.event_id.startswith(f"{woken.event_id}-") or first.event_id == woken.event_id
 
     await here.do.apply([topology("node-1", "1", "3")], "room in one zone")

@@ -80,7 +80,7 @@ async def test_a_bind_that_it_refuses_is_tried_again(here: Stand, server: Extend
     await here.do.apply([here.pod("unlucky")], "a test")
 
     def refused() -> bool:
-        return any(one.outcome == "bind_error" for one in here.attempts("unlucky"))
+        return any(one.outcome == "bindError" for one in here.attempts("unlucky"))
 
     await here.seen.until("a bind error", refused, WITHIN_S)
     server.answers["bind"] = lambda body: {"Error": ""}

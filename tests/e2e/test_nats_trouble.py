@@ -1,4 +1,5 @@
-"""NATS that is not there yet, that is killed, that is full: services wait, say so, and go on without being started again."""
+"""NATS that is not there yet, that is killed, that is full: services wait, say so, and go on without being
+started again."""
 
 import socket
 from collections.abc import AsyncGenerator

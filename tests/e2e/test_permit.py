@@ -1,4 +1,5 @@
-"""A user's Permit plugin, end to end: pods of a group wait with their room for each other, and give it back if they wait in vain."""
+"""A user's Permit plugin, end to end: pods of a group wait with their room for each other, and give it back
+if they wait in vain."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""A full cluster, a pod of high priority: others end for it, and it runs in their place, whoever dies meanwhile."""
+"""A full cluster, a pod of high priority: others end for it, and it runs in their place, whoever dies
+meanwhile."""
 
 from typing import Any, Final
 
@@ -109,7 +110,7 @@ def replicated(here: Stand, name: str, cpu: str) -> dict[str, Any]:
     }
 
 
-async def test_35_a_preemptor_ends_bound_although_its_scheduler_is_killed_in_the_middle(here: Stand) -> None:
+async def test_a_preemptor_ends_bound_although_its_scheduler_is_killed_in_the_middle(here: Stand) -> None:
     names = [f"low-{number}" for number in range(LOW_PODS)]
     await here.do.apply([*classes(), node("node-1", cpu=str(LOW_PODS))], "the cluster")
     await here.do.apply([low(here, name, "1") for name in names], "what fills it")

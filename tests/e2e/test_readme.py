@@ -136,7 +136,8 @@ def is_running(seen: Evidence, name: str) -> bool:
 
 @asynccontextmanager
 async def lab(words: list[str], directory: Path) -> AsyncGenerator[str]:
-    """`podyard up` as the README starts it, ready; the block gets the URL by which other commands would find it."""
+    """`podyard up` as the README starts it, ready; the block gets the URL by which other commands would find
+    it."""
     known = {**os.environ, "PODYARD_STATE_DIR": str(directory), "NO_COLOR": "1"}
     command = [sys.executable, "-m", "podyard.cli", *words, "--data", str(directory / "data")]
     async with await anyio.open_process(command, env=known, stderr=None) as process:

@@ -1,4 +1,5 @@
-"""Several schedulers pull from one queue: some go and never come back, one goes and comes back; nobody's pods are lost or bound twice."""
+"""Several schedulers pull from one queue: some go and never come back, one goes and comes back; nobody's pods
+are lost or bound twice."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,5 @@
-"""The demo's story with every service killed at a busy moment: it still ends right, and what is stored adds up."""
+"""The demo's story with every service killed at a busy moment: it still ends right, and what is stored adds
+up."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -10,10 +11,10 @@ import pytest
 from podyard.bus.errors import TemporaryError, Unclear
 from podyard.cli.demo.story import NAMESPACE, REPORT, TRAINER, WEB_PODS, Step, Story
 from podyard.cluster.pods import PodView
-from podyard.cluster.snapshot import snapshot
 from podyard.objects import pod_requests
 from podyard.proto import codec, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
+from podyard.shell.snapshot import snapshot
 from tests.e2e import ledger
 from tests.e2e.stage import WITHIN_S, Stand, pause, paused, resume, state_of
 from tests.support.waiting import eventually

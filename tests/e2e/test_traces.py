@@ -1,4 +1,5 @@
-"""Traces as a collector gets them: one connected trace a pod, links where one thing led to another, bad outcomes always kept."""
+"""Traces as a collector gets them: one connected trace a pod, links where one thing led to another, bad
+outcomes always kept."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack

@@ -1,7 +1,8 @@
 """`python -m tests.explore [--minutes M] [TEST ...]`: property tests with new plays, round after round.
 
-Each failure is told once, with its play and the command that plays it again; its test is left out of the rounds that follow.
-Ctrl-C ends it at any time. Exits with 1 if anything was found, with 2 if tests could not be run.
+Each failure is told once, with its play and the command that plays it again; its test is left out of the
+rounds that follow. Ctrl-C ends it at any time. Exits with 1 if anything was found, with 2 if tests could not
+be run.
 """
 
 import argparse

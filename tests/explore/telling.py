@@ -1,4 +1,5 @@
-"""A pytest plugin: each property test's plays and failures, as a line of JSON each, to the file descriptor `--tell-to`."""
+"""A pytest plugin: each property test's plays and failures, as a line of JSON each, to the file descriptor
+`--tell-to`."""
 
 import os
 import re
@@ -9,7 +10,8 @@ import msgspec
 import pytest
 
 STATISTICS: Final = "hypothesis statistics"
-"""Name of the property of a report that carries a test's statistics from a worker to the process that tells."""
+"""Name of the property of a report that carries a test's statistics from a worker to the process that
+tells."""
 
 _COUNTED = re.compile(r"(\d+) passing, (\d+) failing,")
 _CHOICES = re.compile(r"@reproduce_failure\('[^']+', b'([^']+)'\)")

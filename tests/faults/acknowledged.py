@@ -1,10 +1,13 @@
-"""Writes that are under way while something fails, and what must hold of them afterwards. Knows nothing of placements.
+"""Writes that are under way while something fails, and what must hold of them afterwards. Knows nothing of
+placements.
 
-`Load` writes as Podyard's services do: single messages that must not exist yet, compare-and-sets one after the other on one subject, and
-atomic batches with a fence; it repeats nothing without reading back first. What it was told is kept, and `check` compares:
+`Load` writes as Podyard's services do: single messages that must not exist yet, compare-and-sets one after
+the other on one subject, and atomic batches with a fence; it repeats nothing without reading back first. What
+it was told is kept, and `check` compares:
 
 - what was acknowledged is there, as it was acknowledged;
-- a compare-and-set that won had no acknowledged successor of its predecessor (else that one was lost meanwhile);
+- a compare-and-set that won had no acknowledged successor of its predecessor (else that one was lost
+  meanwhile);
 - of a batch everything is there or nothing, of an acknowledged one everything;
 - nothing is there that was not sent, or that was clearly refused.
 """
@@ -60,7 +63,8 @@ class Load:
     ) -> None:
         """
         :param buses: connections that the writers share in turn
-        :param name: begins the names of its subjects, so that several loads may follow each other in one stream
+        :param name: begins the names of its subjects, so that several loads may follow each other in one
+            stream
         :param size: bytes of each message
         """
         self.acknowledged: dict[str, Stored] = {}
@@ -269,7 +273,8 @@ async def asked(bus: Bus, verb: str, body: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _found(bus: Bus, subject: str, otherwise: int) -> int:
-    """The subject's last sequence as some replica tells it; maybe an old one, which the next compare-and-set shows."""
+    """The subject's last sequence as some replica tells it; maybe an old one, which the next compare-and-set
+    shows."""
     try:
         found = await bus.get(streams.CLUSTER.name, subject)
     except BusError:

@@ -1,4 +1,5 @@
-"""One connection of a process through its proxy: bytes of both directions, cut into messages, which rules may harm."""
+"""One connection of a process through its proxy: bytes of both directions, cut into messages, which rules may
+harm."""
 
 import asyncio
 import json
@@ -32,7 +33,8 @@ class Way:
         self.latency_s = 0.0
         """What every byte takes longer."""
         self.bytes_left: int | None = None
-        """After so many bytes the connection is reset, in the middle of a message if need be. `None`: no limit."""
+        """After so many bytes the connection is reset, in the middle of a message if need be. `None`: no
+        limit."""
         self._open = asyncio.Event()
         self._open.set()
 
@@ -42,7 +44,8 @@ class Way:
         return bool(self.latency_s) or self.bytes_left is not None or not self._open.is_set()
 
     def hold(self) -> None:
-        """From now on nothing comes through; what is sent meanwhile arrives late, as by a network that comes back."""
+        """From now on nothing comes through; what is sent meanwhile arrives late, as by a network that comes
+        back."""
         self._open.clear()
 
     def release(self) -> None:
@@ -225,7 +228,8 @@ def _remember(known: OrderedDict[str, str], reply: str, subject: str) -> None:
 
 
 def _without_other_servers(frame: Frame) -> Frame:
-    """The server's greeting without the addresses of its mates: the process must not find a way around the proxy."""
+    """The server's greeting without the addresses of its mates: the process must not find a way around the
+    proxy."""
     known = json.loads(frame.raw.split(b" ", 1)[1])
     if not known.pop("connect_urls", None):
         return frame

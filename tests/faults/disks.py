@@ -1,4 +1,5 @@
-"""What a disk can do to a nats-server: lose the end of a file, be full, refuse to say that something is written.
+"""What a disk can do to a nats-server: lose the end of a file, be full, refuse to say that something is
+written.
 
 Tests that need root, mount or strace are skipped where these are missing, with the reason.
 """
@@ -28,7 +29,8 @@ def newest_block(server: EmbeddedServer, stream: str) -> Path:
 
 
 def cut_newest_block(server: EmbeddedServer, stream: str, *, share: float) -> int:
-    """Lose the end of the stream's newest block, as a disk does that had not written it; the server must be down.
+    """Lose the end of the stream's newest block, as a disk does that had not written it; the server must be
+    down.
 
     :param share: of the block, from 0 to 1
     :return: bytes cut
@@ -61,7 +63,8 @@ def small_disk(directory: Path, *, mebibytes: int) -> Generator[Path]:
 
 
 def fill(directory: Path) -> Path:
-    """Take all room that is left on the file system of `directory`; remove the file that is returned to give it back."""
+    """Take all room that is left on the file system of `directory`; remove the file that is returned to give
+    it back."""
     taken = directory / "taken"
     with taken.open("wb", buffering=0) as file:
         try:

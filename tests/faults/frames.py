@@ -1,4 +1,5 @@
-"""The NATS client protocol, as far as a proxy must understand it: where a message begins and ends, and what it is about.
+"""The NATS client protocol, as far as a proxy must understand it: where a message begins and ends, and what
+it is about.
 
 Source: docs.nats.io, Reference, NATS Protocols, Client Protocol.
 """
@@ -14,7 +15,8 @@ class ProtocolError(Exception):
 
 
 class Frame(NamedTuple):
-    """One protocol message; `raw` is how it travels. `subject`, `reply`, `head` and `payload` are those of PUB, HPUB, MSG, HMSG."""
+    """One protocol message; `raw` is how it travels. `subject`, `reply`, `head` and `payload` are those of
+    PUB, HPUB, MSG, HMSG."""
 
     verb: str
     raw: bytes
@@ -81,6 +83,7 @@ def _sizes(verb: str, words: list[str]) -> tuple[int, int]:
 
 
 def _subjects(verb: str, words: list[str]) -> tuple[str, str]:
-    """Subject and reply subject: `PUB subject [reply] size`, `MSG subject sid [reply] size`, an `H` form has a size more."""
+    """Subject and reply subject: `PUB subject [reply] size`, `MSG subject sid [reply] size`, an `H` form has
+    a size more."""
     fixed = 2 + verb.endswith("MSG") + 1 + verb.startswith("H")
     return words[1], words[-2 - verb.startswith("H")] if len(words) > fixed else ""

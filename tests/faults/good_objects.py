@@ -1,4 +1,5 @@
-"""An object of every built-in kind with as many fields as services read: what `poisons.spoilt` begins with."""
+"""An object of every built-in kind with as many fields as services read: what `poisons.spoilt` begins
+with."""
 
 from typing import Any, Final
 

@@ -98,7 +98,8 @@ class Load:
 
     @asynccontextmanager
     async def flowing(self, *, storm: bool = False) -> AsyncGenerator[None]:
-        """Pods keep coming, and the oldest go, while the block runs; or nodes are updated as fast as the api can."""
+        """Pods keep coming, and the oldest go, while the block runs; or nodes are updated as fast as the api
+        can."""
         over = asyncio.Event()
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._storm(over) if storm else self._flow(over))

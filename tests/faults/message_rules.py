@@ -1,7 +1,8 @@
-"""What a proxy does to single messages: lose them, send them again, bring them late, and kill their sender at a named point.
+"""What a proxy does to single messages: lose them, send them again, bring them late, and kill their sender at
+a named point.
 
-Each rule names messages by a pattern over the names that `proxy` gives them, counts what it did, and tells it. `up` messages go to the
-server, others come from it.
+Each rule names messages by a pattern over the names that `proxy` gives them, counts what it did, and tells
+it. `up` messages go to the server, others come from it.
 """
 
 import asyncio
@@ -12,8 +13,8 @@ from podyard.bus.watch import picker
 from tests.faults.frames import Frame
 
 Moment = Literal["before", "stored", "answered"]
-"""before: the message never reaches the server. stored: it does, and its answer does not reach the process. answered: that too, and
-nothing that the process sends afterwards reaches the server."""
+"""before: the message never reaches the server. stored: it does, and its answer does not reach the process.
+answered: that too, and nothing that the process sends afterwards reaches the server."""
 
 TOLD: Final = 3
 """How often a rule tells what it did; of the rest it tells the number, at its end."""
@@ -22,7 +23,8 @@ Where = Callable[[Frame], bool]
 
 
 class Deed(NamedTuple):
-    """What becomes of a message: `now` is sent on; `later` too, each after so many seconds; whether its process dies."""
+    """What becomes of a message: `now` is sent on; `later` too, each after so many seconds; whether its
+    process dies."""
 
     now: tuple[Frame, ...] = ()
     later: tuple[tuple[float, Frame], ...] = ()

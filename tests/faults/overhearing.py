@@ -1,7 +1,9 @@
-"""What the proxies hear of CLUSTER: each write that goes to the server, and the sequence that the server answers.
+"""What the proxies hear of CLUSTER: each write that goes to the server, and the sequence that the server
+answers.
 
-A reader of the stream misses versions that were overwritten before it came to them, since the stream keeps one message a subject. The
-answer to their writer does not: so the history is complete as long as the server lives to answer, whether or not the writer ever gets that.
+A reader of the stream misses versions that were overwritten before it came to them, since the stream keeps
+one message a subject. The answer to their writer does not: so the history is complete as long as the server
+lives to answer, whether or not the writer ever gets that.
 """
 
 import itertools
@@ -10,10 +12,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from podyard.bus import _heads
-from podyard.bus.memory.stream import Stored
 from podyard.proto import headers, streams
 from tests.faults.frames import Frame
 from tests.faults.proxy import Proxy
+from tests.memory_nats.stream import Stored
 
 _STATE = tuple(subject.removesuffix(">") for subject in streams.CLUSTER.subjects)
 _MOST_UNANSWERED = 5_000
@@ -32,7 +34,9 @@ class Overheard:
     """Puts writes and answers together."""
 
     def __init__(self, stored: Callable[[Stored], None]) -> None:
-        """:param stored: called for each message that the server says it has stored, the members of a batch in their order"""
+        """:param stored: called for each message that the server says it has stored, the members of a batch
+        in their order
+        """
         self._stored = stored
         self._batches: dict[str, dict[int, Frame]] = {}
         """Messages of batches, by batch id and their number in it."""

@@ -12,7 +12,8 @@ import msgspec
 from podyard.proto.streams import MEBIBYTE
 
 LEVELS: Final = 900
-"""Deeper than any reader of ours may recurse, and less than Python itself allows: what 1,000 levels do is seen in `whole`."""
+"""Deeper than any reader of ours may recurse, and less than Python itself allows: what 1,000 levels do is
+seen in `whole`."""
 
 
 def _lists(levels: int) -> bytes:

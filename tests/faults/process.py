@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from podyard.cli.commands.run import SUPERVISED
 from podyard.cli.lab.child import parse_ready
+from podyard.cli.services import SUPERVISED
 
 READY_WITHIN_S: Final = 45.0
 """A start takes 1 s of CPU; many start at once, and others may work on the machine."""

@@ -1,9 +1,11 @@
-"""A TCP proxy before a NATS server, one for each service process, that does harm: to bytes, to single messages, to the process.
+"""A TCP proxy before a NATS server, one for each service process, that does harm: to bytes, to single
+messages, to the process.
 
-It reads the client protocol, so that a message can be named by what it is about: its subject, or `answer to <subject>` for the reply
-to a request, in whichever direction that travels. Patterns are those of NATS (`*`, `>`) over such names.
+It reads the client protocol, so that a message can be named by what it is about: its subject, or
+`answer to <subject>` for the reply to a request, in whichever direction that travels. Patterns are those of
+NATS (`*`, `>`) over such names.
 
-    proxy.up.hold()                                         nothing of the process arrives any more (asymmetric partition)
+    proxy.up.hold()                                         nothing of the process arrives any more (one way)
     proxy.rule(DropAnswers("answer to svc.binder.bind", times=3))
     proxy.rule(CrashPoint("placement.fence", "stored", nth=4))
 """
@@ -109,7 +111,8 @@ class Proxy:
         asyncio.get_running_loop().call_later(delay_s, land)
 
     def send(self, frame: Frame) -> bool:
-        """Bring a message to the server as if the process had sent it, on its newest connection; whether there is one."""
+        """Bring a message to the server as if the process had sent it, on its newest connection; whether
+        there is one."""
         if not self._connections:
             return False
         self._connections[-1].inject(frame)

@@ -1,7 +1,9 @@
-"""The history of CLUSTER on a real server, message by message in its order, for the checker of the simulation.
+"""The history of CLUSTER on a real server, message by message in its order, for the checker of the
+simulation.
 
-It comes from two sides: a reader of the stream, and what the proxies overhear. What neither has is known by its number, and by its
-subject once a later version names it as its predecessor (the server keeps that header): so the history is complete or says what it lacks.
+It comes from two sides: a reader of the stream, and what the proxies overhear. What neither has is known by
+its number, and by its subject once a later version names it as its predecessor (the server keeps that
+header): so the history is complete or says what it lacks.
 """
 
 from collections import deque
@@ -10,9 +12,9 @@ from typing import Any
 import anyio
 
 from podyard.bus import Delivery, WatchSpec, _heads
-from podyard.bus.memory.stream import Stored
 from podyard.proto import headers, streams, subjects
 from podyard.proto.placement import Binding, Tombstone
+from tests.memory_nats.stream import Stored
 from tests.simulation.checker import Checker, Read
 
 KEPT_LINES = 400
@@ -84,7 +86,8 @@ class Recorder:
         await self._changed.wait()
 
     async def complete(self, position: int, within_s: float) -> None:
-        """Wait until the checker has seen everything up to a position; what does not come in time is missed."""
+        """Wait until the checker has seen everything up to a position; what does not come in time is
+        missed."""
         with anyio.move_on_after(within_s):
             while self.next <= position:
                 await self.changed()
@@ -116,7 +119,8 @@ class Recorder:
         return _heads.parse(self._batch[0].head).get(headers.BATCH_ID)
 
     def _follow(self, message: Stored, lines: dict[str, str]) -> None:
-        """Every write of CLUSTER is a compare-and-set, and names the version before it: what nobody saw, too."""
+        """Every write of CLUSTER is a compare-and-set, and names the version before it: what nobody saw,
+        too."""
         text = lines.get(headers.EXPECTED_LAST_SUBJECT_SEQUENCE)
         last, expires = self._last.get(message.subject, (0, False))
         self._last[message.subject] = message.sequence, headers.TTL in lines

@@ -1,7 +1,7 @@
 """The network between the servers of a cluster, which can be cut in one direction.
 
-Each server's configured routes lead through proxies, one for each pair of servers; what servers would tell each other of further
-addresses leads nowhere (`servers.NOWHERE`). Bytes are passed on as they are.
+Each server's configured routes lead through proxies, one for each pair of servers; what servers would tell
+each other of further addresses leads nowhere (`servers.NOWHERE`). Bytes are passed on as they are.
 """
 
 import asyncio

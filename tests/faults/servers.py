@@ -1,12 +1,13 @@
-"""Real nats-servers for fault tests: one, or three that replicate as in production (R3, `sync_interval: always`).
+"""Real nats-servers for fault tests: one, or three that replicate as in production (R3,
+`sync_interval: always`).
 
     async with three_servers(directory) as servers, connect(servers.settings("test")) as bus:
         await ensure_streams(bus, replicas=3)
         leader = await servers.leader(bus, "CLUSTER")
         await servers[leader].kill()
 
-What can be done to a server: `kill`, `pause`, `resume`, `stop`, `start` (`EmbeddedServer`); its routes may be led through proxies
-(`routes`); what its disk can do to it is in `disks`.
+What can be done to a server: `kill`, `pause`, `resume`, `stop`, `start` (`EmbeddedServer`); its routes may be
+led through proxies (`routes`); what its disk can do to it is in `disks`.
 """
 
 import socket
@@ -26,7 +27,8 @@ from podyard.proto import streams
 
 NAMES: Final = ("one", "two", "three")
 NOWHERE: Final = "127.0.0.1:1"
-"""What a server tells others to connect to: nothing listens there, so that only the configured routes are used."""
+"""What a server tells others to connect to: nothing listens there, so that only the configured routes are
+used."""
 
 ELECTED_WITHIN_S: Final = 30.0
 CAUGHT_UP_WITHIN_S: Final = 90.0
@@ -85,8 +87,9 @@ class Servers:
         return [name for name in self.by_name if name not in names]
 
     async def healthy(self, name: str, within_s: float = CAUGHT_UP_WITHIN_S) -> None:
-        """Wait until a server says that all its streams are well, as deployments ask. That a replica is `current` is no proof: of one that
-        lost its store the leader says so after 0.2 s, while catching up may take half a minute (nats-server 2.15.1)."""
+        """Wait until a server says that all its streams are well, as deployments ask. That a replica is
+        `current` is no proof: of one that lost its store the leader says so after 0.2 s, while catching up
+        may take half a minute (nats-server 2.15.1)."""
         said = "nothing"
         with anyio.move_on_after(within_s):
             while (said := await self.health(name)) != HEALTHY:  # noqa: ASYNC110  # nobody tells
@@ -133,7 +136,8 @@ class Servers:
 async def one_server(
     directory: Path, *, settings: Mapping[str, Any] | None = None, jetstream: Mapping[str, Any] | None = None
 ) -> AsyncGenerator[Servers]:
-    """One server as it runs on one machine: `sync_interval` as the server has it, unless `jetstream` says otherwise."""
+    """One server as it runs on one machine: `sync_interval` as the server has it, unless `jetstream` says
+    otherwise."""
     [monitor] = free_ports(1)
     wanted = {"http": f"127.0.0.1:{monitor}", "jetstream": _jetstream(jetstream), **(settings or {})}
     async with embedded_server(directory, settings=wanted) as server:

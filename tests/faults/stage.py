@@ -1,5 +1,5 @@
-"""A whole stack for fault tests: a nats-server (or those that are given), a proxy before it for each service process, the recorder with
-the simulation's checker, people, and a verdict.
+"""A whole stack for fault tests: a nats-server (or those that are given), a proxy before it for each service
+process, the recorder with the simulation's checker, people, and a verdict.
 
     async with staged(tmp_path) as stage, stage.trial("acks") as load:
         leader = await stage.leading("binder")
@@ -111,7 +111,8 @@ class Stage:
         )
 
     async def bound(self, more: int, within_s: float = 30.0) -> None:
-        """Wait until so many more pods are bound. What was stored while nobody could listen holds the recorder up for 10 s, no longer.
+        """Wait until so many more pods are bound. What was stored while nobody could listen holds the
+        recorder up for 10 s, no longer.
 
         :raises AssertionError: if they are not in time
         """
@@ -156,9 +157,11 @@ class Stage:
 
     @asynccontextmanager
     async def trial(self, name: str, seed: int = 1, *, deaf: bool = False) -> AsyncGenerator[Load]:
-        """A test's faults, under a load of its own; at its end they are over, everything settles, and the checker has its say.
+        """A test's faults, under a load of its own; at its end they are over, everything settles, and the
+        checker has its say.
 
-        :param deaf: for a while nobody can listen, and the server tells nobody of what it stores: what is overwritten then is not missed
+        :param deaf: for a while nobody can listen, and the server tells nobody of what it stores: what is
+            overwritten then is not missed
         :raises AssertionError: if it finds anything, with what was done and what was stored last
         """
         self._told.clear()
@@ -212,7 +215,8 @@ class Stage:
         return ending.unsettled(seen.checker, pods, seen.placed, listed)
 
     async def _complete(self, within_s: float) -> None:
-        """Let the checker see everything that is stored by now; what nobody tells of in that time is missed."""
+        """Let the checker see everything that is stored by now; what nobody tells of in that time is
+        missed."""
         with suppress(BusError):
             await self.recorder.complete(await self.bus.last_sequence(streams.CLUSTER.name), within_s)
 
@@ -242,7 +246,8 @@ async def staged(
     lease_ttl_s: int = LEASE_TTL_S,
     environment: Mapping[str, str] | None = None,
 ) -> AsyncGenerator[Stage]:
-    """A stack with all services ready and nodes made. Everything that was started is ended with the block, however it ends.
+    """A stack with all services ready and nodes made. Everything that was started is ended with the block,
+    however it ends.
 
     :param servers: ports of servers that run already; none: one of its own
     :param replicas: of the streams

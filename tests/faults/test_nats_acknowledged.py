@@ -1,4 +1,5 @@
-"""The ledger of acknowledged writes finds each kind of loss: otherwise the fault tests would prove nothing."""
+"""The ledger of acknowledged writes finds each kind of loss: otherwise the fault tests would prove
+nothing."""
 
 import pytest
 

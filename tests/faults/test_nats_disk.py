@@ -1,7 +1,9 @@
-"""A disk that is full, and one that does not say that it has written (G7): nothing is acknowledged that is lost later.
+"""A disk that is full, and one that does not say that it has written: nothing is acknowledged that is lost
+later.
 
-nats-server 2.15.1 treats both alike: the first write that fails freezes the stream on that server until it is started again; /healthz says
-so. Alone it acknowledges nothing meanwhile; of three another one leads after 6 s.
+nats-server 2.15.1 treats both alike: the first write that fails freezes the stream on that server until it is
+started again; /healthz says so. Alone it acknowledges nothing meanwhile; of three another one leads after 6
+s.
 """
 
 import time

@@ -1,4 +1,5 @@
-"""Three servers; the one that leads CLUSTER is killed or paused under load: writing goes on within 15 s (G8), nothing is lost (G6)."""
+"""Three servers; the one that leads CLUSTER is killed or paused under load: writing goes on within 15 s,
+nothing is lost."""
 
 import time
 from typing import Final

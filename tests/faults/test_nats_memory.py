@@ -1,4 +1,5 @@
-"""Back-pressure, not memory (G13): ten times what can be taken at once is refused explicitly, or waits in NATS; then all goes on.
+"""Back-pressure, not memory: ten times what can be taken at once is refused explicitly, or waits in NATS;
+then all goes on.
 
 Memory is PSS: what a process has of its own, and its share of what it shares.
 """
@@ -15,7 +16,7 @@ from typing import Final
 import psutil
 import pytest
 
-from podyard.binder.core.binder import MAX_WAITING
+from podyard.binder.core.binder import MAX_UNJUDGED
 from podyard.bus import Bus
 from podyard.bus.errors import BusError
 from podyard.cli.lab.lab import Lab
@@ -31,13 +32,14 @@ SERVICES: Final = "api,queue,scheduler,binder"
 MEBIBYTE: Final = 1 << 20
 TIMES: Final = 10
 PODS: Final = 5_000
-"""Twenty pops, or as many commits, of 256: more than a scheduler asks for, and a binder holds, at once by far."""
+"""Twenty pops, or as many commits, of 256: more than a scheduler asks for, and a binder holds, at once by
+far."""
 
 MOST_GROWTH: Final = 96 * MEBIBYTE
 """Of each process: some kilobytes a pod that is there, and what is in hand."""
 
 MOST_REFUSING: Final = 48 * MEBIBYTE
-"""Of a binder that holds `MAX_WAITING` decisions and refuses nine times as many."""
+"""Of a binder that holds `MAX_UNJUDGED` decisions and refuses nine times as many."""
 
 ANSWERED_S: Final = 40.0
 WITHIN_S: Final = 120.0
@@ -101,16 +103,17 @@ async def test_a_flood_of_pods_while_all_readers_are_paused(tmp_path: Path) -> N
 @pytest.mark.whole_faults
 @pytest.mark.timeout(300)
 async def test_a_binder_refuses_ten_times_the_decisions_that_it_can_hold(tmp_path: Path) -> None:
-    """The decisions count on a position that comes late, as if the binder lagged; nobody takes them back meanwhile."""
+    """The decisions count on a position that comes late, as if the binder lagged; nobody takes them back
+    meanwhile."""
     async with stand(tmp_path, SERVICES) as here:
         position = await here.bus.last_sequence(streams.CLUSTER.name) + 1_000_000
         async with measured(here.lab) as peaks:
             answers = await asyncio.gather(
-                *(flood(here.bus, f"flood-{number}", position) for number in range(TIMES * MAX_WAITING // 256))
+                *(flood(here.bus, f"flood-{number}", position) for number in range(TIMES * MAX_UNJUDGED // 256))
             )
         outcomes = Counter(answers)
-        print(f"{TIMES * MAX_WAITING} decisions: {dict(outcomes)}; {peaks}")
-        held = MAX_WAITING // 256
+        print(f"{TIMES * MAX_UNJUDGED} decisions: {dict(outcomes)}; {peaks}")
+        held = MAX_UNJUDGED // 256
         assert outcomes["answered"] <= held
         assert outcomes["refused"] >= (TIMES - 1) * held
         assert peaks.growth["binder-1"] < MOST_REFUSING, str(peaks)
@@ -138,7 +141,7 @@ async def flood(bus: Bus, session: str, position: int) -> str:
         while True:
             with suppress(BusError):
                 answer = await bus.request(subjects.BINDER_BIND, codec.encode(request), timeout_s=ANSWERED_S)
-                if answer.payload:  # a reign that ended says nothing: ask again, as a scheduler does
+                if answer.payload:  # a term that ended says nothing: ask again, as a scheduler does
                     reply = codec.decode(BindReply, answer.payload)
                     return "refused" if reply.refused else "answered"
 

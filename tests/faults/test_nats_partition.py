@@ -1,4 +1,5 @@
-"""Routes between three servers are cut, in one direction or both: whoever can be reached by a majority leads, and nothing is lost."""
+"""Routes between three servers are cut, in one direction or both: whoever can be reached by a majority leads,
+and nothing is lost."""
 
 import time
 from contextlib import AsyncExitStack
@@ -15,8 +16,8 @@ from tests.faults.acknowledged import Load
 STREAM: Final = streams.CLUSTER.name
 GOES_ON_S: Final = 15.0
 DEAF_S: Final = 40.0
-"""A leader that hears nobody, while everybody hears it, keeps the others from electing until it sees that it has no quorum (10 s);
-then they elect. Seen: 24 s. Promised is only what a leader's death takes."""
+"""A leader that hears nobody, while everybody hears it, keeps the others from electing until it sees that it
+has no quorum (10 s); then they elect. Seen: 24 s. Promised is only what a leader's death takes."""
 
 ENOUGH: Final = 30
 

@@ -1,4 +1,5 @@
-"""NATS fails under a whole stack at work: services wait, go on, and nothing is bound twice, overcommitted or lost (the checker)."""
+"""NATS fails under a whole stack at work: services wait, go on, and nothing is bound twice, overcommitted or
+lost (the checker)."""
 
 import asyncio
 import time

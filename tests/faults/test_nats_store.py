@@ -1,4 +1,5 @@
-"""What is stored survives: the loss of a block's end on one of three servers (G6), restarts one after the other, kills amid batches."""
+"""What is stored survives: the loss of a block's end on one of three servers, restarts one after the other,
+kills amid batches."""
 
 import time
 from pathlib import Path
@@ -32,10 +33,12 @@ async def test_each_of_three_servers_loses_more_or_less_of_its_newest_block(clus
 
 
 async def blocks_cut(nats: Servers, shares: list[float]) -> None:
-    """One server after the other is killed and loses its newest block's end. Then it leads, and says what there is.
+    """One server after the other is killed and loses its newest block's end. Then it leads, and says what
+    there is.
 
-    Before that it is no server that could be lost again: neither `current` in the stream's description nor /healthz is a proof that it has
-    caught up (nats-server 2.15.1; losing the next one at once lost acknowledged writes).
+    Before that it is no server that could be lost again: neither `current` in the stream's description nor
+    /healthz is a proof that it has caught up (nats-server 2.15.1; losing the next one at once lost
+    acknowledged writes).
     """
     async with connect(nats.settings("watcher")) as bus:
         loads: list[Load] = []
@@ -92,7 +95,8 @@ async def test_forty_kills_amid_batches(tmp_path: Path) -> None:
 
 
 async def killed_amid_batches(directory: Path, kills: int) -> None:
-    """One server, batches always under way, SIGKILL at any moment: so often, and until one has hit a write."""
+    """One server, batches always under way, SIGKILL at any moment: so often, and until one has hit a
+    write."""
     async with servers.one_server(directory) as nats, connect(nats.settings("watcher")) as bus:
         await ensure_streams(bus)
         [server] = nats.by_name.values()

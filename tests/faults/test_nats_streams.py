@@ -1,4 +1,5 @@
-"""A stream is deleted and made again while services work: they go on with the new one, and take nothing of the old one for true."""
+"""A stream is deleted and made again while services work: they go on with the new one, and take nothing of
+the old one for true."""
 
 import asyncio
 from pathlib import Path
@@ -7,8 +8,8 @@ from typing import Any, Final
 import pytest
 
 from podyard.bus import ensure_streams
-from podyard.cluster.snapshot import snapshot
 from podyard.proto import streams
+from podyard.shell.snapshot import snapshot
 from tests.e2e import ledger
 from tests.e2e.stage import jetstream
 from tests.faults import load
@@ -61,7 +62,8 @@ async def test_records_and_leases_are_made_again_while_services_work(tmp_path: P
 @whole
 @pytest.mark.timeout(240)
 async def test_nothing_of_a_cluster_that_was_deleted_is_taken_for_true(tmp_path: Path) -> None:
-    """The same nodes full of other pods of the same names: that all fit says that the old ones take no room any more."""
+    """The same nodes full of other pods of the same names: that all fit says that the old ones take no room
+    any more."""
     async with staged(tmp_path, SERVICES) as stage:
         before = await filled(stage)
         for _ in range(2):
@@ -85,7 +87,8 @@ async def test_nothing_of_a_cluster_that_was_deleted_is_taken_for_true(tmp_path:
 
 
 async def without_lease(process: Process) -> None:
-    """Wait until the service that led says that nobody can lead: its lease has ended, and it can get no other."""
+    """Wait until the service that led says that nobody can lead: its lease has ended, and it can get no
+    other."""
 
     async def says_so() -> bool:
         return b"[-] lease" in await http(process.port, "/readyz")
@@ -101,7 +104,8 @@ async def filled(stage: Stage) -> set[str]:
 
 
 async def noticed(process: Process, times: int) -> None:
-    """Wait until a service has seen once more that the stream is another one. Until then its view is the old one's."""
+    """Wait until a service has seen once more that the stream is another one. Until then its view is the old
+    one's."""
     await eventually(f"{process.instance} noticed", lambda: times_noticed(process) > times or None, NOTICED_WITHIN_S)
 
 

@@ -1,4 +1,5 @@
-"""The disk below NATS is full, or does not write, under a whole stack at work: services say so, stay up, and go on afterwards."""
+"""The disk below NATS is full, or does not write, under a whole stack at work: services say so, stay up, and
+go on afterwards."""
 
 import asyncio
 from contextlib import AsyncExitStack, suppress

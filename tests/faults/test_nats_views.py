@@ -1,4 +1,5 @@
-"""A view is fresh or known to be stale (G12): shown within 2 s, true again without help, and then what the stream folds to."""
+"""A view is fresh or known to be stale: shown within 2 s, true again without help, and then what the stream
+folds to."""
 
 import time
 from collections.abc import AsyncGenerator
@@ -12,11 +13,11 @@ import pytest
 
 from podyard.bus import Bus, Outgoing, connect, ensure_streams
 from podyard.bus.errors import BusError
-from podyard.cluster.informer import Informer, with_placements
-from podyard.cluster.snapshot import snapshot
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
+from podyard.shell.informer import Informer, with_placements
+from podyard.shell.snapshot import snapshot
 from tests.faults import servers
 from tests.faults.servers import Servers
 
@@ -122,7 +123,8 @@ async def test_a_reader_goes_on_although_the_server_of_its_consumer_never_comes_
 
 
 async def _fed_from_elsewhere(nats: Servers, bus: Bus, stack: AsyncExitStack) -> tuple[Reader, str]:
-    """A reader that connects to one server and is fed by another, which does not lead the stream; NATS chooses it at random."""
+    """A reader that connects to one server and is fed by another, which does not lead the stream; NATS
+    chooses it at random."""
     for name in list(nats.by_name) * 20:
         async with AsyncExitStack() as trial:
             own = await trial.enter_async_context(connect(nats.settings("reader", at=name)))

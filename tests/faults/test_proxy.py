@@ -11,11 +11,11 @@ from podyard.bus import Bus, BusSettings, Outgoing, Request, connect
 from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.embedded import embedded_server
 from podyard.bus.errors import Unclear
-from podyard.bus.memory.stream import Stored
 from tests.faults.frames import Parser
 from tests.faults.message_rules import CrashPoint, Drop, DropAnswers, Late, Moment, Repeat
 from tests.faults.overhearing import Overheard
 from tests.faults.proxy import Proxy, serving
+from tests.memory_nats.stream import Stored
 
 SUBJECT = "cluster.faults.default.one"
 SHORT_S = 0.4

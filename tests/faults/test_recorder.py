@@ -1,4 +1,6 @@
-"""The history on a real server is complete, or says what it lacks; and the checker sees in it what no binder may write."""
+"""The history on a real server is complete, or says what it lacks; and the checker sees in it what no binder
+may write.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -10,7 +12,6 @@ import pytest
 from podyard.bus import Bus, BusSettings, Outgoing, _heads, connect
 from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.embedded import embedded_server
-from podyard.bus.memory.stream import Stored
 from podyard.proto import codec, headers, subjects
 from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone, Usage
 from tests.faults import recorder
@@ -18,6 +19,7 @@ from tests.faults.load import node
 from tests.faults.overhearing import Overheard
 from tests.faults.proxy import Proxy, serving
 from tests.faults.recorder import Recorder
+from tests.memory_nats.stream import Stored
 from tests.support import objects, stored
 
 VERSIONS = 300
@@ -58,7 +60,8 @@ class Desk:
 async def desk(*, read: bool = True) -> AsyncGenerator[Desk]:
     """A server, a recorder, a writer.
 
-    :param read: whether the recorder reads the stream from the beginning; else it only overhears, until `read_now`
+    :param read: whether the recorder reads the stream from the beginning; else it only overhears, until
+        `read_now`
     """
     record = Recorder()
     async with (
@@ -89,7 +92,9 @@ async def test_versions_that_nobody_could_read_any_more_are_overheard():
 
 
 async def test_versions_that_nobody_saw_are_named():
-    """They were overwritten before anybody read, and not overheard: the one that followed says what they were."""
+    """They were overwritten before anybody read, and not overheard: the one that followed says what they
+    were.
+    """
     async with desk(read=False) as here:
         for version in range(3):
             await here.put(named(node(0, note=str(version))), "nodes")

@@ -1,7 +1,7 @@
 """Three schedulers, a binder and its standby fill a cluster; a scheduler and the binder are killed midway.
 
-The run is that of `podyard bench contention`; what is left is judged from the stream, by the framework's filters and by the commits played
-again. One scheduler's run on the same pods is what it is compared with.
+The run is that of `podyard bench contention`; what is left is judged from the stream, by the framework's
+filters and by the commits played again. One scheduler's run on the same pods is what it is compared with.
 """
 
 from pathlib import Path
@@ -14,9 +14,9 @@ from podyard.cli.bench import contention, mixed
 from podyard.cli.bench.contention import Contention, ContentionResult
 from podyard.cli.bench.end_state import EndState
 from podyard.cli.lab.lab import LabOptions, running_lab
-from podyard.cluster.snapshot import snapshot
 from podyard.objects import quantity
 from podyard.plugins.defaults import default_profile
+from podyard.shell.snapshot import snapshot
 from tests.e2e import ledger
 from tests.e2e.stage import READY_S
 from tests.support.objects import Document
@@ -26,7 +26,8 @@ APART: Final = 0.2
 FILLED: Final = 0.97
 MOST_CONFLICTS: Final = 0.05
 ALIKE: Final = 0.01
-"""How far apart several schedulers and one may end: in the share of CPU that is filled, in pods that are bound."""
+"""How far apart several schedulers and one may end: in the share of CPU that is filled, in pods that are
+bound."""
 
 SOON: Final = {
     "PODYARD_BINDER_LEASE_TTL_S": "3",
@@ -63,8 +64,8 @@ def check(run: ContentionResult, given: mixed.Load) -> None:
 def largest_first(given: mixed.Load) -> mixed.Load:
     """The same pods in another order, so that small ones wait in the end, which fill any gap.
 
-    Where large ones wait, chance has its say in how much room is left that is too small for them: on 300 nodes 0.5 to
-    3.2 % in 20 runs, as far apart as a fault would be.
+    Where large ones wait, chance has its say in how much room is left that is too small for them: on 300
+    nodes 0.5 to 3.2 % in 20 runs, as far apart as a fault would be.
     """
     return given._replace(pods=sorted(given.pods, key=_cpu_milli, reverse=True))
 

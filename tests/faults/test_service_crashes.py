@@ -1,4 +1,5 @@
-"""A service dies at a named point of its work, and either itself or its standby goes on: nothing is bound twice, overcommitted or lost."""
+"""A service dies at a named point of its work, and either itself or its standby goes on: nothing is bound
+twice, overcommitted or lost."""
 
 import asyncio
 import signal

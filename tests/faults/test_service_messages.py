@@ -1,4 +1,5 @@
-"""Requests that come twice, late or again long after; answers that do not come; a storm of updates; a rolling restart under load."""
+"""Requests that come twice, late or again long after; answers that do not come; a storm of updates; a rolling
+restart under load."""
 
 import asyncio
 import signal
@@ -18,7 +19,8 @@ REPLAYED_AFTER_S: Final = (0.0, 1.0, 5.0)
 
 
 async def test_requests_that_come_again_and_again_have_one_effect(stage: Stage):
-    """Pops, results, decisions, and what people ask for; also to a binder and a queue that have never heard of them."""
+    """Pops, results, decisions, and what people ask for; also to a binder and a queue that have never heard
+    of them."""
     async with stage.trial("repeats") as load:
         rules = [
             stage.proxy(instance).rule(Repeat(subject, REPLAYED_AFTER_S))
@@ -40,7 +42,8 @@ async def test_requests_that_come_again_and_again_have_one_effect(stage: Stage):
 
 @whole
 async def test_commits_and_lease_renewals_that_come_again_are_refused(stage: Stage):
-    """The server sees each write three times; twice its batch id or its compare-and-set is refused, and nobody waits."""
+    """The server sees each write three times; twice its batch id or its compare-and-set is refused, and
+    nobody waits."""
     async with stage.trial("repeated-writes") as load:
         rules = [
             stage.proxy(await stage.leading(service)).rule(Repeat(pattern, (0.0, 2.0)))
@@ -82,7 +85,8 @@ async def test_answers_that_do_not_come_are_asked_for_again(stage: Stage):
 
 
 async def test_commits_that_are_lost_or_whose_acknowledgement_is_lost_are_settled(stage: Stage):
-    """The binder moves the fence and learns from that what became of its batch; never is a pod bound again, never is one forgotten."""
+    """The binder moves the fence and learns from that what became of its batch; never is a pod bound again,
+    never is one forgotten."""
     async with stage.trial("no-acks") as load:
         leader = await stage.leading("binder")
         rules: list[Rule] = [stage.proxy(leader).rule(Drop("placement.fence", times=1))]

@@ -1,4 +1,5 @@
-"""Leaders that are paused or cut off, wake up late and still believe that they lead: they write nothing, and nothing is lost."""
+"""Leaders that are paused or cut off, wake up late and still believe that they lead: they write nothing, and
+nothing is lost."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,5 @@
-"""Tracing never breaks scheduling (G19): with a collector that is away, hangs, or refuses, everything is bound all the same.
+"""Tracing never breaks scheduling: with a collector that is away, hangs, or refuses, everything is bound all
+the same.
 
 How much it may cost is measured by `podyard bench`; what is lost is counted (tests/contract/telemetry).
 """

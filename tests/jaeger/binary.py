@@ -1,7 +1,8 @@
 """Jaeger v2 as a program: `JAEGER_BIN`, or built once with the Go tool chain.
 
-`go install` refuses the module for its replace line; building it in the module cache works. That build has a placeholder in place of
-Jaeger's pages; everything else is what the official image runs. `python -m tests.jaeger.binary` makes it and says where it is.
+`go install` refuses the module for its replace line; building it in the module cache works. That build has a
+placeholder in place of Jaeger's pages; everything else is what the official image runs.
+`python -m tests.jaeger.binary` makes it and says where it is.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Sampling at one percent, as Jaeger sees it: every attempt in vain is there, of the good ones the sampled."""
+"""Sampling at one percent, as Jaeger sees it: every attempt in vain is there, of the good ones the
+sampled."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The demo's story as Jaeger's query API tells it: one connected trace a pod, and links where one thing led to another."""
+"""The demo's story as Jaeger's query API tells it: one connected trace a pod, and links where one thing led
+to another."""
 
 import pytest
 

@@ -46,6 +46,12 @@ def files_of_wheel(wheel: Path) -> set[str]:
         return {name for name in archive.namelist() if ".dist-info/" not in name}
 
 
+def sources_of_wheel(wheel: Path) -> dict[str, str]:
+    """Its modules' text, by path."""
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name).decode() for name in archive.namelist() if name.endswith(".py")}
+
+
 def files_of_sdist(sdist: Path) -> set[str]:
     """Paths in it, below the one folder `podyard-VERSION` that it has."""
     with tarfile.open(sdist) as archive:

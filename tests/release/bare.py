@@ -1,4 +1,5 @@
-"""A bare virtual environment, far from the checkout, with the runtime lock and one archive of Podyard in it."""
+"""A bare virtual environment, far from the checkout, with the runtime lock and one archive of Podyard in
+it."""
 
 import os
 import subprocess
@@ -36,10 +37,11 @@ class Bare:
         run([sys.executable, "-m", "venv", str(self.place)], cwd=directory, environment=os.environ)
 
     def install(self, archive: Path) -> None:
-        """The runtime lock, then `archive` and nothing else; each file that comes from the index is checked against its hashes.
+        """The runtime lock, then `archive` and nothing else; each file that comes from the index is checked
+        against its hashes.
 
-        pip builds an sdist as for everybody: in an environment of its own that goes afterwards, with the back end that
-        pyproject.toml names. The index is closed to it; it finds the locked back end in a folder.
+        pip builds an sdist as for everybody: in an environment of its own that goes afterwards, with the back
+        end that pyproject.toml names. The index is closed to it; it finds the locked back end in a folder.
         """
         back_end = self.home.with_name("back-end")
         self._pip("install", "--require-hashes", "--requirement", str(RUNTIME_LOCK))

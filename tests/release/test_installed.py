@@ -1,4 +1,5 @@
-"""Podyard where nothing but an archive of it and the runtime lock is installed; each test runs for the wheel and for the sdist."""
+"""Podyard where nothing but an archive of it and the runtime lock is installed; each test runs for the wheel
+and for the sdist."""
 
 import json
 import re
@@ -60,8 +61,8 @@ for name in names:
 found = {name: module.__file__ for name, module in sys.modules.items() if name in names}
 print(json.dumps([found, without]))
 """
-"""Import every module but those that are programs: a program does its work when it is imported. Those that need an
-extra, whose packages are the argument, say so."""
+"""Import every module but those that are programs: a program does its work when it is imported. Those that
+need an extra, whose packages are the argument, say so."""
 
 
 def test_nothing_is_installed_but_podyard_and_its_runtime_lock(bare: Bare) -> None:

@@ -1,4 +1,5 @@
-"""`python -m tests.simulation`: run seeds and print their rate; `--seed N` runs one again, `--history` with every message."""
+"""`python -m tests.simulation`: run seeds and print their rate; `--seed N` runs one again, `--history` with
+every message."""
 
 import argparse
 import os

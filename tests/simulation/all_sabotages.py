@@ -1,4 +1,5 @@
-"""`python -m tests.simulation.all_sabotages`: each mechanism switched off in turn, several at once; a line for each."""
+"""`python -m tests.simulation.all_sabotages`: each mechanism switched off in turn, several at once; a line
+for each."""
 
 import argparse
 import os
@@ -8,6 +9,7 @@ from collections.abc import Iterator
 from time import perf_counter  # the real one: runs take `time`'s
 
 from tests.simulation import seeds
+from tests.simulation.aims import Aimed
 from tests.simulation.sabotage import SABOTAGES
 from tests.simulation.simulation import Plan, Verdict
 
@@ -28,6 +30,8 @@ def main() -> int:
 
 def why_not_shown(name: str, verdict: Verdict) -> str:
     """What is missing of what the sabotage must show, or what is too much; empty: nothing."""
+    if verdict.blind:
+        return f"it aims at nothing: {'; '.join(verdict.blind)}"
     says = SABOTAGES[name].says
     if says and not any(words in text for words in says for text in verdict.violations):
         return f"nobody says {' or '.join(says)}"
@@ -39,11 +43,12 @@ def _what(verdict: Verdict) -> str:
 
 
 def _runs(names: deque[str], most: int, workers: int) -> Iterator[tuple[str, Verdict]]:
-    """The last run of each: of the seed that it names, or of the first one behind it that shows what it must."""
+    """The last run of each: of the seed that it names, or of the first one behind it that shows what it
+    must."""
     waiting: deque[tuple[str, int, seeds.Running]] = deque()
 
     def start(name: str, seed: int) -> None:
-        waiting.append((name, seed, seeds.Running(Plan(seed=seed), SABOTAGES[name].patch)))
+        waiting.append((name, seed, seeds.Running(Plan(seed=seed), Aimed(SABOTAGES[name].patch))))
 
     while names or waiting:
         while names and len(waiting) < workers:

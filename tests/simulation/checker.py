@@ -1,15 +1,13 @@
-"""Judges the history of CLUSTER, message by message as it is stored. It shares no code with the binder or the framework.
+"""Judges the history of CLUSTER, message by message as it is stored. It shares no code with the binder or the
+framework.
 
-| rule | checked when |
-|---|---|
-| one binding per pod uid, ever | a binding is stored |
-| bindings and releases are told by the record of their batch, and only there | a batch is stored |
-| no node over its allocatable, no host port twice, no required anti-affinity or hard spread broken | a record is stored: binding by
-binding, at the record's position; forced ones count and are not judged |
-| numbers of commits have no gap | a record is stored |
-| nobody writes placements whose epoch is not the fence's highest, or under another's epoch | a batch is stored |
-| a binding becomes a tombstone once, of the node it was on | a release is stored |
-| what live bindings take is what their pods request | a binding is stored |
+| rule | checked when | |---|---| | one binding per pod uid, ever | a binding is stored | | bindings and
+releases are told by the record of their batch, and only there | a batch is stored | | no node over its
+allocatable, no host port twice, no required anti-affinity or hard spread broken | a record is stored: binding
+by binding, at the record's position; forced ones count and are not judged | | numbers of commits have no gap
+| a record is stored | | nobody writes placements whose epoch is not the fence's highest, or under another's
+epoch | a batch is stored | | a binding becomes a tombstone once, of the node it was on | a release is stored
+| | what live bindings take is what their pods request | a binding is stored |
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,10 +15,10 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from podyard.bus import _heads
-from podyard.bus.memory.stream import Stored
 from podyard.proto import codec, headers, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Placement, Tombstone
+from tests.memory_nats.stream import Stored
 from tests.simulation import rules, storage_rules
 from tests.simulation.hesitating import LABEL
 from tests.simulation.history import CLAIMS, CLASSES, CSI_NODES, LATEST, NODES, PODS, VOLUMES, Document, History, State
@@ -177,7 +175,9 @@ class Checker:
     # ---- the end
 
     def unbound_that_fit(self, waiting: Iterable[Document]) -> list[str]:
-        """Of pods that wait, those that some node would take now; with the node. What a user's plugin thinks of them nobody knows."""
+        """Of pods that wait, those that some node would take now; with the node. What a user's plugin thinks
+        of them nobody knows.
+        """
         state, placed = self._history.at(LATEST), self._placed(LATEST)
         found: list[str] = []
         for pod in waiting:

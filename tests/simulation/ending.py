@@ -1,4 +1,5 @@
-"""The last questions, once all faults are over: is every accepted pod bound, or parked for a reason and fitting nowhere?"""
+"""The last questions, once all faults are over: is every accepted pod bound, or parked for a reason and
+fitting nowhere?"""
 
 from collections.abc import Mapping
 from typing import Any

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from random import Random
 
-from podyard.bus.memory import MemoryServer
 from podyard.proto import streams
+from tests.memory_nats import MemoryServer
 from tests.simulation.clock import Clock
 from tests.simulation.process import Process
 
@@ -171,7 +171,9 @@ class Faults:
         self._server.forget_consumers()
 
     def lagging_consumers(self, process: Process, random: Random) -> None:
-        """For some seconds consumers hand out at their heartbeats only: of what is written again meanwhile, the last version."""
+        """For some seconds consumers hand out at their heartbeats only: of what is written again meanwhile,
+        the last version.
+        """
         for number in range(random.choice((3, 10, 40))):
             self._clock.later(0.2 * number, self._server.stall_consumers)
 

@@ -1,4 +1,5 @@
-"""What else a process reads from its surroundings: clocks, chance, the order of sets. All of it comes from the simulator."""
+"""What else a process reads from its surroundings: clocks, chance, the order of sets. All of it comes from
+the simulator."""
 
 import gc
 import random
@@ -36,9 +37,11 @@ class _Ordered(dict[Any, None]):
 
 
 def freeze(clock: Clock, seed: int, *, read_once: bool = True) -> None:
-    """For the rest of this (forked) process, time and chance are the simulation's. Cannot be undone, only done again.
+    """For the rest of this (forked) process, time and chance are the simulation's. Cannot be undone, only
+    done again.
 
-    :param read_once: what all processes read of one message is read once, which saves time; not where reading is counted
+    :param read_once: what all processes read of one message is read once, which saves time; not where reading
+        is counted
     """
     source = Random(seed * 7919 + 1)
     time.time = time.monotonic = time.perf_counter = partial(getattr, clock, "now")

@@ -1,4 +1,5 @@
-"""A plugin of a user for the simulated schedulers: some pods wait at Permit, until another pod comes by or their time is up."""
+"""A plugin of a user for the simulated schedulers: some pods wait at Permit, until another pod comes by or
+their time is up."""
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar

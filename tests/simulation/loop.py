@@ -1,6 +1,8 @@
-"""An event loop in virtual time: one for each simulated process, so that one can be paused or killed while the others go on.
+"""An event loop in virtual time: one for each simulated process, so that one can be paused or killed while
+the others go on.
 
-Most of a run's time passes through here, so it does less than asyncio's loops: no debug mode, a plain object for each call.
+Most of a run's time passes through here, so it does less than asyncio's loops: no debug mode, a plain object
+for each call.
 """
 
 import asyncio

@@ -10,7 +10,6 @@ import prometheus_client
 import structlog
 
 from podyard.bus import BusSettings
-from podyard.bus.memory import MemoryBus, MemoryServer, connect
 from podyard.configuration import files
 from podyard.runtime.clock import Clock as SteadyClock
 from podyard.runtime.health import Health
@@ -18,6 +17,7 @@ from podyard.runtime.micro import Endpoints
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import ServiceSettings
 from podyard.telemetry.tracing import Spans
+from tests.memory_nats import MemoryBus, MemoryServer, connect
 from tests.simulation.clock import Clock
 from tests.simulation.loop import VirtualLoop
 
@@ -47,7 +47,9 @@ class Network:
 
 
 class Way:
-    """The `Wire` of one process, from its start to its end. Every `up` is an effect, before which the process may crash."""
+    """The `Wire` of one process, from its start to its end. Every `up` is an effect, before which the process
+    may crash.
+    """
 
     def __init__(self, process: "Process", loop: VirtualLoop) -> None:
         self._process = process

@@ -15,7 +15,8 @@ ORDER = (CLASSES, NODES, CSI_NODES, VOLUMES, CLAIMS, PODS)
 def as_it_ran(
     objects: Mapping[tuple[str, str], Document], placed: Mapping[str, Binding | Tombstone]
 ) -> list[tuple[str, Document]]:
-    """The same objects, of the same uids, as a bridge from a cluster that runs on publishes them: a pod that runs names its node.
+    """The same objects, of the same uids, as a bridge from a cluster that runs on publishes them: a pod that
+    runs names its node.
 
     What has ended, or was about to, is left out.
     """

@@ -1,4 +1,5 @@
-"""May this pod be on that node? The rules once more, plainly, on documents: nothing of this is shared with the framework."""
+"""May this pod be on that node? The rules once more, plainly, on documents: nothing of this is shared with
+the framework."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +19,8 @@ class Placed(NamedTuple):
     gone: bool = False
     """Its object is deleted, its binding still takes room."""
     bound: Mapping[str, int] | None = None
-    """What its binding says that it takes: what counts once its object is gone. Until then its object counts, which may be resized."""
+    """What its binding says that it takes: what counts once its object is gone. Until then its object counts,
+    which may be resized."""
 
     def takes(self) -> Counter[str]:
         """What it takes from its node now."""
@@ -92,7 +94,8 @@ def why_not(pod: Document, node: Document, state: State, others: Sequence[Placed
 
 
 def _lonely(pod: Document, node: Document, nodes: Mapping[str, Document], others: Sequence[Placed]) -> str:
-    """Each term needs, in the node's domain, a pod that all terms select. The first of a group that selects itself may go anywhere.
+    """Each term needs, in the node's domain, a pod that all terms select. The first of a group that selects
+    itself may go anywhere.
 
     Source: kube-scheduler v1.36.2, plugins/interpodaffinity/filtering.go, satisfyPodAffinity.
     """

@@ -1,7 +1,9 @@
-"""Switches off what prevents violations, one mechanism at a time, in the process of one run: the checker must see each.
+"""Switches off what prevents violations, one mechanism at a time, in the process of one run: the checker must
+see each.
 
-Each names what the checker is to say, and a seed with which it says so soon. Some bring more trouble, or switch off what is only an
-optimisation, or what something else covers, which their texts name: then it must say nothing.
+Each names what the checker is to say, and a seed with which it says so soon. Some bring more trouble, or
+switch off what is only an optimisation, or what something else covers, which their texts name: then it must
+say nothing.
 """
 
 from tests.simulation import sabotaged_clocks, sabotaged_judgement, sabotaged_queue, sabotaged_readers, sabotaged_writes

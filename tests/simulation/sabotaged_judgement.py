@@ -5,7 +5,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from podyard.binder.core import gathering, judge
+from podyard.binder.core import gathering, node_takes_pod
 from podyard.binder.core import world as binder_world
 from podyard.binder.core.skipping import Skipping
 from podyard.cluster.pods import PodView
@@ -14,6 +14,7 @@ from tests.simulation import pods
 from tests.simulation.pods import NOTHING_SPECIAL
 from tests.simulation.sabotaged import Patch, Sabotage, slow
 from tests.simulation.simulation import Simulation
+from tests.support import verified_skips
 
 
 def _blind(*plugins: str, **shares: float) -> Patch:
@@ -22,7 +23,7 @@ def _blind(*plugins: str, **shares: float) -> Patch:
     def patch(simulation: Simulation) -> None:
         if shares:
             simulation.world.shares = NOTHING_SPECIAL._replace(**shares)
-        asked = judge.framework_judge.filter_one
+        asked = node_takes_pod.one_node.filter_one
 
         @cache
         def less(at: int, profile: Any) -> Profile:
@@ -32,13 +33,14 @@ def _blind(*plugins: str, **shares: float) -> Patch:
             }
             return replace(profile.it, **kept)
 
-        judge.framework_judge.filter_one = lambda profile, *rest: asked(less(id(profile), _Same(profile)), *rest)
+        node_takes_pod.one_node.filter_one = lambda profile, *rest: asked(less(id(profile), _Same(profile)), *rest)
 
     return patch
 
 
 class _Same:
-    """A profile as a key: it cannot be hashed. All are the same one to a cache that asks for its address first."""
+    """A profile as a key: it cannot be hashed. All are the same one to a cache that asks for its address
+    first."""
 
     def __init__(self, it: Profile) -> None:
         self.it = it
@@ -65,31 +67,33 @@ def _affinity(simulation: Simulation) -> None:
 def _overload(simulation: Simulation) -> None:
     """Neither the quick look at the table nor NodeResourcesFit."""
     _blind("NodeResourcesFit")(simulation)
-    judge.shortages = lambda *_: ()  # type: ignore[assignment]
+    node_takes_pod.shortages = lambda *_: ()  # type: ignore[assignment]
 
 
 def _ports(simulation: Simulation) -> None:
     """Neither the quick look at host ports nor NodePorts."""
     _blind("NodePorts", ports=0.6)(simulation)
-    judge.taken_ports = lambda *_: []  # type: ignore[assignment]
+    node_takes_pod.taken_ports = lambda *_: []  # type: ignore[assignment]
 
 
 def _wrong_usage(simulation: Simulation) -> None:
     """A binding says that the pod takes less than it requests."""
-    made = judge.BoundPod
+    made = node_takes_pod.BoundPod
 
     def bound(**fields: Any) -> Any:
         usage = fields["usage"]
         return made(**{**fields, "usage": replace(usage, requests={**usage.requests, "cpu": 1})})
 
-    judge.BoundPod = bound  # type: ignore[assignment,misc]
+    node_takes_pod.BoundPod = bound  # type: ignore[assignment,misc]
 
 
 def _ignores_resizes(simulation: Simulation) -> None:
-    """A bound pod takes what its binding says, whatever it requests by now; and pods are resized all the time."""
+    """A bound pod takes what its binding says, whatever it requests by now; and pods are resized all the
+    time."""
     usage = PodView.usage.fget
     assert usage is not None
-    PodView.usage = property(lambda pod: usage(pod) if pod.bound is None else pod.bound.usage)  # type: ignore[method-assign,assignment]
+    # type: ignore[method-assign,assignment]
+    PodView.usage = property(lambda pod: usage(pod) if pod.bound is None else pod.bound.usage)
     simulation.world.resizes = 200
     simulation.world.shares = NOTHING_SPECIAL
 
@@ -113,15 +117,15 @@ def _forgets_mates(simulation: Simulation) -> None:
 
 def _always_skips(simulation: Simulation) -> None:
     """The filters are skipped without a proof that the scheduler's answer still holds."""
-    Skipping.verify = False
+    verified_skips.verify(False)
     Skipping.covers = lambda *_: True  # type: ignore[method-assign]
     simulation.world.shares = NOTHING_SPECIAL._replace(alone=0.3, even=0.3)
 
 
 def _nothing_is_foreign(simulation: Simulation) -> None:
-    """Changes of objects after a decision's position do not keep its filters from being skipped. Nodes change all the time, and
-    schedulers learn it late."""
-    Skipping.verify = False
+    """Changes of objects after a decision's position do not keep its filters from being skipped. Nodes change
+    all the time, and schedulers learn it late."""
+    verified_skips.verify(False)
     Skipping.foreign = lambda *_: None  # type: ignore[method-assign]
     simulation.world.shares = NOTHING_SPECIAL
     simulation.world.changes = 600
@@ -131,15 +135,10 @@ def _nothing_is_foreign(simulation: Simulation) -> None:
 def _does_not_wait_for_positions(simulation: Simulation) -> None:
     """Decisions are judged by what the binder has read, however little.
 
-    Nothing comes of it: judged by less, a decision is refused or fits what the record says; a pod not yet read counts as gone, and the
-    scheduler, which knows better, lets the queue try it again.
+    Nothing comes of it: judged by less, a decision is refused or fits what the record says; a pod not yet
+    read counts as gone, and the scheduler, which knows better, lets the queue try it again.
     """
-    judge_one = gathering.Gatherer._judge_one
-
-    def at_once(self: Any, held: Any, batch: Any, later: Any, now: float) -> None:
-        judge_one(self, held, batch, later, now)
-
-    gathering.Gatherer._wait_or_give_up = at_once  # type: ignore[method-assign]
+    gathering.Gatherer._is_ahead = lambda *_: False  # type: ignore[method-assign]
     slow(simulation, "binder", 0.05)
 
 

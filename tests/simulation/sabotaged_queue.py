@@ -31,7 +31,8 @@ def _new_leader_forgets(simulation: Simulation) -> None:
 
 
 def _forgets_answers(simulation: Simulation) -> None:
-    """A pop that is asked again gets other pods. Nothing comes of it: attempts that no heartbeat lists go back (`attempts given back`)."""
+    """A pop that is asked again gets other pods. Nothing comes of it: attempts that no heartbeat lists go
+    back (`attempts given back`)."""
     answered = Session.answered
 
     def forget(self: Session, pop_id: str, reply: Any) -> None:

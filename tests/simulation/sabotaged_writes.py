@@ -1,6 +1,7 @@
-"""Mechanisms of the binder's writes, switched off one by one: fence, batch, compare-and-set, tombstones, take-over, records."""
+"""Mechanisms of the binder's writes, switched off one by one: fence, batch, compare-and-set, tombstones,
+take-over, records."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,17 +9,17 @@ from msgspec.structs import replace
 
 from podyard.binder import service as binder_service
 from podyard.binder import writer as binder_writer
-from podyard.binder.core import effects, fence, judge
+from podyard.binder.core import effects, fence, node_takes_pod
 from podyard.binder.core import releases as binder_releases
 from podyard.binder.core.batch import Batch
 from podyard.binder.core.binder import Binder
 from podyard.binder.core.effects import Write
 from podyard.bus import Bus, Outgoing
-from podyard.cluster.informer import Followed
 from podyard.proto import codec, streams, subjects
-from podyard.proto.binder_api import BindReply, BindRequest
+from podyard.proto.binder_api import BindRequest
 from podyard.proto.placement import CommitRecord
-from podyard.scheduler.bind_link import BindLink
+from podyard.shell.asking import Asking
+from podyard.shell.informer import Followed
 from tests.simulation.sabotaged import Sabotage, Unguarded, kill_all, lease_always_held, slow, unguard
 from tests.simulation.simulation import Simulation
 
@@ -81,9 +82,11 @@ def _unclear_is_applied(simulation: Simulation) -> None:
 
 
 def _unclear_is_not_applied(simulation: Simulation) -> None:
-    """A commit without an answer is taken for not applied: it is judged and sent again at once, the fence is not moved before.
+    """A commit without an answer is taken for not applied: it is judged and sent again at once, the fence is
+    not moved before.
 
-    Nothing comes of it: the same fence is expected by both, so only one of them can be applied, and a look at what is stored tells which.
+    Nothing comes of it: the same fence is expected by both, so only one of them can be applied, and a look at
+    what is stored tells which.
     """
     unclear = Binder._on_unclear
 
@@ -106,10 +109,10 @@ def _unclear_is_refused(simulation: Simulation) -> None:
     def guess(self: Any, message: effects.Unclear) -> None:
         batch = self._batch
         if batch is not None and batch.id == message.batch_id == self._sending:
-            for held, accepted in batch.accepted:
+            for pending, accepted in batch.accepted:
                 self.world.drop(accepted.bound.uid)
-                answer = judge.answer(held.decision, "conflict", "unclear")
-                self._reply(self._intake.answer(held, answer))
+                answer = node_takes_pod.answer(pending.decision, "conflict", "unclear")
+                self._reply(self._intake.answer(pending, answer))
             self._batch = None
         unclear(self, message)
 
@@ -137,14 +140,20 @@ def _loses_commits(simulation: Simulation) -> None:
 
 def _decides_twice(simulation: Simulation) -> None:
     """Schedulers send each decision once more, as an attempt of another session, after it was answered."""
-    asks = BindLink._ask
+    _after_each_answer(lambda asking, request: asking._bus.send(subjects.BINDER_BIND, _again(request)))
 
-    async def ask(self: BindLink, request: BindRequest) -> BindReply:
-        reply = await asks(self, request)
-        self._bus.send(subjects.BINDER_BIND, _again(request))
+
+def _after_each_answer(then: Callable[[Asking, BindRequest], None]) -> None:
+    """Do this whenever a request of a scheduler has the binder's answer."""
+    asks = Asking.ask
+
+    async def ask(self: Asking, subject: str, request: Any, *arguments: Any, **options: Any) -> Any:
+        reply = await asks(self, subject, request, *arguments, **options)
+        if subject == subjects.BINDER_BIND:
+            then(self, request)
         return reply
 
-    BindLink._ask = ask  # type: ignore[method-assign]
+    Asking.ask = ask  # type: ignore[method-assign]
 
 
 def _again(request: BindRequest) -> bytes:
@@ -155,14 +164,15 @@ def _again(request: BindRequest) -> bytes:
 def _binds_again(simulation: Simulation) -> None:
     """Neither is looked whether the pod is bound already, nor must its binding's subject be empty."""
     _decides_twice(simulation)
-    judge._settled_before = lambda *_: None
+    node_takes_pod._settled_before = lambda *_: None
     unguard("placement.bindings.")
 
 
 def _no_tombstones(simulation: Simulation) -> None:
-    """A released binding leaves nothing behind. Pods of lost nodes live on for a while, and their decisions come again late."""
+    """A released binding leaves nothing behind. Pods of lost nodes live on for a while, and their decisions
+    come again late."""
     simulation.world.collecting_s = (15.0, 25.0)
-    settled, writes = judge._settled_before, Batch.writes
+    settled, writes = node_takes_pod._settled_before, Batch.writes
 
     def settled_before(decision: Any, world: Any) -> Any:
         placed = world.table.placed(decision.uid)
@@ -180,31 +190,28 @@ def _no_tombstones(simulation: Simulation) -> None:
         of_binding = write.expires and write.subject.startswith("placement.bindings.")
         return made._replace(expires=False, ttl_s=1) if of_binding else made
 
-    asks = BindLink._ask
-
-    async def ask(self: BindLink, request: BindRequest) -> BindReply:
-        reply = await asks(self, request)
+    def late(asking: Asking, request: BindRequest) -> None:
         for delay_s in (5.0, 10.0, 20.0):
             again = _again(replace(request, session=f"{request.session}-{delay_s}"))
             simulation.clock.later(delay_s, partial(simulation.server.publish, subjects.BINDER_BIND, again))
-        return reply
 
-    judge._settled_before = settled_before
+    node_takes_pod._settled_before = settled_before
     Batch.writes = expiring  # type: ignore[method-assign]
     binder_writer._outgoing = soon
-    BindLink._ask = ask  # type: ignore[method-assign]
+    _after_each_answer(late)
 
 
 def _late_decisions(simulation: Simulation) -> None:
     """The same trouble with tombstones: nothing comes of it."""
-    settled, writes, outgoing = judge._settled_before, Batch.writes, binder_writer._outgoing
+    settled, writes, outgoing = node_takes_pod._settled_before, Batch.writes, binder_writer._outgoing
     _no_tombstones(simulation)
-    judge._settled_before, Batch.writes = settled, writes  # type: ignore[method-assign]
+    node_takes_pod._settled_before, Batch.writes = settled, writes  # type: ignore[method-assign]
     binder_writer._outgoing = outgoing
 
 
 def _volumes_unguarded(simulation: Simulation) -> None:
-    """Volumes and claims are written whatever they hold. Strangers take many volumes, and the binders' network is slow."""
+    """Volumes and claims are written whatever they hold. Strangers take many volumes, and the binders'
+    network is slow."""
     simulation.world.strangers = 150
     simulation.world.shares = simulation.world.shares._replace(own_volume=0.4, attached=0.0)
     slow(simulation, "binder", 0.5)
@@ -244,7 +251,8 @@ def _skips_numbers(simulation: Simulation) -> None:
 
 
 def _keeps_orphans(simulation: Simulation) -> None:
-    """Bindings of pods whose object is gone are kept. Many pods are deleted as soon as they are made, while binders read late."""
+    """Bindings of pods whose object is gone are kept. Many pods are deleted as soon as they are made, while
+    binders read late."""
     why = binder_releases.why_release
     binder_releases.why_release = lambda pod, nodes: None if pod.gone else why(pod, nodes)
     slow(simulation, "binder", 0.3)
@@ -262,7 +270,8 @@ def _keeps_orphans(simulation: Simulation) -> None:
 
 
 def _makes_leases_again(simulation: Simulation) -> None:
-    """The stream of leases is lost when its sequences, and with them the epochs, have grown: they begin anew."""
+    """The stream of leases is lost when its sequences, and with them the epochs, have grown: they begin
+    anew."""
     kill_all(simulation, "queue")
     simulation.clock.later(40.0, lambda: simulation.server.remake(streams.LEASES.name))
 

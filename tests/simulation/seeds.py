@@ -9,7 +9,9 @@ from time import perf_counter  # the real one: runs take `time`'s
 from typing import NoReturn
 
 import msgspec
+from msgspec.structs import replace
 
+from tests.simulation.aims import Aimed
 from tests.simulation.simulation import Plan, Simulation, Verdict
 
 Sabotage = Callable[[Simulation], None]
@@ -18,7 +20,8 @@ HASH_SEED = "0"
 
 
 def fix_hashes() -> None:
-    """Run this program again with a fixed hash seed if it has none: sets of texts are iterated in an order that depends on it."""
+    """Run this program again with a fixed hash seed if it has none: sets of texts are iterated in an order
+    that depends on it."""
     if os.environ.get("PYTHONHASHSEED") != HASH_SEED:
         os.environ["PYTHONHASHSEED"] = HASH_SEED
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
@@ -51,7 +54,10 @@ class Running:
 def _work(plan: Plan, sabotage: Sabotage | None, writing: int) -> NoReturn:
     code = 1
     try:
-        answer = msgspec.msgpack.encode(Simulation(plan, sabotage).run())
+        verdict = Simulation(plan, sabotage).run()
+        if isinstance(sabotage, Aimed):
+            verdict = replace(verdict, blind=sabotage.blind(cut_short=bool(verdict.violations)))
+        answer = msgspec.msgpack.encode(verdict)
         code = 0
     except BaseException:
         answer = traceback.format_exc().encode()
@@ -69,7 +75,8 @@ def run(plan: Plan, sabotage: Sabotage | None = None) -> Verdict:
 
 
 def run_all(plans: Iterable[Plan], workers: int, limit_s: float = float("inf")) -> Iterator[Verdict]:
-    """Run plans, as many at once as there are workers, none begun after `limit_s` seconds; verdicts in the order of the plans.
+    """Run plans, as many at once as there are workers, none begun after `limit_s` seconds; verdicts in the
+    order of the plans.
 
     :raises RuntimeError: as `run`
     """
@@ -85,7 +92,8 @@ def run_all(plans: Iterable[Plan], workers: int, limit_s: float = float("inf")) 
 
 
 def warm() -> None:
-    """Have everything imported, and made that is made once, before the first fork. Takes this process' time and chance away."""
+    """Have everything imported, and made that is made once, before the first fork. Takes this process' time
+    and chance away."""
     Simulation(Plan(seed=0, pods=12, nodes=3, faults=0)).run()
 
 

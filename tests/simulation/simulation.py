@@ -9,18 +9,18 @@ from typing import Any
 import msgspec
 import structlog
 
-from podyard.binder.core.skipping import Skipping
 from podyard.bus.bootstrap import config_of
-from podyard.bus.memory import MemoryServer
-from podyard.bus.memory.stream import Stored, Stream
 from podyard.proto import codec, streams, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
+from tests.memory_nats import MemoryServer
+from tests.memory_nats.stream import Stored, Stream
 from tests.simulation import ending, frozen
 from tests.simulation.checker import Checker, Read
 from tests.simulation.clock import Clock, ServerTimers
 from tests.simulation.faults import FAULTS, Faults
 from tests.simulation.process import Process
 from tests.simulation.world import ARRIVING_S, NODES, PODS, World
+from tests.support import verified_skips
 
 PLACES = (
     ("queue", "queue-a"),
@@ -70,6 +70,8 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """Virtual seconds until everything was settled."""
     trace: tuple[str, ...] = ()
     """The last lines before the first violation, faults and starts; or the whole history."""
+    blind: tuple[str, ...] = ()
+    """What a sabotage aimed at in vain (`aims`)."""
 
 
 class Simulation:
@@ -96,7 +98,7 @@ class Simulation:
         self._first_wrong: int | None = None
         self._listed: QueueListReply | None = None
         self._reads = 0
-        Skipping.verify = plan.seed % 2 == 0
+        verified_skips.verify(plan.seed % 2 == 0)
         if sabotage is not None:
             sabotage(self)
 
@@ -131,7 +133,9 @@ class Simulation:
             self.world.stored(read.message, read.document, read.placement)
 
     def _listen_to_logs(self) -> None:
-        """Errors of services are violations: a core's table that is not the sum of its bindings says so in the log."""
+        """Errors of services are violations: a core's table that is not the sum of its bindings says so in
+        the log.
+        """
 
         def processor(logger: Any, method: str, event: dict[str, Any]) -> Any:
             self.wrong(f"logged: {event}")
@@ -140,7 +144,7 @@ class Simulation:
         structlog.configure(processors=[processor], wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
         logging.getLogger().handlers[:] = [_Errors(self.wrong)]
         logging.getLogger().setLevel(logging.ERROR)
-        for name in ("podyard", "podyard.bus", "podyard.cluster", "podyard.binder"):
+        for name in ("podyard", "podyard.bus", "podyard.shell", "podyard.binder"):
             logging.getLogger(name).setLevel(logging.ERROR)
 
     # ---- the run
@@ -166,7 +170,9 @@ class Simulation:
         return self._verdict()
 
     def _unsettled(self) -> list[str]:
-        """Why the cluster is not settled: pods that are neither bound, nor parked with a reason and fitting nowhere."""
+        """Why the cluster is not settled: pods that are neither bound, nor parked with a reason and fitting
+        nowhere.
+        """
         self._ask_queue()
         self.clock.run(self.clock.elapsed + 1.0)
         pods = {name: pod for (resource, name), pod in self.world.objects.items() if resource == subjects.PODS}

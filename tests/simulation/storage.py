@@ -1,4 +1,5 @@
-"""The world's storage: classes, local volumes, claims, volumes that nodes attach; whoever cleans up, and strangers who take volumes.
+"""The world's storage: classes, local volumes, claims, volumes that nodes attach; whoever cleans up, and
+strangers who take volumes.
 
 Volumes and claims are also written by the binder; whoever finds another version than it knew leaves it.
 """
@@ -130,7 +131,8 @@ class Storage:
         )
 
     def stored(self, resource: str, name: str, before: Document | None, document: Document | None) -> None:
-        """A version of anything was stored: claims go with their pods, and volumes are wiped when their claims have gone."""
+        """A version of anything was stored: claims go with their pods, and volumes are wiped when their
+        claims have gone."""
         random = self._clock.random
         if resource == PODS and document is None:
             self._clock.later(random.uniform(0.1, 2), lambda: self._without_pod(f"of-{name}"))

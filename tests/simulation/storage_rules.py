@@ -1,4 +1,5 @@
-"""May this pod be on that node, as to its volumes? And who holds which volume? Plainly, on documents, as `rules`."""
+"""May this pod be on that node, as to its volumes? And who holds which volume? Plainly, on documents, as
+`rules`."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -88,7 +89,8 @@ def _limits(pod: Document, node: Document, state: State, others: Sequence[User])
 
 
 def _attached(pod: Document, state: State) -> Iterator[tuple[str, str]]:
-    """Driver and claim of each volume that a node has to attach for the pod: each claim has a volume of its own."""
+    """Driver and claim of each volume that a node has to attach for the pod: each claim has a volume of its
+    own."""
     for name in claims(pod):
         claim = state.get(CLAIMS, name)
         if claim is None:

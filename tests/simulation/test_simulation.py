@@ -1,6 +1,7 @@
 """Seeds without violations, and the same bytes for the same seed.
 
-Each run is a program of its own, since a simulation takes time, chance and the order of sets away from its process.
+Each run is a program of its own, since a simulation takes time, chance and the order of sets away from its
+process.
 """
 
 import subprocess

@@ -1,15 +1,17 @@
-"""The rest of the cluster, without faults of its own: people who make and delete pods and nodes, agents that end pods, and the
-controller that removes what has ended. It writes at once, as if its messages had just arrived, and reads what is stored."""
+"""The rest of the cluster, without faults of its own: people who make and delete pods and nodes, agents that
+end pods, and the controller that removes what has ended. It writes at once, as if its messages had just
+arrived, and reads what is stored.
+"""
 
 import json
 from collections.abc import Callable
 from typing import Any
 
-from podyard.bus.memory import MemoryServer
-from podyard.bus.memory.stream import Refusal, Stored
 from podyard.proto import codec, headers, streams, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
+from tests.memory_nats import MemoryServer
+from tests.memory_nats.stream import Refusal, Stored
 from tests.simulation import pods, restoring
 from tests.simulation.clock import Clock
 from tests.simulation.history import CLAIMS, VOLUMES

@@ -8,15 +8,17 @@ from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
-from podyard.bus import Bus, BusSettings, EmbeddedServer, connect, memory
+from podyard.bus import Bus, BusSettings, EmbeddedServer, connect
 from podyard.runtime import clock
+from tests import memory_nats
+from tests.memory_nats import MemoryServer
 from tests.support.holding import Hold
 
 MEMORY: Final = "memory"
 NATS: Final = "nats"
 KINDS: Final = (NATS, MEMORY)
 
-Server = EmbeddedServer | memory.MemoryServer
+Server = EmbeddedServer | MemoryServer
 ConnectBus = Callable[..., Awaitable[Bus]]
 """`await connect_bus("name", request_timeout_s=1.0)`: a further connection, closed at the end of the test."""
 
@@ -26,8 +28,8 @@ def connected(server: Server, name: str = "test", **settings: Any) -> AbstractAs
 
     :param settings: further fields of BusSettings
     """
-    if isinstance(server, memory.MemoryServer):
-        return memory.connect(server, BusSettings(name=name, **settings), now=clock.now)
+    if isinstance(server, MemoryServer):
+        return memory_nats.connect(server, BusSettings(name=name, **settings), now=clock.now)
     return connect(BusSettings(servers=(server.url,), name=name, **settings), now=clock.now)
 
 

@@ -1,4 +1,5 @@
-"""An HTTP extender for tests: a real server in a thread that answers as it is told and keeps what it was asked."""
+"""An HTTP extender for tests: a real server in a thread that answers as it is told and keeps what it was
+asked."""
 
 import json
 import sys
@@ -9,7 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, NamedTuple
 
 Answer = Callable[[dict[str, Any]], Any]
-"""From a request's body to the answer: something JSON-able, bytes as they are, a status code, or an iterator of bytes without an end."""
+"""From a request's body to the answer: something JSON-able, bytes as they are, a status code, or an iterator
+of bytes without an end."""
 
 
 class Asked(NamedTuple):

@@ -1,7 +1,8 @@
-"""A plugin that takes part in everything, and its like that do amiss in one method for pods whose names begin with `bad`.
+"""A plugin that takes part in everything, and its like that do amiss in one method for pods whose names begin
+with `bad`.
 
-Every method of the framework's protocols is a hook (`hooks`): tests go through all of them, so that a new one is tested or the tests say
-that it is not.
+Every method of the framework's protocols is a hook (`hooks`): tests go through all of them, so that a new one
+is tested or the tests say that it is not.
 """
 
 import functools
@@ -184,7 +185,7 @@ class EverythingIndex:
 
 def hooks() -> set[str]:
     """The methods of all protocols that a plugin may have, and of what it registers."""
-    modules = (interfaces, event_registry, hint_sharing)
+    modules = (interfaces, event_registry, events, hint_sharing)
     protocols = {
         one
         for module in modules
@@ -219,11 +220,17 @@ def failing(hook: str, amiss: Callable[[], Any], always: bool = False) -> Everyt
 
 def _is_bad(given: Any) -> bool:
     """Whether an argument of a hook tells that it is about a bad pod."""
+    name = name_of(given)
+    return name is not None and name.startswith("bad")
+
+
+def name_of(given: Any) -> str | None:
+    """The name of the pod that an argument of a hook is about; None: of none."""
     if isinstance(given, CycleState):
         given = given.find(WHOSE) or ""
     pod = getattr(given, "pod", given)
     name = pod.metadata.name if isinstance(pod, Pod) else pod
-    return isinstance(name, str) and name.startswith("bad")
+    return name if isinstance(name, str) else None
 
 
 class UnspeakableError(Exception):
@@ -284,7 +291,9 @@ NONSENSE: Final[dict[str, Any]] = {
 
 
 def __getattr__(name: str) -> Any:
-    """`RaisesIn_<hook>`: a class of plugins that raise in one hook, for profiles that name them by module and class."""
+    """`RaisesIn_<hook>`: a class of plugins that raise in one hook, for profiles that name them by module and
+    class.
+    """
     hook = name.removeprefix("RaisesIn_")
     if hook == name or hook not in hooks():
         raise AttributeError(name)

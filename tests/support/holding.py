@@ -1,4 +1,5 @@
-"""Context managers for fixtures: pytest-asyncio enters and leaves those in two tasks, cancel scopes want one."""
+"""Context managers for fixtures: pytest-asyncio enters and leaves those in two tasks, cancel scopes want
+one."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
@@ -35,7 +36,8 @@ async def held(manager: AbstractAsyncContextManager[T]) -> AsyncGenerator[T]:
 
 @asynccontextmanager
 async def holding() -> AsyncGenerator[Hold[Any]]:
-    """Gives `hold`. `await hold(manager)` enters a manager until the end of the block; the last one is left first."""
+    """Gives `hold`. `await hold(manager)` enters a manager until the end of the block; the last one is left
+    first."""
     async with AsyncExitStack() as stack:
 
         async def hold(manager: AbstractAsyncContextManager[T]) -> T:

@@ -1,4 +1,5 @@
-"""Where tests keep what takes long to make, under names made of its content: a change makes another name, never a stale hit."""
+"""Where tests keep what takes long to make, under names made of its content: a change makes another name,
+never a stale hit."""
 
 import contextlib
 import fcntl

@@ -4,8 +4,9 @@ labs = Lasting(lambda: stand(directories.mktemp("lab")))   # in a fixture of the
 async with labs.lent(request) as lab:                      # in a fixture of each test
     yield lab
 
-A conftest that lends imports the hook `pytest_runtest_makereport`, so that a fixture knows that its test failed,
-and calls `in_one_loop` in `pytest_collection_modifyitems`, so that what lasts is attended to whatever test runs.
+A conftest that lends imports the hook `pytest_runtest_makereport`, so that a fixture knows that its test
+failed, and calls `in_one_loop` in `pytest_collection_modifyitems`, so that what lasts is attended to whatever
+test runs.
 """
 
 from collections.abc import AsyncGenerator, Callable, Generator, Iterable
@@ -36,7 +37,8 @@ def failed(item: pytest.Item) -> bool:
 
 
 def in_one_loop(items: Iterable[pytest.Item], folder: Path) -> None:
-    """Let all asynchronous tests of a folder run in the session's event loop: others stand still meanwhile."""
+    """Let all asynchronous tests of a folder run in the session's event loop: others stand still
+    meanwhile."""
     for item in items:
         if folder in item.path.parents and pytest_asyncio.is_async_test(item):
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)

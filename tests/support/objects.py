@@ -1,7 +1,7 @@
 """Pods and nodes for tests, as manifests or as the product reads them.
 
-`pod` and `node` give documents. A test says by keyword what it needs beside the defaults; any other keyword is a field
-of `spec`, by its own name:
+`pod` and `node` give documents. A test says by keyword what it needs beside the defaults; any other keyword
+is a field of `spec`, by its own name:
 
     pod("web", cpu="2", labels={"app": "web"}, nodeSelector={"disk": "ssd"})
     typed_pod("web", cpu="2")        # podyard.objects.core.Pod

@@ -1,4 +1,5 @@
-"""A real OTLP receiver for tests: an HTTP server that decodes what exporters send and keeps resource, kind, links, status.
+"""A real OTLP receiver for tests: an HTTP server that decodes what exporters send and keeps resource, kind,
+links, status.
 
 with OtlpSink() as sink:
     os.environ["OTEL_EXPORTER_OTLP_ENDPOINT"] = sink.endpoint

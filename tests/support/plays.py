@@ -1,11 +1,12 @@
 """How property tests play, by profile, and how one play is played again.
 
-- `test`, the default: the same plays each time on each machine. Hypothesis draws from the source of the test alone, keeps no
-  database, and shrinks for 30 s at most, well within pytest's limit of time for a test.
+- `test`, the default: the same plays each time on each machine. Hypothesis draws from the source of the test
+  alone, keeps no database, and shrinks for 30 s at most, well within pytest's limit of time for a test.
 - `explore`: other plays each time; shrinking as long as Hypothesis likes. `python -m tests.explore` uses it.
 
-A failure prints its play, as text and as what `reproduce_failure` takes. A seed would not bring it back: in `explore` Hypothesis
-draws constants from the modules that happen to be imported, too. `--play FILE` plays again what `tests.explore` has found.
+A failure prints its play, as text and as what `reproduce_failure` takes. A seed would not bring it back: in
+`explore` Hypothesis draws constants from the modules that happen to be imported, too. `--play FILE` plays
+again what `tests.explore` has found.
 """
 
 from pathlib import Path
@@ -20,7 +21,8 @@ from hypothesis.internal.conjecture import engine, providers
 TEST: Final = "test"
 EXPLORE: Final = "explore"
 SHRINKING_S: Final = 30
-"""In `test`: a find, shrinking and the report fit into pytest's limit of 120 s. In `explore` it is Hypothesis' own 300 s."""
+"""In `test`: a find, shrinking and the report fit into pytest's limit of 120 s. In `explore` it is
+Hypothesis' own 300 s."""
 
 
 class Play(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -63,7 +65,8 @@ def register() -> None:
 
 
 def configure(profile: str | None) -> None:
-    """What Hypothesis has no setting for. Both are its internals, so `tests/unit/explore` holds that they still act."""
+    """What Hypothesis has no setting for. Both are its internals, so `tests/unit/explore` holds that they
+    still act."""
     if profile in (None, TEST):
         engine.MAX_SHRINKING_SECONDS = SHRINKING_S
         providers._get_local_constants = providers.Constants  # none: which modules are imported differs by worker

@@ -20,7 +20,8 @@ class Bug(Exception):
 
 
 def raise_on(patch: pytest.MonkeyPatch, owner: Any, method: str, is_poison: Callable[..., bool]) -> list[Any]:
-    """`owner.method` raises `Bug` when `is_poison` says so of its arguments; returns what it has raised on, as it grows."""
+    """`owner.method` raises `Bug` when `is_poison` says so of its arguments; returns what it has raised on,
+    as it grows."""
     plain, met = getattr(owner, method), list[Any]()
 
     def raising(*arguments: Any, **options: Any) -> Any:

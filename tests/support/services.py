@@ -63,7 +63,8 @@ def make_service(
 
 @asynccontextmanager
 async def running(service: Service[Any]) -> AsyncGenerator[anyio.CancelScope]:
-    """The service runs inside the block, and has ended in order after it; cancel what is given to end it earlier.
+    """The service runs inside the block, and has ended in order after it; cancel what is given to end it
+    earlier.
 
     :raises ExceptionGroup: with what the service raised
     """

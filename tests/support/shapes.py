@@ -7,7 +7,8 @@ from msgspec import inspect
 
 
 def unbounded_numbers(types: Iterable[Any]) -> set[str]:
-    """Whole numbers of these structs, and of all that they hold, that have no least or no largest value: `Struct.field`."""
+    """Whole numbers of these structs, and of all that they hold, that have no least or no largest value:
+    `Struct.field`."""
     return {
         f"{struct.cls.__name__}.{field.name}"
         for struct in _structs(types)

@@ -114,7 +114,8 @@ def record(
 def commit(
     n: int, *, bindings: Sequence[BoundPod] = (), releases: Sequence[Release] = (), epoch: int = 1, batch: str = "b"
 ) -> list[Outgoing]:
-    """Everything that a commit writes, in the binder's order: bindings, tombstones, the record, last the fence."""
+    """Everything that a commit writes, in the binder's order: bindings, tombstones, the record, last the
+    fence."""
     return [
         *(binding(bound) for bound in bindings),
         *(tombstone(release) for release in releases),

@@ -9,11 +9,11 @@ from typing import Final
 from podyard.bus import Ack, BusError, Delivery, Outgoing
 from podyard.bus.bootstrap import config_of
 from podyard.bus.errors import ApiError, from_api
-from podyard.bus.memory.stream import Incoming, Refusal, Stored, Stream
 from podyard.bus.outgoing import batch_lines, head_of
 from podyard.bus.publisher import MAX_BATCH
 from podyard.proto import codec, streams, subjects
 from podyard.proto.placement import Binding, CommitRecord, Fence, Placement, Tombstone
+from tests.memory_nats.stream import Incoming, Refusal, Stored, Stream
 
 COMMITS: Final = "placement.commits."
 _decode_placement: Final = codec.decoder(Placement).decode
@@ -61,7 +61,9 @@ class ClusterStream:
         return self._keep([answer])
 
     def publish_batch(self, messages: Sequence[Outgoing], batch_id: str) -> Ack | BusError:
-        """All of them or none, and what the server says to it. Neither it nor the link would take more than this."""
+        """All of them or none, and what the server says to it. Neither it nor the link would take more than
+        this.
+        """
         assert 1 <= len(messages) <= MAX_BATCH, f"a batch of {len(messages)} messages"
         for number, message in enumerate(messages, 1):
             place = batch_lines(batch_id, number, last=number == len(messages))
@@ -122,7 +124,8 @@ class ClusterStream:
         return [one for one in self.held() if not one.subject.startswith(COMMITS)]
 
     def after(self, position: int) -> Iterator[Delivery]:
-        """What a reader gets that follows from `position`: no version that was replaced before it came to it."""
+        """What a reader gets that follows from `position`: no version that was replaced before it came to
+        it."""
         while position < self.last:
             delivery = self.log[position]
             position += 1

@@ -1,13 +1,15 @@
 """The bus: everything that Podyard asks of NATS, and the only importer of nats.
 
-Duty: connect and stay connected; store messages (one, many, an atomic batch) with compare-and-set; requests and services; read a
-stream for ever without missing anything unnoticed; leases; dead letters; an embedded server; the streams as `proto.streams` says.
-Never in here: what the messages mean (objects, bindings, pods), telemetry, a decision. A callback of nats-py never raises; a time-out
-is never taken for a refusal: it is `Unclear` and settled by whoever sent.
+Duty: connect and stay connected; store messages (one, many, an atomic batch) with compare-and-set; requests
+and services; read a stream for ever without missing anything unnoticed; leases; dead letters; an embedded
+server; the streams as `proto.streams` says.
+Never in here: what the messages mean (objects, bindings, pods), telemetry, a decision. A callback of nats-py
+never raises; a time-out is never taken for a refusal: it is `Unclear` and settled by whoever sent.
 
     from podyard import bus
 
-    async with bus.embedded_server() as server, bus.connect(bus.BusSettings(servers=(server.url,), name="demo")) as b:
+    async with bus.embedded_server() as server, bus.connect(bus.BusSettings(servers=(server.url,),
+    name="demo")) as b:
         await bus.ensure_streams(b)
         ack = await b.publish(bus.Outgoing("cluster.pods.default.web", b"{}", expect=0))
 
@@ -19,12 +21,12 @@ Modules, by topic:
 - `outgoing`, `delivery`, `requests`   messages on their way out, as read, and as asked
 - `publisher`    single, pipelined and batched publishing
 - `services`     the server's side of requests and plain subjects
-- `watch`, `feed`   reading a stream: list, follow, notice gaps
+- `watch`, `watch_state`, `feed`   reading a stream: list, follow, notice gaps
 - `lease`        who leads a service
 - `dead_letters` messages that could not be used
 - `bootstrap`    making the streams
 - `embedded`     the real nats-server as a child process
-- `_client`, `_link`, `_inbox`, `_api`, `_heads`   nats-py, the connection, answers, raw JetStream requests, header blocks
+- `_client`, `_link`, `_inbox`, `_api`, `_heads`   nats-py, connection, answers, JetStream requests, headers
 """
 
 from podyard.bus._link import BusState

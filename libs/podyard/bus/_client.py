@@ -1,12 +1,13 @@
-"""nats-py's client with two short cuts, where most of a message's cost was (nats-py 2.16, measured: 15 µs a message read, 18 a
-message published and acknowledged; with them 5 and 8).
+"""nats-py's client with two short cuts, where most of a message's cost was (nats-py 2.16, measured: 15 µs a
+message read, 18 a message published and acknowledged; with them 5 and 8).
 
-- Received: a message goes to its receiver in the read loop itself, headers unparsed. nats-py would parse each header character by
-  character, queue the message and wake a task. What is not queued cannot overflow either: there is no SlowConsumer; a slow
-  receiver slows the reading, and the server's flow control sees it.
+- Received: a message goes to its receiver in the read loop itself, headers unparsed. nats-py would parse each
+  header character by character, queue the message and wake a task. What is not queued cannot overflow either:
+  there is no SlowConsumer; a slow receiver slows the reading, and the server's flow control sees it.
 - Sent: a ready protocol line goes into the outgoing buffer, synchronously.
 
-It leans on names that nats-py calls its own, hence the pinned minor version; the contract tests fail if they change.
+It leans on names that nats-py calls its own, hence the pinned minor version; the contract tests fail if they
+change.
 """
 
 import asyncio
@@ -24,16 +25,16 @@ Receiver = Callable[[str, str, bytes, bytes], None]
 
 
 class DirectClient(Client):
-    """A client whose subscriptions have receivers. Receivers are synchronous; what they raise is logged, never passed on: an
-    exception on the read loop would end it while the client calls itself connected."""
+    """A client whose subscriptions have receivers. Receivers are synchronous; what they raise is logged,
+    never passed on: an exception on the read loop would end it while the client calls itself connected."""
 
     def __init__(self) -> None:
         super().__init__()
         self._receivers: dict[int, Receiver] = {}
 
     async def _process_connect_init(self) -> None:
-        """Greet the server; a connection that it does not greet back is closed. nats-py forgets it: behind a server that hangs each
-        attempt to reconnect would leave one open, until memory is next cleared up."""
+        """Greet the server; a connection that it does not greet back is closed. nats-py forgets it: behind a
+        server that hangs each attempt to reconnect would leave one open, until memory is next cleared up."""
         transport = self._transport
         try:
             await super()._process_connect_init()

@@ -44,7 +44,8 @@ def block(text: str) -> bytes:
 
 
 def line(name: str, value: str) -> str:
-    """One header line. Line breaks in a value become blanks, so that no value can pretend to be more than one.
+    """One header line. Line breaks in a value become blanks, so that no value can pretend to be more than
+    one.
 
     :raises ValueError: if a name has other than visible ASCII characters, or a colon
     """

@@ -24,7 +24,8 @@ Complete = Callable[[Answer | None], None]
 
 
 class Inbox:
-    """Answers of a link. Those awaited when the connection is lost are given up at once: they will not come."""
+    """Answers of a link. Those awaited when the connection is lost are given up at once: they will not
+    come."""
 
     def __init__(self, link: Link) -> None:
         self._link = link

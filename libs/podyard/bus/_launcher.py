@@ -1,8 +1,9 @@
-"""Starts a command that ends with the process that asked for it. Run as `python -I -S _launcher.py PARENT_PID COMMAND...`;
-imports the standard library only.
+"""Starts a command that ends with the process that asked for it. Run as
+`python -I -S _launcher.py PARENT_PID COMMAND...`; imports the standard library only.
 
-On Linux the kernel sends SIGKILL when the parent's thread ends (prctl PR_SET_PDEATHSIG survives execve), and this process becomes
-the command. Elsewhere it stays and watches its standard input, a pipe whose other end only the parent holds.
+On Linux the kernel sends SIGKILL when the parent's thread ends (prctl PR_SET_PDEATHSIG survives execve), and
+this process becomes the command. Elsewhere it stays and watches its standard input, a pipe whose other end
+only the parent holds.
 """
 
 import ctypes

@@ -1,8 +1,9 @@
 """The connection itself: made, watched, made again; the subscriptions that outlive it.
 
-nats-py reconnects on its own, but gives up for good in some cases (an `-ERR` closes it), and its read loop may end silently. So
-a supervisor watches the client through messages to itself and replaces it; subscriptions belong to the link, not to the client.
-No callback here may raise: an exception on nats-py's read loop ends that loop while the client calls itself connected.
+nats-py reconnects on its own, but gives up for good in some cases (an `-ERR` closes it), and its read loop
+may end silently. So a supervisor watches the client through messages to itself and replaces it; subscriptions
+belong to the link, not to the client. No callback here may raise: an exception on nats-py's read loop ends
+that loop while the client calls itself connected.
 """
 
 import logging
@@ -26,7 +27,8 @@ from podyard.proto import subjects
 log: Final = logging.getLogger("podyard.bus")
 
 MISSED_ECHOES: Final = 4
-"""Echoes in a row that may be missing before the client is replaced. Counted, not timed: a process that was paused is not dead."""
+"""Echoes in a row that may be missing before the client is replaced. Counted, not timed: a process that was
+paused is not dead."""
 
 STUCK_TICKS: Final = 15
 """Watchdog ticks without a connection before the client is replaced, in case its reconnect loop has died."""
@@ -37,13 +39,16 @@ MARK: Final = "m"
 """First letter of messages to ourselves that mark how far the server has come."""
 
 SUBSCRIBED_S: Final = 2
-"""Seconds to wait for the server to say that it knows of a subscription: one round trip, when the server lives."""
+"""Seconds to wait for the server to say that it knows of a subscription: one round trip, when the server
+lives."""
 
 UNSENT_BYTES: Final = 64 * 1024 * 1024
-"""What may wait for the socket, before publishing is refused: the server or the network has stopped reading."""
+"""What may wait for the socket, before publishing is refused: the server or the network has stopped
+reading."""
 
 NO_NEWS: Final = "returning true from eof_received() has no effect when using ssl"
-"""What asyncio warns of whenever a TLS connection ends: nats-py upgrades a plain one, whose protocol does not hear of that."""
+"""What asyncio warns of whenever a TLS connection ends: nats-py upgrades a plain one, whose protocol does not
+hear of that."""
 
 _BLANK: Final = re.compile(r"\s")
 
@@ -183,8 +188,8 @@ class Link:
     async def subscribe(self, subject: str, receiver: Receiver, *, queue: str = "") -> LinkSubscription:
         """Listen on `subject` until closed; with `queue`, one of the group's members gets each message.
 
-        When it returns, the server knows of it, if there is a connection: who is told of it then gets an answer. Cancelled before that
-        it is closed again: nobody else could.
+        When it returns, the server knows of it, if there is a connection: who is told of it then gets an
+        answer. Cancelled before that it is closed again: nobody else could.
         """
         subscription = LinkSubscription(self, subject, queue, receiver)
         self._subscriptions.append(subscription)
@@ -207,8 +212,8 @@ class Link:
             await self._until_handled()
 
     async def _until_handled(self) -> None:
-        """Wait until the server has handled what was sent: a message to ourselves comes back. (nats-py's flush does not tell: its
-        PING overtakes what is buffered.)"""
+        """Wait until the server has handled what was sent: a message to ourselves comes back. (nats-py's
+        flush does not tell: its PING overtakes what is buffered.)"""
         if not self._echo_subject or not self._client.is_connected:
             return
         self._marks_sent += 1

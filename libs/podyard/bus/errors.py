@@ -8,11 +8,11 @@
     │   │   └── NoResponders    nobody listens on the subject (no leader yet, no stream yet)
     │   ├── StreamFull          the stream's or the disk's limit is reached
     │   └── Busy                the other side refused for now (too many requests at once)
-    ├── Unclear                 sent, no answer: it may have been applied, or may yet be. Settle by a compare-and-set
+    ├── Unclear                 sent, no answer: it was applied, or may yet be. Settle by a compare-and-set
     │   └── RequestTimeout      the same, of a request
     └── PermanentError          trying the same again fails again
         ├── Conflict            compare-and-set lost; `last_sequence` is what the server has
-        ├── BatchUnclear        a batch was refused without saying why (10164, 10176): move the fence, judge again
+        ├── BatchUnclear        a batch was refused without saying why (10164, 10176): move the fence
         ├── TooLarge            above the server's max_payload
         ├── SubjectTooLong      above what a line of the protocol takes; nothing was sent
         ├── NotFound            no such stream or consumer
@@ -108,8 +108,8 @@ class PermanentError(BusError):
 class Conflict(PermanentError):
     """The subject's last sequence is not the expected one.
 
-    `subject` is the message's own for a single publish and empty for a batch (the server names none); `last_sequence` is the
-    failing subject's, None if the server did not say.
+    `subject` is the message's own for a single publish and empty for a batch (the server names none);
+    `last_sequence` is the failing subject's, None if the server did not say.
     """
 
     def __init__(self, subject: str, last_sequence: int | None) -> None:
@@ -158,7 +158,8 @@ class NotFound(PermanentError):
 
 
 class RemoteError(PermanentError):
-    """A service refused a request. Raised by `request`; a handler raises it to refuse with a `reason` for the caller."""
+    """A service refused a request. Raised by `request`; a handler raises it to refuse with a `reason` for the
+    caller."""
 
     def __init__(self, reason: str, *, subject: str = "") -> None:
         self.reason = reason
@@ -176,7 +177,8 @@ class Refused(PermanentError):
 
 
 class StreamSettingsConflict(PermanentError):
-    """Stream `stream` is in the way with settings that the server cannot change into ours, or another has its subjects."""
+    """Stream `stream` is in the way with settings that the server cannot change into ours, or another has its
+    subjects."""
 
     def __init__(self, stream: str, differences: tuple[str, ...], detail: str) -> None:
         self.stream = stream

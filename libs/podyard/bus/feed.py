@@ -1,7 +1,7 @@
 """One push consumer and the check that nothing of it was lost.
 
-A connection that broke, a server that forgot a consumer's state: both show as a hole in the consumer's own sequence, in a message
-or in an idle heartbeat. A feed that is broken stays so; its watch makes another.
+A connection that broke, a server that forgot a consumer's state: both show as a hole in the consumer's own
+sequence, in a message or in an idle heartbeat. A feed that is broken stays so; its watch makes another.
 """
 
 import logging
@@ -19,10 +19,12 @@ from podyard.proto import headers
 log: Final = logging.getLogger("podyard.bus")
 
 INACTIVE_S: Final = 30
-"""The server removes a consumer that nobody listened to for so long; a shorter loss of connection may leave it whole."""
+"""The server removes a consumer that nobody listened to for so long; a shorter loss of connection may leave
+it whole."""
 
 _ACK_TOKENS: Final = 9
-"""`$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>`; with domain and account 12."""
+"""`$JS.ACK.<stream>.<consumer>.<deliveries>.<stream seq>.<consumer seq>.<time>.<pending>`; with domain and
+account 12."""
 
 
 class FeedSpec(Protocol):
@@ -107,7 +109,8 @@ class Feed:
         self._owner.on_message(Delivery(subject, payload, sequence, stored_ns / SECOND_NS, head=head), pending)
 
     def _on_control(self, reply: str, lines: dict[str, str]) -> None:
-        """An idle heartbeat, or a flow control request, which is answered once all before it was handed over: now."""
+        """An idle heartbeat, or a flow control request, which is answered once all before it was handed over:
+        now."""
         if reply:
             self._send(reply)
             self._owner.on_stalled()

@@ -1,13 +1,15 @@
-"""Who leads a service: a lease with a time to live, by compare-and-set. An optimisation; the fence is the safety (NATS 5).
+"""Who leads a service: a lease with a time to live, by compare-and-set
+(docs/rules.md, lease-is-an-optimisation).
 
-The lease is one message on `leases.<service>` that the server removes after its TTL. It is claimed on "no message" or on the marker
-of a clean release, renewed every third of the TTL on the holder's own last version, and given up
+The lease is one message on `leases.<service>` that the server removes after its TTL. It is claimed on "no
+message" or on the marker of a clean release, renewed every third of the TTL on the holder's own last version,
+and given up
 
 - when a renewal's compare-and-set fails: somebody else has it;
 - at (when the last good renewal was *sent* + TTL - margin) by the monotonic clock, answer or not.
 
-A process started again under the same instance name takes over what it held before, without waiting. Nobody trusts a read to know who
-leads: reading only says when to try.
+A process started again under the same instance name takes over what it held before, without waiting. Nobody
+trusts a read to know who leads: reading only says when to try.
 """
 
 import logging
@@ -28,7 +30,8 @@ log: Final = logging.getLogger("podyard.bus")
 
 RENEWALS_PER_TTL: Final = 3
 MARGIN: Final = 0.2
-"""Share of the TTL before its end at which the holder steps down unasked: room for clocks that drift and a slow last step."""
+"""Share of the TTL before its end at which the holder steps down unasked: room for clocks that drift and a
+slow last step."""
 
 LOOKS_PER_TTL: Final = 10
 """How often a standby looks for an expired lease, of which the server tells nobody."""
@@ -48,7 +51,8 @@ class Lease:
     :param instance: stable name of this process' place, taken up again after a restart
     :param session: this process start, never used twice
     :param ttl_s: whole seconds, at least 1; above the time NATS needs to elect a leader, in a cluster
-    :param on_trouble: told why it could not try to get the lease, so that nobody may lead; with an empty text once it could
+    :param on_trouble: told why it could not try to get the lease, so that nobody may lead; with an empty text
+        once it could
     """
 
     def __init__(
@@ -64,8 +68,9 @@ class Lease:
         self.instance = instance
         self.session = session
         self.epoch = 0
-        """Grows with every holder: the stream sequence of its claim, so it cannot repeat while the stream LEASES lives. Who moves
-        a fence takes at least the fence's epoch + 1, should that stream have been made again. 0 before the first claim."""
+        """Grows with every holder: the stream sequence of its claim, so it cannot repeat while the stream
+        LEASES lives. Who moves a fence takes at least the fence's epoch + 1, should that stream have been
+        made again. 0 before the first claim."""
 
         self._bus = bus
         self._on_trouble = on_trouble
@@ -79,11 +84,13 @@ class Lease:
 
     @property
     def held(self) -> bool:
-        """Whether it may still act as the leader. Asks the clock, so that a process that was paused knows it at once."""
+        """Whether it may still act as the leader. Asks the clock, so that a process that was paused knows it
+        at once."""
         return self._sequence > 0 and time.monotonic() < self._steps_down_at()
 
     async def run(self, on_acquired: Callable[[int], None], on_lost: Callable[[str], None]) -> NoReturn:
-        """Stand for election for ever: `on_acquired(epoch)` when it leads, `on_lost(reason)` when not any more.
+        """Stand for election for ever: `on_acquired(epoch)` when it leads, `on_lost(reason)` when not any
+        more.
 
         Both are synchronous. When cancelled it releases the lease; stop leading before.
         """
@@ -97,7 +104,8 @@ class Lease:
             await self._release()
 
     async def lead(self, main: Callable[[int], Awaitable[None]]) -> None:
-        """Run `main(epoch)` whenever it leads; cancelled when the lease is lost, awaited before the lease is released.
+        """Run `main(epoch)` whenever it leads; cancelled when the lease is lost, awaited before the lease is
+        released.
 
         Returns when `main` returns. What `main` raises comes out as it is.
         """
@@ -202,7 +210,8 @@ class Lease:
         return ""
 
     async def _settle(self) -> str:
-        """After an unclear renewal or a conflict, which may be with this session's own earlier unclear write: read what is there.
+        """After an unclear renewal or a conflict, which may be with this session's own earlier unclear write:
+        read what is there.
 
         A stale read does no harm: the next renewal's compare-and-set decides.
         """
@@ -231,7 +240,8 @@ class Lease:
                 log.info("lease of %s could not be released, it will expire: %s", self.service, error)
 
     async def _released(self, sequence: int) -> int:
-        """One attempt; returns the sequence to try again with: a renewal that was cut short may have been applied. 0 = done."""
+        """One attempt; returns the sequence to try again with: a renewal that was cut short may have been
+        applied. 0 = done."""
         marker = Outgoing(self._subject, b"", expect=sequence, ttl_s=RELEASED_TTL_S, deleted=True)
         try:
             await self._bus.publish(marker, timeout_s=RELEASE_WITHIN_S)

@@ -13,10 +13,11 @@ from podyard.proto.streams import MARKER_TTL_S
 class Outgoing(NamedTuple):
     """A message for a stream.
 
-    `expect` makes it a compare-and-set: the subject's last sequence must be that one (0 = there is no message; a deletion marker is
-    a message), and the server keeps it with the message, where readers find the predecessor. `ttl_s` (whole seconds, at least 1)
-    is how long the server keeps it; `expires`: as long as deletion markers (`BusSettings.marker_ttl_s`). `trace` is a W3C traceparent.
-    `message_id` lets the server drop repetitions within two minutes.
+    `expect` makes it a compare-and-set: the subject's last sequence must be that one (0 = there is no
+    message; a deletion marker is a message), and the server keeps it with the message, where readers find the
+    predecessor. `ttl_s` (whole seconds, at least 1) is how long the server keeps it; `expires`: as long as
+    deletion markers (`BusSettings.marker_ttl_s`). `trace` is a W3C traceparent. `message_id` lets the server
+    drop repetitions within two minutes.
     """
 
     subject: str
@@ -38,8 +39,8 @@ class Outgoing(NamedTuple):
 class Ack(NamedTuple):
     """The server has stored it.
 
-    `sequence` is the message's (of a batch: its last message's); `duplicate` says that a message with the same `message_id` was
-    stored before, and `sequence` is that one's.
+    `sequence` is the message's (of a batch: its last message's); `duplicate` says that a message with the
+    same `message_id` was stored before, and `sequence` is that one's.
     """
 
     sequence: int
@@ -56,7 +57,8 @@ _decode_ack = codec.decoder(_PubAck).decode
 
 
 def head_of(message: Outgoing, batch: str = "", marker_ttl_s: int = MARKER_TTL_S) -> bytes:
-    """The header block of `message`, with the lines of its place in a `batch`; empty if there is nothing to say.
+    """The header block of `message`, with the lines of its place in a `batch`; empty if there is nothing to
+    say.
 
     :param marker_ttl_s: how long the server keeps a message that `expires`
 

@@ -56,7 +56,8 @@ class Publisher:
 
 
 class _Batch:
-    """One atomic batch under way. The first and the last message are answered: the first only if it cannot begin."""
+    """One atomic batch under way. The first and the last message are answered: the first only if it cannot
+    begin."""
 
     def __init__(self, link: Link, inbox: Inbox, messages: Sequence[Outgoing], batch_id: str) -> None:
         self._link = link
@@ -81,7 +82,8 @@ class _Batch:
         return _sure(self._result or RequestTimeout(f"batch {self._batch_id}", timeout_s))
 
     def _send(self, replies: list[str]) -> None:
-        """All are looked at before one is sent: a batch that is begun and not ended keeps the server busy with it."""
+        """All are looked at before one is sent: a batch that is begun and not ended keeps the server busy
+        with it."""
         last, heads = len(self._messages), list[bytes]()
         for number, message in enumerate(self._messages, 1):
             place = batch_lines(self._batch_id, number, last=number == last)
@@ -124,7 +126,8 @@ class _Pipeline:
         self._under_way = 0
         self._bytes_under_way = 0
         self._enough = 0
-        """So few may be under way that who waits is woken: not for each answer, of which there may be thousands."""
+        """So few may be under way that who waits is woken: not for each answer, of which there may be
+        thousands."""
 
         self._progress = anyio.Event()
 

@@ -10,7 +10,8 @@ _EMPTY: Mapping[str, str] = {}
 
 
 class Request(NamedTuple):
-    """What somebody asks a service. `reply` is empty if no answer is wanted; `trace` is the caller's traceparent or empty."""
+    """What somebody asks a service. `reply` is empty if no answer is wanted; `trace` is the caller's
+    traceparent or empty."""
 
     subject: str
     payload: bytes

@@ -22,11 +22,12 @@ Handler = Callable[[Request], Awaitable[bytes]]
 Callback = Callable[[str, bytes, str], None]
 
 BACKLOG: Final = 4
-"""Requests that may wait, in multiples of those in hand; above it they are refused as busy rather than kept."""
+"""Requests that may wait, in multiples of those in hand; above it they are refused as busy rather than
+kept."""
 
 MOST_BYTES: Final = 64 << 20
-"""Payloads in hand and waiting together; above it requests are refused, too, unless nothing is in hand. Few are larger than 100 KB; but
-as many of the largest as may wait by number would be gigabytes."""
+"""Payloads in hand and waiting together; above it requests are refused, too, unless nothing is in hand. Few
+are larger than 100 KB; but as many of the largest as may wait by number would be gigabytes."""
 
 
 class Subscription:
@@ -42,7 +43,8 @@ class Subscription:
 
 
 class Endpoint:
-    """One service endpoint: at most `max_inflight` requests in hand, each a task of the bus' group; a few wait, the rest is refused.
+    """One service endpoint: at most `max_inflight` requests in hand, each a task of the bus' group; a few
+    wait, the rest is refused.
 
     Invariant: `_bytes` is the sum of the payloads in hand and waiting.
     """

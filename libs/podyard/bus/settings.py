@@ -17,22 +17,25 @@ _SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
 class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one connection.
 
-    Times are seconds. The defaults follow what was seen to go wrong with those of nats-py 2.16 (60 reconnects and then closed for
-    good, a ping every 120 s, 2 s between reconnects).
+    Times are seconds. The defaults follow what was seen to go wrong with those of nats-py 2.16 (60 reconnects
+    and then closed for good, a ping every 120 s, 2 s between reconnects).
     """
 
     servers: tuple[str, ...] = ("nats://127.0.0.1:4222",)
     name: str = "podyard"
-    """What the server calls the connection; also the service name of its dead letters unless `service` is set."""
+    """What the server calls the connection; also the service name of its dead letters unless `service` is
+    set."""
 
     service: str = ""
     """Whose dead letters go where: `dead.<service>`. Empty means `name`."""
 
     inbox_prefix: str = ""
-    """Subjects of replies start with it, so that permissions can tell services apart. Empty means `_INBOX.<service>`."""
+    """Subjects of replies start with it, so that permissions can tell services apart. Empty means
+    `_INBOX.<service>`."""
 
     jetstream_prefix: str = "$JS.API"
-    """Where JetStream's own requests go. Another one in an account that reads another's streams through its imports."""
+    """Where JetStream's own requests go. Another one in an account that reads another's streams through its
+    imports."""
 
     user_credentials: str = ""
     """Path of a NATS credentials file (JWT and seed)."""
@@ -52,13 +55,15 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
     """Between two attempts, give or take a quarter."""
 
     ping_interval_s: float = 2.0
-    """Also how often the watchdog sends itself a message; the connection is made anew after four without an echo."""
+    """Also how often the watchdog sends itself a message; the connection is made anew after four without an
+    echo."""
 
     drain_timeout_s: float = 2.0
     """At the end: how long messages in hand may take."""
 
     marker_ttl_s: int = streams.MARKER_TTL_S
-    """How long the server keeps deletion markers, and commit records; a reader that was without contact for half of it lists again."""
+    """How long the server keeps deletion markers, and commit records; a reader that was without contact for
+    half of it lists again."""
 
     publish_window: int = 1024
     """Messages of `publish_many` under way at once; also at most 16 MiB."""
@@ -96,7 +101,8 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def without_secrets(text: str) -> str:
-    """An address, or a text with some, as people may see it: who connects, and with which password or token, is hidden."""
+    """An address, or a text with some, as people may see it: who connects, and with which password or token,
+    is hidden."""
     return _BARE.sub("***@", _AFTER_SCHEME.sub("://***@", text))
 
 

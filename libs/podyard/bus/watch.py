@@ -1,24 +1,30 @@
 """Reading a stream for ever: list what is there, follow what comes, notice every gap and list again.
 
-Rules (DESIGN 3 "Readers", NATS 3), and where they are kept:
+Rules (docs/rules.md, listing-ends-when-nothing-is-pending;
+docs/rules.md, gaps-show-in-the-consumer-sequence), and where they are kept:
 
-- A listing is complete when nothing is pending for its consumer: then, and not before, no subject is missing. A message that is
-  written again while the listing runs moves behind those that are still to come, also behind S (the stream's last sequence when it
-  began), and until its new version is read its subject looks deleted. So a listing that has passed S reads on until a message with
-  nothing pending, or an idle heartbeat; one that writers outrun for ever ends after `MOST_ROUNDS` of what was pending (`_listed`).
-- Several subjects are listed by a consumer of the whole stream, and picked here: with several filters the server looks through all
-  subjects of a block for each message once much of it has been written again (nats-server 2.15: 31,000 messages took 57 s, like this
-  1.4 s). Following has no such cost: what comes next is at the stream's end.
-- Contiguity is the consumer sequence; a hole in it, or a heartbeat that names another one, means messages were lost (`feed`).
-- A consumer says nothing of the stream that it was made on. So the stream is looked at before and after: made again between the two, it
-  would be read from a position of the old one on.
-- Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired and foreign messages.
-- List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the server lost it), on a
-  stream sequence that went backwards, after half of a marker's life without contact (a marker may have expired unseen), and when
-  the reader asks for it.
+- A listing is complete when nothing is pending for its consumer: then, and not before, no subject is missing.
+  A message that is written again while the listing runs moves behind those that are still to come, also
+  behind S (the stream's last sequence when it began), and until its new version is read its subject looks
+  deleted. So a listing that has passed S reads on until a message with nothing pending, or an idle heartbeat;
+  one that writers outrun for ever ends after `MOST_ROUNDS` of what was pending (`_listed`).
+- Several subjects are listed by a consumer of the whole stream, and picked here: with several filters the
+  server looks through all subjects of a block for each message once much of it has been written again
+  (nats-server 2.15: 31,000 messages took 57 s, like this 1.4 s). Following has no such cost: what comes next
+  is at the stream's end.
+- Contiguity is the consumer sequence; a hole in it, or a heartbeat that names another one, means messages
+  were lost (`feed`).
+- A consumer says nothing of the stream that it was made on. So the stream is looked at before and after: made
+  again between the two, it would be read from a position of the old one on.
+- Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired
+  and foreign messages.
+- List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the
+  server lost it), on a stream sequence that went backwards, after half of a marker's life without contact (a
+  marker may have expired unseen), and when the reader asks for it.
 
-A reader is told of silence after 2 s; while it lasts, the server is asked whether the consumer is still there. If nobody answers for
-the consumer, but somebody for the stream, the consumer's server has gone from a cluster that lives: another consumer is made.
+A reader is told of silence after 2 s; while it lasts, the server is asked whether the consumer is still
+there. If nobody answers for the consumer, but somebody for the stream, the consumer's server has gone from a
+cluster that lives: another consumer is made.
 """
 
 import asyncio
@@ -38,28 +44,32 @@ from podyard.bus.dead_letters import DeadLetters
 from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, NotFound
 from podyard.bus.feed import Feed
+from podyard.bus.watch_state import FOLLOW, LIST, OVER, State, step
 from podyard.proto.codec import MessageError
 
 log: Final = logging.getLogger("podyard.bus")
 
 STALE_AFTER_S: Final = 2.0
-"""Without message or heartbeat for so long, a reader is told that its view may be stale (promise G12)."""
+"""Without message or heartbeat for so long, a reader is told that its view may be stale."""
 
 PROBE_TIMEOUT_S: Final = 2.0
 RETRY_MIN_S: Final = 0.05
 RETRY_MAX_S: Final = 2.0
 MOST_ROUNDS: Final = 16
-"""How often a listing that has passed S reads what was pending then; each round is as long as the one before took the server."""
+"""How often a listing that has passed S reads what was pending then; each round is as long as the one before
+took the server."""
 
 CALM_S: Final = 5.0
-"""A reading that held so long is repeated at once; others after a pause that doubles, so that trouble does not become load."""
+"""A reading that held so long is repeated at once; others after a pause that doubles, so that trouble does
+not become load."""
 
 
 EVERYTHING: Final = (">",)
 
 
 class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read: `list_subjects` once, then `follow_subjects`. If both are the same single one, one consumer does it all."""
+    """What is read: `list_subjects` once, then `follow_subjects`. If both are the same single one, one
+    consumer does it all."""
 
     stream: str
     list_subjects: tuple[str, ...]
@@ -69,15 +79,17 @@ class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WatchSink(Protocol):
-    """Gets what a watch reads. All methods are synchronous and called on the event loop; an exception ends the watch, except a
-    `MessageError` from `deliver`, which makes a dead letter."""
+    """Gets what a watch reads. All methods are synchronous and called on the event loop; an exception ends
+    the watch, except a `MessageError` from `deliver`, which makes a dead letter."""
 
     def listing(self, target: int, reason: str) -> None:
-        """A listing begins (again), because of `reason`: what is not delivered until `synced` is gone. Complete at position `target`."""
+        """A listing begins (again), because of `reason`: what is not delivered until `synced` is gone.
+        Complete at position `target`."""
         ...
 
     def deliver(self, delivery: Delivery) -> None:
-        """A message, in stream order within listing and following. The first ones followed may repeat the last of the listing."""
+        """A message, in stream order within listing and following. The first ones followed may repeat the
+        last of the listing."""
         ...
 
     def synced(self, position: int) -> None:
@@ -94,7 +106,8 @@ class WatchSink(Protocol):
 
 
 class Watch:
-    """One reader of one stream; `run()` it in a task group. Owned by that task and the connection's callbacks of one event loop."""
+    """One reader of one stream; `run()` it in a task group. Owned by that task and the connection's callbacks
+    of one event loop."""
 
     def __init__(self, link: Link, api: Api, dead: DeadLetters, spec: WatchSpec, sink: WatchSink) -> None:
         self.spec = spec
@@ -121,12 +134,10 @@ class Watch:
         self._silence: asyncio.TimerHandle | None = None
         self._listed_to = 0
         self._target = 0
-        self._synced = False
-        self._stop_at_sync = False
-        self._same_stream = False
-        """The consumer is known to be one of the stream whose last sequence is the target."""
-        self._complete_then = False
-        """The listing is complete, if so."""
+        self._state = State.IDLE
+        """Written by `_go` alone."""
+        self._follows_itself = False
+        """The consumer that lists is the one that follows."""
         self._rounds = 0
         self._round_left = 0
 
@@ -151,6 +162,7 @@ class Watch:
                 except BusError as error:
                     log.warning("watch of %s: %s; trying again", self.spec.stream, error)
                     reason = _also(reason, str(error))
+                self._go(State.IDLE)
                 if time.monotonic() - began_at > CALM_S:
                     delay_s = 0.0
                 await self._pause(delay_s)
@@ -163,24 +175,24 @@ class Watch:
     async def _read(self, reason: str) -> str:
         """List and follow until that breaks; returns why."""
         self._problem, self._wake = "", anyio.Event()
+        self._go(State.OPENING)
         await self._link.ready(STALE_AFTER_S)
         info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
         reason = self._explain(reason, info.created, info.state.last_seq)
         self._created = info.created
         self._target = info.state.last_seq
         self._listed_to = 0
-        self._synced = False
         self._rounds = self._round_left = 0
         self.listings += 1
         self._heard_at = time.monotonic()
         log.info("watch of %s lists up to %d: %s", self.spec.stream, self._target, reason)
         self._sink.listing(self._target, reason)
         listed = self.spec.list_subjects if len(self.spec.list_subjects) == 1 else EVERYTHING
-        if listed == self.spec.follow_subjects:
-            return await self._consume(listed, 0)
-        problem = await self._consume(listed, 0, only_list=True)
-        if problem:
-            return problem
+        self._follows_itself = listed == self.spec.follow_subjects
+        problem = await self._consume(listed, 0)
+        if self._state is not State.LISTED:
+            return problem or self._problem
+        self._go(State.JOINING)
         return await self._consume(self.spec.follow_subjects, (self._listed_to or self._target) + 1)
 
     def _explain(self, reason: str, created: str, last_sequence: int) -> str:
@@ -192,29 +204,39 @@ class Watch:
             )
         return reason
 
-    async def _consume(self, subjects: tuple[str, ...], start: int, *, only_list: bool = False) -> str:
-        """Read by one consumer until it breaks (returns why) or, with `only_list`, until the listing is complete (returns "")."""
+    async def _consume(self, subjects: tuple[str, ...], start: int) -> str:
+        """Read by one consumer until it breaks (returns why) or, if another one follows, until the listing is
+        complete (returns "")."""
         feed = Feed(self._link, self.spec, self)
-        self._stop_at_sync = only_list
-        self._same_stream = self._complete_then = False
         try:
             pending = await feed.open(self._api, subjects, start)
             info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
             if info.created != self._created:
                 return "the stream was made again while a consumer was made"
-            self._same_stream = True
-            if (pending == 0 or self._complete_then) and not self._synced:
-                self._complete()
+            self._consumer_is_the_streams(pending)
             while True:
                 self._raise_failure()
-                if self._problem:
+                if self._state is State.BROKEN:
                     return self._problem
-                if only_list and self._synced:
+                if self._state is State.LISTED:
                     return ""
                 await self._wait(feed)
         finally:
             with anyio.CancelScope(shield=True):
                 await feed.close()
+
+    def _consumer_is_the_streams(self, pending: int) -> None:
+        """The stream that the consumer was made on is the one whose last sequence is the target."""
+        if self._state is State.JOINING:
+            self._go(State.FOLLOWING)
+        elif self._state in (State.OPENING, State.PASSED):
+            complete = pending == 0 or self._state is State.PASSED
+            self._go(State.LISTING)
+            if complete:
+                self._complete()
+
+    def _go(self, state: State) -> None:
+        self._state = step(self._state, state)
 
     async def _wait(self, feed: Feed) -> None:
         """Until something happened; after a silence ask whether the consumer is still there."""
@@ -246,7 +268,8 @@ class Watch:
             await self._replace_lost(error)
 
     async def _replace_lost(self, error: BusError) -> None:
-        """A consumer lives on one server. If that one is gone, or cut off, the stream may live on with the others: read from there."""
+        """A consumer lives on one server. If that one is gone, or cut off, the stream may live on with the
+        others: read from there."""
         if time.monotonic() - self._heard_at < STALE_AFTER_S:
             return
         try:
@@ -266,7 +289,7 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
-        if self._synced:
+        if self._state in FOLLOW:
             self.position = max(self.position, delivery.sequence)
             self._deliver(delivery)
             return
@@ -289,9 +312,9 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
-        if not self._synced:
+        if self._state in LIST:
             self._complete()
-        if self._same_stream and last_stream > self.position:
+        if self._state in (State.LISTED, State.FOLLOWING) and last_stream > self.position:
             self.position = last_stream
             self._guarded(self._sink.advanced, last_stream)
 
@@ -304,9 +327,11 @@ class Watch:
         self._break(reason)
 
     def _ignoring(self) -> bool:
-        """Whether what comes is of no use: broken, or the listing is complete and another consumer follows."""
-        listed = self._synced or self._complete_then
-        return bool(self._problem) or self._failure is not None or (listed and self._stop_at_sync)
+        """Whether what comes is of no use: broken, or the listing is complete and another consumer
+        follows."""
+        if self._failure is not None or self._state in OVER:
+            return True
+        return self._state is State.PASSED and not self._follows_itself
 
     def _listed(self, sequence: int, pending: int) -> bool:
         """Whether the listing is complete at the message `sequence`, which leaves `pending` more."""
@@ -322,16 +347,19 @@ class Watch:
         return self._rounds > MOST_ROUNDS
 
     def _complete(self) -> None:
-        if not self._same_stream:
-            self._complete_then = True
+        """Nothing is pending any more."""
+        if self._state is not State.LISTING:
+            if self._state is State.OPENING:
+                self._go(State.PASSED)
             return
-        self._synced = True
+        self._go(State.FOLLOWING if self._follows_itself else State.LISTED)
         self.position = max(self._target, self._listed_to)
         self._guarded(self._sink.synced, self.position)
         self._wake.set()
 
     def _break(self, reason: str) -> None:
-        if not self._problem:
+        if self._state not in (State.IDLE, State.BROKEN):
+            self._go(State.BROKEN)
             self._problem = reason
             self._wake.set()
 
@@ -371,7 +399,8 @@ class Watch:
 
 
 def picker(subjects: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a subject is one of `subjects`, wildcards understood; cheap for those that end in `.>`, the usual ones."""
+    """Whether a subject is one of `subjects`, wildcards understood; cheap for those that end in `.>`, the
+    usual ones."""
     exact = {subject for subject in subjects if "*" not in subject and ">" not in subject}
     below = tuple(subject[:-1] for subject in subjects if subject.endswith(".>") and "*" not in subject)
     others = [subject for subject in subjects if subject not in exact and subject[:-1] not in below]

@@ -1,17 +1,17 @@
 """What disruption budgets allow. Pure.
 
-Source: pkg/registry/core/pod/rest/eviction.go (Create, checkAndDecrement, canIgnorePDB), kube-apiserver v1.36.
+Source: pkg/registry/core/pod/rest/eviction.go (Create, checkAndDecrement, canIgnorePDB), kube-apiserver
+v1.36.
 """
 
 from collections.abc import Iterable, Mapping
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from podyard.cluster import timestamps
 from podyard.cluster.errors import PdbBlocked
 from podyard.cluster.keys import NamespacedName, ObjectKey
 from podyard.cluster.pods import PodView
-from podyard.objects import selectors
+from podyard.objects import selectors, times
 from podyard.objects.errors import SelectorError
 from podyard.objects.policy import PodDisruptionBudget
 
@@ -69,7 +69,8 @@ def ignores_budgets(pod: PodFacts) -> bool:
 def matching(
     pod: PodFacts, budgets: Iterable[tuple[NamespacedName, PodDisruptionBudget]]
 ) -> list[tuple[ObjectKey, PodDisruptionBudget]]:
-    """The budgets of the pod's namespace that select it. An empty selector selects every pod, an absent one none."""
+    """The budgets of the pod's namespace that select it. An empty selector selects every pod, an absent one
+    none."""
     found: list[tuple[ObjectKey, PodDisruptionBudget]] = []
     for (namespace, name), budget in budgets:
         if namespace == pod.key.namespace and _selects(budget, pod.labels):
@@ -114,7 +115,7 @@ def charge(document: dict[str, Any], pod: str, now: float) -> None:
     """Take one disruption from a budget's document, in place, for the pod called `pod`."""
     status = document.setdefault("status", {})
     status["disruptionsAllowed"] = int(status.get("disruptionsAllowed", 0)) - 1
-    status.setdefault("disruptedPods", {})[pod] = timestamps.text_of(now)
+    status.setdefault("disruptedPods", {})[pod] = times.rfc3339(now)
     if status["disruptionsAllowed"] == 0:
         conditions = [one for one in status.get("conditions", []) if one.get("type") != "DisruptionAllowed"]
         conditions.append(
@@ -122,7 +123,7 @@ def charge(document: dict[str, Any], pod: str, now: float) -> None:
                 "type": "DisruptionAllowed",
                 "status": "False",
                 "reason": "InsufficientPods",
-                "lastTransitionTime": timestamps.text_of(now),
+                "lastTransitionTime": times.rfc3339(now),
             }
         )
         status["conditions"] = conditions

@@ -71,14 +71,18 @@ class Origin(NamedTuple):
     why: str = ""
     causes: tuple[str, ...] = ()
     """Traceparents of what led to it, e.g. the eviction that a pod replaces."""
+    bytes: int = 0
+    """What the object's version, or its marker with the last one, takes in the stream; 0 of facts and
+    placements."""
 
 
 class Change:
     """One object's step from `old` to `new` in a view.
 
-    An addition has no `old`, a deletion no `new`; another uid under the same name makes two changes. `bound` and `release` say that the
-    step is a pod's binding or its end. The end of a binding of which nothing else is known has neither `old` nor `new`. Views with
-    `gone` set are bindings whose object is deleted or unknown: they take room, nobody schedules them.
+    An addition has no `old`, a deletion no `new`; another uid under the same name makes two changes. `bound`
+    and `release` say that the step is a pod's binding or its end. The end of a binding of which nothing else
+    is known has neither `old` nor `new`. Views with `gone` set are bindings whose object is deleted or
+    unknown: they take room, nobody schedules them.
     """
 
     __slots__ = ("_events", "bound", "gap", "new", "old", "origin", "release", "relisted", "resource", "uid")
@@ -104,7 +108,8 @@ class Change:
         :param origin: the version that made the change
         :param bound: the pod got its binding
         :param release: the `Release` that ended the pod's binding: the only change that frees room
-        :param gap: versions in between were missed: all actions of the resource may have happened, hints answer Queue
+        :param gap: versions in between were missed: all actions of the resource may have happened, hints
+            answer Queue
         :param relisted: found by comparing a new listing with the old state
         """
         self.resource = resource
@@ -122,8 +127,9 @@ class Change:
     def events(self) -> tuple[ClusterChangeEvent, ...]:
         """The cluster events it amounts to, in kube-scheduler's order; worked out when first asked for.
 
-        With a gap: one event with all actions of the resource. Additions and deletions of pods that are not bound carry UnschedulablePod;
-        the deletion of a bound pod's object carries none, because its room comes free by its release.
+        With a gap: one event with all actions of the resource. Additions and deletions of pods that are not
+        bound carry UnschedulablePod; the deletion of a bound pod's object carries none, because its room
+        comes free by its release.
         """
         if self._events is None:
             self._events = _events(self)
@@ -146,7 +152,8 @@ class Change:
 
     @property
     def occupied_before(self) -> BoundPod | None:
-        """The room that the pod took before. A table of usage subtracts this and adds `occupied_after`: nothing else counts."""
+        """The room that the pod took before. A table of usage subtracts this and adds `occupied_after`:
+        nothing else counts."""
         return self.old.bound if isinstance(self.old, PodView) else None
 
     @property
@@ -220,8 +227,8 @@ def _named(events: tuple[tuple[str, ActionType], ...]) -> tuple[ClusterChangeEve
 
 
 class Unreadable(NamedTuple):
-    """The last version on a subject, which cannot be read. It counts as absent, except: of a node's status the last readable one stays, and
-    a pod whose placement cannot be read may be on any node."""
+    """The last version on a subject, which cannot be read. It counts as absent, except: of a node's status
+    the last readable one stays, and a pod whose placement cannot be read may be on any node."""
 
     subject: str
     sequence: int

@@ -1,7 +1,7 @@
 """From an old and a new object to the cluster events that kube-scheduler v1.36 derives, in its order.
 
-Source: pkg/scheduler/framework/events.go (NodeSchedulingPropertiesChange, PodSchedulingPropertiesChange). Semantic equality:
-quantities by value, absent and empty alike. Checked by tests/conformance/data/classify.
+Source: pkg/scheduler/framework/events.go (NodeSchedulingPropertiesChange, PodSchedulingPropertiesChange).
+Semantic equality: quantities by value, absent and empty alike. Checked by tests/conformance/data/classify.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,8 @@ UNSCHEDULABLE_POD: Final = "UnschedulablePod"
 
 @lru_cache(maxsize=1024)
 def event_resource(resource: str) -> str:
-    """How a resource (plural) is called in cluster events: `Node`, `storage.k8s.io/CSINode`; a custom one keeps its name."""
+    """How a resource (plural) is called in cluster events: `Node`, `storage.k8s.io/CSINode`; a custom one
+    keeps its name."""
     return kinds.kind_of_resource(resource).event_resource
 
 
@@ -34,9 +35,11 @@ def pod_resource(node_name: str) -> str:
 
 
 def classify_node(old: Node, new: Node) -> tuple[Event, ...]:
-    """What happened to a node, at most one event an aspect; nothing if no aspect that scheduling knows has changed.
+    """What happened to a node, at most one event an aspect; nothing if no aspect that scheduling knows has
+    changed.
 
-    Cordoning is no event: it helps no pod. Uncordoning is UpdateNodeTaint, so together with a taint it comes twice.
+    Cordoning is no event: it helps no pod. Uncordoning is UpdateNodeTaint, so together with a taint it comes
+    twice.
     """
     if old is new:
         return ()
@@ -59,7 +62,8 @@ def classify_node(old: Node, new: Node) -> tuple[Event, ...]:
 
 
 def classify_pod(old: Pod, new: Pod) -> tuple[Event, ...]:
-    """What happened to a pod, as AssignedPod or UnschedulablePod by the new version's node; the general update if nothing else."""
+    """What happened to a pod, as AssignedPod or UnschedulablePod by the new version's node; the general
+    update if nothing else."""
     resource = pod_resource(new.spec.node_name)
     events: list[Event] = []
     if old.metadata.labels != new.metadata.labels:
@@ -76,7 +80,8 @@ def classify_pod(old: Pod, new: Pod) -> tuple[Event, ...]:
 
 
 def scaled_down(old: Pod, new: Pod) -> bool:
-    """Whether any effective request of the pod shrank or went away. Source: events.go, extractPodScaleDown."""
+    """Whether any effective request of the pod shrank or went away. Source: events.go,
+    extractPodScaleDown."""
     if old.spec is new.spec and old.status is new.status:
         return False
     return pod_requests.shrank(old, new)
@@ -97,7 +102,8 @@ def _same_amount(old: str, new: str) -> bool:
 
 
 def _statuses(conditions: tuple[Condition, ...]) -> dict[str, str]:
-    """Type to status; of a duplicated type the last one counts. Heartbeats, reasons and messages do not count."""
+    """Type to status; of a duplicated type the last one counts. Heartbeats, reasons and messages do not
+    count."""
     return {condition.type: condition.status for condition in conditions}
 
 

@@ -5,7 +5,8 @@ from podyard.proto import facts
 
 
 def joined_conditions(written: tuple[Condition, ...], reported: tuple[facts.Condition, ...]) -> tuple[Condition, ...]:
-    """Conditions of the object, replaced by those of the same type that the agent reports; these come last."""
+    """Conditions of the object, replaced by those of the same type that the agent reports; these come
+    last."""
     if not reported:
         return written
     types = {condition.type for condition in reported}

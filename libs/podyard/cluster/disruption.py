@@ -1,11 +1,13 @@
-"""Deleting a pod for another's sake, and saying so on it: the condition DisruptionTarget in the same write. Pure."""
+"""Deleting a pod for another's sake, and saying so on it: the condition DisruptionTarget in the same write.
+Pure."""
 
 from collections.abc import Callable
 from typing import Any, Final
 
-from podyard.cluster import intents, timestamps
+from podyard.cluster import intents
 from podyard.cluster.intents import Document, Plan, Put, Step, Stored
 from podyard.cluster.keys import ObjectKey
+from podyard.objects import times
 
 CONDITION: Final = "DisruptionTarget"
 PREEMPTED: Final = "PreemptionByScheduler"
@@ -44,7 +46,7 @@ def _add_condition(document: Document, now: float, reason: str, message: str) ->
         "status": "True",
         "reason": reason,
         "message": message,
-        "lastTransitionTime": timestamps.text_of(now),
+        "lastTransitionTime": times.rfc3339(now),
     }
     status = document.setdefault("status", {})
     kept = [one for one in status.get("conditions", []) if one.get("type") != CONDITION]

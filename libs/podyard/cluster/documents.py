@@ -1,7 +1,9 @@
-"""DocumentView: raw documents with their sequences, and which pods take room: what a writer of objects needs. Pure.
+"""DocumentView: raw documents with their sequences, and which pods take room: what a writer of objects needs.
+Pure.
 
-Nothing is decoded before somebody asks for it, so following 2,000 creates a second costs next to nothing. What this process itself
-has written is noted at once (`note`), so that it reads its own writes before they come back from the stream.
+Nothing is decoded before somebody asks for it, so following 2,000 creates a second costs next to nothing.
+What this process itself has written is noted at once (`note`), so that it reads its own writes before they
+come back from the stream.
 """
 
 from collections.abc import Iterator, Sequence
@@ -63,7 +65,8 @@ class _Documents:
 
 
 class DocumentView:
-    """Feed it objects (`subjects.OBJECTS_WITHOUT_FACTS`) with placements; it makes no changes, only answers."""
+    """Feed it objects (`subjects.OBJECTS_WITHOUT_FACTS`) with placements; it makes no changes, only
+    answers."""
 
     def __init__(self) -> None:
         self._state = _Documents()
@@ -75,8 +78,16 @@ class DocumentView:
     # Reading
 
     def stored(self, key: ObjectKey) -> Stored | None:
-        """The last version of an object or its marker, None if nothing is known: what a compare-and-set begins with."""
+        """The last version of an object or its marker, None if nothing is known: what a compare-and-set
+        begins with.
+        """
         return self._state.get(subjects.object_(*key))
+
+    def keys(self, resource: str) -> Iterator[ObjectKey]:
+        """The living objects of a resource, whether they can be read or not, in no order."""
+        for subject, stored in self._state.by_resource.get(subjects.encode(resource), {}).items():
+            if not stored.deleted:
+                yield ObjectKey(*subjects.parse_object(subject))
 
     def typed(self, key: ObjectKey) -> Any | None:
         """The living object as its typed view, None if there is none or it cannot be read."""
@@ -98,7 +109,9 @@ class DocumentView:
                 yield key
 
     def node_of(self, uid: str) -> str:
-        """The node on which a pod takes room; empty if it is not bound, or released, or if that cannot be read."""
+        """The node on which a pod takes room; empty if it is not bound, or released, or if that cannot be
+        read.
+        """
         return self._state.nodes_of.get(uid, "")
 
     def occupies(self, uid: str) -> bool:
@@ -126,8 +139,9 @@ class DocumentView:
         self._listing = _Documents()
 
     def end_listing(self, position: int) -> list[Change]:
-        """The listing is complete up to `position`. Later versions that this process noted stay known, unless the stream went back: it
-        was made again, or lost its end, and what was later is not there."""
+        """The listing is complete up to `position`. Later versions that this process noted stay known, unless
+        the stream went back: it was made again, or lost its end, and what was later is not there.
+        """
         if self._listing is None:
             return []
         old, self._state, self._listing = self._state, self._listing, None

@@ -4,16 +4,13 @@ Asked for through `selector_counts.SelectorCounts.sums`.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import ABSENT, LabelColumn
-
-if TYPE_CHECKING:
-    from podyard.cluster.node_table import NodeTable
-    from podyard.cluster.selector_counts import SelectorCount
+from podyard.cluster.node_table import NodeTable
 
 Cell = TypeVar("Cell", bound=np.generic)
 
@@ -21,7 +18,9 @@ KEPT_EDGES: Final = 64
 """Readers look after every few changes; semi-arbitrary."""
 
 NO_DOMAIN: Final = 2**31 - 1
-"""The lowest count if there is no domain at all. Source: podtopologyspread/filtering.go, newCriticalPaths (math.MaxInt32)."""
+"""The lowest count if there is no domain at all. Source: podtopologyspread/filtering.go, newCriticalPaths
+(math.MaxInt32).
+"""
 
 
 class Among(Protocol):
@@ -29,20 +28,21 @@ class Among(Protocol):
 
     def __hash__(self) -> int: ...
 
-    def mask(self, nodes: "NodeTable") -> NDArray[np.bool_]:
+    def mask(self, nodes: NodeTable) -> NDArray[np.bool_]:
         """By row, as long as the table's columns; what it says of free rows does not count."""
         ...
 
 
 class Domains:
-    """The domains of a topology, as the nodes are now: made again when `topology_version` of the table is another.
+    """The domains of a topology, as the nodes are now: made again when `topology_version` of the table is
+    another.
 
     A domain is known by the id that its value has in the label's column. The label is absent: no domain.
     """
 
     __slots__ = ("_last", "cells", "column", "homes", "number", "present", "topology_version")
 
-    def __init__(self, nodes: "NodeTable", topology_key: str, among: Among | None) -> None:
+    def __init__(self, nodes: NodeTable, topology_key: str, among: Among | None) -> None:
         column = nodes.label_column(topology_key)
         self.topology_version = nodes.topology_version
         self.column: LabelColumn = column
@@ -59,14 +59,18 @@ class Domains:
         """The rows that were asked about last, and their domains: mostly it is the same array again."""
 
     def of(self, by_domain: NDArray[Cell], rows: NDArray[np.intp]) -> NDArray[Cell]:
-        """What a table by domain says of nodes; the table has an entry for ABSENT too. `rows` must not be changed afterwards."""
+        """What a table by domain says of nodes; the table has an entry for ABSENT too. `rows` must not be
+        changed afterwards.
+        """
         if self._last is None or self._last[0] is not rows:
             self._last = rows, self.cells.take(rows, mode="clip")
         return by_domain.take(self._last[1], mode="clip")  # all are in range, so this only saves the check
 
 
 class Edges:
-    """Domains that became empty, or ceased to be, in order; numbered from the beginning. Only the latest are kept."""
+    """Domains that became empty, or ceased to be, in order; numbered from the beginning. Only the latest are
+    kept.
+    """
 
     __slots__ = ("_domains", "end")
 
@@ -95,18 +99,38 @@ class Edges:
         return self._domains[len(self._domains) - count :]
 
 
+class RowCounts(Protocol):
+    """Pods counted by node, which sums are made of: `selector_counts.SelectorCount`."""
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """By row of the table; 0 for free rows."""
+        ...
+
+    @property
+    def version(self) -> int:
+        """Grows with every change, and is never that of another count."""
+        ...
+
+    def since(self, version: int) -> Sequence[tuple[int, int]] | None:
+        """What changed after `version`: (row, how many more), in order; `None` if nobody knows any more."""
+        ...
+
+
 class DomainSums:
     """The number of matching pods by domain.
 
-    Invariant after `refresh`: `sums[domain]` is the sum of the count's rows whose home it is; 0 for ABSENT and domains of no node.
+    Invariant after `refresh`: `sums[domain]` is the sum of the count's rows whose home it is; 0 for ABSENT
+    and domains of no node.
 
     :ivar counted: grows when a sum is another, or domains have other numbers
-    :ivar edges: domains that became empty or ceased to be: known at the change, so nobody compares all of them
+    :ivar edges: domains that became empty or ceased to be: known at the change, so nobody compares all of
+        them
     """
 
-    __slots__ = ("_count", "_lowest", "_seen", "counted", "domains", "edges", "sums")
+    __slots__ = ("__weakref__", "_lowest", "_seen", "counted", "domains", "edges", "sums")
 
-    def __init__(self, domains: Domains, count: "SelectorCount") -> None:
+    def __init__(self, domains: Domains, count: RowCounts) -> None:
         self.counted = 0
         self.edges = Edges()
         self._rebuild(domains, count)
@@ -124,14 +148,14 @@ class DomainSums:
             self._lowest = int(sums.min()) if len(sums) else NO_DOMAIN
         return self._lowest
 
-    def refresh(self, domains: Domains, count: "SelectorCount") -> None:
+    def refresh(self, domains: Domains, count: RowCounts) -> None:
         """Follow what changed. Cheap after a few pods came or went; made again if nodes changed."""
-        if domains is not self.domains or count is not self._count:
+        if domains is not self.domains:
             self._make_again(domains, count)
             return
         if count.version == self._seen:
             return
-        changes = count.since(self._seen)
+        changes = count.since(self._seen)  # None of another count, too: no two have a version in common
         if changes is None or len(changes) > len(count.rows):
             self._make_again(domains, count)
             return
@@ -152,7 +176,7 @@ class DomainSums:
         if not before or not before + more:
             self.edges.note(home)
 
-    def _make_again(self, domains: Domains, count: "SelectorCount") -> None:
+    def _make_again(self, domains: Domains, count: RowCounts) -> None:
         column, sums = self.domains.column, self.sums
         self._rebuild(domains, count)
         same = column is domains.column and len(sums) == len(self.sums)
@@ -162,9 +186,8 @@ class DomainSums:
         if not same or not np.array_equal(sums > 0, self.sums > 0):
             self.edges.forget()
 
-    def _rebuild(self, domains: Domains, count: "SelectorCount") -> None:
+    def _rebuild(self, domains: Domains, count: RowCounts) -> None:
         self.domains = domains
-        self._count = count
         self._seen = count.version
         self._lowest: int | None = None
         sums = np.bincount(domains.homes, weights=count.rows, minlength=len(domains.present))

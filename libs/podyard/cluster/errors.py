@@ -47,7 +47,8 @@ class Contended(ClusterError):
 
 
 class PdbBlocked(ClusterError):
-    """The disruption budget `budget` (namespace/name) does not allow this eviction now. `retry_after_s` 0: only a change of it helps."""
+    """The disruption budget `budget` (namespace/name) does not allow this eviction now. `retry_after_s` 0:
+    only a change of it helps."""
 
     def __init__(self, key: ObjectKey, budget: str, reason: str, *, retry_after_s: float = 0.0) -> None:
         self.key = key

@@ -1,7 +1,7 @@
 """What is to become of an object, decided from what is stored now. Pure.
 
-A plan is a function from the stored version to a step. Writing repeats it whenever somebody else was faster, so it must
-decide from its argument alone.
+A plan is a function from the stored version to a step. Writing repeats it whenever somebody else was faster,
+so it must decide from its argument alone.
 """
 
 from collections.abc import Callable
@@ -9,13 +9,13 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
-from podyard.cluster import timestamps
 from podyard.cluster.changes import Delivered
 from podyard.cluster.errors import ObjectExists, ObjectMissing
 from podyard.cluster.keys import ObjectKey
-from podyard.objects import decoding
+from podyard.objects import decoding, times
 from podyard.objects.documents import mapping
 from podyard.objects.errors import ObjectError
+from podyard.objects.pod_defaults import TERMINATION_GRACE_PERIOD_S
 from podyard.proto import codec, subjects
 from podyard.proto.actions import ActionName
 from podyard.proto.codec import MessageError
@@ -25,7 +25,8 @@ Document: TypeAlias = dict[str, Any]
 
 
 class Stored:
-    """The last version of a subject, as it lies in the stream: a living object, or a marker. Decoded when asked for."""
+    """The last version of a subject, as it lies in the stream: a living object, or a marker. Decoded when
+    asked for."""
 
     __slots__ = ("_event", "_fault", "deleted", "payload", "sequence", "typed")
 
@@ -78,7 +79,8 @@ class Stored:
 
     @property
     def fault(self) -> str:
-        """Why it cannot be read, as its kind or as a document; empty if it can be. One that cannot counts as deleted."""
+        """Why it cannot be read, as its kind or as a document; empty if it can be. One that cannot counts as
+        deleted."""
         if self._fault is None:
             try:
                 self.view()
@@ -107,7 +109,8 @@ def living(stored: Stored | None, uid: str = "") -> Stored | None:
 
 
 def remains(stored: Stored | None, uid: str = "") -> bool:
-    """Whether a version is there that cannot be read (of that uid, if one is given): an object for nobody, and there until removed."""
+    """Whether a version is there that cannot be read (of that uid, if one is given): an object for nobody,
+    and there until removed."""
     return stored is not None and not stored.deleted and not stored.readable and uid in ("", stored.uid)
 
 
@@ -142,7 +145,8 @@ class Author(NamedTuple):
 
 
 class Intent(NamedTuple):
-    """A plan for the object at `key`. `known` is the version to begin with; a wrong guess costs a round trip, no harm."""
+    """A plan for the object at `key`. `known` is the version to begin with; a wrong guess costs a round trip,
+    no harm."""
 
     key: ObjectKey
     plan: Plan
@@ -200,7 +204,8 @@ def event_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: 
 
 
 def creation(key: ObjectKey, document: Document) -> Plan:
-    """Create `document`, which has its uid; the same uid already there is a repetition of this very create."""
+    """Create `document`, which has its uid; the same uid already there is a repetition of this very
+    create."""
     uid = document["metadata"]["uid"]
 
     def plan(stored: Stored | None) -> Step:
@@ -241,8 +246,8 @@ def removal(key: ObjectKey, uid: str = "") -> Plan:
 def deletion(
     key: ObjectKey, *, now: float, occupies: Callable[[str], bool], grace_s: int | None = None, uid: str = ""
 ) -> Plan:
-    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, all else a marker at once, also what
-    cannot be read.
+    """Delete an object as its kind is deleted: a pod that takes room on a node gets its grace period, all
+    else a marker at once, also what cannot be read.
 
     :param now: seconds since 1970
     :param occupies: whether the pod with this uid is bound and not released
@@ -265,13 +270,14 @@ def deletion(
 
 
 def pod_grace_s(document: Document) -> int:
-    """The pod's own grace period in seconds; 30 if it names none. Source: DefaultTerminationGracePeriodSeconds."""
+    """The pod's own grace period in seconds."""
     grace = mapping(document, "spec").get("terminationGracePeriodSeconds")
-    return 30 if grace is None else int(grace)
+    return TERMINATION_GRACE_PERIOD_S if grace is None else int(grace)
 
 
 def begin_deletion(document: Document, now: float, grace_s: int) -> bool:
-    """Set the deletion timestamp (when the grace period ends) in place; a second deletion may only shorten it.
+    """Set the deletion timestamp (when the grace period ends) in place; a second deletion may only shorten
+    it.
 
     A grace period ends at the last time that RFC 3339 can say at the latest.
 
@@ -280,17 +286,15 @@ def begin_deletion(document: Document, now: float, grace_s: int) -> bool:
     metadata = document["metadata"]
     ended = _ends_at(metadata)
     began = now if ended is None else ended - (metadata.get("deletionGracePeriodSeconds") or 0)
-    ends = min(began + grace_s, timestamps.LAST)
+    ends = min(began + grace_s, times.LAST)
     if ended is not None and ends >= ended:
         return False
-    metadata["deletionTimestamp"] = timestamps.text_of(max(now, ends))
+    metadata["deletionTimestamp"] = times.rfc3339(max(now, ends))
     metadata["deletionGracePeriodSeconds"] = int(ends - began)
     return True
 
 
 def _ends_at(metadata: Document) -> float | None:
-    """When the grace period of a deletion ends, seconds since 1970; None: nobody deleted it, or what is written there is no time."""
-    try:
-        return timestamps.seconds_of(metadata.get("deletionTimestamp") or "")
-    except ValueError:
-        return None
+    """When the grace period of a deletion ends, seconds since 1970; None: nobody deleted it, or what is
+    written there is no time."""
+    return times.seconds_or(metadata.get("deletionTimestamp"), None)

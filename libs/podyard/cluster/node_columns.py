@@ -1,12 +1,12 @@
 """Parts of the node table: interned labels and taints, the order of names, the log of changed rows."""
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.memory.latest import Latest
 from podyard.memory.sizes import bytes_of
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node
@@ -21,7 +21,8 @@ class NodeColumn(Protocol):
     """Something read from the node objects for whoever asks, by row, kept up to date by the table."""
 
     def set(self, row: int, node: Node) -> None:
-        """A node is in this row, or is different now; also called for changes that do not concern the column."""
+        """A node is in this row, or is different now; also called for changes that do not concern the
+        column."""
         ...
 
     def clear(self, row: int) -> None:
@@ -40,20 +41,23 @@ COLUMN_BYTES: Final = 512
 VALUE_BYTES: Final = 320
 """What a value of a label takes in its column: its text (63 letters at most), two places, a number."""
 STALE_VALUES: Final = 1024
-"""Values of nodes that are gone, or have others now, that a column may have besides as many as there are nodes."""
+"""Values of nodes that are gone, or have others now, that a column may have besides as many as there are
+nodes."""
 
 STALE_SETS: Final = 64
 """Combinations of no node that there may be besides one for eight rows, and as many as nodes have."""
 SET_BYTES: Final = 256
 """What a combination takes besides the texts of its taints, twice."""
 TAINTS_BYTES: Final = 4 * 1024 * 1024
-"""What combinations of taints that no node has any more may take, besides as much as those that some node has."""
+"""What combinations of taints that no node has any more may take, besides as much as those that some node
+has."""
 
 
 class LabelColumn:
     """The values of one label on all nodes, as small numbers: `values[cells[row]]`.
 
-    Values are never forgotten; the table drops a whole column when most of its values are of nodes that are gone.
+    Values are never forgotten; the table drops a whole column when most of its values are of nodes that are
+    gone.
     """
 
     __slots__ = ("cells", "ids", "key", "values")
@@ -96,19 +100,19 @@ class LabelColumn:
 class LabelColumns:
     """The columns of all labels that somebody asked for, in the order in which they were used last.
 
-    `get` and `use` are the dictionary's own, as of `podyard.memory.kept.Kept`.
+    A column goes only while nobody works with one, hence later than in `podyard.memory.kept.Kept`.
     """
 
     __slots__ = ("_bytes", "_columns", "excess", "get", "most_bytes", "use")
 
     def __init__(self, most_bytes: int = LABELS_BYTES) -> None:
-        self._columns: OrderedDict[str, LabelColumn] = OrderedDict()
+        self._columns = Latest[str, LabelColumn]()
         self._bytes = 0
         self.most_bytes = most_bytes
         self.excess = False
         """Whether `drop` is to be called, as soon as nobody works with a column."""
         self.get: Callable[[str], LabelColumn | None] = self._columns.get
-        self.use: Callable[[str], None] = self._columns.move_to_end
+        self.use: Callable[[str], None] = self._columns.use
 
     def __len__(self) -> int:
         return len(self._columns)
@@ -138,9 +142,10 @@ class LabelColumns:
         self._forget_stale(nodes)
 
     def drop(self) -> None:
-        """Columns go, those not used the longest time first, until the others fit; the one used last stays."""
+        """Columns go, those not used the longest time first, until the others fit; the one used last
+        stays."""
         while self._bytes > self.most_bytes and len(self._columns) > 1:
-            self._bytes -= self._columns.popitem(last=False)[1].bytes
+            self._bytes -= self._columns.pop_oldest()[1].bytes
         self.excess = False
 
     def _forget_stale(self, nodes: int) -> None:
@@ -170,7 +175,8 @@ class TaintSets:
         self._ids: dict[tuple[tuple[str, str, str], ...], int] = {(): 0}
 
     def stale(self, rows: int) -> bool:
-        """Whether much of it may be of no node any more. Everybody who judges combinations holds a cell for each.
+        """Whether much of it may be of no node any more. Everybody who judges combinations holds a cell for
+        each.
 
         :param rows: of the table
         """
@@ -205,7 +211,8 @@ class NameOrder:
         places = np.arange(len(self.rows))
         self.rank[self.rows] = places
         self.straight = np.array_equal(self.rows, places)
-        """The order of names is that of the rows, from the first row on: nodes came in this order, and none has gone."""
+        """The order of names is that of the rows, from the first row on: nodes came in this order, and none
+        has gone."""
 
     def arranged(self, column: NDArray[Cell]) -> NDArray[Cell]:
         """What a column says of live rows, in the order of names; maybe a view."""

@@ -1,7 +1,8 @@
 """Nodes and what is placed on them, as columns: one array a property, one row a node.
 
-Filter and Score plugins work on all rows at once; the binder and incremental updates read single cells. Rows of removed nodes are used
-again. Every change gives its row a new generation, so that results can be kept and only changed rows computed again.
+Filter and Score plugins work on all rows at once; the binder and incremental updates read single cells. Rows
+of removed nodes are used again. Every change gives its row a new generation, so that results can be kept and
+only changed rows computed again.
 
 Room is kept apart (`room`). Not thread-safe: one task owns a table.
 """
@@ -33,7 +34,8 @@ NO_PODS: Final[Mapping[str, PlacedPod]] = {}
 class PodIndex(Protocol):
     """Something counted over placed pods for whoever asks, kept up to date by the table.
 
-    Told of every pod on a node of the table, once, and of its end. A pod whose object is another now, is removed and added.
+    Told of every pod on a node of the table, once, and of its end. A pod whose object is another now, is
+    removed and added.
     """
 
     def add(self, pod: PlacedPod, row: int) -> None: ...
@@ -56,7 +58,8 @@ Index = TypeVar("Index", bound=PodIndex)
 class NodeTable:
     """All nodes of the cluster with the usage of placed pods.
 
-    Invariant: what is taken of `room`, and `pod_count`, are the sums over `pods_on(name)`; of a free row they are 0, as is all else.
+    Invariant: what is taken of `room`, and `pod_count`, are the sums over `pods_on(name)`; of a free row they
+    are 0, as is all else.
     """
 
     def __init__(self) -> None:
@@ -91,10 +94,11 @@ class NodeTable:
         self.topology_version = 0
         """Grows when a node comes or goes, or gets other labels, taints or `unschedulable`."""
         self.broken = 0
-        """Grows when an index or column raised and was thrown away: what was computed with its help is void."""
+        """Grows when an index or column raised and was thrown away: what was computed with its help is
+        void."""
         self._failures: list[IndexFailure] = []
 
-    # ---- reading -------------------------------------------------------------------------------------------------------------
+    # ---- reading -------------------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         """Number of nodes."""
@@ -140,7 +144,8 @@ class NodeTable:
         return self._placed.get(uid)
 
     def pods_on(self, node_name: str) -> Mapping[str, PlacedPod]:
-        """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the table."""
+        """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the
+        table."""
         return self._on_node.get(node_name, NO_PODS)
 
     @property
@@ -159,7 +164,8 @@ class NodeTable:
     def index(self, kind: Callable[["NodeTable"], Index]) -> Index:
         """The table's index of this kind; made at the first use, then kept up to date.
 
-        One that raises later on is thrown away, since nobody knows what it counts then, and made again when it is next asked for.
+        One that raises later on is thrown away, since nobody knows what it counts then, and made again when
+        it is next asked for.
 
         :param kind: the index's class; it is given the table, then every placed pod
         """
@@ -176,7 +182,8 @@ class NodeTable:
     def column(self, kind: Callable[[], C]) -> C:
         """The table's column of this kind; made at the first use, then kept up to date.
 
-        :param kind: the column's class; it is given the number of rows, then every node, in ascending order of rows
+        :param kind: the column's class; it is given the number of rows, then every node, in ascending order
+            of rows
         """
         found: Any = self._columns.get(kind)
         if found is None:
@@ -193,7 +200,7 @@ class NodeTable:
         taken, self._failures = self._failures, []
         return taken
 
-    # ---- nodes ---------------------------------------------------------------------------------------------------------------
+    # ---- nodes ---------------------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> int:
         """A node is there, or is different now; returns its row."""
@@ -243,10 +250,11 @@ class NodeTable:
         self._order = None
         self._note(row)
 
-    # ---- pods ----------------------------------------------------------------------------------------------------------------
+    # ---- pods ----------------------------------------------------------------------------------------------
 
     def place(self, pod: PlacedPod) -> None:
-        """The pod takes room on its node: bound or assumed. The same again changes nothing; another place replaces the first."""
+        """The pod takes room on its node: bound or assumed. The same again changes nothing; another place
+        replaces the first."""
         if self._labels.excess:
             self._drop_columns()
         bound = _bound(pod)
@@ -282,9 +290,11 @@ class NodeTable:
         return pod
 
     def keep(self, pod: PlacedPod) -> None:
-        """Keep room for a pod on its node, whatever else comes. Nothing counts it: it is not there yet, and may never be.
+        """Keep room for a pod on its node, whatever else comes. Nothing counts it: it is not there yet, and
+        may never be.
 
-        Who judges a row (`row_judge`) asks that the node takes the pod with those for which room is kept there, and without them.
+        Who judges a row (`row_judge`) asks that the node takes the pod with those for which room is kept
+        there, and without them.
         """
         self.unkeep(pod.uid)
         self._kept[pod.uid] = self._kept_on.setdefault(_bound(pod).node, {})[pod.uid] = pod
@@ -332,7 +342,8 @@ class NodeTable:
                 self._on_node[name] = before
 
     def apply(self, change: Change) -> None:
-        """Follow one change of the cluster view: nodes, bindings, releases. Other changes are none of the table's business."""
+        """Follow one change of the cluster view: nodes, bindings, releases. Other changes are none of the
+        table's business."""
         if change.resource == subjects.NODES:
             if change.new is not None:
                 self.set_node(change.new.node)
@@ -346,7 +357,7 @@ class NodeTable:
             elif change.new is None and (there := self._placed.get(change.uid)) is not None:
                 self.place(there.without_object())
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- inside --------------------------------------------------------------------------------------------
 
     def _tell_added(self, pod: PlacedPod, row: int) -> None:
         """Tell every index of a pod."""
@@ -373,7 +384,8 @@ class NodeTable:
         self.generation[row] = self._log.note(row, self.capacity)
 
     def _drop_columns(self) -> None:
-        """Too many labels were asked for. Their values may have other numbers when they are asked for again, as after a node's change."""
+        """Too many labels were asked for. Their values may have other numbers when they are asked for again,
+        as after a node's change."""
         self._labels.drop()
         self.topology_version += 1
 

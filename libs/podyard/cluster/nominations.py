@@ -1,7 +1,8 @@
 """Pods that wait for room on a node they preempted for, by that node. Pure.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/backend/queue/nominator.go, scheduling_queue.go (moveToActiveQ), eventhandlers.go
-(responsibleForPod): who never was in the queue is nominated to nothing, whatever its status says.
+Source: kube-scheduler v1.36.2, pkg/scheduler/backend/queue/nominator.go, scheduling_queue.go (moveToActiveQ),
+eventhandlers.go (responsibleForPod): who never was in the queue is nominated to nothing, whatever its status
+says.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -15,10 +16,11 @@ NOBODY: Final[Mapping[str, PodView]] = {}
 
 
 class Nominations:
-    """Unbound pods by nominated node, folded from a view's changes. Pods with scheduling gates, and those of schedulers
-    that have no profile here, keep nobody out.
+    """Unbound pods by nominated node, folded from a view's changes. Pods with scheduling gates, and those of
+    schedulers that have no profile here, keep nobody out.
 
-    Invariant: a uid is nominated to one node at most; it leaves with its binding, its deletion or its nomination.
+    Invariant: a uid is nominated to one node at most; it leaves with its binding, its deletion or its
+    nomination.
     """
 
     __slots__ = ("_node_of", "_on_node", "_schedulers", "version")
@@ -26,7 +28,8 @@ class Nominations:
     def __init__(self, pods: Iterable[PodView] = (), schedulers: Collection[str] | None = None) -> None:
         """
         :param pods: what there is already
-        :param schedulers: names of the profiles, which are those of the pods that are scheduled here; `None`: all
+        :param schedulers: names of the profiles, which are those of the pods that are scheduled here; `None`:
+            all
         """
         self._schedulers = schedulers
         self.version = 0

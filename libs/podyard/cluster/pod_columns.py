@@ -3,7 +3,6 @@
 One slot a pod, without gaps: the last pod moves into the slot of one that leaves.
 """
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias, TypeVar
 
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import grown
+from podyard.memory.latest import Latest
 from podyard.objects import selectors
 from podyard.objects.selectors import Requirement, Selector
 
@@ -21,7 +21,8 @@ Cell = TypeVar("Cell", bound=np.generic)
 
 FIRST_PODS: Final = 256
 LABEL_KEYS: Final = 48
-"""Label keys with a column; the one not asked for the longest time goes first. Each costs 4 bytes a pod and 0.1 µs for a pod that comes."""
+"""Label keys with a column; the one not asked for the longest time goes first. Each costs 4 bytes a pod and
+0.1 µs for a pod that comes."""
 
 ABSENT: Final = 0
 """Id of "the pod has no such label"; ids of values begin with 1."""
@@ -55,7 +56,8 @@ class PlacedFacts(NamedTuple):
 
 
 class ValueColumn:
-    """One property of all pods as small numbers. Values are not forgotten: a column with many dead ones is made again."""
+    """One property of all pods as small numbers. Values are not forgotten: a column with many dead ones is
+    made again."""
 
     __slots__ = ("cells", "ids")
 
@@ -88,7 +90,7 @@ class PodColumns:
         self._rows: NDArray[np.intp] = np.zeros(FIRST_PODS, dtype=np.intp)
         self._ending: NDArray[np.bool_] = np.zeros(FIRST_PODS, dtype=np.bool_)
         self._namespaces = ValueColumn(FIRST_PODS)
-        self._labels: OrderedDict[str, ValueColumn] = OrderedDict()
+        self._labels = Latest[str, ValueColumn](LABEL_KEYS)
         self._uids: list[str] = []
         self._facts: list[PlacedFacts] = []
         self._slot_of: dict[str, int] = {}
@@ -133,7 +135,7 @@ class PodColumns:
             found = self._narrowed(found, ~self._part(self._ending, found))
         return self._part(self._rows, found)
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- inside --------------------------------------------------------------------------------------------
 
     def _having(self, found: Slots, column: ValueColumn, requirement: Requirement) -> Slots:
         cells = self._part(column.cells, found)
@@ -153,14 +155,12 @@ class PodColumns:
     def _label_column(self, key: str) -> ValueColumn:
         column = self._labels.get(key)
         if column is not None and len(column.ids) <= 2 * self.count + FIRST_PODS:
-            self._labels.move_to_end(key)
+            self._labels.use(key)
             return column
-        column = self._labels[key] = ValueColumn(len(self._rows))
+        column = ValueColumn(len(self._rows))
         for slot, facts in enumerate(self._facts):
             column.set(slot, facts.labels.get(key))
-        self._labels.move_to_end(key)
-        if len(self._labels) > LABEL_KEYS:
-            self._labels.popitem(last=False)
+        self._labels.keep(key, column)
         return column
 
     def _set(self, slot: int, facts: PlacedFacts) -> None:

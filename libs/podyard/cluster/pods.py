@@ -18,9 +18,9 @@ from podyard.proto.placement import BoundPod, Release, Usage
 class PodView:
     """A pod at one moment. Never changed: every new fact makes a new view, so old and new can be compared.
 
-    `stored` is the object as written; `pod` is the joined object, made when first asked for. A view without a living object
-    (`gone`) is a binding that is not released yet: it still takes room. Its `stored` is then the last version that was seen, or
-    what the binding tells of it.
+    `stored` is the object as written; `pod` is the joined object, made when first asked for. A view without a
+    living object (`gone`) is a binding that is not released yet: it still takes room. Its `stored` is then
+    the last version that was seen, or what the binding tells of it.
     """
 
     __slots__ = (
@@ -61,14 +61,15 @@ class PodView:
         self.nomination = nomination
         self.gone = gone
         self.unknown_place = False
-        """What is stored about its place cannot be read: it may be bound to any node, or released. Until that is mended nobody binds it,
-        and nobody takes it for unbound."""
+        """What is stored about its place cannot be read: it may be bound to any node, or released. Until that
+        is mended nobody binds it, and nobody takes it for unbound."""
         self._joined: Pod | None = None
         self._usage: Usage | None = None
 
     @property
     def pod(self) -> Pod:
-        """The joined object: spec.nodeName from the binding, status from the agent, the nominated node from the queue."""
+        """The joined object: spec.nodeName from the binding, status from the agent, the nominated node from
+        the queue."""
         if self._joined is None:
             self._joined = _join(self)
         return self._joined
@@ -127,9 +128,10 @@ class PodView:
         """What it takes from a node.
 
         Before it is bound, what its object requests. Once bound, what its binding says, unless its object is
-        newer than the decision: it may be resized in place, and that counts from the moment when it is stored.
-        Of an object that is gone counts what its binding says. So usage is a function of binding and object in
-        the stream, and all readers add up alike. What agents report is left out: not all readers follow it.
+        newer than the decision: it may be resized in place, and that counts from the moment when it is
+        stored. Of an object that is gone counts what its binding says. So usage is a function of binding and
+        object in the stream, and all readers add up alike. What agents report is left out: not all readers
+        follow it.
 
         Source of the resizes: kube-scheduler v1.36, eventhandlers.go (updateAssignedPodInCache).
         """

@@ -14,8 +14,9 @@ from podyard.proto.placement import BoundPod, Release
 def differences(old: Tables, new: Tables, position: int) -> Iterator[Change]:
     """The steps from `old` to `new`: nodes, other objects, then pods; each marked as relisted.
 
-    An update is a gap, since versions in between may have been missed. A binding that was seen neither to end nor to go on is
-    released with reason "terminated": its tombstone has expired, or (if the pod still lives) the stream was made again without it.
+    An update is a gap, since versions in between may have been missed. A binding that was seen neither to end
+    nor to go on is released with reason "terminated": its tombstone has expired, or (if the pod still lives)
+    the stream was made again without it.
 
     :param position: up to where `new` is true
     """

@@ -1,12 +1,13 @@
-"""How much nodes have of every resource, and what their pods take of it: exact books, and columns made of them.
+"""How much nodes have of every resource, and what their pods take of it: exact books, and columns made of
+them.
 
-The books are one dictionary a row and know no largest number. Filter and Score read columns: int64, one line a
-resource, one place a row. A sum beyond int64 stands in its column at the rail, and in the books as it is, so that
-what goes again leaves exactly what was before. Amounts are milli-CPU, else bytes or pieces.
+The books are one dictionary a row and know no largest number. Filter and Score read columns: int64, one line
+a resource, one place a row. A sum beyond int64 stands in its column at the rail, and in the books as it is,
+so that what goes again leaves exactly what was before. Amounts are milli-CPU, else bytes or pieces.
 
-Lines of cpu, memory and ephemeral storage are always there. Those of other resources are made when first asked for,
-and at most `MOST_LINES` are there at once: many nodes or pods that each bring a resource of their own cost memory for
-what they bring, not for what everybody could have.
+Lines of cpu, memory and ephemeral storage are always there. Those of other resources are made when first
+asked for, and at most `MOST_LINES` are there at once: many nodes or pods that each bring a resource of their
+own cost memory for what they bring, not for what everybody could have.
 """
 
 from collections.abc import Mapping
@@ -29,7 +30,8 @@ FIRST_RESOURCES: Final = ("cpu", "memory", "ephemeral-storage")
 PODS: Final = "pods"
 
 MOST_LINES: Final = 131
-"""Lines of columns: the first three and 128 others, 16 bytes a row each. One that is missing is made again."""
+"""Lines of columns: the first three and 128 others, 16 bytes a row each. One that is missing is made
+again."""
 
 RAIL: Final = quantity.INT64_MAX
 """Where a column stands for a sum that is larger."""
@@ -46,8 +48,8 @@ class Taken(NamedTuple):
 class Room:
     """The room on all rows. Owned by the node table, which says what is on which row.
 
-    Invariants: a cell is what the books of its row say, or the rail on that side; a book has no entry of 0; `_kinds`
-    counts the entries of each resource in all books, the first three apart.
+    Invariants: a cell is what the books of its row say, or the rail on that side; a book has no entry of 0;
+    `_kinds` counts the entries of each resource in all books, the first three apart.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -57,7 +59,8 @@ class Room:
         """What a node has, 0 or more."""
         self.requested: NDArray[np.int64] = np.zeros((len(FIRST_RESOURCES), capacity), dtype=np.int64)
         self.nonzero: NDArray[np.int64] = np.zeros((2, capacity), dtype=np.int64)
-        """What scoring assumes as requested: CPU and MEMORY, with 100m and 200 MiB for containers that request none."""
+        """What scoring assumes as requested: CPU and MEMORY, with 100m and 200 MiB for containers that
+        request none."""
         self._whole: list[dict[str, int]] = [{} for _ in range(capacity)]
         self._taken: list[dict[str, int]] = [{} for _ in range(capacity)]
         self._assumed_cpu = [0] * capacity
@@ -65,10 +68,11 @@ class Room:
         self._kinds: dict[str, int] = {}
         self._free_lines: list[int] = []
 
-    # ---- reading -------------------------------------------------------------------------------------------------------------
+    # ---- reading -------------------------------------------------------------------------------------------
 
     def line(self, resource: str) -> int | None:
-        """The resource's line in `allocatable` and `requested`; `None` if no node has it and no pod on a node takes it.
+        """The resource's line in `allocatable` and `requested`; `None` if no node has it and no pod on a node
+        takes it.
 
         To be used at once: asking for another resource may give its line to that one.
         """
@@ -82,10 +86,11 @@ class Room:
         return self._whole[row]
 
     def taken(self, row: int) -> Taken:
-        """What the pods of a row take, exactly; resources of which they take none are left out. To be read at once."""
+        """What the pods of a row take, exactly; resources of which they take none are left out. To be read at
+        once."""
         return Taken(self._taken[row], self._assumed_cpu[row], self._assumed_memory[row])
 
-    # ---- what changes it -----------------------------------------------------------------------------------------------------
+    # ---- what changes it -----------------------------------------------------------------------------------
 
     def set_allocatable(self, row: int, amounts: Mapping[str, str]) -> None:
         """The node has this now. Who has less than nothing has nothing."""
@@ -162,7 +167,7 @@ class Room:
         self._assumed_cpu += [0] * more
         self._assumed_memory += [0] * more
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- inside --------------------------------------------------------------------------------------------
 
     def _set_taken(self, row: int, name: str, amount: int) -> None:
         taken, line = self._taken[row], self.line_of.get(name)

@@ -1,8 +1,9 @@
 """The dictionaries behind a view, and the steps that keep them consistent. A step says what it changed.
 
-Invariants: a pod with a living object is in `pods` and `pods_by_uid`; one that is bound and not released is in `pods_by_uid` and `on_node`,
-whether its object lives or not; facts are kept by uid whether or not their object is known, since a listing in stream order may
-bring a fact before its object (the object was written again later).
+Invariants: a pod with a living object is in `pods` and `pods_by_uid`; one that is bound and not released is
+in `pods_by_uid` and `on_node`, whether its object lives or not; facts are kept by uid whether or not their
+object is known, since a listing in stream order may bring a fact before its object (the object was written
+again later).
 """
 
 from typing import Any, Final
@@ -42,7 +43,8 @@ class Tables:
         self.others_changed: dict[str, int] = {}
         """Sequence of the last change of any object, by resource."""
         self.documents: dict[tuple[str, NamespacedName], tuple[int, Raw]] = {}
-        """Sequence and document of the objects that this reader may have to write again whole (`DOCUMENTED`)."""
+        """Sequence and document of the objects that this reader may have to write again whole
+        (`DOCUMENTED`)."""
         self.nominations: dict[str, Nomination] = {}
         self.pod_statuses: dict[tuple[str, str], PodStatusFact] = {}
         """By uid and node: only what the agent of its own node says about a pod is joined to it."""
@@ -62,14 +64,16 @@ class Tables:
     # Versions
 
     def succeeds(self, subject: str, sequence: int, predecessor: int | None) -> bool:
-        """Note a new version, and say whether it follows the one that was known. After a marker, 0 follows too: it may have expired."""
+        """Note a new version, and say whether it follows the one that was known. After a marker, 0 follows
+        too: it may have expired."""
         known = self.versions.get(subject, 0)
         self.versions[subject] = sequence
         marked = self._markers.unmark(subject)
         return predecessor == known or (marked and predecessor == 0)
 
     def mark(self, subject: str, at: float, ttl_s: int) -> None:
-        """The subject's last version is a deletion marker, stored at `at` for `ttl_s` seconds; forget those that have long expired."""
+        """The subject's last version is a deletion marker, stored at `at` for `ttl_s` seconds; forget those
+        that have long expired."""
         for expired in self._markers.mark(subject, at, ttl_s):
             del self.versions[expired]
 
@@ -157,8 +161,8 @@ class Tables:
         return [Change(subjects.PODS, uid, old, view, origin, gap=gap)]
 
     def keep_places(self, before: "Tables") -> None:
-        """After a listing: where a placement cannot be read, what was known of it stays. Of a pod of which nothing is known, nobody may say
-        that it is not bound."""
+        """After a listing: where a placement cannot be read, what was known of it stays. Of a pod of which
+        nothing is known, nobody may say that it is not bound."""
         for uid in self.unknown_places:
             known = before.placements.get(uid)
             if isinstance(known, BoundPod):

@@ -1,7 +1,7 @@
 """ClusterView: the fold of deliveries into what the cluster looks like. Pure.
 
-A shell feeds it: `begin_listing`, any number of `apply`, `end_listing`, then `apply` and `advance` as messages come. Until a listing
-ends, readers see the state before it.
+A shell feeds it: `begin_listing`, any number of `apply`, `end_listing`, then `apply` and `advance` as
+messages come. Until a listing ends, readers see the state before it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -85,12 +85,14 @@ class ClusterView:
         return self._tables.others
 
     def version(self, resource: str) -> int:
-        """Another number whenever an object of this resource (pods and nodes apart) is another, came or went."""
+        """Another number whenever an object of this resource (pods and nodes apart) is another, came or
+        went."""
         return max(self._listed_at, self._tables.others_changed.get(resource, 0))
 
     def document(self, resource: str, key: NamespacedName) -> dict[str, Any] | None:
-        """A PersistentVolume or PersistentVolumeClaim as it lies in the stream, with its sequence as metadata.resourceVersion: what
-        a new version of it begins with. `None` if there is none; documents of other kinds are not kept.
+        """A PersistentVolume or PersistentVolumeClaim as it lies in the stream, with its sequence as
+        metadata.resourceVersion: what a new version of it begins with. `None` if there is none; documents of
+        other kinds are not kept.
         """
         found = self._tables.documents.get((resource, key))
         if found is None:
@@ -101,7 +103,8 @@ class ClusterView:
 
     @property
     def placements(self) -> Mapping[str, BoundPod | Release]:
-        """Where a uid is bound, or that its binding has ended, by uid; endings as long as the pod's object lives."""
+        """Where a uid is bound, or that its binding has ended, by uid; endings as long as the pod's object
+        lives."""
         return self._tables.placements
 
     @property
@@ -116,15 +119,18 @@ class ClusterView:
 
     @property
     def unreadable_placements(self) -> Sequence[Unreadable]:
-        """The bindings, tombstones, commit records and fence among it: while there are any, room that is taken may look free."""
+        """The bindings, tombstones, commit records and fence among it: while there are any, room that is
+        taken may look free."""
         return [found for found in self._tables.unreadable.values() if found.subject.startswith(_PLACEMENTS)]
 
     def pods_on(self, node: str) -> Mapping[str, PodView]:
-        """Pods that take room on a node, by uid: bound and not released, whether their object lives or not."""
+        """Pods that take room on a node, by uid: bound and not released, whether their object lives or
+        not."""
         return self._tables.on_node.get(node, _NONE)
 
     def version_of(self, subject: str) -> int:
-        """Last known sequence of a subject, its marker included; 0 if nothing is known: what a compare-and-set expects."""
+        """Last known sequence of a subject, its marker included; 0 if nothing is known: what a
+        compare-and-set expects."""
         return self._tables.versions.get(subject, 0)
 
     def take_effects(self) -> Sequence[Effect]:
@@ -141,7 +147,8 @@ class ClusterView:
         self._listing = Tables()
 
     def end_listing(self, position: int) -> list[Change]:
-        """The listing is complete up to `position`; returns its differences from the state before, each `relisted`."""
+        """The listing is complete up to `position`; returns its differences from the state before, each
+        `relisted`."""
         if self._listing is None:
             return []
         new, self._listing = self._listing, None
@@ -205,7 +212,10 @@ class ClusterView:
         stored, document = None, _NO_DOCUMENT
         try:
             event = _decode_event(delivery.payload)
-            origin = Origin(delivery.sequence, delivery.trace, delivery.stored_at, event.who, event.why, event.causes)
+            size = len(delivery.payload)
+            origin = Origin(
+                delivery.sequence, delivery.trace, delivery.stored_at, event.who, event.why, event.causes, size
+            )
             if not delivery.deleted and event.op == "put":
                 document = event.object
                 if resource in DOCUMENTED:

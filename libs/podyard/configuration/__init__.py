@@ -1,7 +1,8 @@
-"""KubeSchedulerConfiguration v1, read as kube-scheduler v1.36.2 reads it: decoded, defaulted, validated, built, written back.
+"""KubeSchedulerConfiguration v1, read as kube-scheduler v1.36.2 reads it: decoded, defaulted, validated,
+built, written back.
 
-Nothing here schedules, and nothing here reads a file by itself other than the certificates that a configuration names: callers bring
-the text. What is wrong is told at once and in full (`errors`).
+Nothing here schedules, and nothing here reads a file by itself other than the certificates that a
+configuration names: callers bring the text. What is wrong is told at once and in full (`errors`).
 """
 
 from podyard.configuration.errors import (

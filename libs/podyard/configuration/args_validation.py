@@ -1,8 +1,8 @@
 """What is not allowed in the arguments of the default plugins.
 
-Sources: pkg/scheduler/apis/config/validation/validation_pluginargs.go; component-helpers/scheduling/corev1/nodeaffinity;
-apimachinery/pkg/labels/selector.go (NewRequirement). Feature gates at their defaults: StorageCapacityScoring is off, those of
-DynamicResources' time limits are on.
+Sources: pkg/scheduler/apis/config/validation/validation_pluginargs.go;
+component-helpers/scheduling/corev1/nodeaffinity; apimachinery/pkg/labels/selector.go (NewRequirement).
+Feature gates at their defaults: StorageCapacityScoring is off, those of DynamicResources' time limits are on.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,8 @@ STRATEGIES: Final = ("LeastAllocated", "MostAllocated", "RequestedToCapacityRati
 
 
 def check(findings: Findings, path: str, config: PluginConfig) -> None:
-    """Add what is wrong with the arguments of one plugin; NodeResourcesFit's are looked at when it is made (`fit_errors`)."""
+    """Add what is wrong with the arguments of one plugin; NodeResourcesFit's are looked at when it is made
+    (`fit_errors`)."""
     if config.name == MISNAMED:
         findings.invalid(path, {}, "has to match plugin args")
     rule = _RULES.get(config.args.__class__)
@@ -76,7 +77,7 @@ def _volume_binding(findings: Findings, path: str, args: wire_args.VolumeBinding
         findings.invalid(f"{path}.shape", args.shape, detail)
 
 
-# ---- PodTopologySpread -------------------------------------------------------------------------------------------------------
+# ---- PodTopologySpread -------------------------------------------------------------------------------------
 
 
 def _spread(findings: Findings, path: str, args: wire_args.PodTopologySpreadArgs) -> None:
@@ -117,11 +118,12 @@ def _label_name(findings: Findings, path: str, name: str) -> None:
         findings.invalid(path, name, fault)
 
 
-# ---- NodeAffinity ------------------------------------------------------------------------------------------------------------
+# ---- NodeAffinity ------------------------------------------------------------------------------------------
 
 
 def _node_affinity(findings: Findings, path: str, args: wire_args.NodeAffinityArgs) -> None:
-    """Preferred terms of weight 0 are not looked at, and their paths leave out `preference`, as in the reference."""
+    """Preferred terms of weight 0 are not looked at, and their paths leave out `preference`, as in the
+    reference."""
     if args.added_affinity is None:
         return
     required = args.added_affinity.required_during_scheduling_ignored_during_execution
@@ -171,11 +173,12 @@ def _bounds(findings: Findings, path: str, values: tuple[str, ...]) -> None:
             findings.invalid(f"{path}[{at}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
 
 
-# ---- NodeResourcesFit --------------------------------------------------------------------------------------------------------
+# ---- NodeResourcesFit --------------------------------------------------------------------------------------
 
 
 def fit_errors(args: wire_args.NodeResourcesFitArgs) -> tuple[FieldError, ...]:
-    """What is wrong with the arguments of NodeResourcesFit, paths from the arguments: asked when the plugin is made.
+    """What is wrong with the arguments of NodeResourcesFit, paths from the arguments: asked when the plugin
+    is made.
 
     Source: ValidateNodeResourcesFitArgs.
     """

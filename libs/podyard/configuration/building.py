@@ -1,7 +1,7 @@
 """From a valid configuration to what is run: stage `build` of the reference.
 
-Sources: pkg/scheduler/profile/profile.go (NewMap), pkg/scheduler/framework/runtime/framework.go (NewFramework),
-pkg/scheduler/scheduler.go (New).
+Sources: pkg/scheduler/profile/profile.go (NewMap), pkg/scheduler/framework/runtime/framework.go
+(NewFramework), pkg/scheduler/scheduler.go (New).
 """
 
 import difflib
@@ -123,7 +123,8 @@ def _check_counts(path: str, found: Expanded) -> None:
 
 
 def effective(built: Built) -> dict[str, Any]:
-    """Scheduler name -> plugins by extension point in calling order, and percentageOfNodesToScore if the profile sets it."""
+    """Scheduler name -> plugins by extension point in calling order, and percentageOfNodesToScore if the
+    profile sets it."""
     found: dict[str, Any] = {}
     for profile in built.configuration.profiles:
         name = profile.scheduler_name or ""

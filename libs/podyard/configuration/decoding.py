@@ -1,6 +1,7 @@
 """The text of a file into `wire`: stage `decode` of the reference.
 
-Sources: pkg/scheduler/apis/config/... (loadConfig), apimachinery/pkg/runtime/serializer/{json,recognizer,codec_factory}.go,
+Sources: pkg/scheduler/apis/config/... (loadConfig),
+apimachinery/pkg/runtime/serializer/{json,recognizer,codec_factory}.go,
 staging/src/k8s.io/kube-scheduler/config/v1/types.go (DecodeNestedObjects).
 """
 
@@ -12,11 +13,11 @@ import msgspec
 
 from podyard.configuration import wire
 from podyard.configuration.errors import DecodeError, Fault
-from podyard.configuration.reading import Pairs, Reader, TypeFault, plain
+from podyard.configuration.reading import Pairs, Reader, TypeFault
 from podyard.configuration.wire import API_VERSION, GROUP, KIND, KubeSchedulerConfiguration, PluginConfig
 from podyard.configuration.wire_args import ARGS, Args
 from podyard.objects import yaml_reader
-from podyard.objects.documents import is_mapping
+from podyard.objects.documents import is_mapping, no_constant, plain
 from podyard.objects.yaml_reader import YamlError
 
 KINDS: Final[Mapping[str, type[msgspec.Struct]]] = {
@@ -79,7 +80,7 @@ def _first_document(text: str) -> _Text:
 
 def _json(text: str) -> _Text:
     try:
-        return _Text(json.loads(text, object_pairs_hook=_pairs, parse_constant=_no_constant), ())
+        return _Text(json.loads(text, object_pairs_hook=_pairs, parse_constant=no_constant), ())
     except RecursionError as error:
         raise DecodeError(Fault("", "not valid JSON: nested too deep")) from error
     except json.JSONDecodeError as error:
@@ -97,12 +98,9 @@ def _pairs(pairs: list[tuple[str, Any]]) -> Pairs:
     return found
 
 
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number that JSON knows")
-
-
 def _kind(content: Any, default_kind: str, path: str) -> str:
-    """The kind of a document; the version must be ours. Both keys are found in any case, as Go's decoder finds them."""
+    """The kind of a document; the version must be ours. Both keys are found in any case, as Go's decoder
+    finds them."""
     if content is not None and not is_mapping(content):
         raise DecodeError(Fault(path, "must be a mapping" if path else "must be a mapping with apiVersion and kind"))
     kind = _type_key(content or {}, "kind", path) or default_kind

@@ -1,4 +1,5 @@
-"""What a configuration leaves out, filled in. Source: pkg/scheduler/apis/config/v1/defaults.go and default_plugins.go."""
+"""What a configuration leaves out, filled in. Source: pkg/scheduler/apis/config/v1/defaults.go and
+default_plugins.go."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, cast
@@ -19,8 +20,8 @@ from podyard.configuration.wire import (
     Profile,
 )
 from podyard.configuration.wire_args import ARGS, Args, ResourceSpec
-from podyard.framework.profile import DEFAULT_SCHEDULER
 from podyard.plugins.in_tree import IN_TREE
+from podyard.proto.message import DEFAULT_SCHEDULER
 
 ALL: Final = "*"
 """In `disabled`: all plugins."""
@@ -88,7 +89,7 @@ def _profile(found: Profile) -> Profile:
     return replace(found, scheduler_name=found.scheduler_name or "", plugins=plugins, plugin_config=tuple(configs))
 
 
-# ---- plugin sets -------------------------------------------------------------------------------------------------------------
+# ---- plugin sets -------------------------------------------------------------------------------------------
 
 
 def sets(plugins: Plugins) -> dict[str, PluginSet]:
@@ -111,7 +112,8 @@ def default_plugins() -> Plugins:
 
 
 def merged(custom: Plugins | None) -> Plugins:
-    """The default plugins as changed by a profile; every weight that is not given becomes 0. Source: mergePlugins."""
+    """The default plugins as changed by a profile; every weight that is not given becomes 0. Source:
+    mergePlugins."""
     default = sets(default_plugins())
     given = default if custom is None else sets(custom)
     return Plugins(
@@ -123,7 +125,8 @@ def merged(custom: Plugins | None) -> Plugins:
 
 
 def _merged_set(default: PluginSet, custom: PluginSet) -> PluginSet:
-    """Defaults that are not disabled, in their order but as re-configured; then what else is enabled. Source: mergePluginSet."""
+    """Defaults that are not disabled, in their order but as re-configured; then what else is enabled. Source:
+    mergePluginSet."""
     disabled = {plugin.name for plugin in custom.disabled}
     given = {plugin.name: at for at, plugin in enumerate(custom.enabled)}
     kept = () if ALL in disabled else tuple(plugin for plugin in default.enabled if plugin.name not in disabled)
@@ -140,7 +143,7 @@ def _weighted(plugin_set: PluginSet) -> PluginSet:
     return PluginSet(enabled=weighted(plugin_set.enabled), disabled=weighted(plugin_set.disabled))
 
 
-# ---- arguments ---------------------------------------------------------------------------------------------------------------
+# ---- arguments ---------------------------------------------------------------------------------------------
 
 CPU_AND_MEMORY: Final = (ResourceSpec(name="cpu", weight=1), ResourceSpec(name="memory", weight=1))
 

@@ -6,13 +6,16 @@
         ├── InvalidConfiguration  it is one, but values are not allowed: carries all that are not
         └── BuildError          values are allowed, but a profile, plugin or extender cannot be made of them
 
-The reference has the same three stages, one after the other: a later one is only reached if the earlier found nothing.
+The reference has the same three stages, one after the other: a later one is only reached if the earlier found
+nothing.
 """
 
 from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
+
+from podyard.objects.errors import placed
 
 
 class FieldError(msgspec.Struct, frozen=True, kw_only=True):
@@ -21,7 +24,8 @@ class FieldError(msgspec.Struct, frozen=True, kw_only=True):
     field: str
     """Path from the top of the file, e.g. `profiles[0].pluginConfig[1].args.bindTimeoutSeconds`."""
     type: str
-    """FieldValueInvalid, FieldValueRequired, FieldValueDuplicate, FieldValueNotSupported or FieldValueForbidden."""
+    """FieldValueInvalid, FieldValueRequired, FieldValueDuplicate, FieldValueNotSupported or
+    FieldValueForbidden."""
     detail: str = ""
     bad_value: Any = UNSET
     """What was there, if it is text, a number or true or false; else UNSET."""
@@ -48,13 +52,14 @@ _SENTENCES = {
 
 
 class Fault(NamedTuple):
-    """One fault of any stage: where (a path, a line, or empty for the file as a whole), and what is wrong and would be right."""
+    """One fault of any stage: where (a path, a line, or empty for the file as a whole), and what is wrong and
+    would be right."""
 
     field: str
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.detail}" if self.field else self.detail
+        return placed(self.field, self.detail)
 
 
 class ConfigurationError(ValueError):
@@ -83,7 +88,8 @@ class InvalidConfiguration(ConfigurationError):
 
 
 class BuildError(ConfigurationError):
-    """A profile, plugin or extender that cannot be made. `field`: where in the file, for faults that are given as texts."""
+    """A profile, plugin or extender that cannot be made. `field`: where in the file, for faults that are
+    given as texts."""
 
     def __init__(self, *faults: Fault | str, field: str = "") -> None:
         super().__init__("build", tuple(Fault(field, fault) if isinstance(fault, str) else fault for fault in faults))

@@ -1,7 +1,7 @@
 """HTTP extenders: what they need to be made, and what they mean for the profiles.
 
-Sources: pkg/scheduler/scheduler.go (buildExtenders), pkg/scheduler/extender.go (NewHTTPExtender, makeTransport),
-client-go/transport/transport.go (TLSConfigFor).
+Sources: pkg/scheduler/scheduler.go (buildExtenders), pkg/scheduler/extender.go (NewHTTPExtender,
+makeTransport), client-go/transport/transport.go (TLSConfigFor).
 """
 
 import ssl
@@ -66,7 +66,7 @@ def _ignoring(path: str, profile: Profile, ignored: tuple[str, ...]) -> Profile:
     )
 
 
-# ---- TLS ---------------------------------------------------------------------------------------------------------------------
+# ---- TLS ---------------------------------------------------------------------------------------------------
 
 
 def _check_tls(path: str, tls: TlsConfig, https: bool) -> None:

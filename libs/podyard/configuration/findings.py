@@ -1,4 +1,5 @@
-"""Faults of a configuration, gathered in the reference's words. Source: apimachinery/pkg/util/validation/field/errors.go."""
+"""Faults of a configuration, gathered in the reference's words. Source:
+apimachinery/pkg/util/validation/field/errors.go."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -92,7 +92,8 @@ def _made(path: str, entry: Entry, args: Any) -> Made:
 def load(text: str, extra: Iterable[type[Plugin] | Plugin] = ()) -> Configuration:
     """The configuration in `text` (YAML or JSON, the first document).
 
-    :param extra: plugins that profiles may name by their `name`: classes, or instances that all profiles share
+    :param extra: plugins that profiles may name by their `name`: classes, or instances that all profiles
+        share
     :raises DecodeError: the text is no configuration
     :raises InvalidConfiguration: values are not allowed; all of them are named
     :raises BuildError: a plugin, profile or extender cannot be made

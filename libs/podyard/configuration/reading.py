@@ -1,7 +1,9 @@
-"""Plain values into the Structs of `wire`, as Go's JSON decoder reads them: null means absent, numbers are no text, case counts.
+"""Plain values into the Structs of `wire`, as Go's JSON decoder reads them: null means absent, numbers are no
+text, case counts.
 
-Source: sigs.k8s.io/json (UnmarshalCaseSensitivePreserveInts, UnmarshalStrict) and encoding/json, as apimachinery's strict
-serializer uses them: a wrong type ends the reading, unknown and duplicate fields are gathered.
+Source: sigs.k8s.io/json (UnmarshalCaseSensitivePreserveInts, UnmarshalStrict) and encoding/json, as
+apimachinery's strict serializer uses them: a wrong type ends the reading, unknown and duplicate fields are
+gathered.
 """
 
 import base64
@@ -114,13 +116,6 @@ def _unknown(key: str, names: list[str]) -> str:
     letters = {name.lower(): name for name in names}
     close = difflib.get_close_matches(key.lower(), letters, n=1)
     return f"unknown field; did you mean {letters[close[0]]}?" if close else "unknown field"
-
-
-def plain(raw: Any) -> Any:
-    """A copy without the memory of duplicate keys."""
-    if is_mapping(raw):
-        return {key: plain(item) for key, item in raw.items()}
-    return [plain(item) for item in raw] if is_list(raw) else raw
 
 
 @cache

@@ -28,7 +28,8 @@ class Unused(NamedTuple):
 
 
 def found(values: KubeSchedulerConfiguration) -> tuple[Unused, ...]:
-    """The fields that differ from their defaults and have no effect, in the order of `_REASONS`; those of profiles last."""
+    """The fields that differ from their defaults and have no effect, in the order of `_REASONS`; those of
+    profiles last."""
     given = _plain(values)
     default = _plain(with_defaults(Reader().read({}, KubeSchedulerConfiguration)))
     top = [Unused(field, reason) for field, reason in _REASONS.items() if given.get(field) != default.get(field)]

@@ -43,7 +43,8 @@ def errors(found: KubeSchedulerConfiguration) -> tuple[FieldError, ...]:
 
 
 def _leader_election(findings: Findings, found: LeaderElection) -> None:
-    """A retry period longer than the renew deadline is not noticed, and the last sentence carries the other duration, as there."""
+    """A retry period longer than the renew deadline is not noticed, and the last sentence carries the other
+    duration, as there."""
     if not found.leader_elect:
         return
     seconds = go_syntax.parse_duration
@@ -75,7 +76,7 @@ def _backoff(findings: Findings, initial_s: int, longest_s: int) -> None:
         findings.invalid("podMaxBackoffSeconds", longest_s, detail)
 
 
-# ---- profiles ----------------------------------------------------------------------------------------------------------------
+# ---- profiles ----------------------------------------------------------------------------------------------
 
 
 def _profiles(findings: Findings, found: KubeSchedulerConfiguration) -> None:
@@ -149,7 +150,7 @@ def _args(profile: Profile, name: str) -> object:
     return found[-1] if found else None
 
 
-# ---- extenders ---------------------------------------------------------------------------------------------------------------
+# ---- extenders ---------------------------------------------------------------------------------------------
 
 
 def _extenders(findings: Findings, extenders: tuple[Extender, ...]) -> None:

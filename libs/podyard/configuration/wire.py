@@ -1,9 +1,11 @@
 """KubeSchedulerConfiguration v1 as it is written.
 
-A field without a default is always written; one with a default is left out when it has that value. Optional (`| None`) is what Go
-has a pointer for: None means not given. Durations are texts in Go's own spelling (`1m0s`).
+A field without a default is always written; one with a default is left out when it has that value. Optional
+(`| None`) is what Go has a pointer for: None means not given. Durations are texts in Go's own spelling
+(`1m0s`).
 
-Sources: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/config/v1/types.go; component-base/config/v1alpha1/types.go.
+Sources: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/config/v1/types.go;
+component-base/config/v1alpha1/types.go.
 """
 
 from typing import Annotated, Any, Final, TypeAlias
@@ -64,7 +66,8 @@ class Plugins(Wire, frozen=True, kw_only=True):
 
 
 class PluginConfig(Wire, frozen=True, kw_only=True):
-    """Arguments of a plugin: one of `wire_args`, or whatever was written for a plugin that the reference does not know."""
+    """Arguments of a plugin: one of `wire_args`, or whatever was written for a plugin that the reference does
+    not know."""
 
     name: str
     args: Any = None

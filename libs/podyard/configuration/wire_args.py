@@ -1,4 +1,5 @@
-"""Arguments of the default plugins as they are written; what plugins get are the effective ones (`plugins/<name>/args.py`).
+"""Arguments of the default plugins as they are written; what plugins get are the effective ones
+(`plugins/<name>/args.py`).
 
 Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/config/v1/types_pluginargs.go.
 """

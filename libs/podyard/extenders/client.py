@@ -1,4 +1,5 @@
-"""Calls to HTTP extenders. Whatever goes wrong is an answer with an `error`: the framework knows who may fail.
+"""Calls to HTTP extenders. Whatever goes wrong is an answer with an `error`: the framework knows who may
+fail.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/extender.go (send, makeTransport).
 """
@@ -14,7 +15,6 @@ import httpx
 import msgspec
 
 from podyard.cluster.node_table import NodeTable
-from podyard.cluster.pods import PodView
 from podyard.configuration.wire import Extender as Configured
 from podyard.configuration.wire import TlsConfig
 from podyard.extenders import protocol
@@ -33,6 +33,7 @@ from podyard.framework.extenders import (
     PrioritizeCall,
 )
 from podyard.framework.status import told
+from podyard.proto.message import PodRef
 
 T = TypeVar("T")
 OK: Final = 200
@@ -78,7 +79,7 @@ class ExtenderClients:
                 tasks.start_soon(make, at, call)
         return tuple(answers[at] for at in range(len(calls)))
 
-    async def bind(self, name: str, pod: PodView, node: str) -> str:
+    async def bind(self, name: str, pod: PodRef, node: str) -> str:
         """Let the extender bind; returns what went wrong, "" if nothing."""
         configured, _ = self._clients[name]
         try:

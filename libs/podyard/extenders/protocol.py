@@ -2,7 +2,8 @@
 
 Keys are spelled as Go spells fields without a tag; of answers any spelling is taken, as Go does.
 
-Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/extender/v1/types.go, pkg/scheduler/extender.go.
+Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/extender/v1/types.go,
+pkg/scheduler/extender.go.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,6 @@ from typing import Any, Final, cast
 import msgspec
 
 from podyard.cluster.node_table import NodeTable
-from podyard.cluster.pods import PodView
 from podyard.framework.extenders import (
     Extender,
     FilterAnswer,
@@ -24,9 +24,11 @@ from podyard.framework.extenders import (
 )
 from podyard.framework.status import told
 from podyard.objects.core import Pod
+from podyard.proto.message import PodRef
 
 BASE_BYTES: Final = 4 * 1024 * 1024
-"""Of an answer that need not repeat anything of the request: a reason of 800 bytes for each of 5,000 nodes."""
+"""Of an answer that need not repeat anything of the request: a reason of 800 bytes for each of 5,000
+nodes."""
 LARGEST_ANSWER: Final = 64 * 1024 * 1024
 """Bytes; an answer that repeats 5,000 whole nodes has about 20 million."""
 
@@ -75,7 +77,7 @@ def preempt_request(call: PreemptCall) -> dict[str, Any]:
     return {"Pod": pod, "NodeNameToVictims": whole, "NodeNameToMetaVictims": None}
 
 
-def bind_request(pod: PodView, node: str) -> dict[str, Any]:
+def bind_request(pod: PodRef, node: str) -> dict[str, Any]:
     """ExtenderBindingArgs."""
     return {"PodName": pod.name, "PodNamespace": pod.namespace, "PodUID": pod.uid, "Node": node}
 
@@ -90,7 +92,7 @@ def _node_document(nodes: NodeTable, name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Node"} | msgspec.to_builtins(node)
 
 
-# ---- answers -----------------------------------------------------------------------------------------------------------------
+# ---- answers -----------------------------------------------------------------------------------------------
 
 
 def filter_answer(extender: Extender, answer: Any) -> FilterAnswer:
@@ -204,7 +206,8 @@ def _whole(value: Any, what: str) -> int:
 
 
 def _shown(value: Any) -> str:
-    """The beginning of it; of lists and objects only what they are, since their whole text would have to be made first."""
+    """The beginning of it; of lists and objects only what they are, since their whole text would have to be
+    made first."""
     if isinstance(value, dict | list):
         return "an object" if isinstance(value, dict) else "a list"
     return f"{value:.80}" if isinstance(value, str) else f"{value!r:.80}"

@@ -1,18 +1,18 @@
 """The scheduling framework: what a plugin is, when it is asked, and how its answers become one decision.
 
-Duty: the extension points of kube-scheduler v1.36.2 in vectorised form, profiles, one scheduling cycle over a node table, the judgement
-of one pod on one node, cluster events and their registry.
+Duty: the extension points of kube-scheduler v1.36.2 in vectorised form, profiles, one scheduling cycle over a
+node table, the judgement of one pod on one node, cluster events and their registry.
 Never in here: a plugin, I/O, a clock (times are arguments), logging, telemetry, the bus.
 
 - `status`          what a plugin answers, and what the queue does next
 - `cycle_state`     what plugins keep for themselves during one cycle
-- `interfaces`      one small Protocol an extension point
+- `interfaces`      one small Protocol an extension point; `optional_hooks` what a plugin may have besides
 - `pod_info`, `snapshot`   what a plugin is shown of the pod and of the cluster
 - `profile`         plugins of a profile, by extension point, with weights and digest
 - `one_at_a_time`   plugins that prefer to look at one node at a time
-- `prefilter`, `judgement`, `scoring`, `cycle`   one scheduling cycle, shared by pods of equal signature
+- `prefilter`, `feasibility`, `scoring`, `cycle`   one scheduling cycle, shared by pods of equal signature
 - `diagnosis`       why a pod fits nowhere: counts, examples and the reference's text
 - `permits`         pods that wait at Permit
-- `judge`           one pod on one node, for the binder
+- `one_node`        one pod on one node, for the binder
 - `events`, `event_registry`   what wakes a parked pod
 """

@@ -1,7 +1,8 @@
 """What a plugin may answer, checked where it comes in: anything else is as if the plugin had raised.
 
-The checks raise `NonsenseError` and are made within the boundary that names the plugin and the extension point (`PluginError.wrapping`).
-They cost next to nothing for answers of the expected type: these are judged once for every row of every pod.
+The checks raise `NonsenseError` and are made within the boundary that names the plugin and the extension
+point (`PluginError.wrapping`). They cost next to nothing for answers of the expected type: these are judged
+once for every row of every pod.
 
 Source: none; a plugin of kube-scheduler is held to its answers' types by its compiler.
 """
@@ -76,7 +77,8 @@ def pre_filter(answer: object) -> PreFilterResult:
 
 
 def post_filter(answer: object) -> PostFilterResult:
-    """:raises NonsenseError: if it is no PostFilterResult, or what it nominates and whom it would end are not named as such"""
+    """:raises NonsenseError: if it is no PostFilterResult, or what it nominates and whom it would end are not
+    named as such"""
     found = of_type(answer, PostFilterResult)
     node, victims = found.nominated_node, found.victims
     if node is not None and not _is_a(node, str):
@@ -113,7 +115,8 @@ def permit(answer: object) -> PermitResult:
 
 
 def pre_bind(answer: object) -> PreBindResult:
-    """:raises NonsenseError: if it is no PreBindResult, its time-out no number of seconds, or its parts no tuples"""
+    """:raises NonsenseError: if it is no PreBindResult, its time-out no number of seconds, or its parts no
+    tuples"""
     found = of_type(answer, PreBindResult)
     seconds(found.timeout_s)
     for part in (found.writes, found.waits_for):
@@ -131,7 +134,7 @@ def seconds(answer: object) -> float:
     return float(answer)
 
 
-# ---- numbers by row ----------------------------------------------------------------------------------------------------------
+# ---- numbers by row ----------------------------------------------------------------------------------------
 
 
 def code(answer: object) -> int:

@@ -1,6 +1,7 @@
 """Reserve and Permit: the last words about a chosen node, on which the pod is assumed by now.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunReservePluginsReserve, RunPermitPlugins).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunReservePluginsReserve,
+RunPermitPlugins).
 """
 
 from podyard.framework import answers

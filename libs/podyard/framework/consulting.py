@@ -1,6 +1,7 @@
 """What HTTP extenders make of a cycle's results: fewer feasible nodes, further reasons, further points.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (findNodesThatFitPod, prioritizeNodes, selectHost).
+Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (findNodesThatFitPod, prioritizeNodes,
+selectHost).
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -43,7 +44,8 @@ def rejected_too(
 ) -> Diagnosis:
     """The diagnosis with what extenders rejected.
 
-    A node that they left out without a reason is not counted in the message, and preemption does not help there.
+    A node that they left out without a reason is not counted in the message, and preemption does not help
+    there.
 
     :param feasible: rows that the Filter plugins pass
     :param left: nodes that extenders left

@@ -1,12 +1,14 @@
-"""One scheduling cycle, from PreFilter to Permit, over a live table. Pure: it decides, its caller assumes and binds.
+"""One scheduling cycle, from PreFilter to Permit, over a live table. Pure: it decides, its caller assumes and
+binds.
 
     run:      PreFilter -> Filter -> (no node: PostFilter) -> PreScore -> Score -> NormalizeScore -> pick
     steps:    the same, and HTTP extenders are asked between Filter and Score, after Score, and in PostFilter
     (the caller assumes the pod on the node)
     confirm:  Reserve -> Permit
 
-Results of PreFilter to NormalizeScore are shared by pods of equal signature (what every plugin says it reads of a pod) and brought up to
-date for changed rows only. Among nodes with the highest total a hash of the pod's uid picks one, so equal input gives equal output.
+Results of PreFilter to NormalizeScore are shared by pods of equal signature (what every plugin says it reads
+of a pod) and brought up to date for changed rows only. Among nodes with the highest total a hash of the pod's
+uid picks one, so equal input gives equal output.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (schedulingCycle, schedulePod).
 """
@@ -22,8 +24,8 @@ from podyard.framework import confirming, consulting, diagnosis, extenders, post
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.extenders import Answers, Calls, Extender, ExtenderError, Filtered
+from podyard.framework.feasibility import Feasibility
 from podyard.framework.interfaces import NodeVictims
-from podyard.framework.judgement import Judgement
 from podyard.framework.pod_info import PodFacts, PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
@@ -76,7 +78,8 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
     rejections: tuple[Rejection, ...] = ()
     scores: tuple[NodeScore, ...] = ()
     post_filter: Status | None = None
-    """What PostFilter said of a pod that fits nowhere; `None` if nobody was asked. The pod counts as unschedulable whatever it says."""
+    """What PostFilter said of a pod that fits nowhere; `None` if nobody was asked. The pod counts as
+    unschedulable whatever it says."""
     nominated_node: str | None = None
     victims: tuple[Victim, ...] = ()
     waits: dict[str, float] = {}
@@ -87,10 +90,11 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
 
 
 class _Shared(NamedTuple):
-    judgement: Judgement
+    feasibility: Feasibility
     scoreboard: Scoreboard
     first: PodInfo
-    """The pod that it was made for. Plugins are shown it again for each pod of the signature: what they made out of it they still know."""
+    """The pod that it was made for. Plugins are shown it again for each pod of the signature: what they made
+    out of it they still know."""
 
     def shown(self, pod: PodInfo, cluster: Snapshot) -> PodInfo:
         """Who stands for `pod`: nominations depend on who asks, all else on the signature."""
@@ -125,7 +129,8 @@ class Cycle:
         self._confirms = bool(profile.reserve or profile.permit)
 
     def run(self, pod: PodInfo) -> CycleResult:
-        """Find a node for `pod`, without asking extenders. Never raises: a plugin that does ends this attempt as an error."""
+        """Find a node for `pod`, without asking extenders. Never raises: a plugin that does ends this attempt
+        as an error."""
         result = self._begun()
         if result.error:
             return result
@@ -133,13 +138,13 @@ class Cycle:
         try:
             key = self._key(facts)
             self._decide(facts, key, result)
-        except Exception as fault:  # the boundary to plugins: whatever they raise ends an attempt, not the service
+        except Exception as fault:  # the boundary to plugins: their faults end an attempt, not the service
             self._fail(key, result, fault)
         return result
 
     def steps(self, pod: PodInfo) -> Generator[Calls, Answers, CycleResult]:
-        """The same with extenders: yields what they are to be asked, is sent the answers. Between a yield and its answer nothing may change
-        in the snapshot. Without extenders it yields nothing.
+        """The same with extenders: yields what they are to be asked, is sent the answers. Between a yield and
+        its answer nothing may change in the snapshot. Without extenders it yields nothing.
         """
         if not self._extenders:
             return self.run(pod)
@@ -154,7 +159,7 @@ class Cycle:
             self._fail(key, result, fault)
         return result
 
-    def judge(self, pod: PodInfo) -> Judgement:
+    def judge(self, pod: PodInfo) -> Feasibility:
         """Only the filter part, up to date.
 
         :raises PluginError: if a plugin fails
@@ -162,16 +167,17 @@ class Cycle:
         key = self._key(pod)
         try:
             shared = self._find(pod, key)
-            shared.judgement.refresh(pod)
+            shared.feasibility.refresh(pod)
         except PluginError:
             self._shared.pop(key)
             raise
-        return shared.judgement
+        return shared.feasibility
 
     def confirm(self, pod: PodInfo, result: CycleResult) -> bool:
         """Reserve and Permit for the chosen node, on which the caller has assumed the pod by now.
 
-        :return: False if a plugin said no or failed: it is unreserved again, `result` has no node any more and says why
+        :return: False if a plugin said no or failed: it is unreserved again, `result` has no node any more
+            and says why
         """
         state = result.state
         if state is None:
@@ -200,10 +206,11 @@ class Cycle:
         """
         return confirming.unreserve(self._profile, state, pod, self._cluster, node_name)
 
-    # ---- what is shared ------------------------------------------------------------------------------------------------------
+    # ---- what is shared ------------------------------------------------------------------------------------
 
     def _key(self, pod: PodInfo) -> Hashable:
-        """Equal for pods that share results; while pods are nominated their priority counts, and who they are if they are nominated."""
+        """Equal for pods that share results; while pods are nominated their priority counts, and who they are
+        if they are nominated."""
         if not self._shares:
             return None
         signature = self._signatures.of(pod)
@@ -220,8 +227,8 @@ class Cycle:
             if shared is not None:
                 self._shared.use(key)
                 return shared
-        judgement = Judgement(self._profile, pod, self._cluster)
-        shared = _Shared(judgement, Scoreboard(self._profile, judgement, self._cluster), pod)
+        feasibility = Feasibility(self._profile, pod, self._cluster)
+        shared = _Shared(feasibility, Scoreboard(self._profile, feasibility, self._cluster), pod)
         if self._shares:
             taken = SIGNATURE_BYTES + ROW_BYTES * self._cluster.nodes.capacity + self._signatures.size(pod)
             self._shared.keep(key, shared, taken)
@@ -244,36 +251,36 @@ class Cycle:
         result.node, result.diagnosis, result.scores = "", None, ()
         result.error = result.message = str(fault) if isinstance(fault, ExtenderError) else described(fault)
 
-    # ---- deciding ------------------------------------------------------------------------------------------------------------
+    # ---- deciding ------------------------------------------------------------------------------------------
 
     def _decide(self, pod: PodInfo, key: Hashable, result: CycleResult) -> None:
         watch, times = self._stopwatch, result.times
         start = watch()
         shared = self._find(pod, key)
-        judgement, shown = shared.judgement, shared.shown(pod, self._cluster)
+        feasibility, shown = shared.feasibility, shared.shown(pod, self._cluster)
         pre_filtered = watch()
         times.append(PointTime("PreFilter", start, pre_filtered))
-        if pod.nominated_node and judgement.takes_nominated(pod):
+        if pod.nominated_node and feasibility.takes_nominated(pod):
             result.node, result.nodes_feasible = pod.nominated_node, 1
             times.append(PointTime("Filter", pre_filtered, watch()))
         else:
-            judgement.refresh(shown)
-            result.nodes_feasible = judgement.feasible_count
-            result.rejections = judgement.rejections()
+            feasibility.refresh(shown)
+            result.nodes_feasible = feasibility.feasible_count
+            result.rejections = feasibility.rejections()
             filtered = watch()
             times.append(PointTime("Filter", pre_filtered, filtered))
-            if not judgement.feasible_count:
-                self._post_filter(pod, judgement, result)
+            if not feasibility.feasible_count:
+                self._post_filter(pod, feasibility, result)
                 return
             self._pick(pod, shown, shared, result)
             times.append(PointTime("Score", filtered, watch()))
         if self._confirms:
-            result.state = judgement.state.clone()
+            result.state = feasibility.state.clone()
 
     def _pick(self, pod: PodInfo, shown: PodInfo, shared: _Shared, result: CycleResult) -> None:
-        judgement, scoreboard = shared.judgement, shared.scoreboard
-        if judgement.feasible_count == 1:
-            result.node = self._cluster.nodes.names[int(judgement.feasible[0])]
+        feasibility, scoreboard = shared.feasibility, shared.scoreboard
+        if feasibility.feasible_count == 1:
+            result.node = self._cluster.nodes.names[int(feasibility.feasible[0])]
             return
         scoreboard.refresh(shown)
         row = scoreboard.best_at(self._one_of(scoreboard.best_count(), pod))
@@ -284,12 +291,12 @@ class Cycle:
         """Which of so many equals, chosen by the pod's uid."""
         return 0 if count == 1 else crc32(pod.uid.encode()) * SCATTER % 2**32 * count >> 32
 
-    def _post_filter(self, pod: PodInfo, judgement: Judgement, result: CycleResult) -> None:
-        found = judgement.diagnosis()
+    def _post_filter(self, pod: PodInfo, feasibility: Feasibility, result: CycleResult) -> None:
+        found = feasibility.diagnosis()
         start = self._stopwatch()
         said = None
         if self._profile.post_filter:
-            state = judgement.state.clone()
+            state = feasibility.state.clone()
             said = post_filtering.run(self._profile.post_filter, state, pod, self._cluster, found)
         self._diagnose(result, found, said, start)
 
@@ -304,54 +311,54 @@ class Cycle:
         result.message = found.message(said.status.message)
         result.times.append(PointTime("PostFilter", start, self._stopwatch()))
 
-    # ---- deciding with extenders ---------------------------------------------------------------------------------------------
+    # ---- deciding with extenders ---------------------------------------------------------------------------
 
     def _decide_with_extenders(
         self, pod: PodInfo, key: Hashable, result: CycleResult
     ) -> Generator[Calls, Answers, None]:
         nodes, watch, times = self._cluster.nodes, self._stopwatch, result.times
         start = watch()
-        judgement, scoreboard, _ = self._find(pod, key)
+        feasibility, scoreboard, _ = self._find(pod, key)
         pre_filtered = watch()
         times.append(PointTime("PreFilter", start, pre_filtered))
-        own = yield from self._ask_about_nominated(pod, judgement)
+        own = yield from self._ask_about_nominated(pod, feasibility)
         if own.nodes:
             result.node, result.nodes_feasible = pod.nominated_node, 1
         else:
-            judgement.refresh(pod)
-            rows: list[int] = judgement.feasible.tolist()
+            feasibility.refresh(pod)
+            rows: list[int] = feasibility.feasible.tolist()
             passed = [nodes.names[row] for row in rows]
             left = yield from extenders.filter_steps(self._extenders, pod, passed)
             result.nodes_feasible = len(left.nodes)
             reasons = {**own.rejected, **left.rejected}
-            found = consulting.rejected_too(judgement.diagnosis(), nodes, judgement.feasible, left.nodes, reasons)
+            found = consulting.rejected_too(feasibility.diagnosis(), nodes, feasibility.feasible, left.nodes, reasons)
             result.rejections = diagnosis.rejections(found.groups)
             filtered = watch()
             times.append(PointTime("Filter", pre_filtered, filtered))
             if not left.nodes:
-                yield from self._post_filter_with_extenders(pod, judgement, found, result)
+                yield from self._post_filter_with_extenders(pod, feasibility, found, result)
                 return
-            yield from self._pick_with_extenders(pod, judgement, scoreboard, left.nodes, result)
+            yield from self._pick_with_extenders(pod, feasibility, scoreboard, left.nodes, result)
             times.append(PointTime("Score", filtered, watch()))
         if self._confirms:
-            result.state = judgement.state.clone()
+            result.state = feasibility.state.clone()
 
-    def _ask_about_nominated(self, pod: PodInfo, judgement: Judgement) -> Generator[Calls, Answers, Filtered]:
+    def _ask_about_nominated(self, pod: PodInfo, feasibility: Feasibility) -> Generator[Calls, Answers, Filtered]:
         """The pod's own nominated node before all others; an extender that fails is passed over here."""
-        if pod.nominated_node and judgement.takes_nominated(pod):
+        if pod.nominated_node and feasibility.takes_nominated(pod):
             with suppress(ExtenderError):
                 return (yield from extenders.filter_steps(self._extenders, pod, (pod.nominated_node,)))
         return Filtered(nodes=())
 
     def _pick_with_extenders(
-        self, pod: PodInfo, judgement: Judgement, scoreboard: Scoreboard, names: Sequence[str], result: CycleResult
+        self, pod: PodInfo, feasibility: Feasibility, scoreboard: Scoreboard, names: Sequence[str], result: CycleResult
     ) -> Generator[Calls, Answers, None]:
         if len(names) == 1:
             result.node = names[0]
             return
         nodes = self._cluster.nodes
-        if len(names) != judgement.feasible_count:
-            fewer = consulting.FewerNodes(judgement.state.clone(), nodes, names)
+        if len(names) != feasibility.feasible_count:
+            fewer = consulting.FewerNodes(feasibility.state.clone(), nodes, names)
             scoreboard = Scoreboard(self._profile, fewer, self._cluster)
         scoreboard.refresh(pod)
         points = yield from extenders.prioritize_steps(self._extenders, pod, names)
@@ -362,7 +369,7 @@ class Cycle:
         result.scores = (chosen, *ranking[: LEADERS - 1])
 
     def _post_filter_with_extenders(
-        self, pod: PodInfo, judgement: Judgement, found: Diagnosis, result: CycleResult
+        self, pod: PodInfo, feasibility: Feasibility, found: Diagnosis, result: CycleResult
     ) -> Generator[Calls, Answers, None]:
         start = self._stopwatch()
         said = None
@@ -372,6 +379,6 @@ class Cycle:
                 return extenders.preempt_steps(self._extenders, pod, victims, self._cluster.nodes)
 
             said = yield from post_filtering.steps(
-                self._profile.post_filter, judgement.state.clone(), pod, self._cluster, found, consult
+                self._profile.post_filter, feasibility.state.clone(), pod, self._cluster, found, consult
             )
         self._diagnose(result, found, said, start)

@@ -1,7 +1,7 @@
 """What plugins remember between extension points of one cycle.
 
-The framework shares the state of PreFilter and PreScore between pods of equal signature; what Reserve and Permit write belongs to one pod
-(they get a clone).
+The framework shares the state of PreFilter and PreScore between pods of equal signature; what Reserve and
+Permit write belongs to one pod (they get a clone).
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/cycle_state.go.
 """
@@ -14,7 +14,8 @@ T = TypeVar("T")
 
 
 class StateKey(Generic[T]):
-    """A typed key of the state. Make one a plugin and datum, as a module constant; keys are equal only to themselves.
+    """A typed key of the state. Make one a plugin and datum, as a module constant; keys are equal only to
+    themselves.
 
     :param name: as the reference calls it, used in errors, e.g. `PreFilterNodeResourcesFit`
     """
@@ -39,6 +40,14 @@ class StateMissingError(PluginFault):
         super().__init__(f'{lead}reading "{name}" from cycleState: not found')
 
 
+class ScoreStateMissingError(PluginFault):
+    """The same of a Score whose PreScore is disabled, as plugins of the reference word it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f'failed to read "{name}" from cycleState: not found')
+
+
 class CycleState:
     """Typed storage of one cycle, and which plugins sit the cycle out."""
 
@@ -55,22 +64,34 @@ class CycleState:
         """Remember `value`, instead of what was there."""
         self._values[key] = value
 
-    def read(self, key: StateKey[T]) -> T:
+    def read(self, key: StateKey[T], lead: str = "") -> T:
         """What was written.
 
+        :param lead: what some plugins of the reference put before the sentence
         :raises StateMissingError: if nothing was
         """
         try:
             return self._values[key]
         except KeyError:
-            raise StateMissingError(key.name) from None
+            raise StateMissingError(key.name, lead) from None
+
+    def read_for_score(self, key: StateKey[T]) -> T:
+        """What PreScore wrote.
+
+        :raises ScoreStateMissingError: if nothing was
+        """
+        try:
+            return self._values[key]
+        except KeyError:
+            raise ScoreStateMissingError(key.name) from None
 
     def find(self, key: StateKey[T]) -> T | None:
         """What was written, or `None`."""
         return self._values.get(key)
 
     def clone(self) -> "CycleState":
-        """A copy that can be written without touching this one; the values themselves are shared and must not be changed."""
+        """A copy that can be written without touching this one; the values themselves are shared and must not
+        be changed."""
         copy = CycleState()
         copy._values = dict(self._values)
         copy.skip_filter = set(self.skip_filter)

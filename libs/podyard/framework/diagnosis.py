@@ -5,17 +5,17 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (Diagnosis, Fit
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.cluster.node_table import PlacedPod
+from podyard.framework.cycle_state import CycleState
+from podyard.framework.pod_info import PodInfo
 from podyard.framework.status import Code, Status
 from podyard.proto.decisions import Rejection
-
-if TYPE_CHECKING:
-    from podyard.framework.row_judge import RowJudge
 
 NO_NODES: Final = "no nodes available to schedule pods"
 """The attempt's error when the cluster has no node at all."""
@@ -24,17 +24,49 @@ EXAMPLES: Final = 3
 """Node names kept for each reason."""
 
 MOST_REASONS: Final = 128
-"""Different reasons that a record or message names, those of most nodes: a plugin may give every node its own; semi-arbitrary."""
+"""Different reasons that a record or message names, those of most nodes: a plugin may give every node its
+own; semi-arbitrary.
+"""
 
 _NO_CODES: Final[NDArray[np.int8]] = np.zeros(0, dtype=np.int8)
 
 
 class RejectedGroup(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes that one plugin rejected with one status. `nodes` counts all, `examples` names the first by name."""
+    """Nodes that one plugin rejected with one status. `nodes` counts all, `examples` names the first by
+    name."""
 
     status: Status
     nodes: int
     examples: tuple[str, ...] = ()
+
+
+class NodeJudge(Protocol):
+    """Whether single nodes would take the pod, for PostFilter: asked while a trial of the node table has pods
+    less, or more, on that node. `row_judge` keeps the rule.
+    """
+
+    def passes(self, state: CycleState, pod: PodInfo, row: int) -> Status:
+        """SUCCESS if the node of this row takes the pod as `state` and the table are now; else why not."""
+        ...
+
+    def takes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
+        """The same without a reason, which takes less time.
+
+        :raises PluginError: if a plugin raises, or a nominated pod cannot be added
+        """
+        ...
+
+    def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
+        """Tell the plugins that `placed` is on the node of this row too; SUCCESS, or ERROR with the whole
+        text.
+
+        :param state: a clone that only this trial uses
+        """
+        ...
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
+        """Tell the plugins that `placed` is not on the node of this row any more; as `add_pod`."""
+        ...
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, eq=False):
@@ -48,14 +80,18 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     pre_filter_message: str = ""
     """Why PreFilter rejected the pod for all nodes."""
     plugins: frozenset[str] = frozenset()
-    """Further rejectors: plugins whose PreFilter narrowed the nodes (PITFALLS 29)."""
+    """Further rejectors: plugins whose PreFilter narrowed the nodes
+    (docs/rules.md, who-narrows-is-a-rejector)."""
     codes: NDArray[np.int8] = _NO_CODES
-    """By row of the table: `Code` of the node's status, SUCCESS for a free row; nodes that were not filtered have that of `absent`."""
-    judge: "RowJudge"
-    """For PostFilter: judges single rows in trials."""
+    """By row of the table: `Code` of the node's status, SUCCESS for a free row; nodes that were not filtered
+    have that of `absent`.
+    """
+    judge: NodeJudge
+    """For PostFilter: judges single nodes in trials."""
 
     def rows(self, code: Code) -> NDArray[np.intp]:
-        """Rows of the nodes whose status has this code, ascending; UNSCHEDULABLE: those that preemption may help (PITFALLS 40).
+        """Rows of the nodes whose status has this code, ascending; UNSCHEDULABLE: those that preemption may
+        help (docs/rules.md, prefilters-run-before-preemption).
 
         Source: framework/types.go, NodeToStatus.NodesForStatusCode.
         """

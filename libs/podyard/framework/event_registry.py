@@ -1,4 +1,5 @@
-"""Which plugin wants to hear of which cluster event: built once from what the plugins register, then only read.
+"""Which plugin wants to hear of which cluster event: built once from what the plugins register, then only
+read.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/scheduler.go (buildQueueingHintMap, unionedGVKs).
 """
@@ -17,7 +18,8 @@ from podyard.objects import kinds
 from podyard.proto.actions import ActionType
 
 EVENTS_BYTES: Final = 1024 * 1024
-"""What is remembered of who listens to which event, each: the resources of custom kinds' are somebody's words."""
+"""What is remembered of who listens to which event, each: the resources of custom kinds' are somebody's
+words."""
 EVENT_BYTES: Final = 1024
 """What one takes besides its key."""
 
@@ -43,7 +45,8 @@ class RegistersOwnEvents(Protocol):
 
 @runtime_checkable
 class ReadsObjects(Protocol):
-    """A plugin that looks at kinds of objects of which no event could help its pods (budgets, for preemption)."""
+    """A plugin that looks at kinds of objects of which no event could help its pods (budgets, for
+    preemption)."""
 
     reads: ClassVar[tuple[str, ...]]
     """Plurals, `poddisruptionbudgets`: followed like the kinds that plugins registered events of."""
@@ -60,7 +63,8 @@ class RegistrationChangedError(ValueError):
 
 
 class RegistrationError(ValueError):
-    """A plugin raised when it was asked for its events, or answered what is no list of registrations: nothing can be started with it."""
+    """A plugin raised when it was asked for its events, or answered what is no list of registrations: nothing
+    can be started with it."""
 
     def __init__(self, plugin: str, detail: str) -> None:
         self.plugin = plugin
@@ -85,10 +89,11 @@ class OwnListener(NamedTuple):
 
 
 def _needs_taint_updates(registrations: Sequence[Registration]) -> bool:
-    """Whether Node/Add is registered and Node/UpdateNodeTaint is not (PITFALLS 23).
+    """Whether Node/Add is registered and Node/UpdateNodeTaint is not
+    (docs/rules.md, node-add-brings-taint-updates).
 
-    A node is often added tainted (not ready); then the removal of the taint is what makes it usable. Upstream adds the
-    registration for the same reason (kubernetes#109437).
+    A node is often added tainted (not ready); then the removal of the taint is what makes it usable. Upstream
+    adds the registration for the same reason (kubernetes#109437).
     """
     add = taint = False
     for registration in registrations:
@@ -164,67 +169,71 @@ class EventRegistry:
 
         :raises RegistrationChangedError: if one answers differently when asked again
         """
-        found: dict[str, tuple[Registration, ...]] = {}
+        by_plugin: dict[str, tuple[Registration, ...]] = {}
         for name, plugin in plugins:
-            found[name] = registrations_of(plugin)
+            by_plugin[name] = registrations_of(plugin)
             again = registrations_of(plugin)
-            if [registration.event for registration in again] != [registration.event for registration in found[name]]:
+            if [registration.event for registration in again] != [
+                registration.event for registration in by_plugin[name]
+            ]:
                 raise RegistrationChangedError(name)
-        return cls(found)
+        return cls(by_plugin)
 
     @classmethod
     def of_profile(cls, profile: Profile, *, extenders: bool = False, own_hints: bool = True) -> "EventRegistry":
         """The registrations of the plugins that can reject a pod; the others are not asked.
 
-        :param extenders: HTTP extenders take part: they count as a plugin that declares nothing (PITFALLS 29)
+        :param extenders: HTTP extenders take part: they count as a plugin that declares nothing
+            (docs/rules.md, who-narrows-is-a-rejector)
         :param own_hints: whether plugins' registrations beyond the reference's count
         :raises RegistrationChangedError: if a plugin answers differently when asked again
         """
         points = (profile.pre_enqueue, profile.pre_filter, profile.filter, profile.reserve, profile.permit)
         rejecting = {plugin.name for point in points for plugin in point}
-        found = cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
+        registry = cls.of_plugins((plugin.name, plugin) for plugin in profile.plugins if plugin.name in rejecting)
         readers = (plugin for plugin in profile.plugins if isinstance(plugin, ReadsObjects))
         if extenders:
-            found.plugins[REJECTOR] = registrations_of(None)
+            registry.plugins[REJECTOR] = registrations_of(None)
         own = {
             plugin.name: _asked(plugin, plugin.own_events_to_register, OwnRegistration)
             for plugin in profile.plugins
             if own_hints and plugin.name in rejecting and isinstance(plugin, RegistersOwnEvents)
         }
-        return cls(found.plugins, (resource for plugin in readers for resource in plugin.reads), own)
+        return cls(registry.plugins, (resource for plugin in readers for resource in plugin.reads), own)
 
     def listeners(self, event: ClusterEvent) -> Mapping[str, Listener]:
         """Plugin -> its matching registrations, in profile order; remembered per (resource, action)."""
         key = (event.resource, int(event.action))
-        known = self._matching.get(key)
-        if known is None:
-            known = self._match(event)
-            self._matching.keep(key, known, EVENT_BYTES + bytes_of(key))
-        return known
+        matching = self._matching.get(key)
+        if matching is None:
+            matching = self._match(event)
+            self._matching.keep(key, matching, EVENT_BYTES + bytes_of(key))
+        return matching
 
     def _match(self, event: ClusterEvent) -> dict[str, Listener]:
-        found: dict[str, Listener] = {}
+        listeners: dict[str, Listener] = {}
         for plugin, registrations in self.plugins.items():
             hints = tuple(entry.hint for entry in registrations if events.match(entry.event, event))
             if hints:
-                found[plugin] = Listener(plugin, hints)
-        return found
+                listeners[plugin] = Listener(plugin, hints)
+        return listeners
 
     def own_listeners(self, event: ClusterEvent) -> Mapping[str, OwnListener]:
         """The same of the plugins' own registrations."""
         key = (event.resource, int(event.action))
-        known = self._own_matching.get(key)
-        if known is None:
-            found = {
+        listeners = self._own_matching.get(key)
+        if listeners is None:
+            matching = {
                 plugin: tuple(entry.hint for entry in registrations if events.match(entry.event, event))
                 for plugin, registrations in self.own.items()
             }
-            known = {plugin: OwnListener(plugin, hints) for plugin, hints in found.items() if hints}
-            self._own_matching[key] = known
-        return known
+            listeners = {plugin: OwnListener(plugin, hints) for plugin, hints in matching.items() if hints}
+            self._own_matching[key] = listeners
+        return listeners
 
     def of_resource(self, resource: str) -> tuple[str, ...]:
-        """Plugins that registered any action of a resource: whom a change concerns of which a part was missed."""
+        """Plugins that registered any action of a resource: whom a change concerns of which a part was
+        missed."""
         return tuple(
             plugin
             for plugin, registrations in self.plugins.items()
@@ -240,33 +249,34 @@ class EventRegistry:
 
     def event_to_plugins(self) -> dict[tuple[str, int], tuple[str, ...]]:
         """Distinct registered (resource, action) -> plugins that registered exactly it, sorted."""
-        found: dict[tuple[str, int], set[str]] = {}
+        plugins_of: dict[tuple[str, int], set[str]] = {}
         for plugin, registrations in self.plugins.items():
             for registration in registrations:
                 resource, action, _ = registration.event
-                found.setdefault((resource, int(action)), set()).add(plugin)
-        return {key: tuple(sorted(plugins)) for key, plugins in sorted(found.items())}
+                plugins_of.setdefault((resource, int(action)), set()).add(plugin)
+        return {key: tuple(sorted(plugins)) for key, plugins in sorted(plugins_of.items())}
 
     def actions_by_resource(self) -> dict[str, ActionType]:
         """Resource -> all actions that anybody registered: what the informers have to follow."""
-        found: dict[str, ActionType] = {}
+        actions: dict[str, ActionType] = {}
         for registrations in (*self.plugins.values(), *self.own.values()):
             for registration in registrations:
                 resource, action, _ = registration.event
-                found[resource] = found.get(resource, ActionType.NONE) | action
-        return found
+                actions[resource] = actions.get(resource, ActionType.NONE) | action
+        return actions
 
 
 def watched_resources(registries: Iterable[EventRegistry]) -> tuple[str, ...]:
-    """Plurals of the kinds that any plugin registered events of or reads, sorted: what queue, scheduler and binder follow alike.
+    """Plurals of the kinds that any plugin registered events of or reads, sorted: what queue, scheduler and
+    binder follow alike.
 
     :raises UnknownKindError: for a resource that is neither a known kind nor `<plural>.<version>.<group>`
     """
     registries = tuple(registries)
     wanted = {resource for registry in registries for resource in registry.actions_by_resource()}
-    found = {kinds.kind_of_event(resource).resource for resource in wanted if resource != events.WILDCARD}
-    found.update(kinds.kind_of_resource(resource).resource for registry in registries for resource in registry.reads)
-    return tuple(sorted(found))
+    followed = {kinds.kind_of_event(resource).resource for resource in wanted if resource != events.WILDCARD}
+    followed.update(kinds.kind_of_resource(resource).resource for registry in registries for resource in registry.reads)
+    return tuple(sorted(followed))
 
 
 def followed_by(profiles: Iterable[Profile], *, extenders: bool) -> tuple[str, ...]:

@@ -1,19 +1,16 @@
 """Cluster events: what plugins register for, what reaches the queue, and what a queueing hint answers.
 
-Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/types.go (ClusterEvent, QueueingHint) and
-pkg/scheduler/framework/events.go (named events, MatchClusterEvents).
+Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/types.go (ClusterEvent,
+QueueingHint) and pkg/scheduler/framework/events.go (named events, MatchClusterEvents).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from podyard.objects.pod import Pod
 from podyard.proto import actions
 from podyard.proto.actions import ActionType
-
-if TYPE_CHECKING:
-    from podyard.framework.hint_sharing import HintIndex
 
 POD: Final = "Pod"
 """In a registration: any pod. Incoming pod events say ASSIGNED_POD or UNSCHEDULABLE_POD."""
@@ -43,8 +40,10 @@ class ClusterEvent(NamedTuple):
     """Something that happened to a kind of object, or (registered by a plugin) what it wants to hear of.
 
     :param resource: one of the constants above, or `<plural>.<version>.<group>`
-    :param action: what happened; several bits only in registrations, in the general update and in the wildcard
-    :param name: the label of an event that does not spell what it is (UnschedulableTimeout); "" for all others
+    :param action: what happened; several bits only in registrations, in the general update and in the
+        wildcard
+    :param name: the label of an event that does not spell what it is (UnschedulableTimeout); "" for all
+        others
     """
 
     resource: str
@@ -70,9 +69,11 @@ def match_resources(registered: str, incoming: str) -> bool:
 def match(registered: ClusterEvent, incoming: ClusterEvent) -> bool:
     """Whether a registration matches an incoming event.
 
-    The general update (all update bits) is matched by no registration of single update bits: `incoming <= registered`.
+    The general update (all update bits) is matched by no registration of single update bits: `incoming <=
+    registered`.
 
-    Source: pkg/scheduler/framework/events.go, MatchClusterEvents; tests/conformance/data/registry, matchTable.
+    Source: pkg/scheduler/framework/events.go, MatchClusterEvents; tests/conformance/data/registry,
+    matchTable.
     """
     if registered.is_wildcard:
         return True
@@ -92,7 +93,9 @@ UNSCHEDULED_POD_DELETE: Final = ClusterEvent(UNSCHEDULABLE_POD, ActionType.DELET
 UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(WILDCARD, ActionType.ALL, "UnschedulableTimeout")
 FORCE_ACTIVATE: Final = ClusterEvent(WILDCARD, ActionType.ALL, "ForceActivate")
 RETRY_ALL: Final = ClusterEvent(WILDCARD, ActionType.ALL, "RetryAll")
-"""Podyard's own: the queue may have missed something (listed again, new leader, dead session), so everybody is retried."""
+"""Podyard's own: the queue may have missed something (listed again, new leader, dead session), so everybody
+is retried.
+"""
 
 EVENTS_OF_SILENT_PLUGINS: Final[tuple[str, ...]] = (
     POD,
@@ -136,10 +139,33 @@ def skip(reason: str) -> HintResult:
 
 
 Hint: TypeAlias = Callable[[Pod, object | None, object | None], HintResult]
-"""A pure, fast function of the parked pod and the changed object before and after (`None`: it was not, or is no more).
+"""A pure, fast function of the parked pod and the changed object before and after (`None`: it was not, or is
+no more).
 
-Objects are joined typed objects (`Pod`, `Node`, ...), `CustomObject` for custom resources. An exception counts as Queue.
+Objects are joined typed objects (`Pod`, `Node`, ...), `CustomObject` for custom resources. An exception
+counts as Queue.
 """
+
+
+class HintIndex(Protocol):
+    """Keeps the signatures of a plugin's parked pods so that an event finds those whose hint may not say
+    Skip.
+    """
+
+    def add(self, signature: Hashable) -> None:
+        """The first pod of this signature was parked."""
+        ...
+
+    def remove(self, signature: Hashable) -> None:
+        """The last one is not parked any more."""
+        ...
+
+    def candidates(self, old: object | None, new: object | None) -> Iterable[Hashable] | None:
+        """Signatures that must be asked, the others would say Skip; `None`: all.
+
+        The parked pod that the event is about, if it is one, is asked in any case.
+        """
+        ...
 
 
 class Registration(NamedTuple):
@@ -147,8 +173,8 @@ class Registration(NamedTuple):
 
     event: ClusterEvent
     hint: Hint | None = None
-    new_index: Callable[[], "HintIndex"] | None = None
-    """Makes an index over what the hint reads (`hint_sharing`), for a plugin that has `hint_signature`."""
+    new_index: Callable[[], HintIndex] | None = None
+    """Makes an index over what the hint reads, for a plugin that has `hint_signature`."""
 
 
 OwnHint: TypeAlias = Callable[[Pod, tuple[str, ...], object | None, object | None], HintResult]
@@ -165,5 +191,5 @@ class OwnRegistration(NamedTuple):
 
     event: ClusterEvent
     hint: OwnHint
-    new_index: Callable[[], "HintIndex"] | None = None
+    new_index: Callable[[], HintIndex] | None = None
     """As of `Registration`; its signatures are `hint_sharing.OwnRead`."""

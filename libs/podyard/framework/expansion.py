@@ -1,6 +1,8 @@
-"""Which plugins are asked at which extension point, in which order, with which weight: from what a profile enables and disables.
+"""Which plugins are asked at which extension point, in which order, with which weight: from what a profile
+enables and disables.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (updatePluginList, expandMultiPointPlugins, getScoreWeights).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (updatePluginList,
+expandMultiPointPlugins, getScoreWeights).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,14 +43,16 @@ class Selection(NamedTuple):
 
 
 class Expanded(NamedTuple):
-    """`points`: plugins by extension point, all points, in calling order. `weights`: of all plugins that score."""
+    """`points`: plugins by extension point, all points, in calling order. `weights`: of all plugins that
+    score."""
 
     points: Mapping[str, tuple[str, ...]]
     weights: Mapping[str, int]
 
 
 class ExpansionError(ValueError):
-    """Plugins that cannot be asked as the profile says. `point`: where; `missing`: the plugin that does not exist, if that is it."""
+    """Plugins that cannot be asked as the profile says. `point`: where; `missing`: the plugin that does not
+    exist, if that is it."""
 
     def __init__(self, point: str, detail: str, missing: str = "") -> None:
         self.point = point
@@ -66,7 +70,8 @@ def expand(
     :param multi_point: plugins for all points that they extend
     :param specific: what is said of single points; a point left out says nothing
     :param points_of: the points that a plugin extends, `None` if there is no such plugin
-    :raises ExpansionError: for the first plugin that does not exist, does not extend its point, or is enabled twice
+    :raises ExpansionError: for the first plugin that does not exist, does not extend its point, or is enabled
+        twice
     """
     own = {point: _own(point, specific.get(point, Selection()), points_of) for point in POINTS}
     points = {

@@ -1,12 +1,15 @@
-"""HTTP extenders as the cycle sees them: what they are to be asked, and what their answers mean. Pure: somebody else calls.
+"""HTTP extenders as the cycle sees them: what they are to be asked, and what their answers mean. Pure:
+somebody else calls.
 
     calls for: filter one after the other, each is shown what the one before left
                prioritize all at the same time
                preempt one after the other
-    an error of filter or preempt ends the attempt, unless the extender is ignorable; one of prioritize only costs it its say
+    an error of filter or preempt ends the attempt, unless the extender is ignorable; one of prioritize only
+    costs it its say
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/extender.go, pkg/scheduler/schedule_one.go (findNodesThatPassExtenders, prioritizeNodes),
-pkg/scheduler/framework/preemption/preemption.go (callExtenders), kube-scheduler/extender/v1/types.go.
+Source: kube-scheduler v1.36.2, pkg/scheduler/extender.go, pkg/scheduler/schedule_one.go
+(findNodesThatPassExtenders, prioritizeNodes), pkg/scheduler/framework/preemption/preemption.go
+(callExtenders), kube-scheduler/extender/v1/types.go.
 """
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
@@ -29,11 +32,13 @@ MAX_PRIORITY: Final = 10
 """Highest score of an extender. Source: MaxExtenderPriority."""
 
 MOST_POINTS: Final = 2**53
-"""A node's points of one extender, either way: totals stay exact in messages. The reference lets sums beyond 64 bits wrap around."""
+"""A node's points of one extender, either way: totals stay exact in messages. The reference lets sums beyond
+64 bits wrap around."""
 
 
 class Extender(msgspec.Struct, frozen=True, kw_only=True):
-    """What the cycle has to know of an extender; in the order in which they are called (ignorable ones last)."""
+    """What the cycle has to know of an extender; in the order in which they are called (ignorable ones
+    last)."""
 
     name: str
     """Its URL prefix."""

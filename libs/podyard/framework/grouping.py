@@ -1,4 +1,5 @@
-"""Rejected nodes by first rejector and status, from the layers of a judgement and the rows that were judged apart from them."""
+"""Rejected nodes by first rejector and status, from the layers of a judgement and the rows that were judged
+apart from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -35,7 +36,8 @@ def grouped(
     """All groups, by plugin and code. Those of a layer that did not change are the same objects as before.
 
     :param apart: rows that no layer counts
-    :raises PluginError: an ERROR for one node is one of the attempt. Source: schedule_one.go, findNodesThatPassFilters
+    :raises PluginError: an ERROR for one node is one of the attempt. Source: schedule_one.go,
+        findNodesThatPassFilters
     """
     found: list[RejectedGroup] = []
     for layer in layers:

@@ -1,22 +1,25 @@
 """The extension points: one small Protocol each, saying when it runs and what each status does.
 
-A plugin that raises, or answers what its extension point does not know, fails for that one pod, as ERROR under its name: the pod is tried
-again after a backoff, and others go on (`answers`, `status.PluginError`). Its faults are counted and logged by plugin and extension point.
+A plugin that raises, or answers what its extension point does not know, fails for that one pod, as ERROR
+under its name: the pod is tried again after a backoff, and others go on (`answers`, `status.PluginError`).
+Its faults are counted and logged by plugin and extension point.
 
-A plugin is a class with a `name` and the methods of the points it takes part in. Filter and Score see all nodes at once: `rows` are rows of
-the node table, the answer is an array aligned with it; `filter_one` and `score_one` give the same answer for one row, cheaply, for the
-binder and for the few rows that changed since an equal pod was judged. A plugin that prefers to look at one node at a time derives
-from `one_at_a_time.FilterOneNode` or `ScoreOneNode`.
+A plugin is a class with a `name` and the methods of the points it takes part in. Filter and Score see all
+nodes at once: `rows` are rows of the node table, the answer is an array aligned with it; `filter_one` and
+`score_one` give the same answer for one row, cheaply, for the binder and for the few rows that changed since
+an equal pod was judged. A plugin that prefers to look at one node at a time derives from
+`one_at_a_time.FilterOneNode` or `ScoreOneNode`.
 
-What is computed for one pod is shared with all pods of equal signature, and computed again only for changed rows. So a plugin declares with
-`signature` all that it reads of the pod, and with `scope` whether its answer for a row may depend on other rows.
+What is computed for one pod is shared with all pods of equal signature, and computed again only for changed
+rows. So a plugin declares with `signature` all that it reads of the pod, and with `scope` whether its answer
+for a row may depend on other rows.
 
 Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/interface.go.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Generator, Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
@@ -28,7 +31,6 @@ from podyard.cluster.node_table import PlacedPod
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis
-from podyard.framework.events import Registration
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import Status
@@ -39,14 +41,16 @@ Rows: TypeAlias = NDArray[np.intp]
 """Rows of the node table, each once, in ascending order."""
 
 Verdicts: TypeAlias = NDArray[np.int64]
-"""Aligned with rows: 0 passes, another number is the plugin's own code for why not (`Filter.verdict` spells it)."""
+"""Aligned with rows: 0 passes, another number is the plugin's own code for why not (`Filter.verdict` spells
+it)."""
 
 Scores: TypeAlias = NDArray[np.int64]
 """Aligned with rows."""
 
 Scope: TypeAlias = Literal["row", "cluster"]
-"""`row`: the answer for a node depends on the pod's signature and on that row only. `cluster`: on other rows too (counts over a topology
-domain), so the framework asks again for all rows when the plugin's token changes; without a token, after any change of the table."""
+"""`row`: the answer for a node depends on the pod's signature and on that row only. `cluster`: on other rows
+too (counts over a topology domain), so the framework asks again for all rows when the plugin's token changes;
+without a token, after any change of the table."""
 
 
 @runtime_checkable
@@ -59,11 +63,8 @@ class Plugin(Protocol):
 
 @runtime_checkable
 class Signed(Plugin, Protocol):
-    """Says which pods are alike to it. A plugin without it is taken to read everything: its pods share nothing.
-
-    A plugin may have `reads_template = True` in its class: of the pod it reads only namespace, labels, owner references, spec and status.
-    Then it is not asked again for pods in which all of these are equal.
-    """
+    """Says which pods are alike to it. A plugin without it is taken to read everything: its pods share
+    nothing."""
 
     def signature(self, pod: PodInfo) -> Hashable:
         """All that the plugin reads of a pod in PreFilter, Filter, PreScore and Score, as one hashable value.
@@ -71,6 +72,15 @@ class Signed(Plugin, Protocol):
         Source: framework.SignPlugin.
         """
         ...
+
+
+@runtime_checkable
+class ReadsTemplate(Signed, Protocol):
+    """Its signature reads of a pod only namespace, labels, owner references, spec and status: it is not asked
+    again for pods in which all of these are equal."""
+
+    reads_template: ClassVar[bool]
+    """True."""
 
 
 class QueuedPod(Protocol):
@@ -99,18 +109,10 @@ class QueueSort(Plugin, Protocol):
 
 @runtime_checkable
 class PreEnqueue(Plugin, Protocol):
-    """Before a pod enters activeQ. Any answer but SUCCESS keeps it out, gated by this plugin, until an event it registered."""
+    """Before a pod enters activeQ. Any answer but SUCCESS keeps it out, gated by this plugin, until an event
+    it registered."""
 
     def pre_enqueue(self, pod: Pod) -> Status: ...
-
-
-@runtime_checkable
-class EnqueueExtensions(Plugin, Protocol):
-    """Which cluster events may make a pod schedulable that this plugin rejected."""
-
-    def events_to_register(self) -> Sequence[Registration]:
-        """Asked once; an answer that changes is an error. Without this method every event counts."""
-        ...
 
 
 @runtime_checkable
@@ -118,7 +120,8 @@ class UsesObjects(Plugin, Protocol):
     """Reads other objects than the pod in PreEnqueue or in hints, where no snapshot is shown."""
 
     def use_objects(self, objects: Objects) -> None:
-        """Called before the first pod comes: the live view, which an event has already changed when its hints are asked."""
+        """Called before the first pod comes: the live view, which an event has already changed when its hints
+        are asked."""
         ...
 
 
@@ -134,8 +137,9 @@ class PreFilterResult(msgspec.Struct, frozen=True, kw_only=True):
 class PreFilter(Plugin, Protocol):
     """Before any node is looked at.
 
-    SKIP: the plugin's Filter is not asked. UNSCHEDULABLE: no node takes the pod, the other PreFilters still run (preemption needs their
-    state, PITFALLS 40). UNRESOLVABLE: the same, and no other PreFilter runs. ERROR ends the attempt.
+    SKIP: the plugin's Filter is not asked. UNSCHEDULABLE: no node takes the pod, the other PreFilters still
+    run (preemption needs their state, docs/rules.md, prefilters-run-before-preemption). UNRESOLVABLE: the
+    same, and no other PreFilter runs. ERROR ends the attempt.
     """
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult: ...
@@ -143,14 +147,17 @@ class PreFilter(Plugin, Protocol):
 
 @runtime_checkable
 class FilterToken(Plugin, Protocol):
-    """For a PreFilter or Filter that reads more than the pod's signature and the row: placed pods elsewhere, other objects."""
+    """For a PreFilter or Filter that reads more than the pod's signature and the row: placed pods elsewhere,
+    other objects."""
 
     def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
-        """Equal as long as PreFilter would answer and write the same, and Filter say the same of unchanged rows.
+        """Equal as long as PreFilter would answer and write the same, and Filter say the same of unchanged
+        rows.
 
-        Asked in every cycle: a few version counters. If it differs, PreFilter runs again on the kept state, then Filter for all rows.
-        `None`: for pods of this signature nothing but the signature and the row counts, now and always; the token is not asked for again.
-        A plugin of scope `cluster` without this method is asked again after any change of the table.
+        Asked in every cycle: a few version counters. If it differs, PreFilter runs again on the kept state,
+        then Filter for all rows. `None`: for pods of this signature nothing but the signature and the row
+        counts, now and always; the token is not asked for again. A plugin of scope `cluster` without this
+        method is asked again after any change of the table.
         """
         ...
 
@@ -160,24 +167,17 @@ class FilterTouched(FilterToken, Protocol):
     """Knows of which nodes a new token is about."""
 
     def filter_touched(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Iterable[int] | None:
-        """Asked when the token differs from that of the last PreFilter or `filter_touched`: the rows of which Filter may say something
-        else since, while PreFilter would answer the same and what it wrote holds. `None`: it cannot tell.
+        """Asked when the token differs from that of the last PreFilter or `filter_touched`: the rows of which
+        Filter may say something else since, while PreFilter would answer the same and what it wrote holds.
+        `None`: it cannot tell.
         """
         ...
 
 
 @runtime_checkable
-class FilterPattern(Plugin, Protocol):
-    """For answers that come back, as those about zones that fill up in turn."""
-
-    def filter_pattern(self, state: CycleState, cluster: Snapshot) -> Hashable:
-        """As long as two patterns are equal, Filter says the same of the same rows, whatever is on them, and its codes mean the same."""
-        ...
-
-
-@runtime_checkable
-class PreFilterExtensions(Plugin, Protocol):
-    """What a PreFilter state would be with a pod more or less on a node: for preemption and for nominated pods.
+class PreFilterExtensions(PreFilter, Protocol):
+    """What a PreFilter state would be with a pod more or less on a node: for preemption and for nominated
+    pods.
 
     `state` is a clone that only this trial uses. ERROR ends the trial.
     """
@@ -191,7 +191,8 @@ class PreFilterExtensions(Plugin, Protocol):
 
 @runtime_checkable
 class Filter(Plugin, Protocol):
-    """Which nodes can take the pod. Plugins are asked in order; a node that one rejected is not shown to the next."""
+    """Which nodes can take the pod. Plugins are asked in order; a node that one rejected is not shown to the
+    next."""
 
     scope: ClassVar[Scope]
 
@@ -208,6 +209,16 @@ class Filter(Plugin, Protocol):
         ...
 
 
+@runtime_checkable
+class FilterPattern(Filter, Protocol):
+    """For answers that come back, as those about zones that fill up in turn."""
+
+    def filter_pattern(self, state: CycleState, cluster: Snapshot) -> Hashable:
+        """As long as two patterns are equal, Filter says the same of the same rows, whatever is on them, and
+        its codes mean the same."""
+        ...
+
+
 class PostFilterResult(msgspec.Struct, frozen=True, kw_only=True):
     """Answer of PostFilter. `nominated_node`: None leaves the pod's nomination as it is, empty ends it."""
 
@@ -220,9 +231,10 @@ class PostFilterResult(msgspec.Struct, frozen=True, kw_only=True):
 class PostFilter(Plugin, Protocol):
     """When no node takes the pod, e.g. preemption.
 
-    SUCCESS: the pod may be schedulable soon (it is parked with its nomination), no further plugin is asked. UNSCHEDULABLE: nothing to be
-    done; its message joins the attempt's. UNRESOLVABLE: the same, and no further plugin is asked. ERROR: its message is the only one that
-    joins the attempt's, and no further plugin is asked.
+    SUCCESS: the pod may be schedulable soon (it is parked with its nomination), no further plugin is asked.
+    UNSCHEDULABLE: nothing to be done; its message joins the attempt's. UNRESOLVABLE: the same, and no further
+    plugin is asked. ERROR: its message is the only one that joins the attempt's, and no further plugin is
+    asked.
     """
 
     def post_filter(
@@ -241,22 +253,25 @@ class NodeVictims(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class PostFilterSteps(PostFilter, Protocol):
-    """A PostFilter whose candidates HTTP extenders look through before it chooses; run instead of `post_filter` if there are some."""
+    """A PostFilter whose candidates HTTP extenders look through before it chooses; run instead of
+    `post_filter` if there are some."""
 
     def post_filter_steps(
         self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis
     ) -> Generator[Mapping[str, NodeVictims], Mapping[str, NodeVictims], PostFilterResult]:
-        """Yields its candidates by node, once at most and not if there are none; is sent what the extenders left of them.
+        """Yields its candidates by node, once at most and not if there are none; is sent what the extenders
+        left of them.
 
-        They may have taken nodes away, chosen other victims of a node, or other nodes. An extender that fails is not this plugin's
-        business.
+        They may have taken nodes away, chosen other victims of a node, or other nodes. An extender that fails
+        is not this plugin's business.
         """
         ...
 
 
 @runtime_checkable
 class PreScore(Plugin, Protocol):
-    """Before scoring, when at least two nodes take the pod. SKIP: the plugin's Score is not asked. Others but SUCCESS end the attempt."""
+    """Before scoring, when at least two nodes take the pod. SKIP: the plugin's Score is not asked. Others but
+    SUCCESS end the attempt."""
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status: ...
 
@@ -266,9 +281,11 @@ class ScoreToken(Plugin, Protocol):
     """The same as `FilterToken` for a PreScore or Score."""
 
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
-        """Equal as long as PreScore would answer and write the same for the same feasible nodes, and Score say the same of unchanged rows.
+        """Equal as long as PreScore would answer and write the same for the same feasible nodes, and Score
+        say the same of unchanged rows.
 
-        For scope `cluster`, PreScore and Score are asked again also when the set of feasible nodes is another, unless the token is `None`.
+        For scope `cluster`, PreScore and Score are asked again also when the set of feasible nodes is
+        another, unless the token is `None`.
         """
         ...
 
@@ -288,11 +305,7 @@ class Score(Plugin, Protocol):
 
 @runtime_checkable
 class NormalizeScore(Plugin, Protocol):
-    """Brings the plugin's scores of all feasible nodes to 0 to 100.
-
-    A plugin may have `by_extremes = True` in its class: what `normalize` makes of a score depends on the lowest and the highest of all
-    scores only, not on `rows`. The framework then normalises again only what changed, together with these two.
-    """
+    """Brings the plugin's scores of all feasible nodes to 0 to 100."""
 
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
         """
@@ -303,18 +316,30 @@ class NormalizeScore(Plugin, Protocol):
 
 
 @runtime_checkable
+class NormalizesByExtremes(NormalizeScore, Protocol):
+    """What `normalize` makes of a score depends on the lowest and the highest of all scores only, not on
+    `rows`: only what changed is normalised again, together with these two."""
+
+    by_extremes: ClassVar[bool]
+    """True."""
+
+
+@runtime_checkable
 class Reserve(Plugin, Protocol):
-    """After a node is chosen, before the pod's room is assumed for others. Any answer but SUCCESS ends the attempt."""
+    """After a node is chosen, before the pod's room is assumed for others. Any answer but SUCCESS ends the
+    attempt."""
 
     def reserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status: ...
 
     def unreserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> None:
-        """The pod does not get the node after all. Called in reverse order for all plugins, also those whose `reserve` was not called."""
+        """The pod does not get the node after all. Called in reverse order for all plugins, also those whose
+        `reserve` was not called."""
         ...
 
 
 class PermitResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of Permit. With WAIT: how long at most, in seconds, 0 to 900 (15 minutes, the reference's limit)."""
+    """Answer of Permit. With WAIT: how long at most, in seconds, 0 to 900 (15 minutes, the reference's
+    limit)."""
 
     status: Status = statuses.SUCCESS
     timeout_s: float = 0.0
@@ -324,16 +349,17 @@ class PermitResult(msgspec.Struct, frozen=True, kw_only=True):
 class Permit(Plugin, Protocol):
     """The last word before binding.
 
-    WAIT: the pod keeps its assumed room until all plugins that said so allow it (`permits.WaitingPods.allow`), one rejects it, or the
-    shortest time is up. Rejections park the pod, ERROR sends it to error backoff.
+    WAIT: the pod keeps its assumed room until all plugins that said so allow it
+    (`permits.WaitingPods.allow`), one rejects it, or the shortest time is up. Rejections park the pod, ERROR
+    sends it to error backoff.
     """
 
     def permit(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PermitResult: ...
 
 
 class ObjectWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """A new version of an object, to be written by the binder. Its `metadata.resourceVersion` names the version that the plugin read, and
-    that it must still have then; without one the object must not exist."""
+    """A new version of an object, to be written by the binder. Its `metadata.resourceVersion` names the
+    version that the plugin read, and that it must still have then; without one the object must not exist."""
 
     resource: str
     namespace: str
@@ -342,25 +368,28 @@ class ObjectWrite(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PreBindResult(msgspec.Struct, frozen=True, kw_only=True):
-    """Answer of PreBind: objects to write in the same commit as the binding; with WAIT: objects to write first, without the binding."""
+    """Answer of PreBind: objects to write in the same commit as the binding; with WAIT: objects to write
+    first, without the binding."""
 
     status: Status = statuses.SUCCESS
     writes: tuple[ObjectWrite, ...] = ()
     timeout_s: float = 0.0
     """With WAIT: seconds until the decision is refused, from the first WAIT of this plugin about it."""
     waits_for: tuple[ObjectKey, ...] = ()
-    """With WAIT: objects of resources that the plugin registered events for; it is asked again when one of them, or of those that it
-    writes, has changed."""
+    """With WAIT: objects of resources that the plugin registered events for; it is asked again when one of
+    them, or of those that it writes, has changed."""
 
 
 @runtime_checkable
 class PreBind(Plugin, Protocol):
-    """In the binder, after the judgement. A rejection is a conflict, to be tried again; ERROR makes the decision a bind error.
+    """In the binder, after the judgement. A rejection is a conflict, to be tried again; ERROR makes the
+    decision a bind error.
 
-    WAIT: the writes become durable first; the pod keeps its room on the node, and the plugin is asked again, with the same `state`, as
-    things change. When no plugin waits any more the node is judged once more, all are asked a last time, and what they want written
-    becomes durable together with the binding. What a plugin wrote while it waited stays written if it comes to nothing. Another binder
-    that takes over asks anew, with an empty `state`: it must find in the objects what was written already, and not write it again.
+    WAIT: the writes become durable first; the pod keeps its room on the node, and the plugin is asked again,
+    with the same `state`, as things change. When no plugin waits any more the node is judged once more, all
+    are asked a last time, and what they want written becomes durable together with the binding. What a plugin
+    wrote while it waited stays written if it comes to nothing. Another binder that takes over asks anew, with
+    an empty `state`: it must find in the objects what was written already, and not write it again.
     """
 
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult: ...
@@ -368,7 +397,8 @@ class PreBind(Plugin, Protocol):
 
 @runtime_checkable
 class Bind(Plugin, Protocol):
-    """In the binder: who binds. SUCCESS: this plugin takes it, the commit is written. SKIP: the next one. Others: a bind error."""
+    """In the binder: who binds. SUCCESS: this plugin takes it, the commit is written. SKIP: the next one.
+    Others: a bind error."""
 
     def bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status: ...
 

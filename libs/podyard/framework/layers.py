@@ -1,17 +1,17 @@
 """What one Filter plugin said of every row, kept for pods of one signature.
 
-A layer is asked only for rows that all layers before it pass. What it was not asked, or what changed since, is stale: it is asked
-when such a row gets to it. So a layer that changes its mind about thousands of rows leaves the answers of the others as they are.
+A layer is asked only for rows that all layers before it pass. What it was not asked, or what changed since,
+is stale: it is asked when such a row gets to it. So a layer that changes its mind about thousands of rows
+leaves the answers of the others as they are.
 """
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Hashable, Iterable
 from typing import Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from podyard.framework import answers, row_judge
+from podyard.framework import answers, optional_hooks, row_judge
 from podyard.framework.answers import LARGEST
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import RejectedGroup
@@ -19,12 +19,14 @@ from podyard.framework.interfaces import Filter, Rows, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginError, Status
+from podyard.memory.latest import Latest
 
 Mask: TypeAlias = NDArray[np.bool_]
 """By row."""
 
 FEW_CODES: Final = 256
-"""Codes below it are counted in an array, else they are sorted (measured: 20 µs against 115 µs for 2,500 rows)."""
+"""Codes below it are counted in an array, else they are sorted (measured: 20 µs against 115 µs for 2,500
+rows)."""
 
 
 MOST_PATTERNS: Final = 8
@@ -35,7 +37,8 @@ NO_CODES: Final[Verdicts] = np.zeros(0, dtype=np.int64)
 
 
 class Answer:
-    """What a plugin said of all rows that got to it, in a situation that comes back (a zone that is full, another that is full)."""
+    """What a plugin said of all rows that got to it, in a situation that comes back (a zone that is full,
+    another that is full)."""
 
     __slots__ = ("codes", "groups", "only", "passes", "rows")
 
@@ -68,7 +71,8 @@ class Layer:
         self.plugin = plugin
         self.name = plugin.name
         self.only = 0
-        """The code of all rows that the plugin rejects, as far as is known: most plugins have one. 0: it rejects none; MIXED: several."""
+        """The code of all rows that the plugin rejects, as far as is known: most plugins have one. 0: it
+        rejects none; MIXED: several."""
         self._codes: Verdicts = NO_CODES
         """By row, while MIXED."""
         self.passes: Mask = np.zeros(capacity, dtype=np.bool_)
@@ -82,8 +86,8 @@ class Layer:
         self.groups: list[RejectedGroup] | None = None
         """What `grouping` made of the rejected rows, until they change."""
         self._statuses: dict[int, Status] = {}
-        self._pattern_of: Callable[[CycleState, Snapshot], Hashable] | None = getattr(plugin, "filter_pattern", None)
-        self._patterns: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._pattern_of = optional_hooks.filter_pattern(plugin)
+        self._patterns: Latest[Hashable, Answer] = Latest(MOST_PATTERNS)
         self._answer: Answer | None = None
         """The remembered answer that holds as long as no row is judged by itself."""
 
@@ -192,7 +196,7 @@ class Layer:
             if int(codes.view(np.uint64).max()) > LARGEST:  # so those below 0 are great
                 raise answers.NonsenseError(f"answered code {codes.min()}; codes are 0 or above")
             return codes
-        except Exception as fault:  # the boundary to plugins: a bug of theirs ends the attempt under their name
+        except Exception as fault:  # the boundary to plugins: their bug ends the attempt under their name
             raise PluginError.wrapping(self.name, "filter", fault) from fault
 
     def set_groups(self, groups: list[RejectedGroup]) -> None:
@@ -214,7 +218,7 @@ class Layer:
             ) from fault  # a part of Filter: the words are the reference's
         known = self._patterns.get(pattern)
         if known is not None and known.rows is rows and len(known.passes) == len(self.passes):
-            self._patterns.move_to_end(pattern)
+            self._patterns.use(pattern)
             self._answer, self.groups = known, known.groups
             self.passes, self.only = known.passes.copy(), known.only
             self._codes = known.codes.copy() if known.only == MIXED else NO_CODES
@@ -223,9 +227,7 @@ class Layer:
         self._answer = Answer(
             rows, self.passes.copy(), self.only, self._codes.copy() if self.only == MIXED else NO_CODES
         )
-        self._patterns[pattern] = self._answer
-        if len(self._patterns) > MOST_PATTERNS:
-            self._patterns.popitem(last=False)
+        self._patterns.keep(pattern, self._answer)
         return all_pass
 
     def _judge_all(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> bool:

@@ -39,6 +39,16 @@ class FilterAllNodes:
         return int(self.filter(state, pod, cluster, np.array([row], dtype=np.intp))[0])
 
 
+class NoPreference:
+    """A Score for which all nodes are alike."""
+
+    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
+        return np.zeros(len(rows), dtype=np.int64)
+
+    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
+        return 0
+
+
 class ScoreOneNode:
     """A Score from `score_one`."""
 

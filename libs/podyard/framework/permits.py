@@ -1,4 +1,5 @@
-"""Pods that wait at Permit, until every plugin that asked to wait allows them, one rejects them, or time is up.
+"""Pods that wait at Permit, until every plugin that asked to wait allows them, one rejects them, or time is
+up.
 
 While they wait they keep their assumed room.
 
@@ -26,7 +27,8 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WaitingPods:
-    """All waits of one scheduler. Plugins that were given it (a group plugin, preemption) allow and reject; the scheduler core settles."""
+    """All waits of one scheduler. Plugins that were given it (a group plugin, preemption) allow and reject;
+    the scheduler core settles."""
 
     def __init__(self) -> None:
         self._deadlines: dict[str, dict[str, float]] = {}

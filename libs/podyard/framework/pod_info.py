@@ -65,7 +65,8 @@ class PodFacts:
         return self._usage
 
     def share_usage(self, usage: Usage) -> None:
-        """It takes what a pod of the same template takes; also told to the view, whose binding will carry it."""
+        """It takes what a pod of the same template takes; also told to the view, whose binding will carry
+        it."""
         self._usage = usage
         if isinstance(self._info, PodView):
             self._info.share_usage(usage)

@@ -1,6 +1,7 @@
 """Running the PostFilter plugins of a profile when no node takes the pod.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins), schedule_one.go (schedulingCycle).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPostFilterPlugins),
+schedule_one.go (schedulingCycle).
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -24,7 +25,8 @@ class PostFiltered(msgspec.Struct, frozen=True, kw_only=True):
     """What all PostFilters together said."""
 
     status: Status
-    """SUCCESS, UNSCHEDULABLE, UNRESOLVABLE or ERROR; its message joins the attempt's. Also with ERROR the pod counts as unschedulable."""
+    """SUCCESS, UNSCHEDULABLE, UNRESOLVABLE or ERROR; its message joins the attempt's. Also with ERROR the pod
+    counts as unschedulable."""
     nominated_node: str | None = None
     """None leaves the pod's nomination as it is, empty ends it."""
     victims: tuple[Victim, ...] = ()

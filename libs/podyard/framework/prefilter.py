@@ -1,4 +1,5 @@
-"""Running the PreFilter plugins of a profile for one pod; what each said is kept, so that one of them can be asked again.
+"""Running the PreFilter plugins of a profile for one pod; what each said is kept, so that one of them can be
+asked again.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPreFilterPlugins).
 """
@@ -19,14 +20,16 @@ from podyard.framework.status import Code, PluginError, Status
 _EXPECTED = frozenset({Code.SUCCESS, Code.SKIP, Code.UNSCHEDULABLE, Code.UNRESOLVABLE})
 
 Outcome: TypeAlias = Literal["same", "other", "begin anew"]
-"""All answers are what they were; some is another; now more, or fewer, plugins have to be asked, with an empty state."""
+"""All answers are what they were; some is another; now more, or fewer, plugins have to be asked, with an
+empty state."""
 
 
 class PreFiltered(msgspec.Struct, frozen=True, kw_only=True):
     """What all PreFilters together said."""
 
     status: Status = statuses.SUCCESS
-    """A rejection if the pod fits nowhere, with the plugin that said so (none if only their node names together left no node)."""
+    """A rejection if the pod fits nowhere, with the plugin that said so (none if only their node names
+    together left no node)."""
     node_names: frozenset[str] | None = None
     """The only nodes to look at; `None`: all."""
     narrowed_by: frozenset[str] = frozenset()
@@ -64,7 +67,8 @@ class PreFiltering:
         self.result = PreFiltered()
 
     def run(self, pod: PodInfo, cluster: Snapshot) -> PreFiltered:
-        """Ask all in order. Goes on after UNSCHEDULABLE, since preemption needs what the others write (PITFALLS 40).
+        """Ask all in order. Goes on after UNSCHEDULABLE, since preemption needs what the others write
+        (docs/rules.md, prefilters-run-before-preemption).
 
         :raises PluginError: if a plugin answers ERROR or with a code that PreFilter does not know
         """

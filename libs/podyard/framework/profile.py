@@ -1,6 +1,7 @@
 """A profile: which plugins take part in which extension point, in which order, with which weight.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (NewFramework, expandMultiPointPlugins).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (NewFramework,
+expandMultiPointPlugins).
 """
 
 import hashlib
@@ -26,9 +27,6 @@ from podyard.framework.interfaces import (
     Reserve,
     Score,
 )
-
-DEFAULT_SCHEDULER: Final = "default-scheduler"
-"""`schedulerName` of pods that name none, and the name of the default profile."""
 
 P = TypeVar("P")
 
@@ -76,7 +74,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     bind: tuple[Bind, ...] = ()
     post_bind: tuple[PostBind, ...] = ()
     digest: str
-    """Equal for profiles that decide alike: plugins by point, order, weights and arguments. 16 hexadecimal digits."""
+    """Equal for profiles that decide alike: plugins by point, order, weights and arguments. 16 hexadecimal
+    digits."""
 
 
 POINTS: Final[dict[str, type[Any]]] = {
@@ -128,7 +127,8 @@ def assemble(
     :param points: plugins by extension point (as files call it), in calling order; a point left out has none
     :param weights: of Score plugins by name; 1 for those left out
     :param arguments: of plugins by name, plain values or Structs, for the digest
-    :raises ProfileError: a plugin without the methods of its point, two plugins of one name, or not exactly one QueueSort
+    :raises ProfileError: a plugin without the methods of its point, two plugins of one name, or not exactly
+        one QueueSort
     """
     found = {field: tuple(points.get(point, ())) for point, field in FIELDS.items()}
     used = {id(plugin) for at_point in found.values() for plugin in at_point}
@@ -162,7 +162,8 @@ def _namesakes(plugins: Sequence[Plugin]) -> list[str]:
 def resolve(name: str, enabled: Sequence[Enabled]) -> Profile:
     """A profile in which every plugin takes part in all points that it has methods for, in the given order.
 
-    :raises ProfileError: two plugins of one name, a name missing, no extension point, a bad weight, or not exactly one QueueSort
+    :raises ProfileError: two plugins of one name, a name missing, no extension point, a bad weight, or not
+        exactly one QueueSort
     """
     plugins = tuple(entry.plugin for entry in enabled)
     sorters = _having(QueueSort, plugins)

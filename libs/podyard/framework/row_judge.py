@@ -1,19 +1,21 @@
-"""One pod on one row: all Filter plugins that are not skipped, with the pods counted that are to have room on that node.
+"""One pod on one row: all Filter plugins that are not skipped, with the pods counted that are to have room on
+that node.
 
-For trials (preemption), for nodes with nominated pods or kept room, and for the binder. A plugin's answer is the one of the vectorised
-filter.
+For trials (preemption), for nodes with nominated pods or kept room, and for the binder. A plugin's answer is
+the one of the vectorised filter.
 
     with cluster.nodes.trial(row) as trial:          # a trial of preemption, on a cloned state
         victim = trial.remove(uid)
         judge.remove_pod(state, pod, victim, row)
         judge.passes(state, pod, row)
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunFilterPluginsWithNominatedPods, addGENominatedPods,
-RunPreFilterExtensionAddPod, RunPreFilterExtensionRemovePod).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go
+(RunFilterPluginsWithNominatedPods, addGENominatedPods, RunPreFilterExtensionAddPod,
+RunPreFilterExtensionRemovePod).
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from podyard.cluster.node_table import PlacedPod
 from podyard.cluster.pods import PodView
@@ -21,20 +23,21 @@ from podyard.framework import answers
 from podyard.framework import status as statuses
 from podyard.framework.answers import LARGEST
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.interfaces import Filter, PreFilterExtensions
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
-
-if TYPE_CHECKING:
-    from podyard.framework.interfaces import Filter, PreFilterExtensions
 
 PASSES: Final = 0
 """No plugin rejects the node; number n + 1: filter plugin n of the profile does."""
 
 
 class RowJudge:
-    """Judges single rows of one snapshot by one profile. Keeps nothing between calls: all is in the state and the table."""
+    """Judges single rows of one snapshot by one profile; PostFilter knows it as `diagnosis.NodeJudge`.
+
+    Keeps nothing between calls: all is in the state and the table.
+    """
 
     __slots__ = ("_cluster", "_extensions", "_filters")
 
@@ -45,13 +48,15 @@ class RowJudge:
         self._extensions = [cast("PreFilterExtensions", one) for one in profile.pre_filter if hasattr(one, "add_pod")]
 
     def passes(self, state: CycleState, pod: PodInfo, row: int) -> Status:
-        """Whether the node of this row takes the pod now, with `state` and the table as they are (in a trial: as the trial has them).
+        """Whether the node of this row takes the pod now, with `state` and the table as they are (in a trial:
+        as the trial has them).
 
-        If room on the node is kept for others, or pods of equal or higher priority are nominated to it, it must take the pod both with
-        and without them.
+        If room on the node is kept for others, or pods of equal or higher priority are nominated to it, it
+        must take the pod both with and without them.
 
         :param state: what PreFilter wrote, changed by `add_pod` and `remove_pod`; not changed here
-        :return: SUCCESS, the first rejection with its plugin, or ERROR with the whole text; never raises for a plugin's fault
+        :return: SUCCESS, the first rejection with its plugin, or ERROR with the whole text; never raises for
+            a plugin's fault
         """
         try:
             number, code = self.first_rejector(state, pod, row)
@@ -64,8 +69,16 @@ class RowJudge:
             return self._cluster.failed(fault)
         return status
 
+    def takes(self, state: CycleState, pod: PodInfo, row: int) -> bool:
+        """As `passes`, without a reason.
+
+        :raises PluginError: if a plugin raises, or a nominated pod cannot be added
+        """
+        return self.first_rejector(state, pod, row)[0] == PASSES
+
     def add_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
-        """`placed` is on the node of this row too (in the trial, by now): tells every plugin that is not skipped.
+        """`placed` is on the node of this row too (in the trial, by now): tells every plugin that is not
+        skipped.
 
         :param state: a clone that only this trial uses
         :return: SUCCESS, or ERROR with the whole text; never raises for a plugin's fault
@@ -89,7 +102,8 @@ class RowJudge:
         return statuses.SUCCESS
 
     def first_rejector(self, state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
-        """As `passes`, as (number, code): (PASSES, 0), or the number of the first plugin that rejects the node and its code.
+        """As `passes`, as (number, code): (PASSES, 0), or the number of the first plugin that rejects the
+        node and its code.
 
         :raises PluginError: if a plugin raises, or a nominated pod cannot be added
         """
@@ -104,8 +118,8 @@ class RowJudge:
     def rivals(self, pod: PodInfo, row: int) -> list[PodView]:
         """Pods that are to have room on the node, though none counts as there yet, in order of arrival.
 
-        Those for which room is kept, whatever their priority; and those of equal or higher priority that are nominated to the node and
-        not placed anywhere yet.
+        Those for which room is kept, whatever their priority; and those of equal or higher priority that are
+        nominated to the node and not placed anywhere yet.
         """
         nodes, name = self._cluster.nodes, self._cluster.nodes.names[row]
         kept = nodes.kept_on(name)
@@ -159,10 +173,11 @@ class RowJudge:
         return PASSES, 0
 
 
-def verdict(plugin: "Filter", state: CycleState, code: int) -> Status:
+def verdict(plugin: Filter, state: CycleState, code: int) -> Status:
     """What a plugin's code for a node that it rejects means, under its name.
 
-    :raises PluginError: if it cannot say, or says that the node takes the pod after all. Source: framework.go, RunFilterPlugins
+    :raises PluginError: if it cannot say, or says that the node takes the pod after all. Source:
+        framework.go, RunFilterPlugins
     """
     try:
         status = answers.status(plugin.verdict(state, code))

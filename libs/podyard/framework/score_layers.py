@@ -1,8 +1,8 @@
 """The points that one Score plugin gives every node, kept for pods of one signature.
 
-Raw scores are kept of every row that was ever asked for and did not change since. What normalising makes of a score may depend on all
-feasible nodes; if a plugin says that only the lowest and the highest score count (`by_extremes`), its points are kept as long as those
-two stay.
+Raw scores are kept of every row that was ever asked for and did not change since. What normalising makes of a
+score may depend on all feasible nodes; if a plugin says that only the lowest and the highest score count
+(`by_extremes`), its points are kept as long as those two stay.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunScorePlugins).
 """
@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from podyard.framework import answers
+from podyard.framework import answers, optional_hooks
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import NormalizeScore, Rows, Scores
 from podyard.framework.layers import Mask
@@ -27,7 +27,8 @@ Points: TypeAlias = NDArray[np.signedinteger[Any]]
 """By row, or by place in the order of names."""
 
 FEW_ROWS: Final = 8
-"""Up to so many rows are scored one at a time, which is then cheaper than arrays (measured: 2 µs a row against 25 µs)."""
+"""Up to so many rows are scored one at a time, which is then cheaper than arrays (measured: 2 µs a row
+against 25 µs)."""
 
 
 class Asking(NamedTuple):
@@ -39,7 +40,7 @@ class Asking(NamedTuple):
 
 
 class Feasible(Protocol):
-    """The nodes to score (`judgement.Judgement` is one)."""
+    """The nodes to score (`feasibility.Feasibility` is one)."""
 
     @property
     def state(self) -> CycleState: ...
@@ -61,8 +62,9 @@ class Feasible(Protocol):
 class ScoreLayer:
     """One plugin's points.
 
-    Which rows it knows is the scoreboard's business. Invariant: `points` of a known row that is settled is what the plugin would say now,
-    normalised and weighted. All known rows are settled if the plugin does not normalise; else those of `_settled`.
+    Which rows it knows is the scoreboard's business. Invariant: `points` of a known row that is settled is
+    what the plugin would say now, normalised and weighted. All known rows are settled if the plugin does not
+    normalise; else those of `_settled`.
     """
 
     __slots__ = (
@@ -79,14 +81,15 @@ class ScoreLayer:
         self._plugin = entry.plugin
         self._weight = entry.weight
         self._normalizer: NormalizeScore | None = entry.normalizer
-        self._by_extremes = bool(getattr(entry.normalizer, "by_extremes", False))
+        self._by_extremes = optional_hooks.by_extremes(entry.normalizer)
         self.empty = True
         """It knows no row."""
         self.points: Points = np.zeros(capacity, dtype=dtype)
         normalizes = capacity if entry.normalizer is not None else 0
         self._written: Scores = np.zeros(normalizes, dtype=np.int64)
         self._late: tuple[Rows, Scores] | None = None
-        """Raw scores of settled rows, all there are, that are not written yet; extremes are not looked for yet either."""
+        """Raw scores of settled rows, all there are, that are not written yet; extremes are not looked for
+        yet either."""
         self._last: tuple[Rows, Scores] | None = None
         """What was settled last for all feasible rows, if no point changed since."""
         self._settled: Mask = np.zeros(normalizes, dtype=np.bool_)
@@ -106,7 +109,8 @@ class ScoreLayer:
         """Asks for all feasible rows, and settles them.
 
         :param feasible: at least one row
-        :return: whether points may be others than before: often other scores come to the same once they are normalised
+        :return: whether points may be others than before: often other scores come to the same once they are
+            normalised
         :raises PluginError: if the plugin fails, or points are not 0 to 100 before the weight
         """
         self.empty = False
@@ -184,7 +188,8 @@ class ScoreLayer:
         return few
 
     def update_one(self, row: int, joined: bool, asking: Asking, judged: Feasible) -> bool:
-        """Settles one feasible row that changed, if that does not concern other rows. The plugin's exceptions are the caller's.
+        """Settles one feasible row that changed, if that does not concern other rows. The plugin's exceptions
+        are the caller's.
 
         :param joined: the row was not feasible before
         :return: False if other rows are concerned: call `settle`
@@ -210,10 +215,11 @@ class ScoreLayer:
         """A feasible row is not so any more. False if that concerns other rows: call `settle`."""
         return self._normalizer is None or self._keeps_extremes(self._raw().item(row), judged)
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- inside --------------------------------------------------------------------------------------------
 
     def _raw(self) -> Scores:
-        """Raw scores by row. Written when somebody looks: a plugin that is asked for all rows in every cycle never does."""
+        """Raw scores by row. Written when somebody looks: a plugin that is asked for all rows in every cycle
+        never does."""
         if self._late is not None:
             rows, scores = self._late
             self._late = None
@@ -277,14 +283,16 @@ class ScoreLayer:
             self._settled.fill(False)
 
     def _witnessed(self, mask: Mask) -> bool:
-        """Whether the extremes are what they were, if no feasible row has a new score: the rows that had them are still feasible."""
+        """Whether the extremes are what they were, if no feasible row has a new score: the rows that had them
+        are still feasible."""
         if self._extremes is None:
             return False
         low, high = self._witnesses
         return mask.item(low) and mask.item(high) and (self._raw().item(low), self._raw().item(high)) == self._extremes
 
     def _keeps_extremes(self, score: int, judged: Feasible) -> bool:
-        """Whether the extremes stay, now that one feasible row with this score is gone, or has another score between them."""
+        """Whether the extremes stay, now that one feasible row with this score is gone, or has another score
+        between them."""
         extremes = self._extremes
         if not self._by_extremes or extremes is None:
             return False

@@ -1,26 +1,28 @@
-"""How good every feasible node is for one pod, kept for pods of equal signature and brought up to date where something changed.
+"""How good every feasible node is for one pod, kept for pods of equal signature and brought up to date where
+something changed.
 
     changed row               asked again by all plugins, if the plugins' points of other rows stay
     changed token of a plugin its PreScore runs again, then its layer is asked for all feasible rows
-    other feasible rows       the same for plugins of scope `cluster`; the others are asked for what they do not know, and normalise
+    other feasible rows       as above for scope `cluster`; others are asked what they do not know; normalised
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins, RunScorePlugins), schedule_one.go
-(prioritizeNodes, selectHost).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/runtime/framework.go (RunPreScorePlugins,
+RunScorePlugins), schedule_one.go (prioritizeNodes, selectHost).
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import NameOrder
-from podyard.framework import answers
+from podyard.framework import answers, optional_hooks
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreScore, Rows
 from podyard.framework.layers import Mask
 from podyard.framework.normalizing import MAX_SCORE
+from podyard.framework.optional_hooks import Token
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.score_layers import FEW_ROWS, Asking, Feasible, Points, ScoreLayer
@@ -40,7 +42,7 @@ class _Watched(NamedTuple):
 
     name: str
     pre_score: PreScore | None
-    token: Callable[[PodInfo, Snapshot], Hashable]
+    token: Token
     by_feasible: bool
     """Also when other rows become feasible."""
 
@@ -48,13 +50,13 @@ class _Watched(NamedTuple):
 class Scoreboard:
     """Scores of one signature.
 
-    Invariant after `refresh`: the total is INFEASIBLE exactly for rows that are not feasible, else the sum of the layers' points; the best
-    are the places (by node name) with the highest total, ascending.
+    Invariant after `refresh`: the total is INFEASIBLE exactly for rows that are not feasible, else the sum of
+    the layers' points; the best are the places (by node name) with the highest total, ascending.
     """
 
-    def __init__(self, profile: Profile, judgement: Feasible, cluster: Snapshot) -> None:
+    def __init__(self, profile: Profile, feasibility: Feasible, cluster: Snapshot) -> None:
         self._profile = profile
-        self._judgement = judgement
+        self._feasibility = feasibility
         self._cluster = cluster
         self._watched = _watched(profile)
         self._alike = 0 if profile.score else ALIKE
@@ -72,7 +74,8 @@ class Scoreboard:
         self._known: Mask = np.zeros(0, dtype=np.bool_)
         """Rows that every layer knows which is not empty."""
         self._summed = False
-        """Totals are sums over the layers there are now; not so when a plugin began, or ceased, to sit it out."""
+        """Totals are sums over the layers there are now; not so when a plugin began, or ceased, to sit it
+        out."""
         self._totals: Points = np.zeros(0, dtype=self._dtype)
         """By row; of rows that are not feasible anything."""
         self._ranked: Points = np.zeros(0, dtype=self._dtype)
@@ -80,7 +83,7 @@ class Scoreboard:
         self._top = INFEASIBLE
         self._best: NDArray[np.intp] | list[int] = []
 
-    # ---- reading -------------------------------------------------------------------------------------------------------------
+    # ---- reading -------------------------------------------------------------------------------------------
 
     def total(self, row: int) -> int:
         """Sum of a node's points; INFEASIBLE if it does not take the pod."""
@@ -132,7 +135,7 @@ class Scoreboard:
             found.append(NodeScore(node=names[row], total=ranked.item(place), plugins=points))
         return tuple(found)
 
-    # ---- bringing up to date -------------------------------------------------------------------------------------------------
+    # ---- bringing up to date -------------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
         """Score again what changed since the last time; everything the first time.
@@ -140,13 +143,17 @@ class Scoreboard:
         :param pod: any pod of the signature, which at least one node takes
         :raises PluginError: if a plugin fails, or a score is not 0 to 100 in the end
         """
-        nodes, judgement = self._cluster.nodes, self._judgement
-        asking = Asking(judgement.state, pod, self._cluster)
-        if self._state is not judgement.state or self._order is not nodes.order or len(judgement.mask) != self._size():
+        nodes, feasibility = self._cluster.nodes, self._feasibility
+        asking = Asking(feasibility.state, pod, self._cluster)
+        if (
+            self._state is not feasibility.state
+            or self._order is not nodes.order
+            or len(feasibility.mask) != self._size()
+        ):
             self._begin(asking)
             return
         changed = nodes.changed_since(self._version)
-        moved = judgement.take_moved()
+        moved = feasibility.take_moved()
         renewed = self._renew(asking, moved is None or len(moved) > 0)
         if not changed and not moved and moved is not None and not renewed:
             return
@@ -160,7 +167,7 @@ class Scoreboard:
             self._score_all(asking, rows, others_stay=True)
 
     def _size(self) -> int:
-        return len(self._layers[0].points) if self._layers else len(self._judgement.mask)
+        return len(self._layers[0].points) if self._layers else len(self._feasibility.mask)
 
     def _place(self, row: int) -> int:
         return self._cluster.nodes.order.rank.item(row)
@@ -180,16 +187,17 @@ class Scoreboard:
                 self._tokens.append(token)
         asking.state.skip_score.clear()
         for plugin in self._profile.pre_score:
-            _pre_score(plugin, asking, self._judgement.feasible)
+            _pre_score(plugin, asking, self._feasibility.feasible)
         self._layers = []
         self._known = np.zeros(nodes.capacity, dtype=np.bool_)
         self._choose_layers()
         self._score_all(asking, None)
         self._version = nodes.version
-        self._judgement.take_moved()
+        self._feasibility.take_moved()
 
     def _renew(self, asking: Asking, moved: bool) -> bool:
-        """Ask PreScore again where a token, or what is feasible, changed; returns whether that concerns points."""
+        """Ask PreScore again where a token, or what is feasible, changed; returns whether that concerns
+        points."""
         renewed: set[str] = set()
         skipped = set(asking.state.skip_score)
         name = ""
@@ -202,7 +210,7 @@ class Scoreboard:
                 self._tokens[at] = token
                 renewed.add(name)
                 if one.pre_score is not None:
-                    _pre_score(one.pre_score, asking, self._judgement.feasible)
+                    _pre_score(one.pre_score, asking, self._feasibility.feasible)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "score_token", fault) from fault
         hit = False
@@ -217,7 +225,7 @@ class Scoreboard:
     def _choose_layers(self) -> None:
         """Layers of the plugins that do not sit it out."""
         there = {layer.name: layer for layer in self._layers}
-        skipped, capacity = self._judgement.state.skip_score, self._cluster.nodes.capacity
+        skipped, capacity = self._feasibility.state.skip_score, self._cluster.nodes.capacity
         self._layers = [
             there.get(entry.plugin.name) or ScoreLayer(entry, capacity, self._dtype)
             for entry in self._profile.score
@@ -226,27 +234,27 @@ class Scoreboard:
         self._named = [(layer.name, layer.points) for layer in self._layers]
         self._summed = False
 
-    # ---- all rows ------------------------------------------------------------------------------------------------------------
+    # ---- all rows ------------------------------------------------------------------------------------------
 
     def _score_all(self, asking: Asking, changed: Iterable[int] | None, *, others_stay: bool = False) -> None:
         """
         :param changed: rows whose points may be others already, apart from what the layers tell; `None`: all
         :param others_stay: all rows that became feasible, or ceased to be so, are among them
         """
-        mask, order = self._judgement.mask, self._cluster.nodes.order
+        mask, order = self._feasibility.mask, self._cluster.nodes.order
         fresh = np.greater(mask, self._known).nonzero()[0]
         few = self._summed and changed is not None and len(fresh) <= FEW_ROWS
         different = {*changed, *fresh.tolist()} if few and changed is not None else None
         for layer in self._layers:
             if layer.empty:
-                if layer.ask_all(self._judgement.feasible, asking):
+                if layer.ask_all(self._feasibility.feasible, asking):
                     different = None
                 np.logical_and(self._known, mask, out=self._known)
                 continue
             if len(fresh):
                 layer.ask(fresh, asking)
             if layer.normalizes:
-                settled = layer.settle(self._judgement, asking)
+                settled = layer.settle(self._feasibility, asking)
                 different = None if settled is None or different is None else different.union(settled)
         self._known |= mask
         if different is None:
@@ -264,7 +272,7 @@ class Scoreboard:
 
     def _rank_some(self, rows: Iterable[int]) -> None:
         """The totals of these rows only are others."""
-        mask = self._judgement.mask
+        mask = self._feasibility.mask
         for row in rows:
             place = self._place(row)
             if place >= 0:
@@ -278,11 +286,11 @@ class Scoreboard:
         level = self._ranked == self._top
         self._best = [first] if np.count_nonzero(level) == 1 else level.nonzero()[0]
 
-    # ---- some rows -----------------------------------------------------------------------------------------------------------
+    # ---- some rows -----------------------------------------------------------------------------------------
 
     def _ask_rows(self, changed: Iterable[int], asking: Asking) -> None:
         """A few changed rows, so that layers that know all others need no arrays for them."""
-        mask = self._judgement.mask
+        mask = self._feasibility.mask
         name = ""
         try:
             for row in changed:
@@ -296,13 +304,14 @@ class Scoreboard:
             raise PluginError.wrapping(name, "Score", fault) from fault
 
     def _score_rows(self, changed: Iterable[int], asking: Asking) -> bool:
-        """A few changed rows by themselves; False if points of other rows are concerned: all have to be gone through."""
+        """A few changed rows by themselves; False if points of other rows are concerned: all have to be gone
+        through."""
         for row in changed:
             place = self._place(row)
             if place < 0:
                 continue
             was = self._ranked.item(place) != INFEASIBLE
-            feasible = self._known[row] = self._judgement.mask.item(row)
+            feasible = self._known[row] = self._feasibility.mask.item(row)
             if feasible:
                 if not self._score_row(row, not was, asking):
                     return False
@@ -310,7 +319,7 @@ class Scoreboard:
                 self._totals[row] = total
                 self._set_total(place, total if self._layers else self._alike)
             elif was:
-                if not all([layer.leave(row, self._judgement) for layer in self._layers]):  # noqa: C419 - all of them
+                if not all([layer.leave(row, self._feasibility) for layer in self._layers]):  # noqa: C419 - all of them
                     return False
                 self._set_total(place, INFEASIBLE)
         if not len(self._best):
@@ -322,7 +331,7 @@ class Scoreboard:
         try:
             for layer in self._layers:
                 name = layer.name
-                if not layer.update_one(row, joined, asking, self._judgement):
+                if not layer.update_one(row, joined, asking, self._feasibility):
                     return False
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "Score", fault) from fault
@@ -376,12 +385,8 @@ def _watched(profile: Profile) -> list[_Watched]:
     pre_scores = {plugin.name: plugin for plugin in profile.pre_score}
     found: list[_Watched] = []
     for name, plugin in plugins.items():
-        token = getattr(plugin, "score_token", None)
-        whole = getattr(plugin, "scope", "row") == "cluster"
-        if token is not None or whole:
-            found.append(_Watched(name, pre_scores.get(name), token or _table_version, whole))
+        token = optional_hooks.score_token(plugin)
+        if token is not None:
+            whole = optional_hooks.looks_at_other_rows(plugin)
+            found.append(_Watched(name, pre_scores.get(name), token, whole))
     return found
-
-
-def _table_version(pod: PodInfo, cluster: Snapshot) -> int:
-    return cluster.nodes.version

@@ -1,7 +1,7 @@
 """Which pods share results: those of equal signature.
 
-Most plugins read of a pod only what its template says. Pods made from one template are told by the bytes of that, so that those plugins
-sign one of them (measured: 1 µs instead of 20).
+Most plugins read of a pod only what its template says. Pods made from one template are told by the bytes of
+that, so that those plugins sign one of them (measured: 1 µs instead of 20).
 """
 
 from collections.abc import Hashable, Iterable
@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
+from podyard.framework import optional_hooks
 from podyard.framework.interfaces import Signed
 from podyard.framework.pod_info import PodFacts, PodInfo
 from podyard.framework.status import PluginError
@@ -18,7 +19,8 @@ from podyard.memory.sizes import bytes_of
 from podyard.proto.placement import Usage
 
 TEMPLATES_BYTES: Final = 16 * 1024 * 1024
-"""What templates whose signatures are known may take, and as much again their signatures; a usual template takes 1.2 KB."""
+"""What templates whose signatures are known may take, and as much again their signatures; a usual template
+takes 1.2 KB."""
 
 USAGE_BYTES: Final = 700
 """What is known of a template besides its bytes: its number, and what a pod of it takes."""
@@ -39,12 +41,13 @@ class Signatures:
         listed: list[Any] = list(plugins)
         self.complete = all(isinstance(plugin, Signed) for plugin in listed)
         """Every plugin says what it reads; else pods share nothing."""
-        self._by_template = [plugin for plugin in listed if getattr(plugin, "reads_template", False)]
+        self._by_template = [plugin for plugin in listed if optional_hooks.reads_template(plugin)]
         self._by_pod = [plugin for plugin in listed if plugin not in self._by_template]
         self._templates = Kept[bytes, tuple[int, Usage]](TEMPLATES_BYTES)
         """Number of the signature, and what each pod of the template takes."""
         self._numbers = Kept[Hashable, int](TEMPLATES_BYTES)
-        """By signature. One that is forgotten gets another number: its pods share nothing with those before."""
+        """By signature. One that is forgotten gets another number: its pods share nothing with those
+        before."""
         self._next = count()
 
     def of(self, pod: PodInfo) -> Hashable:

@@ -31,10 +31,12 @@ class Objects(Protocol):
 
 @runtime_checkable
 class Documents(Protocol):
-    """Where whole documents are found, if the snapshot is the binder's (`podyard.cluster.view.ClusterView` is one)."""
+    """Where whole documents are found, if the snapshot is the binder's (`podyard.cluster.view.ClusterView` is
+    one)."""
 
     def document(self, resource: str, key: tuple[str, str]) -> dict[str, Any] | None:
-        """An object's whole document with its version, for whoever writes a new one; `None` if it is not known."""
+        """An object's whole document with its version, for whoever writes a new one; `None` if it is not
+        known."""
         ...
 
 
@@ -55,7 +57,8 @@ class Snapshot:
     ) -> None:
         self.nodes = nodes
         self.nominated = Nominations() if nominated is None else nominated
-        """Unbound pods that wait for room on a node; one that is placed in the table (assumed) does not count here any more."""
+        """Unbound pods that wait for room on a node; one that is placed in the table (assumed) does not count
+        here any more."""
         self.waiting = WaitingPods() if waiting is None else waiting
         """Pods that wait at Permit: a plugin may allow or reject them."""
         self.faults = Faults()
@@ -81,5 +84,6 @@ class Snapshot:
         return 0 if self._objects is None else self._objects.version(resource)
 
     def document(self, resource: str, namespace: str, name: str) -> dict[str, Any] | None:
-        """A PersistentVolume or claim as it is stored, all of it, for PreBind; its `metadata.resourceVersion` is the version to replace."""
+        """A PersistentVolume or claim as it is stored, all of it, for PreBind; its `metadata.resourceVersion`
+        is the version to replace."""
         return self._objects.document(resource, (namespace, name)) if isinstance(self._objects, Documents) else None

@@ -15,16 +15,18 @@ class Code(IntEnum):
     SUCCESS = 0
     """Go on."""
     ERROR = 1
-    """The plugin failed. The attempt ends; the pod goes to error backoff and is retried without waiting for an event."""
+    """The plugin failed. The attempt ends; the pod goes to error backoff and is retried without waiting for
+    an event."""
     UNSCHEDULABLE = 2
-    """Not here as things are. Preempting pods of the node may help. If no node takes the pod it is parked until an event that
-    this plugin registered."""
+    """Not here as things are. Preempting pods of the node may help. If no node takes the pod it is parked
+    until an event that this plugin registered."""
     UNRESOLVABLE = 3
     """Not here, and preemption cannot help (UnschedulableAndUnresolvable). Parked like UNSCHEDULABLE."""
     WAIT = 4
     """Permit and PreBind: the pod keeps its room until the plugin says otherwise, or its time is up."""
     SKIP = 5
-    """PreFilter and PreScore: nothing to do for this pod, skip Filter or Score. Bind: let the next plugin do it."""
+    """PreFilter and PreScore: nothing to do for this pod, skip Filter or Score. Bind: let the next plugin do
+    it."""
     PENDING = 6
     """PreEnqueue, Reserve, Permit: the pod waits for something outside. A hint's Queue skips the backoff."""
 
@@ -49,7 +51,8 @@ REJECTIONS: Final = frozenset({Code.UNSCHEDULABLE, Code.UNRESOLVABLE, Code.PENDI
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A plugin's answer: a code, reasons in words (none for SUCCESS), and the plugin, which the framework fills in."""
+    """A plugin's answer: a code, reasons in words (none for SUCCESS), and the plugin, which the framework
+    fills in."""
 
     code: Code = Code.SUCCESS
     reasons: tuple[str, ...] = ()
@@ -119,11 +122,13 @@ _SENTENCES: Final = {
     "AddPod": 'running AddPod on PreFilter plugin "{plugin}": {detail}',
     "RemovePod": 'running RemovePod on PreFilter plugin "{plugin}": {detail}',
 }
-"""How the reference words a failure, by extension point, where it is not as usual. Source: pkg/scheduler/framework/runtime/framework.go."""
+"""How the reference words a failure, by extension point, where it is not as usual. Source:
+pkg/scheduler/framework/runtime/framework.go."""
 
 
 class PluginError(Exception):
-    """A plugin raised, or answered with a code that its extension point does not know. Ends the attempt as an error.
+    """A plugin raised, or answered with a code that its extension point does not know. Ends the attempt as an
+    error.
 
     :ivar plugin: whose fault it is
     :ivar point: extension point as the reference spells it in messages, e.g. `filter`, `PreFilter`
@@ -144,7 +149,8 @@ class PluginError(Exception):
 
 
 def described(fault: Exception) -> str:
-    """What a plugin raised, in words: its own if it meant them for people, else with the type of the exception.
+    """What a plugin raised, in words: its own if it meant them for people, else with the type of the
+    exception.
 
     Whatever the exception is like: one whose own words cannot be had is told by its type.
     """
@@ -160,6 +166,7 @@ LONGEST_TEXT: Final = 8192
 
 
 def told(text: str) -> str:
-    """A plugin's words as they can be sent: not longer than records bear, and without halves of characters, which no encoding has."""
+    """A plugin's words as they can be sent: not longer than records bear, and without halves of characters,
+    which no encoding has."""
     cut = text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
     return cut if cut.isascii() else cut.encode(errors="backslashreplace").decode()

@@ -5,9 +5,10 @@ functions, 0.5 to 1 µs; here a hit is two calls of the dictionary's own methods
 make dozens.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Final, Generic, TypeVar
+
+from podyard.memory.latest import Latest
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -35,11 +36,11 @@ class Kept(Generic[K, V]):
         self.bytes = 0
         """What the entries take together, as they were said to."""
         self._fewest = fewest
-        self._entries: OrderedDict[K, V] = OrderedDict()
+        self._entries = Latest[K, V]()
         self._costs: dict[K, int] = {}
         self.get: Callable[[K], V | None] = self._entries.get
         """The value, `None` if there is none."""
-        self.use: Callable[[K], None] = self._entries.move_to_end
+        self.use: Callable[[K], None] = self._entries.use
         """Make an entry the one used last; a KeyError if there is none."""
 
     def __len__(self) -> int:
@@ -66,7 +67,7 @@ class Kept(Generic[K, V]):
         self.bytes += cost
         gone: list[V] = []
         while self.bytes > self.most_bytes and len(self._entries) > self._fewest:
-            oldest, evicted = self._entries.popitem(last=False)
+            oldest, evicted = self._entries.pop_oldest()
             self.bytes -= self._costs.pop(oldest)
             gone.append(evicted)
         return gone

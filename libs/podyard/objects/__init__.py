@@ -1,13 +1,16 @@
 """Kubernetes objects: typed views, the rules of their fields, what admission makes of them.
 
-Duty: everything that can be said of one object, or of an object and the cluster it enters, without I/O. Objects are JSON
-documents (the stored truth, unknown fields included) and typed, frozen views of them for readers.
-Never in here: await, a clock (callers pass `now`), logging, the bus, telemetry, choices that belong to a scheduler plugin.
+Duty: everything that can be said of one object, or of an object and the cluster it enters, without I/O.
+Objects are JSON documents (the stored truth, unknown fields included) and typed, frozen views of them for
+readers.
+Never in here: await, a clock (callers pass `now`), logging, the bus, telemetry, choices that belong to a
+scheduler plugin.
 
 Modules, by topic:
 
 - `meta`, `containers`, `affinity`, `volumes`  the parts of objects
-- `pod`, `node`, `core`, `apps`, `batch`, `policy`, `storage`, `scheduling`, `resource`  the kinds, by API group
+- `pod`, `node`, `core`, `apps`, `batch`, `policy`, `storage`, `scheduling`, `resource`  the kinds, by API
+  group
 - `kinds`             the table of kinds, names of custom ones
 - `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served
 - `decoding`          JSON to typed views, at one door
@@ -15,14 +18,14 @@ Modules, by topic:
 - `selectors`         label selectors, node selectors; `taints` taints and tolerations
 - `pod_requests`      what a pod takes from its node
 - `priority`          a pod's priority, built-in priority classes
+- `label_text`        label selectors as people write them
 - `times`             RFC 3339, and ages as kubectl writes them
 - `go_syntax`         numbers and durations as Go's flags and configuration files write them
 - `documents`         walking and copying JSON documents
 - `manifests`         files to documents; `yaml_reader` the YAML that kubectl reads
-- `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`,
-  `type_check` (types), `bounds`, `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`, `updates` by
-  topic; `names` which names are allowed, `faults` the API server's words
-- `printing`          the columns that `get` shows
+- `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`, `type_check`
+  (types), `bounds`, `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`,
+  `updates` by topic; `names` which names are allowed, `faults` the API server's words
 - `errors`            what can be wrong
 """
 

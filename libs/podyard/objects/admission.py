@@ -1,8 +1,10 @@
-"""What becomes of an object on its way in: names, defaults, priority, checks. As the API server does, in its order.
+"""What becomes of an object on its way in: names, defaults, priority, checks. As the API server does, in its
+order.
 
-Sources: apiserver/pkg/registry/rest/create.go and update.go, plugin/pkg/admission/{namespace/lifecycle,priority,
-storage/storageclass/setdefault}, apiserver/pkg/storage/names/generate.go.
-Not stored: resourceVersion (the position of the write takes its place), managedFields and selfLink.
+Sources: apiserver/pkg/registry/rest/create.go and update.go,
+plugin/pkg/admission/{namespace/lifecycle,priority, storage/storageclass/setdefault},
+apiserver/pkg/storage/names/generate.go. Not stored: resourceVersion (the position of the write takes its
+place), managedFields and selfLink.
 """
 
 from collections.abc import Callable, Iterable
@@ -274,7 +276,8 @@ def _check_single_default(faults: Faults, new: PriorityClass, cluster: ClusterLo
 
 
 def _set_storage_class(spec: Document, cluster: ClusterLookup) -> None:
-    """The newest class marked as default, of equally new ones the first by name. Source: DefaultStorageClass, GetDefaultClass."""
+    """The newest class marked as default, of equally new ones the first by name. Source: DefaultStorageClass,
+    GetDefaultClass."""
     if "storageClassName" in spec:
         return
     metas = map(_metadata, cluster.list("storageclasses"))

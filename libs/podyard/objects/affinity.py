@@ -80,7 +80,8 @@ class Affinity(View, frozen=True, kw_only=True):
 
 
 class TopologySpreadConstraint(View, frozen=True, kw_only=True):
-    """How evenly pods spread over domains. Policies: Honor or Ignore; None means Honor for affinity, Ignore for taints."""
+    """How evenly pods spread over domains. Policies: Honor or Ignore; None means Honor for affinity, Ignore
+    for taints."""
 
     max_skew: Int64
     topology_key: str

@@ -1,4 +1,5 @@
-"""Which selectors, affinity, spreading, taints and tolerations are allowed. Source: pkg/apis/core/validation/validation.go."""
+"""Which selectors, affinity, spreading, taints and tolerations are allowed. Source:
+pkg/apis/core/validation/validation.go."""
 
 from collections.abc import Iterable
 from functools import lru_cache

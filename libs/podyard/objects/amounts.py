@@ -14,7 +14,8 @@ Amounts: TypeAlias = tuple[str, Mapping[str, str]]
 
 def check(pod: Pod) -> None:
     """
-    :raises ObjectError: for the first amount that is no quantity, with its path, in the words of the API server
+    :raises ObjectError: for the first amount that is no quantity, with its path, in the words of the API
+        server
     """
     for path, amounts in _of_pod(pod):
         for resource, text in amounts.items():

@@ -1,8 +1,10 @@
-"""The types of Kubernetes' API: which fields each kind has, of which types, how its lists are keyed and patched, where it is served.
+"""The types of Kubernetes' API: which fields each kind has, of which types, how its lists are keyed and
+patched, where it is served.
 
-The table is `api_types.json.gz` beside this module. `make kinds` makes it from `api/openapi-spec/swagger.json` of the Go module
-k8s.io/kubernetes v1.36.2 (Apache-2.0): facts only, no word of the descriptions. It has 771 definitions with 3,137 fields, and
-95 resources. It is read once, when it is first asked for.
+The table is `api_types.json.gz` beside this module. `make kinds` makes it from
+`api/openapi-spec/swagger.json` of the Go module k8s.io/kubernetes v1.36.2 (Apache-2.0): facts only, no word
+of the descriptions. It has 771 definitions with 3,137 fields, and 95 resources. It is read once, when it is
+first asked for.
 """
 
 import gzip
@@ -26,8 +28,9 @@ MAP: Final = "map[string]"
 class Field(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One field of a definition.
 
-    `type` is spelled as in Go: `string`, `boolean`, `int32`, `int64`, `double`, `byte` (base64), `date-time` (RFC 3339),
-    `int-or-string`, `any`, the name of a definition, or a list (`[]int32`) or map (`map[string]string`) of one of these.
+    `type` is spelled as in Go: `string`, `boolean`, `int32`, `int64`, `double`, `byte` (base64), `date-time`
+    (RFC 3339), `int-or-string`, `any`, the name of a definition, or a list (`[]int32`) or map
+    (`map[string]string`) of one of these.
     """
 
     type: str
@@ -44,7 +47,8 @@ class Field(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Definition(msgspec.Struct, frozen=True, gc=False):
-    """One type of the API. A structure has `fields`, by their JSON names; anything else has a `type`, spelled as a field's."""
+    """One type of the API. A structure has `fields`, by their JSON names; anything else has a `type`, spelled
+    as a field's."""
 
     fields: dict[str, Field] = {}
     type: str = ""
@@ -52,7 +56,8 @@ class Definition(msgspec.Struct, frozen=True, gc=False):
 
 
 class ServedKind(msgspec.Struct, frozen=True, gc=False):
-    """A kind under its resource in one version. `resource` is the plural, `definition` the name of its type."""
+    """A kind under its resource in one version. `resource` is the plural, `definition` the name of its
+    type."""
 
     group: str
     version: str
@@ -74,7 +79,8 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Table(msgspec.Struct, frozen=True):
-    """All facts. `definitions` are named as in the API document, without `io.k8s.`; `kinds` go by group, version, resource."""
+    """All facts. `definitions` are named as in the API document, without `io.k8s.`; `kinds` go by group,
+    version, resource."""
 
     origin: Origin
     definitions: dict[str, Definition]

@@ -9,7 +9,8 @@ _NO_TEMPLATE = PodTemplateSpec()
 
 
 class JobSpec(View, frozen=True, kw_only=True):
-    """How many pods must succeed (`completions`; None: one success of any pod) and how many run at once (None: 1).
+    """How many pods must succeed (`completions`; None: one success of any pod) and how many run at once
+    (None: 1).
 
     `completion_mode` is NonIndexed or Indexed; times are in seconds.
     """

@@ -14,17 +14,20 @@ OBJECT_BYTES: Final = 1536 * 1024
 """An object as JSON. Source: etcd v3.6, embed.DefaultMaxRequestBytes (1.5 MiB)."""
 
 NESTING: Final = 100
-"""Mappings and lists within each other, the object itself included. No kind of Kubernetes has more than 30 (a pod's template in a
-workload with its affinity); a CustomResourceDefinition with a schema of 30 levels has 90."""
+"""Mappings and lists within each other, the object itself included. No kind of Kubernetes has more than 30 (a
+pod's template in a workload with its affinity); a CustomResourceDefinition with a schema of 30 levels has
+90."""
 
 NAME_BYTES: Final = 253
 """A name, or a reference by name. Source: apimachinery v0.36, validation.DNS1123SubdomainMaxLength."""
 
 LABEL_BYTES: Final = 63
-"""A namespace, a version, a kind, the value of a label. Source: apimachinery v0.36, validation.DNS1123LabelMaxLength."""
+"""A namespace, a version, a kind, the value of a label. Source: apimachinery v0.36,
+validation.DNS1123LabelMaxLength."""
 
 RESOURCES: Final = 60
-"""Names of resources that one pod requests, or one node has. Each is a column of the table of nodes; public nodes have at most 30."""
+"""Names of resources that one pod requests, or one node has. Each is a column of the table of nodes; public
+nodes have at most 30."""
 
 NAMES: Final = frozenset(("name", "namespace", "uid"))
 """Fields that hold a name, besides those that end in `Name`."""
@@ -40,7 +43,8 @@ LONGER_NAMES: Final = frozenset(
         ("apimachinery.pkg.apis.meta.v1.ObjectMeta", "namespace"),
     )
 )
-"""Names that the API allows to be longer, and those that metadata has sentences of its own for (`kind_validation`)."""
+"""Names that the API allows to be longer, and those that metadata has sentences of its own for
+(`kind_validation`)."""
 
 ITEMS: Final[Mapping[tuple[str, str], int]] = {
     ("api.batch.v1.PodFailurePolicy", "rules"): 20,
@@ -70,5 +74,6 @@ ITEMS: Final[Mapping[tuple[str, str], int]] = {
     ("api.resource.v1.ResourceSliceSpec", "devices"): 128,
     ("api.resource.v1.ResourceSliceSpec", "sharedCounters"): 8,
 }
-"""Items of a list, by definition and field. Lists that are not here may be as long as the object's size allows, as in Kubernetes.
-Source: Kubernetes v1.36.2, pkg/apis/resource/types.go; pkg/apis/core, batch: validation/validation.go."""
+"""Items of a list, by definition and field. Lists that are not here may be as long as the object's size
+allows, as in Kubernetes. Source: Kubernetes v1.36.2, pkg/apis/resource/types.go; pkg/apis/core, batch:
+validation/validation.go."""

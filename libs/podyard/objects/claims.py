@@ -1,6 +1,7 @@
 """Which claims a pod's volumes stand for, and what a claim and a volume say about each other.
 
-Sources: component-helpers/storage/volume/{helpers,pv_helpers}.go, component-helpers/storage/ephemeral/ephemeral.go.
+Sources: component-helpers/storage/volume/{helpers,pv_helpers}.go,
+component-helpers/storage/ephemeral/ephemeral.go.
 """
 
 from collections.abc import Iterator
@@ -72,8 +73,14 @@ def named_claims(pod: Pod) -> Iterator[str]:
             yield volume.persistent_volume_claim.claim_name
 
 
+def names(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether the pod's creator named this claim."""
+    return claim.metadata.namespace == pod.metadata.namespace and claim.metadata.name in named_claims(pod)
+
+
 def foreign(pod: Pod, claim: PersistentVolumeClaim) -> str:
-    """Why the claim of an ephemeral volume is not the pod's own; empty if it is. Source: ephemeral.VolumeIsForPod."""
+    """Why the claim of an ephemeral volume is not the pod's own; empty if it is. Source:
+    ephemeral.VolumeIsForPod."""
     owner = claim.metadata.controller
     if claim.metadata.namespace == pod.metadata.namespace and owner is not None and owner.uid == pod.metadata.uid:
         return ""

@@ -98,7 +98,8 @@ _NO_STATE = ContainerState()
 
 
 class ContainerStatus(View, frozen=True, kw_only=True):
-    """What the agent reports of one container; `resources` and `allocated_resources` tell how far a resize in place is."""
+    """What the agent reports of one container; `resources` and `allocated_resources` tell how far a resize in
+    place is."""
 
     name: str
     image: str = ""

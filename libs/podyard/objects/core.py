@@ -1,6 +1,7 @@
 """The kinds of the core group (`v1`). Source: api/core/v1/types.go.
 
-Pod and Node have modules of their own and are named here too, so that a reader finds all core kinds in one place.
+Pod and Node have modules of their own and are named here too, so that a reader finds all core kinds in one
+place.
 """
 
 import msgspec

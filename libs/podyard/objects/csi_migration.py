@@ -1,7 +1,8 @@
 """In-tree volumes that a CSI driver serves today: which driver, by which handle, and reachable from where.
 
 Sources: staging/src/k8s.io/csi-translation-lib/{translate.go,plugins/*.go}; which of them count as migrated:
-pkg/scheduler/framework/plugins/nodevolumelimits/utils.go (isCSIMigrationOn) and volumebinding/binder.go (isCSIMigrationOnForPlugin).
+pkg/scheduler/framework/plugins/nodevolumelimits/utils.go (isCSIMigrationOn) and volumebinding/binder.go
+(isCSIMigrationOnForPlugin).
 """
 
 import re
@@ -34,7 +35,8 @@ class TranslationError(ValueError):
 
 
 class InTreePlugin(NamedTuple):
-    """One in-tree plugin. `source`: the field that holds such a volume; `topology_key`: the driver's zone label, empty if it has none."""
+    """One in-tree plugin. `source`: the field that holds such a volume; `topology_key`: the driver's zone
+    label, empty if it has none."""
 
     name: str
     driver: str
@@ -59,7 +61,8 @@ def _ebs_handle(source: Any, volume: PersistentVolume | None) -> str:
 
 
 def _gce_handle(source: Any, volume: PersistentVolume | None) -> str:
-    """Source: gcePersistentDiskCSITranslator.TranslateInTreePVToCSI, and TranslateInTreeInlineVolumeToCSI for no volume."""
+    """Source: gcePersistentDiskCSITranslator.TranslateInTreePVToCSI, and TranslateInTreeInlineVolumeToCSI for
+    no volume."""
     labels = {} if volume is None else volume.metadata.labels
     zones = (labels.get(BETA_ZONE) or labels.get(ZONE, "")).split(ZONE_SEPARATOR)
     if len(zones) > 1:
@@ -140,7 +143,8 @@ BY_NAME: Final = {plugin.name: plugin for plugin in IN_TREE}
 
 
 def plugin_of_inline(volume: Volume) -> InTreePlugin | None:
-    """The plugin of an inline volume; `None` if it is none that could be translated. Source: IsInlineMigratable."""
+    """The plugin of an inline volume; `None` if it is none that could be translated. Source:
+    IsInlineMigratable."""
     for plugin in IN_TREE:
         if getattr(volume, plugin.source) is not None:
             return plugin
@@ -178,7 +182,8 @@ def served_on(node: CSINode | None) -> frozenset[str]:
 
 
 def translated_affinity(plugin: InTreePlugin, volume: PersistentVolume) -> NodeSelector | None:
-    """From which nodes a volume can be reached once its driver serves it: in the driver's own zone labels; `None`: from everywhere.
+    """From which nodes a volume can be reached once its driver serves it: in the driver's own zone labels;
+    `None`: from everywhere.
 
     Source: translateTopologyFromInTreeToCSI.
     """

@@ -1,11 +1,11 @@
 """From JSON to a typed view, at one door.
 
-Documents that admission stored decode at once. What comes from elsewhere may hold nulls (they mean "absent" in Kubernetes) and
-numbers for quantities: those are put right on a slower second try, never on the first.
+Documents that admission stored decode at once. What comes from elsewhere may hold nulls (they mean "absent"
+in Kubernetes) and numbers for quantities: those are put right on a slower second try, never on the first.
 
-Whatever is wrong with a document, decoding it raises `ObjectError`, never anything else. What admission would refuse today for being out
-of bounds is read all the same; what cannot be represented is not: whole numbers beyond int64 where a kind has one, nesting beyond
-`MOST_NESTED`.
+Whatever is wrong with a document, decoding it raises `ObjectError`, never anything else. What admission would
+refuse today for being out of bounds is read all the same; what cannot be represented is not: whole numbers
+beyond int64 where a kind has one, nesting beyond `MOST_NESTED`.
 """
 
 import re
@@ -27,8 +27,9 @@ from podyard.proto.codec import TOO_DEEP, why_unreadable
 T = TypeVar("T", bound=msgspec.Struct)
 
 MOST_NESTED: Final = 500
-"""Levels of lists and mappings in a document. Half of what Python's stack has, so that whoever walks what was decoded has the other half,
-and all readers agree on what can be read. New objects may have 100; version 0.1.0 stored up to 969."""
+"""Levels of lists and mappings in a document. Half of what Python's stack has, so that whoever walks what was
+decoded has the other half, and all readers agree on what can be read. New objects may have 100; version 0.1.0
+stored up to 969."""
 
 MOST_TOLD: Final = 63
 """Characters of a name in an error."""
@@ -67,11 +68,11 @@ def decode(resource: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
 
 
 def decode_stored(resource: str, namespace: str, name: str, payload: bytes | memoryview | msgspec.Raw) -> Object:
-    """The object in `payload`, stored where one of this namespace and name is. A pod has the uid that admission gave
-    it: readers know pods by it.
+    """The object in `payload`, stored where one of this namespace and name is. A pod has the uid that
+    admission gave it: readers know pods by it.
 
-    :raises ObjectError: as `decode` does, for an object of another name or namespace, for a pod without a uid, and for
-        amounts that are no quantities: nobody could say what a pod takes, or what a node has
+    :raises ObjectError: as `decode` does, for an object of another name or namespace, for a pod without a
+        uid, and for amounts that are no quantities: nobody could say what a pod takes, or what a node has
     """
     found = decode(resource, payload)
     metadata = found.metadata
@@ -92,7 +93,8 @@ def decode_stored(resource: str, namespace: str, name: str, payload: bytes | mem
 
 
 def _check_quantities(found: Object, ways: tuple[Branch, ...]) -> None:
-    """Readers add these up without asking again. For pods, which are many, `amounts` looks at what is counted."""
+    """Readers add these up without asking again. For pods, which are many, `amounts` looks at what is
+    counted."""
     try:
         if isinstance(found, Node):  # told most often, and all that it has is here
             for text in (*found.status.allocatable.values(), *found.status.capacity.values()):
@@ -195,7 +197,8 @@ def _levels(text: bytes) -> int:
 
 
 def _readable(error: msgspec.ValidationError, doc: Any) -> ObjectError:
-    """msgspec's fault in the words of this package, its path without `$`, with the map key that msgspec leaves out."""
+    """msgspec's fault in the words of this package, its path without `$`, with the map key that msgspec
+    leaves out."""
     match = _PATH.fullmatch(str(error))
     what, path = (match["what"], match["path"] or "") if match else (str(error), "")
     if wrong := _WRONG_TYPE.fullmatch(what):
@@ -212,7 +215,8 @@ def _readable(error: msgspec.ValidationError, doc: Any) -> ObjectError:
 
 
 def _with_key(path: str, doc: Any, got: str) -> str:
-    """`path` with `[...]`, msgspec's word for some key of a map, replaced by the first key whose value has type `got`."""
+    """`path` with `[...]`, msgspec's word for some key of a map, replaced by the first key whose value has
+    type `got`."""
     before, dots, after = path.partition("[...]")
     if not dots or after:
         return path

@@ -1,8 +1,9 @@
-"""What the API server fills in where a document says nothing, by kind. In place; what is set is never changed.
+"""What the API server fills in where a document says nothing, by kind. In place; what is set is never
+changed.
 
-Sources: pkg/apis/core/v1/defaults.go, pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go, pkg/apis/policy/v1/defaults.go,
-pkg/apis/storage/v1/defaults.go, pkg/apis/resource/v1/defaults.go, pkg/registry/batch/job/strategy.go. Documents have the
-right types here. Pods have a module of their own.
+Sources: pkg/apis/core/v1/defaults.go, pkg/apis/apps/v1/defaults.go, pkg/apis/batch/v1/defaults.go,
+pkg/apis/policy/v1/defaults.go, pkg/apis/storage/v1/defaults.go, pkg/apis/resource/v1/defaults.go,
+pkg/registry/batch/job/strategy.go. Documents have the right types here. Pods have a module of their own.
 """
 
 from collections.abc import Callable, Mapping
@@ -111,7 +112,8 @@ def _fill_stateful_set(document: Document) -> None:
 
 
 def _fill_job(document: Document) -> None:
-    """Also gives the job its selector and the pods their labels, unless `manualSelector`. Source: generateSelector."""
+    """Also gives the job its selector and the pods their labels, unless `manualSelector`. Source:
+    generateSelector."""
     spec = child(document, "spec")
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1

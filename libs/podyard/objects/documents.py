@@ -56,6 +56,21 @@ def fill(document: Document, /, **values: Any) -> None:
             document[key] = value
 
 
+def no_constant(name: str) -> Any:
+    """For JSON decoders (`parse_constant`).
+
+    :raises ValueError: for NaN and infinities, which JSON does not know
+    """
+    raise ValueError(f"{name} is no number that JSON knows")
+
+
+def plain(value: Any) -> Any:
+    """A deep copy of mappings and lists, each of Python's own type."""
+    if is_mapping(value):
+        return {key: plain(item) for key, item in value.items()}
+    return [plain(item) for item in value] if is_list(value) else value
+
+
 def copy(document: Document) -> Document:
     """A deep copy, as JSON would come back: tuples become lists."""
     return msgspec.json.decode(msgspec.json.encode(document))

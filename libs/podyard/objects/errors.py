@@ -1,9 +1,10 @@
 """What can be wrong with an object.
 
     ValueError
-    └── ObjectError               an object, or a part of it, is not what Kubernetes allows: final, the sender must change it
+    └── ObjectError               what Kubernetes does not allow an object to be: the sender must change it
         ├── QuantityError         a text is no quantity
         ├── SelectorError         a label or node selector cannot be compiled
+        ├── LabelTextError        a text is no label selector
         ├── UnknownKindError      no kind or resource is called so
         ├── ManifestError         a file: says source, document number and field path (manifests.py)
         └── AdmissionError        an object was refused: carries every fault found (admission.py)
@@ -14,17 +15,24 @@ All are permanent: the same input fails again.
 import msgspec
 
 
+def placed(field: str, detail: str) -> str:
+    """What is wrong, with where it is; `field` is empty for the whole."""
+    return f"{field}: {detail}" if field else detail
+
+
 class ObjectError(ValueError):
-    """A fault of one object. `field` is a path such as `spec.containers[0].name`, empty for the object as a whole."""
+    """A fault of one object. `field` is a path such as `spec.containers[0].name`, empty for the object as a
+    whole."""
 
     def __init__(self, field: str, detail: str) -> None:
         self.field = field
         self.detail = detail
-        super().__init__(f"{field}: {detail}" if field else detail)
+        super().__init__(placed(field, detail))
 
 
 class QuantityError(ObjectError):
-    """A text is no quantity. `detail` is Kubernetes' own sentence. Source: apimachinery/pkg/api/resource/quantity.go."""
+    """A text is no quantity. `detail` is Kubernetes' own sentence. Source:
+    apimachinery/pkg/api/resource/quantity.go."""
 
     def __init__(self, text: object, detail: str) -> None:
         self.text = text
@@ -32,7 +40,8 @@ class QuantityError(ObjectError):
 
 
 class SelectorError(ObjectError):
-    """A label or node selector that cannot be compiled: unknown operator, wrong number of values, a value that is no number."""
+    """A label or node selector that cannot be compiled: unknown operator, wrong number of values, a value
+    that is no number."""
 
 
 class UnknownKindError(ObjectError):
@@ -43,7 +52,8 @@ class UnknownKindError(ObjectError):
 
 
 class ManifestError(ObjectError):
-    """A file that cannot be applied. `document` counts from 1, empty documents included; 0 means the file as a whole.
+    """A file that cannot be applied. `document` counts from 1, empty documents included; 0 means the file as
+    a whole.
 
     `line`: where the document, or the fault if the reader knows it, begins; 0 if unknown.
     """
@@ -58,18 +68,19 @@ class ManifestError(ObjectError):
         if line:
             where += f" (line {line})"
         super().__init__(field, detail)
-        self.args = (f"{where}: {field}: {detail}" if field else f"{where}: {detail}",)
+        self.args = (f"{where}: {placed(field, detail)}",)
 
 
 class FieldFault(msgspec.Struct, frozen=True, kw_only=True):
-    """One fault of an object as the API server words it. `type` is the name of the constant, e.g. `FieldValueInvalid`."""
+    """One fault of an object as the API server words it. `type` is the name of the constant, e.g.
+    `FieldValueInvalid`."""
 
     field: str
     type: str
     detail: str
 
     def __str__(self) -> str:
-        return f"{self.field}: {self.detail}" if self.field else self.detail
+        return placed(self.field, self.detail)
 
 
 class AdmissionError(ObjectError):
@@ -84,3 +95,10 @@ class AdmissionError(ObjectError):
 
     def __str__(self) -> str:
         return self.detail
+
+
+class LabelTextError(ObjectError):
+    """A text is no label selector. The sentence is apimachinery's."""
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__("", sentence)

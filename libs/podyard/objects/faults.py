@@ -1,4 +1,5 @@
-"""Faults in the API server's words, gathered while an object is checked. Source: apimachinery/pkg/util/validation/field/errors.go."""
+"""Faults in the API server's words, gathered while an object is checked. Source:
+apimachinery/pkg/util/validation/field/errors.go."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -6,7 +7,8 @@ from typing import Any, Final
 from podyard.objects.errors import FieldFault
 
 MOST: Final = 100
-"""Faults that are told of one object; more are not looked for. An answer with them stays far below what a message may have."""
+"""Faults that are told of one object; more are not looked for. An answer with them stays far below what a
+message may have."""
 
 SHOWN: Final = 512
 """Characters of a value, or of a path, that are shown; the API server shows all of it."""
@@ -15,7 +17,8 @@ _SHOWN_BITS: Final = 128
 
 
 def shown(value: Any) -> str:
-    """A value as the API server shows it: text in quotes, numbers and truth as JSON has them. What is very long is cut."""
+    """A value as the API server shows it: text in quotes, numbers and truth as JSON has them. What is very
+    long is cut."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int) and value.bit_length() > _SHOWN_BITS:
@@ -101,7 +104,8 @@ class Faults:
 
 
 class Below:
-    """A block in which all paths are below one. A class of its own, since every pod passes a dozen of them."""
+    """A block in which all paths are below one. A class of its own, since every pod passes a dozen of
+    them."""
 
     __slots__ = ("_before", "_faults", "_path")
 

@@ -25,7 +25,8 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 def parse_float(text: str) -> float:
-    """`text` as Go reads a float: no blanks, underscores only after a base prefix, `inf` and `nan` in any case.
+    """`text` as Go reads a float: no blanks, underscores only after a base prefix, `inf` and `nan` in any
+    case.
 
     :raises ValueError: in Go's words
     """
@@ -63,7 +64,8 @@ def _quoted(text: str) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """A length of time as Go writes it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. Source: time.Duration.String."""
+    """A length of time as Go writes it: `24h0m0s`, `1m30s`, `1.5s`, `500ms`, `0s`. Source:
+    time.Duration.String."""
     total = round(seconds * 1e9)
     sign, total = ("-", -total) if total < 0 else ("", total)
     if total < _UNITS_NS["s"]:

@@ -1,7 +1,7 @@
 """Which objects are allowed, by kind: metadata of all, and the kinds besides pods.
 
-Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core, apps, batch, policy, scheduling, storage: validation.go.
-Paths are those of the document.
+Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core, apps, batch, policy, scheduling,
+storage: validation.go. Paths are those of the document.
 """
 
 import re
@@ -29,7 +29,8 @@ from podyard.objects.storage import StorageClass
 _LABEL_NAMED: Final = frozenset(("namespaces", "services"))
 """Resources whose names are DNS labels; those of all others are subdomains."""
 _PERCENT: Final = re.compile(r"[0-9]{1,18}%")
-"""As many digits as a 64-bit number surely has. Source: k8s.io/apimachinery/pkg/util/intstr, getIntOrPercentValueSafely (Atoi)."""
+"""As many digits as a 64-bit number surely has. Source: k8s.io/apimachinery/pkg/util/intstr,
+getIntOrPercentValueSafely (Atoi)."""
 _ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 _RECLAIM: Final = ("Retain", "Delete", "Recycle")
 
@@ -55,7 +56,8 @@ def check_metadata(faults: Faults, kind: Kind, meta: ObjectMeta) -> None:
 
 
 def _as_whole_name(prefix: str) -> str:
-    """The beginning of a name may end in a dash. Source: apimachinery/pkg/api/validation/generic.go, maskTrailingDash."""
+    """The beginning of a name may end in a dash. Source: apimachinery/pkg/api/validation/generic.go,
+    maskTrailingDash."""
     return prefix[:-2] + "a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
@@ -168,7 +170,8 @@ def _check_budget(faults: Faults, budget: PodDisruptionBudget) -> None:
 
 
 def _check_count(faults: Faults, field: str, count: int | str | None) -> None:
-    """A number of pods, or a percentage of them. Source: ValidatePositiveIntOrPercent, IsNotMoreThan100Percent."""
+    """A number of pods, or a percentage of them. Source: ValidatePositiveIntOrPercent,
+    IsNotMoreThan100Percent."""
     if isinstance(count, str):
         if not _PERCENT.fullmatch(count):
             faults.invalid(field, count, "must be an integer or percentage (e.g '5%')")

@@ -1,9 +1,10 @@
 """Which kinds there are, how they are called, and how their JSON becomes a typed view.
 
-Built-in kinds are the table below. Any other kind with a group is custom: its resource is `<plural>.<version>.<group>`, it
-is namespaced exactly if it names a namespace, and it stays untyped. The plural is guessed as Kubernetes guesses it (source:
-apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource): the kind in lower case, plus `es` after an s, `ies` in
-place of a final y, else `s`; `endpoints` stays.
+Built-in kinds are the table below. Any other kind with a group is custom: its resource is
+`<plural>.<version>.<group>`, it is namespaced exactly if it names a namespace, and it stays untyped. The
+plural is guessed as Kubernetes guesses it (source: apimachinery/pkg/api/meta/restmapper.go,
+UnsafeGuessKindToResource): the kind in lower case, plus `es` after an s, `ies` in place of a final y, else
+`s`; `endpoints` stays.
 """
 
 import re
@@ -71,7 +72,8 @@ Object: TypeAlias = (
 
 
 class Kind(msgspec.Struct, frozen=True, kw_only=True):
-    """One kind. `resource` is its name in subjects; `event_resource` its name in cluster events and plugin registrations."""
+    """One kind. `resource` is its name in subjects; `event_resource` its name in cluster events and plugin
+    registrations."""
 
     kind: str
     api_version: str
@@ -159,8 +161,8 @@ def plural_of(kind: str) -> str:
 def kind_for(api_version: str, kind: str) -> Kind:
     """The kind that a document names.
 
-    :raises UnknownKindError: for a kind without a group that is not built in, another version of a built-in kind, or names
-        that are none
+    :raises UnknownKindError: for a kind without a group that is not built in, another version of a built-in
+        kind, or names that are none
     """
     group = api_version.rpartition("/")[0]
     built_in = _BY_KIND.get((group, kind))
@@ -197,14 +199,16 @@ def _custom(api_version: str, kind: str) -> Kind:
 
 
 def _check_lengths(group: str, version: str, field: str) -> None:
-    """Source: apiextensions-apiserver/pkg/apis/apiextensions/validation, a group is a DNS subdomain, a version a DNS label."""
+    """Source: apiextensions-apiserver/pkg/apis/apiextensions/validation, a group is a DNS subdomain, a
+    version a DNS label."""
     for what, name, most in (("group", group, bounds.NAME_BYTES), ("version", version, bounds.LABEL_BYTES)):
         if len(name) > most:
             raise UnknownKindError(f'"{cut(name)}" is no {what}: may not be more than {most} bytes', field)
 
 
 def resource_for(name: str) -> Kind:
-    """The kind that people call `name`: plural, singular, short name, `deployments.apps`, or `<plural>.<version>.<group>`.
+    """The kind that people call `name`: plural, singular, short name, `deployments.apps`, or
+    `<plural>.<version>.<group>`.
 
     A custom kind found by its resource alone has no `kind` name: it is empty.
 
@@ -240,7 +244,8 @@ def kind_of_resource(resource: str) -> Kind:
 
 
 def kind_of_event(event_resource: str) -> Kind:
-    """The kind that a cluster event's resource is about: `Node`, `AssignedPod`, `storage.k8s.io/CSINode`, a custom one.
+    """The kind that a cluster event's resource is about: `Node`, `AssignedPod`, `storage.k8s.io/CSINode`, a
+    custom one.
 
     :raises UnknownKindError: if there is none
     """

@@ -1,7 +1,8 @@
 """Files of objects: YAML or JSON, one or many documents, Lists; every fault says file, document and field.
 
-A file is right as a whole or refused as a whole. Fields that Podyard does not know are kept. Nulls mean "absent", as
-everywhere in Kubernetes, and are dropped (not inside custom kinds, whose meaning only their owner knows).
+A file is right as a whole or refused as a whole. Fields that Podyard does not know are kept. Nulls mean
+"absent", as everywhere in Kubernetes, and are dropped (not inside custom kinds, whose meaning only their
+owner knows).
 """
 
 import json
@@ -12,7 +13,7 @@ import msgspec
 
 from podyard.objects import bounds, yaml_reader
 from podyard.objects.decoding import view
-from podyard.objects.documents import Document, is_list, is_mapping, strip_nulls
+from podyard.objects.documents import Document, is_list, is_mapping, no_constant, strip_nulls
 from podyard.objects.errors import ManifestError, ObjectError
 from podyard.objects.kinds import Kind, kind_for
 from podyard.objects.quantity_fields import branches, faults
@@ -21,7 +22,8 @@ _DEEPEST_LIST: Final = 3
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """One object of a file. `index`: number of its document, from 1; `path`: where it is inside of it (`items[3]`), or empty."""
+    """One object of a file. `index`: number of its document, from 1; `path`: where it is inside of it
+    (`items[3]`), or empty."""
 
     document: Document
     index: int
@@ -69,7 +71,7 @@ def _documents(text: str) -> Iterator[yaml_reader.Document]:
 
 
 def _json_documents(text: str) -> Iterator[yaml_reader.Document]:
-    decoder = json.JSONDecoder(object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
+    decoder = json.JSONDecoder(object_pairs_hook=_no_duplicates, parse_constant=no_constant)
     position, number = 0, 0
     while (position := _skip_blanks(text, position)) < len(text):
         number += 1
@@ -97,10 +99,6 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key, _ in pairs if key in seen or seen.add(key))
         raise ValueError(f'key "{twice}" is already set in this mapping')
     return content
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number that JSON knows")
 
 
 def _opened(source: str, index: int, line: int, content: Any, path: str, depth: int) -> Iterator[Manifest]:

@@ -1,7 +1,9 @@
-"""What all objects share: metadata, owners, label selectors, conditions. Source: apimachinery/pkg/apis/meta/v1/types.go.
+"""What all objects share: metadata, owners, label selectors, conditions. Source:
+apimachinery/pkg/apis/meta/v1/types.go.
 
-Structs here and in the kind modules are typed views for readers: they name the fields that some part of Podyard reads, in
-snake case, and ignore all others. The stored truth is the JSON document, which keeps every field.
+Structs here and in the kind modules are typed views for readers: they name the fields that some part of
+Podyard reads, in snake case, and ignore all others. The stored truth is the JSON document, which keeps every
+field.
 """
 
 from typing import Annotated, Final, TypeAlias
@@ -22,7 +24,8 @@ ResourceList: TypeAlias = dict[str, QuantityText]
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel", gc=False):
-    """Base of all typed views. Frozen, so that versions may be shared; outside the garbage collector, since data has no cycles."""
+    """Base of all typed views. Frozen, so that versions may be shared; outside the garbage collector, since
+    data has no cycles."""
 
 
 class OwnerReference(View, frozen=True, kw_only=True):
@@ -37,7 +40,8 @@ class OwnerReference(View, frozen=True, kw_only=True):
 
 
 class ObjectMeta(View, frozen=True, kw_only=True):
-    """Metadata. Times are RFC 3339 in UTC; `resource_version` is empty in stored documents: the position takes its place."""
+    """Metadata. Times are RFC 3339 in UTC; `resource_version` is empty in stored documents: the position
+    takes its place."""
 
     name: str = ""
     generate_name: str = ""

@@ -45,7 +45,8 @@ _NO_INFO = NodeSystemInfo()
 
 
 class NodeStatus(View, frozen=True, kw_only=True):
-    """What the node offers. Scheduling looks at `allocatable` only; admission fills it from `capacity` where it is missing."""
+    """What the node offers. Scheduling looks at `allocatable` only; admission fills it from `capacity` where
+    it is missing."""
 
     capacity: ResourceList = {}
     allocatable: ResourceList = {}

@@ -1,7 +1,9 @@
-"""What the API server fills in where a pod, or a pod template, says nothing. In place; what is set is never changed.
+"""What the API server fills in where a pod, or a pod template, says nothing. In place; what is set is never
+changed.
 
-Sources: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go, plugin/pkg/admission/defaulttolerationseconds.
-Of the defaults of containers only those that some part of Podyard reads are filled in. Documents have the right types here.
+Sources: pkg/apis/core/v1/defaults.go, pkg/registry/core/pod/strategy.go,
+plugin/pkg/admission/defaulttolerationseconds. Of the defaults of containers only those that some part of
+Podyard reads are filled in. Documents have the right types here.
 """
 
 from typing import Any, Final
@@ -13,9 +15,10 @@ from podyard.objects.pod import Pod, PodSpec
 from podyard.objects.pod_requests import CPU, HUGEPAGES_PREFIX, exact_requests, is_pod_level
 from podyard.objects.quantity import Format, Quantity
 from podyard.objects.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
+from podyard.proto.message import DEFAULT_SCHEDULER
 
-DEFAULT_SCHEDULER: Final = "default-scheduler"
 TERMINATION_GRACE_PERIOD_S: Final = 30
+"""Source: v1.DefaultTerminationGracePeriodSeconds."""
 TOLERATION_S: Final = 300
 """How long a pod stays on a node that is not ready or unreachable, in seconds."""
 
@@ -94,7 +97,8 @@ def _merge_affinity_keys(spec: Document, labels: Document) -> None:
 
 
 def _merge_label_keys(term: Document, field: str, operator: str, labels: Document) -> None:
-    """The pod's own values of the named labels become part of the selector, once. An absent selector stays absent."""
+    """The pod's own values of the named labels become part of the selector, once. An absent selector stays
+    absent."""
     selector = term.get("labelSelector")
     if not is_mapping(selector):
         return
@@ -107,7 +111,8 @@ def _merge_label_keys(term: Document, field: str, operator: str, labels: Documen
 
 
 def _add_tolerations(spec: Document) -> None:
-    """Tolerate a node that is not ready or unreachable for 5 minutes. Source: admission plugin DefaultTolerationSeconds."""
+    """Tolerate a node that is not ready or unreachable for 5 minutes. Source: admission plugin
+    DefaultTolerationSeconds."""
     tolerations: list[Any] = spec.get("tolerations") or []
     for key in (NOT_READY, UNREACHABLE):
         if not any(_covers(item, key) for item in tolerations):

@@ -1,7 +1,8 @@
 """What a pod takes from its node.
 
-Sources: component-helpers/resource/helpers.go (PodRequests), kube-scheduler framework/types.go (CalculateResource,
-getNonMissingContainerRequests), pkg/scheduler/util/utils.go (GetHostPorts). Sums are made in nano-units and rounded up once.
+Sources: component-helpers/resource/helpers.go (PodRequests), kube-scheduler framework/types.go
+(CalculateResource, getNonMissingContainerRequests), pkg/scheduler/util/utils.go (GetHostPorts). Sums are made
+in nano-units and rounded up once.
 """
 
 from collections.abc import Mapping
@@ -33,8 +34,9 @@ _NOTHING_ASSUMED: Final[Mapping[str, int]] = {}
 def pod_requests(pod: Pod) -> dict[str, int]:
     """What the pod requests, by resource: cpu in milli-CPU, all else in whole bytes or pieces, rounded up.
 
-    Containers are summed, sidecars included; init containers count if their peak is higher; a resize in place counts with
-    the larger of wanted, given and used; requests of the pod as a whole replace the sum; overhead comes on top.
+    Containers are summed, sidecars included; init containers count if their peak is higher; a resize in place
+    counts with the larger of wanted, given and used; requests of the pod as a whole replace the sum; overhead
+    comes on top.
 
     :raises QuantityError: if a request is no quantity
     """
@@ -54,7 +56,8 @@ def exact_requests(pod: Pod, *, overhead: bool = True) -> Amounts:
 
 
 def nonzero_requests(pod: Pod) -> tuple[int, int]:
-    """(milli-CPU, bytes of memory) that scoring counts: containers that request none are assumed to need 100m and 200 MiB.
+    """(milli-CPU, bytes of memory) that scoring counts: containers that request none are assumed to need 100m
+    and 200 MiB.
 
     With requests of the pod as a whole, only a resource that nobody requests is assumed.
     """
@@ -87,7 +90,8 @@ def host_ports(pod: Pod) -> tuple[HostPort, ...]:
 def shrank(before: Pod, after: Pod) -> bool:
     """Whether the pod requests less of anything, in thousandths rounded up, or requests something no more.
 
-    Source: kube-scheduler v1.36.2, framework/events.go, extractPodScaleDown (MilliValue, whatever the resource).
+    Source: kube-scheduler v1.36.2, framework/events.go, extractPodScaleDown (MilliValue, whatever the
+    resource).
     """
     now = exact_requests(after)
     return any(
@@ -168,8 +172,8 @@ def _requests_as_a_whole(spec: PodSpec) -> bool:
 
 
 def _whole_pod(pod: Pod) -> Amounts:
-    """Requests of the pod as a whole, of what its spec names: wanted alone, or, once its status says what it has, the
-    largest of wanted, used and given; without what is wanted if that can never be had.
+    """Requests of the pod as a whole, of what its spec names: wanted alone, or, once its status says what it
+    has, the largest of wanted, used and given; without what is wanted if that can never be had.
 
     Source: PodRequests (InPlacePodLevelResourcesVerticalScaling), determineEffectiveRequests.
     """
@@ -183,7 +187,8 @@ def _whole_pod(pod: Pod) -> Amounts:
 
 
 def _of_containers(pod: Pod, assumed: Mapping[str, int]) -> Amounts:
-    """Sum of containers and sidecars, or the peak while starting if higher. Source: AggregateContainerRequests."""
+    """Sum of containers and sidecars, or the peak while starting if higher. Source:
+    AggregateContainerRequests."""
     spec = pod.spec
     resizes = _Resizes(pod.status)
     total: Amounts = {}

@@ -1,4 +1,5 @@
-"""Which pods are allowed. Source: pkg/apis/core/validation/validation.go, ValidatePodSpec and what it calls."""
+"""Which pods are allowed. Source: pkg/apis/core/validation/validation.go, ValidatePodSpec and what it
+calls."""
 
 from typing import Final
 

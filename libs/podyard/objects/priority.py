@@ -1,6 +1,7 @@
 """A pod's priority, and the priority classes that exist without being created.
 
-Sources: component-helpers/scheduling/corev1/helpers.go (PodPriority), pkg/apis/scheduling/types.go and helpers.go.
+Sources: component-helpers/scheduling/corev1/helpers.go (PodPriority), pkg/apis/scheduling/types.go and
+helpers.go.
 """
 
 from typing import Final
@@ -43,5 +44,6 @@ def pod_priority(pod: Pod) -> int:
 
 
 def is_critical(pod: Pod) -> bool:
-    """Whether the pod's priority is a system one. Source: pkg/kubelet/types/pod_update.go, IsCriticalPodBasedOnPriority."""
+    """Whether the pod's priority is a system one. Source: pkg/kubelet/types/pod_update.go,
+    IsCriticalPodBasedOnPriority."""
     return pod_priority(pod) >= SYSTEM_CRITICAL_PRIORITY

@@ -1,7 +1,8 @@
 """Quantities, exact as Kubernetes parses, rounds, compares and prints them.
 
-A quantity is held as a whole number of nano-units: nothing in Kubernetes is finer (finer input is rounded up). Python's
-integers have no largest value, so sums are exact; `value` and `milli` stop at the rails of a 64-bit integer as Kubernetes does.
+A quantity is held as a whole number of nano-units: nothing in Kubernetes is finer (finer input is rounded
+up). Python's integers have no largest value, so sums are exact; `value` and `milli` stop at the rails of a
+64-bit integer as Kubernetes does.
 
 Source: staging/src/k8s.io/apimachinery/pkg/api/resource/quantity.go, amount.go, suffix.go.
 """
@@ -29,7 +30,8 @@ _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T"
 _DECIMAL_SUFFIX: Final = {exponent: suffix for suffix, exponent in _DECIMAL.items()}
 _LONGEST_TEXT: Final = 256
 _LARGEST_EXPONENT: Final = 512
-"""Above it the number is far beyond 2^63 whatever its digits (texts are at most 256 long), so the power is not computed."""
+"""Above it the number is far beyond 2^63 whatever its digits (texts are at most 256 long), so the power is
+not computed."""
 
 
 class Format(Enum):
@@ -55,7 +57,8 @@ class Quantity(NamedTuple):
         return _scaled(self.nano, NANO_PER_MILLI)
 
     def __str__(self) -> str:
-        """The canonical form: no fraction, the largest suffix that loses nothing. Source: Quantity.CanonicalizeBytes."""
+        """The canonical form: no fraction, the largest suffix that loses nothing. Source:
+        Quantity.CanonicalizeBytes."""
         return canonical(self)
 
 
@@ -71,8 +74,8 @@ def _scaled(nano: int, divisor: int) -> int:
 def parse(text: str | float) -> Quantity:
     """`text` as an exact amount. Numbers are accepted as JSON has them.
 
-    As Kubernetes does, it takes a missing number for 0 (`m`, `.`, `+` are 0), allows leading zeros and `1.`, caps amounts with
-    a binary suffix at 2^63-1, and rounds what is finer than a nano-unit away from zero.
+    As Kubernetes does, it takes a missing number for 0 (`m`, `.`, `+` are 0), allows leading zeros and `1.`,
+    caps amounts with a binary suffix at 2^63-1, and rounds what is finer than a nano-unit away from zero.
 
     :raises QuantityError: with Kubernetes' sentence
     """

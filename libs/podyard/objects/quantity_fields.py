@@ -1,4 +1,5 @@
-"""Where a kind has quantities, read off its typed view once, so that documents can be checked and made canonical."""
+"""Where a kind has quantities, read off its typed view once, so that documents can be checked and made
+canonical."""
 
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -16,7 +17,8 @@ Shape = Literal["quantity", "map", "struct", "list of struct", "map of struct"]
 
 
 class Branch(NamedTuple):
-    """One JSON key on the way to quantities. `inner`: the branches below, empty for the shapes that hold quantities."""
+    """One JSON key on the way to quantities. `inner`: the branches below, empty for the shapes that hold
+    quantities."""
 
     key: str
     shape: Shape
@@ -61,7 +63,8 @@ def _is_quantity(info: inspect.Type) -> bool:
 
 
 def rewrite(document: Document, ways: tuple[Branch, ...], change: Callable[[Any], Any]) -> None:
-    """Replace each quantity of `document`, in place, by what `change` makes of it; parts of a wrong type are left alone."""
+    """Replace each quantity of `document`, in place, by what `change` makes of it; parts of a wrong type are
+    left alone."""
     for key, shape, inner in ways:
         part = document.get(key)
         if part is None:

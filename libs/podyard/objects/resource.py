@@ -164,7 +164,8 @@ class ResourceSlice(View, frozen=True, kw_only=True):
 
 
 class DeviceClassSpec(View, frozen=True, kw_only=True):
-    """Which devices a class has; `extended_resource_name` lets pods ask for them as for an extended resource."""
+    """Which devices a class has; `extended_resource_name` lets pods ask for them as for an extended
+    resource."""
 
     selectors: tuple[DeviceSelector, ...] = ()
     config: tuple[dict[str, Any], ...] = ()

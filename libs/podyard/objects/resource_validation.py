@@ -1,5 +1,5 @@
-"""Which amounts a container or a pod may ask for. Source: pkg/apis/core/validation/validation.go, ValidateResourceRequirements,
-ValidateContainerResourceName, validatePodResources.
+"""Which amounts a container or a pod may ask for. Source: pkg/apis/core/validation/validation.go,
+ValidateResourceRequirements, ValidateContainerResourceName, validatePodResources.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,8 @@ _COMMON: Final = frozenset((CPU, MEMORY))
 
 
 def is_extended(name: str) -> bool:
-    """Whether it is a resource of somebody's own domain: counted in whole pieces. Source: helper.IsExtendedResourceName."""
+    """Whether it is a resource of somebody's own domain: counted in whole pieces. Source:
+    helper.IsExtendedResourceName."""
     if name.startswith(_DEVICE_CLASS_PREFIX):
         return True
     return "/" in name and _NATIVE_DOMAIN not in name and not name.startswith("requests.")
@@ -43,7 +44,8 @@ def check_amounts(faults: Faults, field: str, amounts: dict[str, str]) -> None:
 
 
 def check_number_of_resources(faults: Faults, field: str, *amounts: Mapping[str, str]) -> None:
-    """Check how many resources are named in all, in a pod or by a node: a bound of Podyard, not of Kubernetes."""
+    """Check how many resources are named in all, in a pod or by a node: a bound of Podyard, not of
+    Kubernetes."""
     names = set[str]().union(*amounts)
     if len(names) > bounds.RESOURCES:
         faults.too_many(field, len(names), bounds.RESOURCES, "resources")
@@ -94,7 +96,8 @@ def _check_against_limit(faults: Faults, name: str, request: str, limit: str | N
 
 
 def check_whole_pod(faults: Faults, spec: PodSpec) -> None:
-    """Check the resources of the pod as a whole, and that they hold its containers. Source: validatePodResources."""
+    """Check the resources of the pod as a whole, and that they hold its containers. Source:
+    validatePodResources."""
     resources = spec.resources
     parts = (one.resources for one in (*spec.containers, *spec.init_containers))
     asked = [amounts for one in (*parts, resources) if one is not None for amounts in (one.requests, one.limits)]

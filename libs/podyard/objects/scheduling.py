@@ -7,7 +7,8 @@ _NO_META = ObjectMeta()
 
 
 class PriorityClass(View, frozen=True, kw_only=True):
-    """A named priority. `global_default`: for pods that name no class; `preemption_policy` None is PreemptLowerPriority."""
+    """A named priority. `global_default`: for pods that name no class; `preemption_policy` None is
+    PreemptLowerPriority."""
 
     metadata: ObjectMeta = _NO_META
     value: Int64 = 0

@@ -1,7 +1,7 @@
 """Label selectors and node selectors, compiled once and asked often.
 
-Sources: apimachinery/pkg/labels/selector.go, apimachinery/pkg/apis/meta/v1/helpers.go (LabelSelectorAsSelector),
-component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go.
+Sources: apimachinery/pkg/labels/selector.go, apimachinery/pkg/apis/meta/v1/helpers.go
+(LabelSelectorAsSelector), component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go.
 """
 
 import re
@@ -45,7 +45,8 @@ class Requirement(NamedTuple):
     bound: int = 0
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Whether `labels` fulfil it. NotIn holds for an absent label; Gt and Lt never for one that is no whole number."""
+        """Whether `labels` fulfil it. NotIn holds for an absent label; Gt and Lt never for one that is no
+        whole number."""
         held = labels.get(self.key)
         match self.operator:
             case "In":
@@ -92,7 +93,8 @@ NOTHING: Final = Selector(nothing=True)
 def compile_labels(selector: LabelSelector | None) -> Selector:
     """A label selector ready to be asked: an absent one matches nothing, an empty one everything.
 
-    :raises SelectorError: for an unknown operator or values that do not go with it; `field` is below the selector
+    :raises SelectorError: for an unknown operator or values that do not go with it; `field` is below the
+        selector
     """
     if selector is None:
         return NOTHING
@@ -103,7 +105,8 @@ def compile_labels(selector: LabelSelector | None) -> Selector:
 
 
 def compile_map(labels: Mapping[str, str]) -> Selector:
-    """A plain map as a selector (Service, ReplicationController, nodeSelector); an empty one matches everything."""
+    """A plain map as a selector (Service, ReplicationController, nodeSelector); an empty one matches
+    everything."""
     return Selector(tuple(_equals(key, labels[key]) for key in sorted(labels)))
 
 
@@ -160,7 +163,8 @@ class FieldRequirement(NamedTuple):
 
 
 class NodeTerm(NamedTuple):
-    """One compiled term: all requirements must hold. `fault`: why it could not be compiled; it then matches nothing."""
+    """One compiled term: all requirements must hold. `fault`: why it could not be compiled; it then matches
+    nothing."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[FieldRequirement, ...] = ()
@@ -194,7 +198,8 @@ class NodeTerms(NamedTuple):
 
 
 def compile_nodes(selector: NodeSelector) -> NodeTerms:
-    """A node selector ready to be asked. Empty terms are left out: they match nothing. Faulty terms carry their fault."""
+    """A node selector ready to be asked. Empty terms are left out: they match nothing. Faulty terms carry
+    their fault."""
     listed = enumerate(selector.node_selector_terms)
     return NodeTerms(tuple(compile_term(term, f"nodeSelectorTerms[{at}]") for at, term in listed if not is_empty(term)))
 
@@ -274,7 +279,8 @@ class PreferredTerm(NamedTuple):
 def compile_preferred(terms: Iterable[PreferredSchedulingTerm]) -> tuple[PreferredTerm, ...]:
     """Preferences ready to be asked; those of weight 0 and empty ones are left out.
 
-    :raises SelectorError: if one of them could not be compiled. Source: nodeaffinity.NewPreferredSchedulingTerms
+    :raises SelectorError: if one of them could not be compiled. Source:
+        nodeaffinity.NewPreferredSchedulingTerms
     """
     found = tuple(
         PreferredTerm(preferred.weight, compile_term(preferred.preference, f"[{at}]"))

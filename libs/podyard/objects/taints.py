@@ -1,6 +1,8 @@
-"""Which taints a pod tolerates. Source: api/core/v1/toleration.go, component-helpers/scheduling/corev1/helpers.go.
+"""Which taints a pod tolerates. Source: api/core/v1/toleration.go,
+component-helpers/scheduling/corev1/helpers.go.
 
-The operators Gt and Lt are behind TaintTolerationComparisonOperators, off by default in v1.36: they tolerate nothing.
+The operators Gt and Lt are behind TaintTolerationComparisonOperators, off by default in v1.36: they tolerate
+nothing.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,7 +1,7 @@
 """What an update may change, and what stays although the new document does not say it.
 
-Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core/validation/validation.go (ValidatePodUpdate, ValidatePodResize);
-pkg/apis/apps, batch, scheduling, storage validation.go.
+Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core/validation/validation.go
+(ValidatePodUpdate, ValidatePodResize); pkg/apis/apps, batch, scheduling, storage validation.go.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,11 +41,13 @@ _RESIZABLE: Final = ("cpu", "memory")
 
 
 def merge_apply(old: Document, new: Document, resource: str = "") -> Document:
-    """`new` as the next version of `old`: what it says counts, what it leaves out is gone, except what others wrote.
+    """`new` as the next version of `old`: what it says counts, what it leaves out is gone, except what others
+    wrote.
 
-    These stay: uid and times; owners, finalizers and the annotations of Kubernetes' own domains, unless `new` has its own;
-    each part of the status that `new` leaves out; and the fields of the spec that admission or a controller set (a pod's
-    priority and node, a claim's volume and class, a volume's claim, a job's selector).
+    These stay: uid and times; owners, finalizers and the annotations of Kubernetes' own domains, unless `new`
+    has its own; each part of the status that `new` leaves out; and the fields of the spec that admission or a
+    controller set (a pod's priority and node, a claim's volume and class, a volume's claim, a job's
+    selector).
     """
     merged = copy(new)
     before, after = mapping(old, "metadata"), child(merged, "metadata")
@@ -96,7 +98,8 @@ def _frozen(*paths: str) -> Callable[[Faults, Document, Document], None]:
 
 
 def _check_pod(faults: Faults, old: Document, new: Document) -> None:
-    """Also takes new requests and limits of cpu and memory: the resize subresource has no door of its own here."""
+    """Also takes new requests and limits of cpu and memory: the resize subresource has no door of its own
+    here."""
     before, after = copy(mapping(old, "spec")), copy(mapping(new, "spec"))
     _check_gates(faults, before, after)
     _check_tolerations(faults, before, after)
@@ -152,7 +155,8 @@ def _check_tolerations(faults: Faults, before: Document, after: Document) -> Non
 
 
 def _check_gated(faults: Faults, before: Document, after: Document) -> None:
-    """A gated pod may get a narrower nodeSelector and node affinity. Source: ValidatePodUpdate, validateNodeAffinityMutation."""
+    """A gated pod may get a narrower nodeSelector and node affinity. Source: ValidatePodUpdate,
+    validateNodeAffinityMutation."""
     selector, narrowed = before.pop("nodeSelector", {}), after.pop("nodeSelector", {})
     if any(narrowed.get(key) != value for key, value in selector.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -191,7 +195,8 @@ def _check_job(faults: Faults, old: Document, new: Document) -> None:
 
 
 def _check_claim(faults: Faults, old: Document, new: Document) -> None:
-    """A claim may only grow, and get the volume it has not got. Source: ValidatePersistentVolumeClaimUpdate."""
+    """A claim may only grow, and get the volume it has not got. Source:
+    ValidatePersistentVolumeClaimUpdate."""
     _frozen("spec.accessModes", "spec.storageClassName", "spec.volumeName", "spec.selector", "spec.volumeMode")(
         faults, old, new
     )

@@ -1,4 +1,5 @@
-"""Volumes of a pod, and the sources that plugins and the eviction manager look at. Source: api/core/v1/types.go."""
+"""Volumes of a pod, and the sources that plugins and the eviction manager look at. Source:
+api/core/v1/types.go."""
 
 import msgspec
 

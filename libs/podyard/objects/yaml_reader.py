@@ -1,8 +1,9 @@
 """YAML as kubectl reads it, strict where kubectl is strict, bounded everywhere.
 
-Plain scalars mean what they mean to sigs.k8s.io/yaml (go-yaml v2): `yes`, `on` and `y` are true, `0777` is octal, `1e3` is a
-number, while `12:30` and `2001-01-01` stay text (PyYAML would make numbers and dates of them). Keys that are no text become
-text (`on:` is the key `true`). Duplicate keys are errors. Aliases are copied, and their copies count: an alias bomb is refused.
+Plain scalars mean what they mean to sigs.k8s.io/yaml (go-yaml v2): `yes`, `on` and `y` are true, `0777` is
+octal, `1e3` is a number, while `12:30` and `2001-01-01` stay text (PyYAML would make numbers and dates of
+them). Keys that are no text become text (`on:` is the key `true`). Duplicate keys are errors. Aliases are
+copied, and their copies count: an alias bomb is refused.
 """
 
 import base64
@@ -14,12 +15,13 @@ from typing import Any, Final, NamedTuple
 import yaml
 
 from podyard.objects import bounds
-from podyard.objects.documents import is_list, is_mapping
+from podyard.objects.documents import is_list, is_mapping, plain
 
 LARGEST_TEXT_BYTES: Final = 64 * 1024 * 1024
 """Files above it are refused before they are read."""
 LARGEST_DOCUMENT_NODES: Final = 500_000
-"""Scalars, lists and mappings in a document, aliases expanded. The API server takes 3 MiB a request: fewer nodes by far."""
+"""Scalars, lists and mappings in a document, aliases expanded. The API server takes 3 MiB a request: fewer
+nodes by far."""
 DEEPEST_NESTING: Final = bounds.NESTING
 
 _TRUE: Final = frozenset(("y", "Y", "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"))
@@ -135,7 +137,7 @@ class _Reader:
         if anchor is None:
             raise self._fault(path, f"alias *{event.anchor} refers to no complete value above it")
         self._count(anchor.nodes, path)
-        return _copy(anchor.content)
+        return plain(anchor.content)
 
     def _sequence(self, path: str, depth: int) -> list[Any]:
         items: list[Any] = []
@@ -234,9 +236,3 @@ def _integer(digits: str) -> int | float:
     octal = len(body) > 1 and body[0] == "0" and body[1] not in "xXbBoO"
     number = sign * int(body, 8 if octal else 0)
     return number if -(2**63) <= number < 2**64 else float(number)
-
-
-def _copy(content: Any) -> Any:
-    if is_mapping(content):
-        return {key: _copy(item) for key, item in content.items()}
-    return [_copy(item) for item in content] if is_list(content) else content

@@ -1,6 +1,17 @@
-"""The scheduler's plugins, one folder each: `plugin.py` with the rules, `args.py` if it has arguments, `hints.py` with what wakes the
-pods it rejected. `registry.py` lists them, `defaults.py` makes the default profile.
+"""The scheduler's plugins, one folder each: `plugin.py` with the rules, `args.py` if it has arguments,
+`hints.py` with what wakes the pods it rejected. `registry.py` lists them, `defaults.py` makes the default
+profile.
 
-Duty: decide as the plugin of the same name of kube-scheduler v1.36.2 does, on all nodes at once and on one node alike.
-Never in here: I/O, clocks, telemetry, state that outlives a call (what a plugin remembers is in the CycleState).
+What several of them use stands beside the folders:
+
+- `node_matching`   node selectors on all nodes at once
+- `hinted`          the changed object of an event as the kind that a hint expects
+- `hint_indexes`    which parked pods an event can help at all
+- `claim_index`     the same, by the claims that a pod names
+- `pod_keys`        keys by which label selectors and pods find each other
+
+Duty: decide as the plugin of the same name of kube-scheduler v1.36.2 does, on all nodes at once and on one
+node alike.
+Never in here: I/O, clocks, telemetry, state that outlives a call (what a plugin remembers is in the
+CycleState).
 """

@@ -1,15 +1,17 @@
 """The profile that applies without configuration.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins): order and weights.
+Source: kube-scheduler v1.36.2, pkg/scheduler/apis/config/v1/default_plugins.go (getDefaultPlugins): order and
+weights.
 """
 
 from collections.abc import Mapping
 from typing import Any, Final
 
 from podyard.framework.expansion import Choice, expand
-from podyard.framework.profile import DEFAULT_SCHEDULER, Profile
+from podyard.framework.profile import Profile
 from podyard.plugins import profiles, registry
 from podyard.plugins.in_tree import IN_TREE
+from podyard.proto.message import DEFAULT_SCHEDULER
 
 WEIGHTS: Final = {name: plugin.weight for name, plugin in IN_TREE.items() if plugin.weight is not None}
 """Weights of the plugins that score."""

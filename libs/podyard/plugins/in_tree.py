@@ -1,10 +1,11 @@
-"""The default plugins as the reference has them: order, weights, and the extension points that each takes part in.
+"""The default plugins as the reference has them: order, weights, and the extension points that each takes
+part in.
 
-Which points a plugin of the reference extends decides where `multiPoint` puts it and where it may be enabled, whatever methods the class
-here has: DefaultPreemption's PreEnqueue, for instance, is a gate of the queue.
+Which points a plugin of the reference extends decides where `multiPoint` puts it and where it may be enabled,
+whatever methods the class here has: DefaultPreemption's PreEnqueue, for instance, is a gate of the queue.
 
-Sources: kube-scheduler v1.36.2, pkg/scheduler/apis/config/v1/default_plugins.go; each plugin's assertions `var _ fwk.FilterPlugin`;
-feature gates at their defaults.
+Sources: kube-scheduler v1.36.2, pkg/scheduler/apis/config/v1/default_plugins.go; each plugin's assertions
+`var _ fwk.FilterPlugin`; feature gates at their defaults.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,8 @@ SCORING: Final = ("preScore", "score")
 
 
 class InTree(NamedTuple):
-    """A default plugin. `weight`: what the default configuration gives it, None for plugins that do not score."""
+    """A default plugin. `weight`: what the default configuration gives it, None for plugins that do not
+    score."""
 
     points: tuple[str, ...]
     weight: int | None = None

@@ -1,4 +1,5 @@
-"""Plugins of the user: named `package.module:Class` in a profile, imported, checked, and made with their arguments."""
+"""Plugins of the user: named `package.module:Class` in a profile, imported, checked, and made with their
+arguments."""
 
 import importlib
 import inspect
@@ -88,7 +89,8 @@ def _article(noun: str) -> str:
 
 
 def _maker(name: str, cls: type[Any]) -> tuple[Callable[..., Plugin], Any]:
-    """How to make it, and what its arguments are: a Struct (the class's `Args`, or what its constructor says), plain, or none."""
+    """How to make it, and what its arguments are: a Struct (the class's `Args`, or what its constructor
+    says), plain, or none."""
     if cls.__init__ is object.__init__:
         return cls, getattr(cls, "Args", None) and _refuse_args(name)
     parameters = [

@@ -33,7 +33,8 @@ def make(entry: Entry, args: Any = None) -> Made:
 
 
 def points_of(entries: Mapping[str, Entry], name: str) -> frozenset[str] | None:
-    """The points that a plugin extends: a default one those of the reference, another one those that it has methods of.
+    """The points that a plugin extends: a default one those of the reference, another one those that it has
+    methods of.
 
     `None` if there is no such plugin.
     """

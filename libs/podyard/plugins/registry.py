@@ -40,7 +40,8 @@ from podyard.plugins.volume_zone.plugin import VolumeZone
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """A plugin that can be enabled: its name, how it is made, and the type of its arguments (`None`: it has none)."""
+    """A plugin that can be enabled: its name, how it is made, and the type of its arguments (`None`: it has
+    none)."""
 
     name: str
     make: Callable[..., Plugin]
@@ -99,7 +100,8 @@ def arguments(entry: Entry, args: Any = None) -> Any:
     """What a plugin is made with: `None` if it has no arguments.
 
     :param args: a plain value as a configuration file has it, or `None` for the defaults
-    :raises msgspec.ValidationError: for arguments that it does not have, or of a wrong type or range, with their path
+    :raises msgspec.ValidationError: for arguments that it does not have, or of a wrong type or range, with
+        their path
     """
     if entry.args is None:
         return None
@@ -109,7 +111,8 @@ def arguments(entry: Entry, args: Any = None) -> Any:
 def create(entry: Entry, args: Any = None) -> Plugin:
     """A plugin with its arguments; see `arguments`.
 
-    :raises msgspec.ValidationError: for arguments that it does not have, or of a wrong type or range, with their path
+    :raises msgspec.ValidationError: for arguments that it does not have, or of a wrong type or range, with
+        their path
     """
     return made(entry, arguments(entry, args))
 

@@ -1,6 +1,8 @@
-"""Whether a class is a plugin: its name, the methods of its extension points and their parameters, before anything is asked of it.
+"""Whether a class is a plugin: its name, the methods of its extension points and their parameters, before
+anything is asked of it.
 
-Every fault says what to write instead. What is checked is what Python cannot: a method with one letter wrong is simply never called.
+Every fault says what to write instead. What is checked is what Python cannot: a method with one letter wrong
+is simply never called.
 """
 
 import difflib
@@ -28,12 +30,20 @@ INTERFACES: Final = tuple(
 )
 """All that a plugin may have: the extension points, and what goes with them."""
 
+ONE_OF: Final[Mapping[str, tuple[str, ...]]] = {
+    "filter_token": ("pre_filter", "filter"),
+    "score_token": ("pre_score", "score"),
+}
+"""Methods that go with one of several others."""
+
 _ALIKE: Final = 0.85
-"""From which likeness on (0 to 1, difflib) a name counts as a misspelt one; `pre_filtr` and `pre_filter` have 0.95."""
+"""From which likeness on (0 to 1, difflib) a name counts as a misspelt one; `pre_filtr` and `pre_filter` have
+0.95."""
 
 
 class Hook(NamedTuple):
-    """A method that the framework calls. `all_of`: the methods of which a class must have all if it has one."""
+    """A method that the framework calls. `all_of`: the methods of which a class must have all if it has
+    one."""
 
     protocol: type[Any]
     method: FunctionType
@@ -57,6 +67,13 @@ def _methods(protocol: type[Any]) -> dict[str, FunctionType]:
     return {name: found for name, found in vars(protocol).items() if _is_public_function(name, found)}
 
 
+def _all_methods(protocol: type[Any]) -> tuple[str, ...]:
+    """With those of the protocols that it is made of: `filter_touched` is of no use without
+    `filter_token`."""
+    made_of = [part for part in protocol.__mro__ if part in INTERFACES]
+    return tuple(name for part in made_of for name in _methods(part))
+
+
 def _is_public_function(name: str, found: object) -> bool:
     return isinstance(found, FunctionType) and not name.startswith("_")
 
@@ -65,12 +82,27 @@ def _hooks() -> dict[str, Hook]:
     found: dict[str, Hook] = {}
     for protocol in INTERFACES:
         methods = _methods(protocol)
-        found.update((name, Hook(protocol, method, tuple(methods))) for name, method in methods.items())
+        found.update((name, Hook(protocol, method, _all_methods(protocol))) for name, method in methods.items())
     return found
 
 
 HOOKS: Final[Mapping[str, Hook]] = _hooks()
 """All methods that the framework calls, by name."""
+
+
+def _marks() -> dict[str, tuple[str, ...]]:
+    return {
+        name: _all_methods(protocol)
+        for protocol in INTERFACES
+        for name, annotation in inspect.get_annotations(protocol).items()
+        if annotation == "ClassVar[bool]"
+    }
+
+
+MARKS: Final[Mapping[str, tuple[str, ...]]] = _marks()
+"""What a class may be marked with, True or False, and the methods that it tells of."""
+
+_PLAIN_MARKS: Final = {mark.replace("_", ""): mark for mark in MARKS}
 
 
 def points_of(plugin: type[Any]) -> frozenset[str]:
@@ -88,6 +120,8 @@ def faults(plugin: type[Any]) -> list[str]:
         *(fault for name in own for fault in _misspelt(name, own[name])),
         *(fault for name in own if name in HOOKS for fault in _parameter_faults(HOOKS[name], own[name])),
         *_incomplete(own),
+        *_without_any(own),
+        *_mark_faults(plugin, own),
         *_scope_faults(plugin, own),
         *_adapter_faults(plugin),
         *_point_faults(plugin),
@@ -101,7 +135,8 @@ def _name_faults(plugin: type[Any]) -> Iterator[str]:
 
 
 def _misspelt(name: str, method: Any) -> Iterator[str]:
-    """A method that is none of ours, but is called nearly like one, or as Go calls it, and takes some of its parameters."""
+    """A method that is none of ours, but is called nearly like one, or as Go calls it, and takes some of its
+    parameters."""
     if name in HOOKS:
         return
     letters = {hook.replace("_", ""): hook for hook in HOOKS}
@@ -141,15 +176,41 @@ def _parameter_faults(hook: Hook, method: Any) -> Iterator[str]:
 
 
 def _incomplete(own: Mapping[str, Any]) -> Iterator[str]:
-    told: set[tuple[str, ...]] = set()
+    told: set[str] = set()
     for name in own:
         hook = HOOKS.get(name)
-        if hook is None or hook.all_of in told:
-            continue
-        told.add(hook.all_of)
-        for missing in hook.all_of:
-            if missing not in own:
+        for missing in () if hook is None else hook.all_of:
+            if missing not in own and missing not in told:
+                told.add(missing)
                 yield f"it has `{name}` but not `{missing}`; write `{HOOKS[missing]}`{_adapter(missing)}"
+
+
+def _without_any(own: Mapping[str, Any]) -> Iterator[str]:
+    for name, others in ONE_OF.items():
+        if name in own and not any(other in own for other in others):
+            yield f"it has `{name}` but neither {' nor '.join(f'`{other}`' for other in others)}"
+
+
+def _mark_faults(plugin: type[Any], own: Mapping[str, Any]) -> Iterator[str]:
+    values = {name: value for part in reversed(plugin.__mro__) for name, value in vars(part).items()}
+    for name, value in values.items():
+        if name not in MARKS:
+            yield from _misspelt_mark(name) if isinstance(value, bool) and not name.startswith("_") else ()
+        elif not isinstance(value, bool):
+            yield f"its `{name}` is {value!r}; write `{name} = True` in the class, or leave it out"
+        else:
+            missing = [method for method in MARKS[name] if method not in own] if value else []
+            yield from (f"it has `{name}` but not `{method}`; write `{HOOKS[method]}`" for method in missing)
+
+
+def _misspelt_mark(name: str) -> Iterator[str]:
+    plain = name.replace("_", "").lower()
+    for close in difflib.get_close_matches(plain, _PLAIN_MARKS, n=1, cutoff=_ALIKE):
+        mark = _PLAIN_MARKS[close]
+        yield (
+            f"its attribute `{name}` is never read; if `{mark}` is meant, write `{mark} = True`, "
+            f"if it is a part of its own, call it `_{name}`"
+        )
 
 
 def _adapter(missing: str) -> str:

@@ -1,12 +1,12 @@
 """Running a service: settings in, one process with bus, health, metrics, logs and traces, an ordered end.
 
-Duty: whatever every Podyard service needs around its own work. A service package writes `SERVICE = ServiceDefinition(...)`
-in its `service.py`; `podyard run NAME` hands that to `run`.
+Duty: whatever every Podyard service needs around its own work. A service package writes `SERVICE =
+ServiceDefinition(...)` in its `service.py`; `podyard run NAME` hands that to `process.run`.
 Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 
 - `settings`, `layers`   one frozen Struct a topic: defaults < options file < `PODYARD_*` environment < flags
-- `service`    `ServiceDefinition`, `Service`, `run`
-- `process`    the process around `main`: instruments, HTTP, bus, streams, and the way back
+- `service`    `ServiceDefinition`, `Service`
+- `process`    `run`, the process around `main`: instruments, HTTP, bus, streams, and the way back
 - `shutdown`   SIGTERM and SIGINT: cancel, then end within a bound
 - `clock`      the process' steady clock: all times and deadlines go by it
 - `health`     named readiness checks, event loop stalls

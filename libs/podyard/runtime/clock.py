@@ -1,13 +1,14 @@
-"""The steady clock of a process: UTC at its start, from then on steady time, drawn slowly towards the wall clock.
+"""The steady clock of a process: UTC at its start, from then on steady time, drawn slowly towards the wall
+clock.
 
 Whatever is stamped, waits or ages goes by it; nothing else asks the wall clock. That one may be set by hours,
 forth or back: by a person, by the first answer of a time server, by a host that woke its guest. On the steady
-clock no deadline passes early for that, and none is put off: a second of it takes between 0.95 and 1.05 seconds
-whatever happens (`SLEW`). A clock that was set by an hour is caught up with in 20 hours; a process that is started
-again takes the wall clock's time at once.
+clock no deadline passes early for that, and none is put off: a second of it takes between 0.95 and 1.05
+seconds whatever happens (`SLEW`). A clock that was set by an hour is caught up with in 20 hours; a process
+that is started again takes the wall clock's time at once.
 
-So two processes may differ by as much as their wall clocks were set. How old a foreign time is (a heartbeat's, a
-deletion's) counts, where somebody acts on it, from when it was received.
+So two processes may differ by as much as their wall clocks were set. How old a foreign time is (a
+heartbeat's, a deletion's) counts, where somebody acts on it, from when it was received.
 """
 
 import time
@@ -80,5 +81,6 @@ def _within(amount: float, most: float) -> float:
 
 
 PROCESS: Final = Clock()
-"""This process' clock. A service asks the one that it is given (`Service.clock`): a simulated process has its own."""
+"""This process' clock. A service asks the one that it is given (`Service.clock`): a simulated process has its
+own."""
 now: Final = PROCESS.now

@@ -1,6 +1,7 @@
 """Is this process alive, and is it ready: named checks, and whether the event loop still runs.
 
-Written by the event loop, read by the HTTP thread: single attribute and dict writes, which the interpreter keeps whole.
+Written by the event loop, read by the HTTP thread: single attribute and dict writes, which the interpreter
+keeps whole.
 """
 
 import time
@@ -13,7 +14,8 @@ import prometheus_client
 from podyard.runtime import clock
 
 TICK_S = 0.25
-"""How often the loop shows a sign of life: fine enough to see a stall of a second, cheap enough not to matter."""
+"""How often the loop shows a sign of life: fine enough to see a stall of a second, cheap enough not to
+matter."""
 
 
 class Check(NamedTuple):

@@ -1,4 +1,5 @@
-"""`/healthz`, `/readyz`, `/metrics`, `/configz`, served from a thread, so that a stalled event loop still answers.
+"""`/healthz`, `/readyz`, `/metrics`, `/configz`, served from a thread, so that a stalled event loop still
+answers.
 
 The answers read `Health` and the metrics registry only; nothing here reaches into the service.
 """

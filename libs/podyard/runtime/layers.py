@@ -21,7 +21,8 @@ class Leaf(NamedTuple):
 
 
 class Schema:
-    """Which paths exist, and of which type: the common settings at the top level, one section a service below."""
+    """Which paths exist, and of which type: the common settings at the top level, one section a service
+    below."""
 
     def __init__(
         self, common: type[msgspec.Struct], sections: Mapping[str, type[msgspec.Struct]], *, foreign: frozenset[str]
@@ -82,7 +83,8 @@ class Tree:
                 self._leaves[here] = Leaf(value, f"{source}: {'.'.join(here)}")
 
     def add_environment(self, environment: Mapping[str, str], prefix: str) -> None:
-        """Take the variables that name a known path. Others are left alone: they may belong to another service."""
+        """Take the variables that name a known path. Others are left alone: they may belong to another
+        service."""
         for path, kind in self.schema.types.items():
             name = "_".join((prefix, *path)).upper()
             if not _is_struct(kind) and name in environment:

@@ -1,6 +1,7 @@
 """The NATS micro service description: `nats micro ls|info|stats` finds every service without registration.
 
-Source of the formats: NATS ADR-32. Every instance answers `$SRV.PING|INFO|STATS`, `....<name>` and `....<name>.<id>`.
+Source of the formats: NATS ADR-32. Every instance answers `$SRV.PING|INFO|STATS`, `....<name>` and
+`....<name>.<id>`.
 """
 
 import time
@@ -69,7 +70,8 @@ class Endpoints:
         queue_group: str = QUEUE_GROUP_OF_ONE,
         max_inflight: int = 256,
     ) -> "Subscription":
-        """`bus.serve`, counted and described as endpoint `name`. Served again (a new leader), it keeps its counts."""
+        """`bus.serve`, counted and described as endpoint `name`. Served again (a new leader), it keeps its
+        counts."""
         endpoint = self._endpoint(name, subject, queue_group)
 
         async def counted(request: "Request") -> bytes:

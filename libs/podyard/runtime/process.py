@@ -1,7 +1,8 @@
-"""One service as one process, top to bottom: instruments, HTTP, bus, streams, the service's `main`, and the way back.
+"""One service as one process, top to bottom: instruments, HTTP, bus, streams, the service's `main`, and the
+way back.
 
-The end runs in reverse: `main` is cancelled (it finishes what it holds), the bus drains, the last spans go out, HTTP closes.
-All of it has `shutdown_timeout_s`; then the process ends whatever hangs.
+The end runs in reverse: `main` is cancelled (it finishes what it holds), the bus drains, the last spans go
+out, HTTP closes. All of it has `shutdown_timeout_s`; then the process ends whatever hangs.
 """
 
 import gc
@@ -36,7 +37,7 @@ from podyard.telemetry.tracing import Spans
 S = TypeVar("S", bound=msgspec.Struct)
 
 BOOTSTRAP_JITTER_S: Final = 0.2
-"""Streams are made through NATS' meta leader (NATS.md 3): services that start together do not ask it together."""
+"""Streams are made through NATS' meta leader: services that start together do not ask it together."""
 
 BOOTSTRAP_RETRY_S: Final = 5.0
 """After an answer that a person has to settle, e.g. a stream with other settings."""
@@ -104,7 +105,8 @@ def _show_clock(registry: prometheus_client.CollectorRegistry) -> None:
 def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> int:
     """Run one service in this process.
 
-    :return: exit code: 0 after an ordered end, 1 if it could not start or `main` raised, 2 if that was a `SettingsError`
+    :return: exit code: 0 after an ordered end, 1 if it could not start or `main` raised, 2 if that was a
+        `SettingsError`
     """
     process = _Process(definition, settings)
     shown = {"process": _without_secrets(settings), definition.name: own}

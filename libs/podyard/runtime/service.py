@@ -24,9 +24,10 @@ S = TypeVar("S", bound=msgspec.Struct)
 class ServiceDefinition(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     """What a service package exposes as `SERVICE` in its `service.py`.
 
-    `main` runs until it is cancelled: SIGTERM cancels it, so it ends its work in `finally` or `async with` exits, shielded
-    and bounded (`anyio.move_on_after(s, shield=True)`); all of it has `ServiceSettings.shutdown_timeout_s`. If it returns,
-    the process ends with exit code 0; if it raises, with 1.
+    `main` runs until it is cancelled: SIGTERM cancels it, so it ends its work in `finally` or `async with`
+    exits, shielded and bounded (`anyio.move_on_after(s, shield=True)`); all of it has
+    `ServiceSettings.shutdown_timeout_s`. If it returns, the process ends with exit code 0; if it raises, with
+    1.
     """
 
     name: str
@@ -37,7 +38,9 @@ class ServiceDefinition(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     description: str
     """One sentence, shown by `podyard run --help` and by `nats micro info`."""
     check: Callable[[ServiceSettings], None] | None = None
-    """Asked before anything is started, for what settings name (a file): raises `SettingsError` if it cannot be used."""
+    """Asked before anything is started, for what settings name (a file): raises `SettingsError` if it cannot
+    be used.
+    """
 
 
 class Service(Generic[S]):
@@ -75,10 +78,13 @@ class Service(Generic[S]):
         """`health.set_ready(check, ok, reason)`; all checks must be ready for `/readyz`."""
         self.spans = spans
         self.metrics = metrics
-        """Register counters and histograms here: `prometheus_client.Counter(..., registry=service.metrics)`."""
+        """Register counters and histograms here: `prometheus_client.Counter(..., registry=service.metrics)`.
+        """
         self.log = log
         self.endpoints = endpoints
-        """`await endpoints.serve(name, subject, handler, queue_group=...)`: `bus.serve`, counted and described."""
+        """`await endpoints.serve(name, subject, handler, queue_group=...)`: `bus.serve`, counted and
+        described.
+        """
 
     def lease(self, name: str = "", *, ttl_s: int = LEASE_TTL_S) -> "Lease":
         """This instance's candidature; the check `lease` says while none can be got, whoever leads.
@@ -89,13 +95,3 @@ class Service(Generic[S]):
 
         trouble = self.health.trouble("lease")
         return Lease(self.bus, name or self.name, self.instance, self.session, ttl_s, on_trouble=trouble)
-
-
-def run(definition: ServiceDefinition[S], process: ServiceSettings, settings: S) -> int:
-    """Run a service until SIGTERM, SIGINT or its own end.
-
-    :return: exit code: 0 after an ordered end, 1 if `main` raised or the process could not start, 2 if a setting is wrong
-    """
-    from podyard.runtime import process as process_module
-
-    return process_module.run(definition, process, settings)

@@ -1,4 +1,5 @@
-"""Names of sessions: one start of a process, or what it begins anew in its life. They carry the instance's name.
+"""Names of sessions: one start of a process, or what it begins anew in its life. They carry the instance's
+name.
 
 <instance>-<8 hexadecimal digits>          the process
 <instance>-<8 hexadecimal digits>-<n>      its nth session, if it has several

@@ -1,14 +1,15 @@
 """What can be set of a service, in which order the sources count, and how a wrong setting is reported.
 
-Sources, later ones win: the defaults below, the options file (YAML), `PODYARD_*` environment variables, flags. The options
-file has the topics of `ServiceSettings` at the top level and one section a service:
+Sources, later ones win: the defaults below, the options file (YAML), `PODYARD_*` environment variables,
+flags. The options file has the topics of `ServiceSettings` at the top level and one section a service:
 
     nats: {servers: [nats://10.0.0.5:4222]}
     log: {level: debug}
     scheduler_config: /etc/podyard/scheduler.yaml
     queue: {pod_initial_backoff_s: 2}
 
-A variable's name is the path in capitals, `PODYARD_NATS_SERVERS` (a list by commas), `PODYARD_QUEUE_POD_INITIAL_BACKOFF_S`.
+A variable's name is the path in capitals, `PODYARD_NATS_SERVERS` (a list by commas),
+`PODYARD_QUEUE_POD_INITIAL_BACKOFF_S`.
 """
 
 import secrets
@@ -42,7 +43,8 @@ class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     tls_cert_file: str = ""
     tls_key_file: str = ""
     inbox_prefix: str = ""
-    """Start of the subjects on which answers arrive, where permissions tell identities apart; empty: `_INBOX.<service>`."""
+    """Start of the subjects on which answers arrive, where permissions tell identities apart; empty:
+    `_INBOX.<service>`."""
     jetstream_prefix: str = "$JS.API"
     """Where JetStream's requests go: another one in an account that reads another's streams."""
     request_timeout_s: Annotated[float, Meta(gt=0)] = 5.0
@@ -50,17 +52,20 @@ class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     stream_replicas: Annotated[int, Meta(ge=1, le=5)] = 1
     """Copies of each stream: 1 on one server, 3 in a cluster."""
     ensure_streams: bool = True
-    """Create or update streams at the start; off where a bootstrap administrator does (NATS.md 6)."""
+    """Create or update streams at the start; off where a bootstrap administrator does (docs/trust.md)."""
 
 
 class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How long what is over is kept (seconds), and how much of it (MiB). All services of a cluster must be given the same.
+    """How long what is over is kept (seconds), and how much of it (MiB). All services of a cluster must be
+    given the same.
 
-    Less of it makes streams and memory smaller, and leaves less to explain. What comes first ends it: the age or the size.
+    Less of it makes streams and memory smaller, and leaves less to explain. What comes first ends it: the age
+    or the size.
     """
 
     markers_s: Annotated[int, Meta(ge=20)] = streams.MARKER_TTL_S
-    """Deletion markers, commit records and tombstones: a reader that was without contact for half of it lists again."""
+    """Deletion markers, commit records and tombstones: a reader that was without contact for half of it lists
+    again."""
     decisions_s: Annotated[int, Meta(ge=20)] = streams.DECISIONS.max_age_s
     """Attempts that did not bind."""
     decisions_mib: Annotated[int, Meta(ge=1)] = streams.DECISIONS.max_bytes // streams.MEBIBYTE
@@ -74,7 +79,8 @@ class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Messages that could not be used."""
     dead_mib: Annotated[int, Meta(ge=1)] = streams.DEAD.max_bytes // streams.MEBIBYTE
     duplicates_s: Annotated[int, Meta(ge=1)] = streams.CLUSTER.duplicates_s
-    """Message ids by which the server drops repetitions; it keeps each in memory. Longer than a writer asks again: 30 s at most."""
+    """Message ids by which the server drops repetitions; it keeps each in memory. Longer than a writer asks
+    again: 30 s at most."""
 
     @property
     def specs(self) -> tuple[streams.StreamSpec, ...]:
@@ -115,11 +121,11 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
     instance: str = ""
-    """Name of this instance among those of its service; empty: made up, `<service>-<host>-<random>`. Two processes must not
-    share one, since an instance may take its own lease over."""
+    """Name of this instance among those of its service; empty: made up, `<service>-<host>-<random>`. Two
+    processes must not share one, since an instance may take its own lease over."""
     scheduler_config: str = ""
-    """File with a KubeSchedulerConfiguration: profiles, plugins and their arguments, backoff; empty: the default one. Queue, scheduler and
-    binder must be given the same."""
+    """File with a KubeSchedulerConfiguration: profiles, plugins and their arguments, backoff; empty: the
+    default one. Queue, scheduler and binder must be given the same."""
     data_dir: str = ""
     """Directory for what a service may keep across restarts; empty: it keeps nothing."""
     shutdown_timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
@@ -129,7 +135,8 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class SettingsError(ValueError):
-    """One or more wrong settings; `problems` says for each which source set it, what is wrong and what would be right."""
+    """One or more wrong settings; `problems` says for each which source set it, what is wrong and what would
+    be right."""
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         self.problems = problems
@@ -148,7 +155,8 @@ def load_settings(
 
     :param config_file: options file; `None` means none
     :param environment: usually `os.environ`; `None` means empty
-    :param flags: values by dotted path (`nats.servers`, `queue.backoff_s`); texts are read as in the environment
+    :param flags: values by dotted path (`nats.servers`, `queue.backoff_s`); texts are read as in the
+        environment
     :raises SettingsError: with every fault at once
     """
     schema = layers.Schema(ServiceSettings, {service: settings_type}, foreign=frozenset(SERVICES) - {service})

@@ -1,4 +1,5 @@
-"""An ordered end in bounded time: the first SIGTERM or SIGINT cancels, the second or the clock ends the process at once."""
+"""An ordered end in bounded time: the first SIGTERM or SIGINT cancels, the second or the clock ends the
+process at once."""
 
 import os
 import signal
@@ -14,7 +15,8 @@ FORCED_EXIT_CODE: Final = 1
 
 
 class Deadline:
-    """Ends the process when an ordered end takes too long. Works from a thread: it does not need the event loop to run."""
+    """Ends the process when an ordered end takes too long. Works from a thread: it does not need the event
+    loop to run."""
 
     def __init__(self, seconds: float, expired: Callable[[], None]) -> None:
         """:param expired: called first, to log; must not block"""
@@ -41,7 +43,8 @@ async def cancel_on_signal(
     *,
     task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED,
 ) -> None:
-    """Wait for a signal, then cancel `scope`; a second signal ends the process. Started once signals are listened to.
+    """Wait for a signal, then cancel `scope`; a second signal ends the process. Started once signals are
+    listened to.
 
     :param stopping: called with the signal's name before the cancellation
     """

@@ -1,10 +1,35 @@
 """Parts of what stands around a core. A service composes those that it needs; none knows any one service.
 
-Duty: feed a core, in order and on the steady clock, and keep one message that breaks it from ending the service.
-Never in here: what messages mean, a decision, a base class.
+Duty: keep a view up to date from the bus; feed a core, in order and on the steady clock, and keep one message
+that breaks it from ending the service; write, delete and evict objects by compare-and-set.
+Never in here: what messages mean, a decision, a base class, NATS.
 
-- `driver`    the only caller of a core's `step`: re-entrancy, the loop's timer, the end of a core that raised
+Around a core:
+
+- `leading`   who leads: one term after the other, standing by in between
+- `driver`    the only caller of a core's `step`, for a term: the timer, what the core asks, its end if it
+  raised
 - `guard`     the same boundary around a core without a `step`
-- `boundary`  what a process remembers of cores that raised: what is set aside, how long to pause, whether it is ready
+- `boundary`  what a process remembers of cores that raised: what is set aside, how long to pause, readiness
 - `causes`    what a core was told when it raised
+- `tickets`   requests in hand, which a core answers at once or much later
+
+Beside a core:
+
+- `asking`    requests that are sent again until they are answered, by the leader of the highest epoch
+- `records`   records that are stored in the background
+
+Reading:
+
+- `reading`    an informer with its health check, and what the garbage collector is told
+- `folds`      several views on one informer
+- `informer`   keeps a view up to date from the bus
+- `set_aside`  stored messages that views see without their payload
+- `snapshot`   a view of one moment
+
+Writing:
+
+- `writes`    create, update, mark as deleting, remove
+- `eviction`  evict pods through their budgets
+- `mending`   what takes the place of a placement that cannot be read
 """

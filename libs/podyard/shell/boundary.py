@@ -1,14 +1,15 @@
 """What a process remembers of cores that raised, from one term to the next.
 
-The message that a core raised on becomes a dead letter and is set aside. A stored message that is set aside reaches the next term's view
-without its payload: it cannot be read, so its object counts as absent, as every unreadable one does, until it is written again. A request
-is refused for a while. So others are served meanwhile. Who raises again and again says so on `/readyz`, and goes on trying.
+The message that a core raised on becomes a dead letter and is set aside. A stored message that is set aside
+reaches the next term's view without its payload: it cannot be read, so its object counts as absent, as every
+unreadable one does, until it is written again. A request is refused for a while. So others are served
+meanwhile. Who raises again and again says so on `/readyz`, and goes on trying.
 """
 
 import asyncio
 import time
 import traceback
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable
 from typing import Any, Final
 
@@ -16,18 +17,21 @@ import anyio
 import prometheus_client
 
 from podyard.bus.delivery import Delivery
-from podyard.cluster.set_aside import SetAside
+from podyard.memory.latest import Latest
 from podyard.runtime.service import Service
 from podyard.shell.causes import Cause
+from podyard.shell.set_aside import SetAside
 
 CHECK: Final = "core"
 MANY: Final = 3
 """So many ends within `WITHIN_S` make a process not ready."""
 WITHIN_S: Final = 60.0
 PAUSES_S: Final = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-"""Before the next term, by the number of ends within `WITHIN_S`; the last one is short enough for `MANY` of them."""
+"""Before the next term, by the number of ends within `WITHIN_S`; the last one is short enough for `MANY` of
+them."""
 REFUSED_S: Final = 300.0
-"""How long what was asked for is refused: a pod is tried again after it, as all parked pods are after so long."""
+"""How long what was asked for is refused: a pod is tried again after it, as all parked pods are after so
+long."""
 MOST: Final = 1024
 """Ids that are refused at once; above it the oldest is tried again."""
 
@@ -41,7 +45,7 @@ class Boundary:
         """When, by the monotonic clock: those within `WITHIN_S`."""
         self.aside = SetAside()
         """Stored messages, for the informers of all terms."""
-        self._refused: OrderedDict[str, tuple[float, str]] = OrderedDict()
+        self._refused = Latest[str, tuple[float, str]](MOST)
         """Until when, by the monotonic clock, and why, by id."""
         self._raised = prometheus_client.Counter(
             "podyard_core_raised",
@@ -55,10 +59,11 @@ class Boundary:
         )
         aside.set_function(lambda: len(self.aside) + len(self._refused))
 
-    # ---- a core raised -------------------------------------------------------------------------------------------------------
+    # ---- a core raised -------------------------------------------------------------------------------------
 
     def raised(self, cause: Cause, error: Exception) -> None:
-        """Set the cause aside, and say so: to the log, in dead letters, and on `/readyz` if it is one of many."""
+        """Set the cause aside, and say so: to the log, in dead letters, and on `/readyz` if it is one of
+        many."""
         last_line = traceback.format_exception_only(error)[-1].strip()
         at = traceback.extract_tb(error.__traceback__)[-1:]
         where = f" ({at[0].filename.rpartition('podyard/')[2]}:{at[0].lineno})" if at else ""
@@ -79,9 +84,7 @@ class Boundary:
         if isinstance(message, Delivery):
             self.aside.put(message)
         for one in cause.ids:
-            self._refused[one] = (time.monotonic() + REFUSED_S, f"set aside: {why}")
-        while len(self._refused) > MOST:
-            self._refused.popitem(last=False)
+            self._refused.keep(one, (time.monotonic() + REFUSED_S, f"set aside: {why}"))
 
     def _count(self, text: str) -> None:
         self._ends.append(time.monotonic())
@@ -107,7 +110,7 @@ class Boundary:
         if self._ends:
             await anyio.sleep(PAUSES_S[min(len(self._ends), len(PAUSES_S)) - 1])
 
-    # ---- what is set aside ---------------------------------------------------------------------------------------------------
+    # ---- what is set aside ---------------------------------------------------------------------------------
 
     def refusal(self, ids: Iterable[str]) -> str:
         """Why what has one of these ids is refused; empty: it is not."""

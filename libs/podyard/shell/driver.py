@@ -1,20 +1,31 @@
-"""Drives a core: the only caller of its `step`, and the one timer that it has.
+"""Drives a core: the only caller of its `step`, the one timer that it has, and who carries out what it asks.
 
-A core that raises is never told anything again: what it holds may be half changed. Its term ends, and the next one begins with a new core
-that lists everything anew (`boundary`).
+A core that raises is never told anything again: what it holds may be half changed. Its term ends, and the
+next one begins with a new core that lists everything anew (`boundary`).
+
+A core asks by an effect, and is told the answer by a message that names the effect's ticket. So it may hold
+dialogues: generators that yield what is to be asked next, and go on with the answer. What is under way when
+the term ends is cancelled, and the generators that wait for it are closed.
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from types import TracebackType
 from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar
 
 import anyio
+from anyio.abc import TaskGroup
+
+from podyard.shell import causes
+from podyard.shell.boundary import Boundary
+from podyard.shell.causes import Cause
 
 M_contra = TypeVar("M_contra", contravariant=True)
 E_co = TypeVar("E_co", covariant=True)
 M = TypeVar("M")
 E = TypeVar("E")
+A = TypeVar("A")
 
 NEVER: Final = float("inf")
 
@@ -27,8 +38,15 @@ class Core(Protocol[M_contra, E_co]):
         ...
 
 
-class Driver(Generic[M, E]):
-    """One core, for one term. Owned by one event loop; `step` is synchronous, so that view and core never disagree at an await."""
+async def _asks_nothing(ask: Any) -> Any:
+    raise AssertionError(f"this core asks nothing: {ask!r}")
+
+
+class Driver(Generic[M, E, A]):
+    """One core, for one term, which lasts while the driver is entered: `async with driver as tasks`.
+
+    Owned by one event loop; `step` is synchronous, so that view and core never disagree at an await.
+    """
 
     def __init__(
         self,
@@ -36,7 +54,10 @@ class Driver(Generic[M, E]):
         *,
         now: Callable[[], float],
         carry_out: Callable[[Sequence[E]], None],
-        failed: Callable[[M, Exception], None],
+        boundary: Boundary,
+        cause: Callable[[M], Cause | None],
+        answer: Callable[[A], Awaitable[M]] = _asks_nothing,
+        close: Callable[[], None] = lambda: None,
         tick: M | None = None,
         wake_at: Callable[[], float | None] = lambda: None,
         floor_s: float = 0.0,
@@ -44,26 +65,64 @@ class Driver(Generic[M, E]):
         """
         :param now: the steady clock, seconds since 1970, UTC
         :param carry_out: does what the core wants done, in its order; not called with nothing
-        :param failed: told once, of the message that the core raised on: ends the term
+        :param boundary: told of the message that the core raised on
+        :param cause: what that message was; None if nobody can say
+        :param answer: carries out what was handed to `ask`; its answer is told the core
+        :param close: closes the core's dialogues, when the term ends
         :param tick: what the core is told when it is time
         :param wake_at: when it is, on the clock of `now`; None: only a message can change anything
         :param floor_s: the shortest wait: what is due within it is done together
         """
         self.over = False
         """The core is told nothing any more."""
+        self.raised = False
+        """The term ended because the core raised."""
         self._core: Core[Any, Any] = core
         self._now = now
         self._carry_out = carry_out
-        self._failed = failed
+        self._boundary = boundary
+        self._cause = cause
+        self._answer = answer
+        self._close = close
         self._tick = tick
         self._wake_at = wake_at
         self._floor_s = floor_s
+        self._tasks = anyio.create_task_group()
         self._stepping = False
         self._waiting: deque[M] = deque()
         """What came while the core was in a step, or its effects were carried out."""
         self._rung = anyio.Event()
         self._rings_at = NEVER
         self._alarm: asyncio.TimerHandle | None = None
+
+    # ---- the term ------------------------------------------------------------------------------------------
+
+    async def __aenter__(self) -> TaskGroup:
+        """The term begins; what runs in the group that is returned ends with it."""
+        tasks = await self._tasks.__aenter__()
+        tasks.start_soon(self._keep_time)
+        return tasks
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        """Waits until the term has ended: until it is cancelled, or `end`."""
+        try:
+            return await self._tasks.__aexit__(kind, error, trace)
+        finally:
+            self.end()
+
+    def end(self) -> None:
+        """Tell the core nothing any more, and end the term."""
+        if self.over:
+            return
+        self.over = True
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._tasks.cancel_scope.cancel()
+        self._close()
+
+    # ---- the core ------------------------------------------------------------------------------------------
 
     def step(self, message: M) -> None:
         """Tell the core, and do what it wants done. What comes meanwhile is told afterwards, in its order."""
@@ -78,29 +137,32 @@ class Driver(Generic[M, E]):
         finally:
             self._stepping = False
 
+    def ask(self, ask: A) -> None:
+        """Carry out what the core asks, beside everything else, and tell it the answer."""
+        self._tasks.start_soon(self._ask, ask)
+
+    async def _ask(self, ask: A) -> None:
+        self.step(await self._answer(ask))
+
     def _tell(self, message: M) -> None:
         if self.over:
             return
         try:
             effects = self._core.step(message, self._now())
         except Exception as error:  # boundary: a core that raised is not used again
+            self.raised = True
+            cause = self._cause(message) or causes.unknown(type(message).__name__)
+            self._boundary.raised(cause, error)
             self.end()
-            self._failed(message, error)
             return
         if effects:
             self._carry_out(effects)
         if self._tick is not None:
             self._arm()
 
-    def end(self) -> None:
-        """Tell the core nothing any more."""
-        self.over = True
-        if self._alarm is not None:
-            self._alarm.cancel()
+    # ---- the timer -----------------------------------------------------------------------------------------
 
-    # ---- the timer -----------------------------------------------------------------------------------------------------------
-
-    async def keep_time(self) -> NoReturn:
+    async def _keep_time(self) -> NoReturn:
         """Tick whenever the core wants it, for ever."""
         self._arm()
         while True:

@@ -1,8 +1,8 @@
 """Traces, metrics and logs of a process: the only importer of the OpenTelemetry SDK.
 
-Duty: spans made after the fact from what the cores say happened, their way out over OTLP, logs, metrics of the process.
-Never in here: knowledge of what is traced; anything that could hold up a caller (a sink that is down costs spans, which are
-counted, and nothing else).
+Duty: spans made after the fact from what the cores say happened, their way out over OTLP, logs, metrics of
+the process. Never in here: knowledge of what is traced; anything that could hold up a caller (a sink that is
+down costs spans, which are counted, and nothing else).
 
 - `traceparent`  W3C trace context as text: parse, new, child
 - `tracing`      `Spans`: emit a span with explicit start, end, ids, links

@@ -1,6 +1,8 @@
-"""The way out for spans: a bounded queue, a thread that exports batches over OTLP, and counts of all that was lost.
+"""The way out for spans: a bounded queue, a thread that exports batches over OTLP, and counts of all that was
+lost.
 
-Configured by the standard OTEL_* variables (see `sink_from_environment`). The SDK is loaded only when an exporter is wanted.
+Configured by the standard OTEL_* variables (see `sink_from_environment`). The SDK is loaded only when an
+exporter is wanted.
 """
 
 import threading
@@ -18,11 +20,12 @@ from podyard.telemetry import traceparent
 from podyard.telemetry.tracing import SpanRecord
 
 QUEUE_SIZE: Final = 32_768
-"""Spans that wait, unless OTEL_BSP_MAX_QUEUE_SIZE says else. The SDK's 2,048 is a fraction of a second here; this is some
-20 MB at most."""
+"""Spans that wait, unless OTEL_BSP_MAX_QUEUE_SIZE says else. The SDK's 2,048 is a fraction of a second here;
+this is some 20 MB at most."""
 
 SCHEDULE_DELAY_MS: Final = 1_000
-"""Milliseconds between exports, unless OTEL_BSP_SCHEDULE_DELAY says else: people look at a trace right after the act."""
+"""Milliseconds between exports, unless OTEL_BSP_SCHEDULE_DELAY says else: people look at a trace right after
+the act."""
 
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _SCOPE: Final = InstrumentationScope("podyard")
@@ -65,7 +68,8 @@ class _CountingExporter(SpanExporter):
 
 
 class ExportSink:
-    """A `SpanSink` that sends spans through the SDK's batch processor. `accept` is called by one thread, the event loop's."""
+    """A `SpanSink` that sends spans through the SDK's batch processor. `accept` is called by one thread, the
+    event loop's."""
 
     def __init__(
         self,
@@ -108,7 +112,8 @@ class ExportSink:
     def _readable(self, span: SpanRecord) -> ReadableSpan:
         return ReadableSpan(
             name=span.name,
-            # always with the sampled flag: what arrives here is to be sent, whatever the sampler said at the start
+            # always with the sampled flag: what arrives here is to be sent, whatever the sampler said at the
+            # start
             context=_context(span.ids, remote=False),
             parent=None if span.parent is None else _context(span.parent, remote=True),
             resource=self._resource,

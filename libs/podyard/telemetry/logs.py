@@ -1,4 +1,5 @@
-"""Logs on standard error: one line an event, JSON or for a terminal; the standard library's loggers write the same way."""
+"""Logs on standard error: one line an event, JSON or for a terminal; the standard library's loggers write the
+same way."""
 
 import logging
 import sys
@@ -53,6 +54,7 @@ def _adopt_standard_library(shared: list[Any], renderer: list[Any], level: int) 
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    # other people's libraries speak up when something is wrong, their chatter is for debugging; ours tell who leads and why they list again
+    # other people's libraries speak up when something is wrong, their chatter is for debugging; ours tell who
+    # leads and why they list again
     root.setLevel(level if level == logging.DEBUG else max(level, logging.WARNING))
     logging.getLogger("podyard").setLevel(level)

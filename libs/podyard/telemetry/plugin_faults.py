@@ -10,7 +10,8 @@ import prometheus_client
 log: Final = logging.getLogger("podyard.plugins")
 
 AGAIN_S: Final = 60.0
-"""A plugin that fails in one extension point is logged once in so many seconds, with the number of times in between."""
+"""A plugin that fails in one extension point is logged once in so many seconds, with the number of times in
+between."""
 
 MOST_LABELS: Final = 256
 """Pairs of plugin and extension point with a counter of their own: more than any configuration has."""

@@ -1,9 +1,10 @@
 """Whether spans are exported, and how: the standard OTEL_* variables, read once at the start.
 
-- off unless OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, or OTEL_TRACES_EXPORTER says `otlp` or
-  `console`; off if that says `none` or OTEL_SDK_DISABLED is true
-- the exporter itself reads endpoint, headers, compression, time-out and certificates (OTEL_EXPORTER_OTLP_*), the sampler
-  OTEL_TRACES_SAMPLER and its _ARG, the resource OTEL_RESOURCE_ATTRIBUTES, the queue OTEL_BSP_MAX_QUEUE_SIZE, _SCHEDULE_DELAY
+- off unless OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is set, or OTEL_TRACES_EXPORTER
+  says `otlp` or `console`; off if that says `none` or OTEL_SDK_DISABLED is true
+- the exporter itself reads endpoint, headers, compression, time-out and certificates (OTEL_EXPORTER_OTLP_*),
+  the sampler OTEL_TRACES_SAMPLER and its _ARG, the resource OTEL_RESOURCE_ATTRIBUTES, the queue
+  OTEL_BSP_MAX_QUEUE_SIZE, _SCHEDULE_DELAY
 """
 
 import importlib

@@ -1,6 +1,7 @@
 """W3C trace context as it travels on the bus: `00-<trace id>-<span id>-<flags>`.
 
-Source: https://www.w3.org/TR/trace-context/. Flags are bits (`03` occurs): only the lowest, sampled, is looked at.
+Source: https://www.w3.org/TR/trace-context/. Flags are bits (`03` occurs): only the lowest, sampled, is
+looked at.
 """
 
 import random
@@ -35,7 +36,8 @@ class SpanIds(NamedTuple):
 
 
 def parse(text: str) -> SpanIds | None:
-    """The ids in a traceparent; `None` for anything that is not one (an empty text, ids of zeros, version ff)."""
+    """The ids in a traceparent; `None` for anything that is not one (an empty text, ids of zeros, version
+    ff)."""
     match = _PATTERN.match(text) if text else None
     if match is None or text.startswith("ff"):
         return None
@@ -44,7 +46,8 @@ def parse(text: str) -> SpanIds | None:
 
 
 def is_sampled(text: str) -> bool:
-    """Whether a traceparent has the sampled flag, without parsing it; any other text has not, or `parse` will tell."""
+    """Whether a traceparent has the sampled flag, without parsing it; any other text has not, or `parse` will
+    tell."""
     return len(text) >= LENGTH and text[LENGTH - 1] in _ODD
 
 

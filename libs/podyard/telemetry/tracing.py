@@ -1,7 +1,8 @@
 """Spans after the fact: a core says what happened, the shell emits it with its start, end and ids.
 
-Ids are chosen when work begins and travel as traceparents, so a child may be sent before its parent, and whether a span is
-kept may depend on how it ended: bad outcomes are always kept, for the rest the sampler's flag in the traceparent decides.
+Ids are chosen when work begins and travel as traceparents, so a child may be sent before its parent, and
+whether a span is kept may depend on how it ended: bad outcomes are always kept, for the rest the sampler's
+flag in the traceparent decides.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,8 +99,8 @@ class Spans:
         :param trace: the span's own traceparent; what is not one is ignored
         :param parent: the parent's; empty for a root. A parent of another trace becomes a link
         :param start: seconds since 1970, UTC; as `end`, which is not before it
-        :param links: traceparents of what caused this; of traces that were not kept the id also stands in the attribute
-            `podyard.links`, since their spans cannot be looked up
+        :param links: traceparents of what caused this; of traces that were not kept the id also stands in the
+            attribute `podyard.links`, since their spans cannot be looked up
         :param error: what went wrong: sets the span's status; empty leaves it unset
         :param keep: send it although the sampler did not choose its trace
         """

@@ -1,12 +1,11 @@
 """The bus is the API: every message, subject and stream of Podyard, declared once.
 
 Duty: say what travels between the services, in which shape, on which subject, kept by which stream.
-Never in here: behaviour, I/O, Kubernetes object types (objects travel as `msgspec.Raw`), any import but msgspec and the
-standard library.
+Never in here: behaviour, I/O, Kubernetes object types (objects travel as `msgspec.Raw`), any import but
+msgspec and the standard library.
 
 Modules, by topic:
 
-- `ids`         names and identities as NewTypes
 - `actions`     the action types of a cluster event (bit values of kube-scheduler v1.36)
 - `headers`     NATS headers that Podyard reads or writes
 - `subjects`    how subjects are spelled and taken apart
@@ -20,5 +19,6 @@ Modules, by topic:
 - `signals`     synthetic usage, heartbeats
 - `operations`  Lease, DeadLetter, K8sEvent
 - `catalogue`   every message with its subject: schema, golden bytes and documents are made from it
+- `spellings`   values as an earlier release wrote them
 - `codec`       one typed encoder and decoder a message
 """

@@ -21,7 +21,8 @@ ActionName: TypeAlias = Literal[
     "UpdatePodSchedulingGatesEliminated",
     "UpdatePodGeneratedResourceClaim",
 ]
-"""An action as it is spelled on the bus. The general update is spelled `Update`, any action `All` (see `parse`)."""
+"""An action as it is spelled on the bus. The general update is spelled `Update`, any action `All` (see
+`parse`)."""
 
 
 class ActionType(IntFlag):

@@ -6,26 +6,31 @@ from msgspec import Meta
 
 from podyard.proto.bounds import Digests, Name
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.message import INT64_MAX, Count, Int64, Message
+from podyard.proto.message import DEFAULT_SCHEDULER, INT64_MAX, Count, Int64, Message
 from podyard.proto.placement import VolumeChoice
 
 POSITION_WAIT_S: Final = 5.0
-"""How long a decision waits in the binder for its view to reach the decision's position, and a pod in a scheduler for that of its pop
-or its retry: a view that is so far behind is no good for now. A request's own time-out is no longer."""
+"""How long a decision waits in the binder for its view to reach the decision's position, and a pod in a
+scheduler for that of its pop or its retry: a view that is so far behind is no good for now. A request's own
+time-out is no longer."""
 
-BindResult: TypeAlias = Literal["bound", "already bound", "conflict", "gone", "error", "waiting"]
-"""bound: this attempt's binding is durable. already bound: another attempt's is (`node` says where). conflict: the node does not
-take the pod at the binder's position. gone: the pod or its uid is no more. error: see `reasons`; try again later. waiting: no answer yet;
-the node takes the pod, and keeps its room while a PreBind plugin waits: ask again with the same decision."""
+BindResult: TypeAlias = Literal["bound", "alreadyBound", "conflict", "gone", "error", "waiting"]
+"""bound: this attempt's binding is durable. alreadyBound: another attempt's is (`node` says where). conflict:
+the node does not take the pod at the binder's position. gone: the pod or its uid is no more. error: see
+`reasons`; try again later. waiting: no answer yet; the node takes the pod, and keeps its room while a PreBind
+plugin waits: ask again with the same decision."""
 
 
 class Decision(Message, frozen=True, kw_only=True):
-    """One pod for one node, as a scheduler decided. Key: `attempt`; sent again with the same id until answered.
+    """One pod for one node, as a scheduler decided. Key: `attempt`; sent again with the same id until
+    answered.
 
-    One that was answered `waiting` is sent again every now and then until it has another answer, in requests that name its own number as
-    outstanding, so that it is always judged in full. A binder that holds it says `waiting` or what has become of it; one that does not
-    know it (it has just taken over) judges it, finds in the objects what was written already, and holds it in turn. So no binder has to
-    remember a wait, and no scheduler misses its end; a scheduler that dies leaves a decision behind that is bound, or refused, in its time.
+    One that was answered `waiting` is sent again every now and then until it has another answer, in requests
+    that name its own number as outstanding, so that it is always judged in full. A binder that holds it says
+    `waiting` or what has become of it; one that does not know it (it has just taken over) judges it, finds in
+    the objects what was written already, and holds it in turn. So no binder has to remember a wait, and no
+    scheduler misses its end; a scheduler that dies leaves a decision behind that is bound, or refused, in its
+    time.
     """
 
     namespace: Name
@@ -38,7 +43,7 @@ class Decision(Message, frozen=True, kw_only=True):
     not_assumed: Annotated[
         tuple[Int64, ...], Meta(description="earlier decisions of this request that it had not assumed")
     ] = ()
-    profile: Name = "default-scheduler"
+    profile: Name = DEFAULT_SCHEDULER
     volumes: Annotated[tuple[VolumeChoice, ...], Meta(max_length=1024)] = ()
     record: AttemptRecord | None = None
     trace: Annotated[str, Meta(description="traceparent of the scheduling cycle's span")] = ""
@@ -56,7 +61,8 @@ class NumberRange(Message, frozen=True, kw_only=True):
 
 
 class BindRequest(Message, frozen=True, kw_only=True):
-    """Decisions of one session in the order of their numbers; each had assumed `outstanding` and all earlier ones here."""
+    """Decisions of one session in the order of their numbers; each had assumed `outstanding` and all earlier
+    ones here."""
 
     session: Name
     digest: Digests = {}
@@ -76,7 +82,7 @@ class BindAnswer(Message, frozen=True, kw_only=True):
     uid: str
     result: BindResult
     node: Annotated[str, Meta(description="the node the pod is bound to, if it is")] = ""
-    cause: Annotated[str, Meta(description="plugin, or fit, ports, node gone: counted by it")] = ""
+    cause: Annotated[str, Meta(description="plugin, or fit, ports, nodeGone: counted by it")] = ""
     reasons: tuple[str, ...] = ()
     committed_at: Annotated[
         Count, Meta(description="of `bound`: the binding was durable at this CLUSTER sequence; 0: not known")
@@ -84,7 +90,8 @@ class BindAnswer(Message, frozen=True, kw_only=True):
 
 
 class BindReply(Message, frozen=True, kw_only=True):
-    """Answers in the order of the decisions. A scheduler retries a conflict when it has reached `position`."""
+    """Answers in the order of the decisions. A scheduler retries a conflict when it has reached
+    `position`."""
 
     epoch: Count
     position: Count = 0

@@ -1,4 +1,5 @@
-"""How large the parts of messages may be that come from outside: from people, bridges and agents. Whole numbers: see `message`.
+"""How large the parts of messages may be that come from outside: from people, bridges and agents. Whole
+numbers: see `message`.
 
 A message beyond them is refused by its decoder, with the path of the fault and the bound.
 """
@@ -18,7 +19,8 @@ Name: TypeAlias = Annotated[str, Meta(max_length=253)]
 Time: TypeAlias = Annotated[str, Meta(max_length=64, description="RFC 3339, UTC")]
 
 Word: TypeAlias = Annotated[str, Meta(max_length=1024)]
-"""A reason in CamelCase, a type, or who somebody is. Source of its length: apimachinery v0.36, metav1.Condition (reason)."""
+"""A reason in CamelCase, a type, or who somebody is. Source of its length: apimachinery v0.36,
+metav1.Condition (reason)."""
 
 Text: TypeAlias = Annotated[str, Meta(max_length=32768)]
 """Sentences. Source of its length: apimachinery v0.36, metav1.Condition (message)."""

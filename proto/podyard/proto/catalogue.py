@@ -1,4 +1,5 @@
-"""Every message with the subject it travels on: schemas, the AsyncAPI document and golden bytes are made from this table."""
+"""Every message with the subject it travels on: schemas, the AsyncAPI document and golden bytes are made from
+this table."""
 
 from typing import Final, Literal, NamedTuple
 

@@ -1,7 +1,8 @@
 """Encoding and decoding at one door: one typed decoder a message, built once.
 
-Decoding validates; constructing does not. Whatever is wrong with bytes, decoding them raises `MessageError`, never anything else: no JSON,
-another shape, text that is not UTF-8, nesting deeper than Python follows, a number that no field can hold.
+Decoding validates; constructing does not. Whatever is wrong with bytes, decoding them raises `MessageError`,
+never anything else: no JSON, another shape, text that is not UTF-8, nesting deeper than Python follows, a
+number that no field can hold.
 """
 
 from collections.abc import Callable
@@ -9,6 +10,8 @@ from functools import cache
 from typing import Any, Final, Generic, TypeVar
 
 import msgspec
+
+from podyard.proto import spellings
 
 T = TypeVar("T")
 
@@ -46,8 +49,15 @@ def _guarded(message_type: Any) -> Callable[[bytes | memoryview], Any]:
     def decode(payload: bytes | memoryview) -> Any:
         try:
             if not isinstance(payload, bytes) or not payload.isascii():
-                str(payload, "utf-8")  # what msgspec skips, it does not look at: all readers find the same fault
-            return read(payload)
+                # what msgspec skips, it does not look at: all readers find the same fault
+                str(payload, "utf-8")
+            try:
+                return read(payload)
+            except msgspec.ValidationError:
+                renewed = spellings.renewed(payload)
+                if renewed == payload:
+                    raise
+                return read(renewed)
         except Exception as error:  # boundary: bytes from outside
             raise MessageError(name, why_unreadable(error)) from error
 

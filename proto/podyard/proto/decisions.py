@@ -4,9 +4,9 @@ from typing import Annotated, Literal, TypeAlias
 
 from msgspec import Meta
 
-from podyard.proto.message import Count, Int64, Message
+from podyard.proto.message import DEFAULT_SCHEDULER, Count, Int64, Message
 
-Outcome: TypeAlias = Literal["scheduled", "unschedulable", "error", "bind_error", "gated"]
+Outcome: TypeAlias = Literal["scheduled", "unschedulable", "error", "bindError", "gated"]
 
 
 class Rejection(Message, frozen=True, kw_only=True):
@@ -53,8 +53,8 @@ class WakeUp(Message, frozen=True, kw_only=True):
 class AttemptRecord(Message, frozen=True, kw_only=True):
     """One attempt to schedule one pod, on `decisions.<ns>.<pod>.<uid>` (or inside the binding).
 
-    Sent by the scheduler that made the attempt; by the queue for gated pods, and for attempts that it had to end itself (their
-    scheduler died, or no binding came). Key: `attempt`; a duplicate is the same record.
+    Sent by the scheduler that made the attempt; by the queue for gated pods, and for attempts that it had to
+    end itself (their scheduler died, or no binding came). Key: `attempt`; a duplicate is the same record.
     """
 
     namespace: str
@@ -63,7 +63,7 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
     attempt: str
     number: Annotated[Count, Meta(description="1 for the pod's first attempt")] = 1
     scheduler: Annotated[str, Meta(description="session that decided")] = ""
-    profile: str = "default-scheduler"
+    profile: str = DEFAULT_SCHEDULER
     outcome: Outcome
     node: Annotated[str, Meta(description="chosen node, empty if none")] = ""
     at: Annotated[float, Meta(description="end of the attempt, seconds since 1970, UTC")]
@@ -91,8 +91,8 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
 def message_id(record: AttemptRecord) -> str:
     """By what the stream of decisions knows a repetition of a record, whoever sends it.
 
-    One outcome of one attempt of one pod is one record. A pod may be gated several times between two attempts: each of those
-    records says when, too.
+    One outcome of one attempt of one pod is one record. A pod may be gated several times between two
+    attempts: each of those records says when, too.
     """
     known = f"{record.uid}/{record.attempt}/{record.outcome}"
     return f"{known}/{record.at:.6f}" if record.outcome == "gated" else known

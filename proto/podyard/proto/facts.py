@@ -36,8 +36,8 @@ class TaintFact(Message, frozen=True, kw_only=True):
 class PodStatusFact(Message, frozen=True, kw_only=True):
     """What a node's agent says about a pod bound to it, on `cluster.podstatus.<node>.<ns>.<pod>.<uid>`.
 
-    Read by the binder (an ended pod is released), workloads and people. A fact about another uid than the living pod's is
-    ignored.
+    Read by the binder (an ended pod is released), workloads and people. A fact about another uid than the
+    living pod's is ignored.
     """
 
     namespace: Name
@@ -54,9 +54,11 @@ class PodStatusFact(Message, frozen=True, kw_only=True):
 
 
 class NodeStatusFact(Message, frozen=True, kw_only=True):
-    """What a node's agent (or, for a lost node, workloads) says about the node, on `cluster.nodestatus.<node>`.
+    """What a node's agent (or, for a lost node, workloads) says about the node, on
+    `cluster.nodestatus.<node>`.
 
-    Joined to the node before it is classified: `conditions` replace those of the same type, `taints` are added.
+    Joined to the node before it is classified: `conditions` replace those of the same type, `taints` are
+    added.
     """
 
     node: Name
@@ -67,7 +69,8 @@ class NodeStatusFact(Message, frozen=True, kw_only=True):
 
 
 class Nomination(Message, frozen=True, kw_only=True):
-    """The node a pod preempted for, on `cluster.nominations.<ns>.<pod>.<uid>`; an empty node ends the nomination."""
+    """The node a pod preempted for, on `cluster.nominations.<ns>.<pod>.<uid>`; an empty node ends the
+    nomination."""
 
     namespace: str
     name: str

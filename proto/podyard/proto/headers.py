@@ -6,7 +6,8 @@ TRACEPARENT: Final = "traceparent"
 """W3C trace context of whatever caused the message: `00-<trace id>-<span id>-<flags>`."""
 
 EXPECTED_LAST_SUBJECT_SEQUENCE: Final = "Nats-Expected-Last-Subject-Sequence"
-"""Compare-and-set: the subject's last sequence must be this one (0 = no message). Stored, so it names the predecessor."""
+"""Compare-and-set: the subject's last sequence must be this one (0 = no message). Stored, so it names the
+predecessor."""
 
 TTL: Final = "Nats-TTL"
 """How long the server keeps the message, whole seconds as `<n>s`."""

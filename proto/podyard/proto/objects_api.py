@@ -9,7 +9,7 @@ from podyard.proto.bounds import Word
 from podyard.proto.message import Count, Message, ObjectRef
 
 ObjectOutcome: TypeAlias = Literal[
-    "created", "configured", "unchanged", "deleted", "evicted", "not found", "refused", "blocked"
+    "created", "configured", "unchanged", "deleted", "evicted", "notFound", "refused", "blocked"
 ]
 
 
@@ -22,7 +22,8 @@ class FieldError(Message, frozen=True, kw_only=True):
 
 
 class ApplyRequest(Message, frozen=True, kw_only=True):
-    """Create or replace objects. All are checked before any is written; one fault refuses all, unless `partial`."""
+    """Create or replace objects. All are checked before any is written; one fault refuses all, unless
+    `partial`."""
 
     objects: Annotated[tuple[msgspec.Raw, ...], Meta(max_length=256, description="Kubernetes objects as JSON")]
     who: Word = ""

@@ -8,7 +8,8 @@ from podyard.proto.message import INT64_MAX, Count, Message, ObjectRef
 
 
 class Lease(Message, frozen=True, kw_only=True):
-    """Who leads a service, on `leases.<service>`; lives 10 s without renewal. `epoch` grows with every holder."""
+    """Who leads a service, on `leases.<service>`; lives 10 s without renewal. `epoch` grows with every
+    holder."""
 
     holder: Annotated[str, Meta(description="instance name; the same instance started again may take its lease over")]
     session: Annotated[str, Meta(description="process start")]

@@ -7,7 +7,7 @@ from msgspec import Meta
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.message import INT64_MAX, Count, Int64, Message
 
-ReleaseReason: TypeAlias = Literal["completed", "terminated", "node gone", "orphan"]
+ReleaseReason: TypeAlias = Literal["completed", "terminated", "nodeGone", "orphan"]
 
 
 class HostPort(Message, frozen=True, kw_only=True):
@@ -21,9 +21,9 @@ class HostPort(Message, frozen=True, kw_only=True):
 class Usage(Message, frozen=True, kw_only=True):
     """What a pod takes from its node: everything that a table of usage needs, without the pod object.
 
-    `requests` are milli-units for `cpu`, whole units for everything else; the pod itself (`pods`: 1) is implied. The two
-    non-zero amounts are what scoring assumes for containers that request nothing (100m and 200 MB each). All are sums, and as large as
-    these get: they alone have no bound.
+    `requests` are milli-units for `cpu`, whole units for everything else; the pod itself (`pods`: 1) is
+    implied. The two non-zero amounts are what scoring assumes for containers that request nothing (100m and
+    200 MB each). All are sums, and as large as these get: they alone have no bound.
     """
 
     requests: Annotated[dict[str, int], Meta(description="cpu in milli-CPU, others in bytes or pieces")] = {}
@@ -64,7 +64,8 @@ class Binding(BoundPod, frozen=True, kw_only=True, tag_field="fact", tag="bindin
 
 
 class Tombstone(Message, frozen=True, kw_only=True, tag_field="fact", tag="tombstone"):
-    """A binding that has ended. It stays while the pod's object lives, so that a uid is never bound twice; then it gets a TTL."""
+    """A binding that has ended. It stays while the pod's object lives, so that a uid is never bound twice;
+    then it gets a TTL."""
 
     namespace: str
     name: str
@@ -92,7 +93,8 @@ class Release(Message, frozen=True, kw_only=True):
 
 
 class CommitRecord(Message, frozen=True, kw_only=True):
-    """What one batch did, on `placement.commits.<n>`, for readers; kept 10 minutes. n grows by one a commit."""
+    """What one batch did, on `placement.commits.<n>`, for readers; kept 10 minutes. n grows by one a
+    commit."""
 
     n: Annotated[int, Meta(ge=1, le=INT64_MAX)]
     epoch: Count
@@ -104,7 +106,8 @@ class CommitRecord(Message, frozen=True, kw_only=True):
 
 
 class Fence(Message, frozen=True, kw_only=True):
-    """Last message of every commit, compare-and-set on its own last sequence: who may write placements, and the last n."""
+    """Last message of every commit, compare-and-set on its own last sequence: who may write placements, and
+    the last n."""
 
     epoch: Count
     n: Count

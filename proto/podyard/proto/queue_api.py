@@ -1,14 +1,17 @@
-"""Requests to the queue's leader on `svc.queue.<verb>`, and its replies. Only the leader answers; the highest epoch counts."""
+"""Requests to the queue's leader on `svc.queue.<verb>`, and its replies. Only the leader answers; the highest
+epoch counts.
+"""
 
-from typing import Annotated, Final, Literal, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from podyard.proto.bounds import Digests, Name
 from podyard.proto.decisions import Outcome, WakeUp
 from podyard.proto.events import BareEvent
-from podyard.proto.message import INT64_MAX, Count, Int64, Message, PodRef
-from podyard.proto.requeues import HintCall, PoolName
+from podyard.proto.message import DEFAULT_SCHEDULER, INT64_MAX, Count, Int64, Message, PodRef
+from podyard.proto.pools import Pool
+from podyard.proto.requeues import HintCall
 
 KnownEpoch: TypeAlias = Annotated[
     Count, Meta(description="the highest epoch in an answer so far; a leader of a lower one steps down")
@@ -16,7 +19,9 @@ KnownEpoch: TypeAlias = Annotated[
 
 
 MOST_ATTEMPTS: Final = 65_536
-"""Attempts of one session: more than a scheduler pops in the ten seconds after which it would count as dead."""
+"""Attempts of one session: more than a scheduler pops in the ten seconds after which it would count as
+dead.
+"""
 
 Plugins: TypeAlias = Annotated[tuple[Name, ...], Meta(max_length=256)]
 """Names of plugins: a profile has some twenty."""
@@ -37,14 +42,16 @@ class PopRequest(Message, frozen=True, kw_only=True):
 
 
 class PoppedPod(Message, frozen=True, kw_only=True):
-    """One pod to schedule. The scheduler has the object from its own informer, once that has reached `PopReply.position`."""
+    """One pod to schedule. The scheduler has the object from its own informer, once that has reached
+    `PopReply.position`.
+    """
 
     namespace: str
     name: str
     uid: str
     attempt: Annotated[str, Meta(description="attempt id; carries the epoch")]
     number: Annotated[int, Meta(ge=1, le=INT64_MAX, description="attempts so far, this one included")] = 1
-    profile: str = "default-scheduler"
+    profile: str = DEFAULT_SCHEDULER
     queued_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
     popped_at: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0
     woken_by: WakeUp | None = None
@@ -64,19 +71,29 @@ class PopReply(Message, frozen=True, kw_only=True):
 
 
 class SessionHeartbeat(Message, frozen=True, kw_only=True):
-    """`heartbeat`, every 2 s: a session's open attempts. Those that it does not list and that are older than `last_pop` go back."""
+    """`heartbeat`, every 2 s: a session's open attempts. Those that it does not list and that are older than
+    `last_pop` go back.
+    """
 
     session: Name
     attempts: Annotated[tuple[Name, ...], Meta(max_length=MOST_ATTEMPTS)] = ()
     last_pop: Name = ""
     held: Annotated[
         tuple[Name, ...],
+        Meta(max_length=MOST_ATTEMPTS, description="`waiting` as 0.1 called it: still read, written no more"),
+    ] = ()
+    epoch: KnownEpoch = 0
+    waiting: Annotated[
+        tuple[Name, ...],
         Meta(
             max_length=MOST_ATTEMPTS,
             description="attempts whose decision waits in the binder: their bindings may take long",
         ),
     ] = ()
-    epoch: KnownEpoch = 0
+
+    def __post_init__(self) -> None:
+        if self.held and not self.waiting:
+            structs.force_setattr(self, "waiting", self.held)
 
 
 class AttemptResult(Message, frozen=True, kw_only=True):
@@ -131,7 +148,8 @@ class ActivateRequest(Message, frozen=True, kw_only=True):
 
 
 class PreemptingRequest(Message, frozen=True, kw_only=True):
-    """`preempting`: an asynchronous preemption of a pod starts or ends; it ends with its session. `victim` is the last one.
+    """`preempting`: an asynchronous preemption of a pod starts or ends; it ends with its session. `victim` is
+    the last one.
 
     A start that comes after the end of its attempt's preemption is ignored.
     """
@@ -182,11 +200,10 @@ class WouldReply(Message, frozen=True, kw_only=True):
     verdicts: tuple[WouldVerdict, ...] = ()
 
 
-QueuePool: TypeAlias = PoolName | Literal["binding"]
-
-
 class QueueListRequest(Message, frozen=True, kw_only=True):
-    """`list`: what is where. Empty filters mean everything; at most `limit` pods are listed, counts are of all."""
+    """`list`: what is where. Empty filters mean everything; at most `limit` pods are listed, counts are of
+    all.
+    """
 
     pool: Name = ""
     namespace: Name = ""
@@ -200,7 +217,7 @@ class QueuedPodInfo(Message, frozen=True, kw_only=True):
     namespace: str
     name: str
     uid: str
-    pool: QueuePool
+    pool: Pool
     priority: Int64 = 0
     attempts: Int64 = 0
     since: Annotated[float, Meta(description="seconds since 1970, UTC")] = 0.0

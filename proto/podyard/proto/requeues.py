@@ -5,9 +5,9 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from podyard.proto.message import INT64_MAX, Count, Message
+from podyard.proto.pools import Pool
 
 HintAnswer: TypeAlias = Literal["Queue", "QueueSkip", "Error"]
-PoolName: TypeAlias = Literal["activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlight"]
 
 
 class HintCall(Message, frozen=True, kw_only=True):
@@ -26,8 +26,8 @@ class PodMove(Message, frozen=True, kw_only=True):
     namespace: str
     name: str
     uid: str
-    from_: Annotated[PoolName, Meta(description="pool it was parked in")] = "unschedulable"
-    to: PoolName
+    from_: Annotated[Pool, Meta(description="pool it was parked in")] = Pool.UNSCHEDULABLE
+    to: Pool
     plugin: Annotated[str, Meta(description="whose hint decided; empty if no hint was needed")] = ""
     hints: tuple[HintCall, ...] = ()
     own: Annotated[bool, Meta(description="by a hint of Podyard's own, which kube-scheduler lacks")] = False
@@ -51,7 +51,9 @@ class SkipCount(Message, frozen=True, kw_only=True):
 
 
 class RequeueRecord(Message, frozen=True, kw_only=True):
-    """One event that reached at least one hint, on `requeues.<event id>`. Sent by the queue's leader; key: `event_id`."""
+    """One event that reached at least one hint, on `requeues.<event id>`. Sent by the queue's leader; key:
+    `event_id`.
+    """
 
     event_id: str
     event: Annotated[str, Meta(description="label, e.g. NodeUpdateNodeTaint")]

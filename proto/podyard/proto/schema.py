@@ -168,7 +168,8 @@ def documents(version: str) -> dict[str, str]:
 
 
 def stale(directory: Path, version: str) -> list[str]:
-    """Names of files in `directory` that are missing, superfluous or differ from what the code says, sorted."""
+    """Names of files in `directory` that are missing, superfluous or differ from what the code says,
+    sorted."""
     wanted = documents(version)
     there = {path.name: path.read_text(encoding="utf-8") for path in directory.glob("*.json")}
     return sorted(name for name in wanted.keys() | there.keys() if wanted.get(name) != there.get(name))

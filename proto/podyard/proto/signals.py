@@ -33,7 +33,8 @@ class PodUsage(Message, frozen=True, kw_only=True):
 
 
 class NodeSignals(Message, frozen=True, kw_only=True):
-    """Synthetic usage for one node, on `signals.<node>`; replaces the node's earlier one. No signals = as if idle."""
+    """Synthetic usage for one node, on `signals.<node>`; replaces the node's earlier one. No signals = as if
+    idle."""
 
     node: Name
     signals: Annotated[

@@ -6,17 +6,20 @@ import msgspec
 
 MEBIBYTE: Final = 1024 * 1024
 MARKER_TTL_S: Final = 600
-"""Seconds that a deletion marker and a commit record are kept. A reader without contact for half of it lists again."""
+"""Seconds that a deletion marker and a commit record are kept. A reader without contact for half of it lists
+again."""
 
 LEASE_TTL_S: Final = 10
-"""Seconds a lease lives without renewal: above the 6 s that NATS needs to elect a leader (NATS 2.15, measured)."""
+"""Seconds a lease lives without renewal: above the 6 s that NATS needs to elect a leader (NATS 2.15,
+measured)."""
 
 MAX_PAYLOAD_BYTES: Final = 4 * MEBIBYTE
 """Largest message: a request with 256 objects of 16 KiB. The server's `max_payload` is set to it."""
 
 BATCHES_IN_FLIGHT: Final = 1000
-"""Atomic batches of one stream that may be begun and not ended. nats-server allows 50 unless told: agents that are cut off in the middle
-of theirs would leave none to the binder, until they are forgotten after ten seconds."""
+"""Atomic batches of one stream that may be begun and not ended. nats-server allows 50 unless told: agents
+that are cut off in the middle of theirs would leave none to the binder, until they are forgotten after ten
+seconds."""
 
 MAX_BATCH: Final = 256
 """Objects in a request, decisions in a commit, pods in a pop."""
@@ -25,8 +28,8 @@ MAX_BATCH: Final = 256
 class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of one stream.
 
-    `max_age_s` and `max_bytes` 0 mean unlimited; `max_msgs_per_subject` -1 means unlimited. `discard` says what gives way when
-    the stream is full: the publisher (`new`) or the oldest message (`old`).
+    `max_age_s` and `max_bytes` 0 mean unlimited; `max_msgs_per_subject` -1 means unlimited. `discard` says
+    what gives way when the stream is full: the publisher (`new`) or the oldest message (`old`).
     """
 
     name: str
@@ -101,7 +104,8 @@ ALL_STREAMS: Final = (CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, LEASES, DEAD)
 
 
 def kept_for(spec: StreamSpec, max_age_s: int | None, max_mib: int | None, *, duplicates_s: int) -> StreamSpec:
-    """The stream with another age and size of what it keeps; `None`: its own. The server knows message ids for `duplicates_s` seconds."""
+    """The stream with another age and size of what it keeps; `None`: its own. The server knows message ids
+    for `duplicates_s` seconds."""
     return msgspec.structs.replace(
         spec,
         max_age_s=spec.max_age_s if max_age_s is None else max_age_s,

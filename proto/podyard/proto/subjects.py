@@ -1,8 +1,8 @@
 """How subjects are spelled. Nobody else writes a subject string.
 
-A token is percent-encoded, so that dots, wildcards and blanks cannot change a subject's meaning (node names have dots).
-`_` stands for "no namespace". An object's subject is `cluster.<resource>.<namespace>.<name>`, where resource is a plural of
-the core kinds (`pods`) or an encoded `<plural>.<version>.<group>`.
+A token is percent-encoded, so that dots, wildcards and blanks cannot change a subject's meaning (node names
+have dots). `_` stands for "no namespace". An object's subject is `cluster.<resource>.<namespace>.<name>`,
+where resource is a plural of the core kinds (`pods`) or an encoded `<plural>.<version>.<group>`.
 """
 
 from typing import Final, NamedTuple
@@ -11,8 +11,9 @@ from urllib.parse import quote, unquote
 NO_NAMESPACE: Final = "_"
 
 LONGEST: Final = 3072
-"""Characters of a subject. A protocol line above 4,096 (nats-server's max_control_line), which also names where to reply, costs the
-sender its connection. The subject of a pod's status with the longest names has some 1,200."""
+"""Characters of a subject. A protocol line above 4,096 (nats-server's max_control_line), which also names
+where to reply, costs the sender its connection. The subject of a pod's status with the longest names has some
+1,200."""
 
 PODS: Final = "pods"
 NODES: Final = "nodes"
@@ -161,7 +162,8 @@ def requeue(event_id: str) -> str:
 
 
 def queue_verb(verb: str) -> str:
-    """Subject of a request to the queue's leader: `pop`, `heartbeat`, `done`, `activate`, `preempting`, `list`."""
+    """Subject of a request to the queue's leader: `pop`, `heartbeat`, `done`, `activate`, `preempting`,
+    `list`."""
     return f"{QUEUE}.{verb}"
 
 
@@ -208,5 +210,6 @@ FOLLOWED_BY_QUEUE_AND_SCHEDULER: Final = (
     objects("priorityclasses"),
     objects("namespaces"),
 )
-"""Objects that queue, scheduler and binder all follow, besides commits and fence, whatever the plugins; one list, so that
-their positions compare. The resources that enabled plugins registered events for come on top, for all three alike."""
+"""Objects that queue, scheduler and binder all follow, besides commits and fence, whatever the plugins; one
+list, so that their positions compare. The resources that enabled plugins registered events for come on top,
+for all three alike."""

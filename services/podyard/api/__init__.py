@@ -1,12 +1,14 @@
-"""The door for people and bridges: admits, writes, deletes and evicts objects. Any number of instances in one queue group.
+"""The door for people and bridges: admits, writes, deletes and evicts objects. Any number of instances in one
+queue group.
 
-Duty: answer `svc.objects.apply`, `svc.objects.delete` and `svc.objects.evict`, up to 256 objects a request; all objects of a request are
-checked before any is written; every write is a compare-and-set.
-Never in here: scheduling, owners and dependents (workloads collects them), placements, statuses.
+Duty: answer `svc.objects.apply`, `svc.objects.delete` and `svc.objects.evict`, up to 256 objects a request;
+all objects of a request are checked before any is written; every write is a compare-and-set. Never in here:
+scheduling, owners and dependents (workloads collects them), placements, statuses.
 
-Reads: `cluster.*.*.*` (objects), `placement.bindings.>`, `placement.commits.>`, `placement.fence` (which pods take room); for an eviction
-the pod's `cluster.podstatus.<node>....`.
-Writes: `cluster.<resource>.<namespace>.<name>` (objects, deletion timestamps, markers, the status of a charged budget), `dead.api`.
-State: a copy of all objects, to look things up in; nothing survives a restart, and nothing needs to. An instance sees its own
-writes at once, those of others when they arrive; a compare-and-set that lost is decided again from the newer version.
+Reads: `cluster.*.*.*` (objects), `placement.bindings.>`, `placement.commits.>`, `placement.fence` (which pods
+take room); for an eviction the pod's `cluster.podstatus.<node>....`. Writes:
+`cluster.<resource>.<namespace>.<name>` (objects, deletion timestamps, markers, the status of a charged
+budget), `dead.api`. State: a copy of all objects, to look things up in; nothing survives a restart, and
+nothing needs to. An instance sees its own writes at once, those of others when they arrive; a compare-and-set
+that lost is decided again from the newer version.
 """

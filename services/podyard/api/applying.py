@@ -12,7 +12,7 @@ from podyard.api import results
 from podyard.api.lookup import RequestLookup
 from podyard.api.templates import PodTemplates
 from podyard.bus.connection import Bus
-from podyard.cluster import classify, intents, writes
+from podyard.cluster import classify, intents
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import ObjectExists
 from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Step, Stored, Written
@@ -25,6 +25,7 @@ from podyard.proto import actions, subjects
 from podyard.proto.actions import ActionName, ActionType
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, ObjectResult
+from podyard.shell import writes
 
 log: Final = logging.getLogger("podyard.api")
 

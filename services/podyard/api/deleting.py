@@ -2,12 +2,13 @@
 
 from podyard.api import naming, results
 from podyard.bus.connection import Bus
-from podyard.cluster import intents, writes
+from podyard.cluster import intents
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import ObjectError
 from podyard.proto.objects_api import DeleteRequest, ObjectResult
+from podyard.shell import writes
 
 
 async def delete(

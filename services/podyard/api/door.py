@@ -40,7 +40,8 @@ class Door:
     ) -> None:
         """
         :param requesters: who asks, if that is not the request's word
-        :param service: who is named as the author if a request names nobody, and whose dead letters unreadable requests are
+        :param service: who is named as the author if a request names nobody, and whose dead letters
+            unreadable requests are
         :param now: seconds since 1970, UTC
         """
         self._bus = bus

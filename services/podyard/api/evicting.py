@@ -5,10 +5,9 @@ from typing import Final
 
 from podyard.api import naming, results
 from podyard.bus.connection import Bus
-from podyard.cluster import budgets, eviction
+from podyard.cluster import budgets
 from podyard.cluster.budgets import PodFacts
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.eviction import Evicted, KnownBudgets
 from podyard.cluster.intents import Author
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.core import Pod
@@ -18,6 +17,8 @@ from podyard.proto.codec import MessageError
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import EvictRequest, ObjectResult
+from podyard.shell import eviction
+from podyard.shell.eviction import Evicted, KnownBudgets
 from podyard.telemetry.tracing import Spans
 
 PENDING: Final = "Pending"
@@ -25,7 +26,8 @@ UNKNOWN: Final = "Unknown"
 
 
 class StatusSource:
-    """Pods and budgets from the documents, a pod's status read when it is asked for: evictions are rare, statuses are not."""
+    """Pods and budgets from the documents, a pod's status read when it is asked for: evictions are rare,
+    statuses are not."""
 
     def __init__(self, bus: Bus, view: DocumentView) -> None:
         self._bus = bus
@@ -50,8 +52,8 @@ class StatusSource:
         )
 
     async def _phase(self, node: str, key: ObjectKey, uid: str) -> tuple[str, bool]:
-        """What its agent says: the pod's phase, and whether it is ready. Of one whose agent's word cannot be read, nobody may say that it
-        serves nobody."""
+        """What its agent says: the pod's phase, and whether it is ready. Of one whose agent's word cannot be
+        read, nobody may say that it serves nobody."""
         delivery = await self._bus.get(streams.CLUSTER.name, subjects.pod_status(node, key.namespace, key.name, uid))
         if delivery is None or delivery.deleted:
             return PENDING, False

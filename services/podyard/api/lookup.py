@@ -10,7 +10,8 @@ from podyard.cluster.keys import ObjectKey
 
 
 class RequestLookup:
-    """The cluster as it will be once the objects admitted so far are written: a pod may name a class that its own request brings."""
+    """The cluster as it will be once the objects admitted so far are written: a pod may name a class that its
+    own request brings."""
 
     def __init__(self, view: DocumentView) -> None:
         self._view = view

@@ -8,7 +8,8 @@ from podyard.proto.message import ObjectRef
 
 
 def key_of(reference: ObjectRef) -> ObjectKey:
-    """The object's place; resources may be called as on the command line (`pod`, `po`), a missing namespace is `default`.
+    """The object's place; resources may be called as on the command line (`pod`, `po`), a missing namespace
+    is `default`.
 
     :raises UnknownKindError: no resource is called so
     :raises ObjectError: no object can have such a name

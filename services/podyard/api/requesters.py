@@ -1,7 +1,8 @@
 """Who asks: as a request says, or as the NATS server knows it.
 
-In a lab with accounts requests come through an import that shares who made them (`cli/security/accounts.py`): the server adds the
-header `Nats-Request-Info`, in place of any that the client wrote. Source: nats-server 2.15, server/client.go (processServiceImport).
+In a lab with accounts requests come through an import that shares who made them (`cli/security/accounts.py`):
+the server adds the header `Nats-Request-Info`, in place of any that the client wrote. Source: nats-server
+2.15, server/client.go (processServiceImport).
 """
 
 import json

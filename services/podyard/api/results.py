@@ -10,12 +10,12 @@ from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing, PdbBlocked
 from podyard.cluster.intents import Written
 from podyard.cluster.keys import ObjectKey
-from podyard.cluster.writes import Result
 from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.objects.faults import cut
 from podyard.proto import codec
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import FieldError, ObjectOutcome, ObjectResult, ObjectsReply
+from podyard.shell.writes import Result
 
 ALREADY_EXISTS: Final = "AlreadyExists"
 
@@ -39,7 +39,8 @@ def result(
 
 
 def fitting(results: tuple[ObjectResult, ...]) -> ObjectsReply:
-    """The answer; if it would be too long for one, each refusal with its first fault alone, and how many more there are."""
+    """The answer; if it would be too long for one, each refusal with its first fault alone, and how many more
+    there are."""
     reply = ObjectsReply(results=results)
     if sum(len(one.message) for one in results) < REPLY_BYTES // 4 or len(codec.encode(reply)) <= REPLY_BYTES:
         return reply
@@ -76,7 +77,7 @@ def failure(error: Exception, key: ObjectKey | ObjectRef) -> ObjectResult:
         case ObjectError():
             errors = (FieldError(field=error.field, detail=error.detail, type="FieldValueInvalid"),)
         case ObjectMissing():
-            outcome = "not found"
+            outcome = "notFound"
         case PdbBlocked():
             outcome = "blocked"
         case Unclear():

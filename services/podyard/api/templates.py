@@ -1,7 +1,8 @@
 """Pods that differ by their names only are admitted once a request. Pure.
 
-Admission looks at a new pod's name in one place (is it a DNS subdomain) and writes it in none, so what was admitted for one pod
-holds for its sisters, with another name and uid. A request of 256 pods of one template then costs a tenth.
+Admission looks at a new pod's name in one place (is it a DNS subdomain) and writes it in none, so what was
+admitted for one pod holds for its sisters, with another name and uid. A request of 256 pods of one template
+then costs a tenth.
 """
 
 from collections.abc import Callable
@@ -14,7 +15,8 @@ from podyard.objects.documents import mapping
 
 
 class PodTemplates:
-    """Admitted new pods of one request, by what they are without their name. Forget them when the cluster changes."""
+    """Admitted new pods of one request, by what they are without their name. Forget them when the cluster
+    changes."""
 
     def __init__(self, new_uid: Callable[[], str]) -> None:
         self._new_uid = new_uid

@@ -5,6 +5,7 @@ from typing import Final
 import prometheus_client
 
 from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
+from podyard.memory.latest import Latest
 from podyard.runtime import sessions
 from podyard.telemetry.plugin_faults import PluginFaults
 from podyard.telemetry.tracing import AttributeValue, Spans
@@ -21,19 +22,19 @@ MOST_SESSIONS: Final = 1024
 
 
 class Schedulers:
-    """Whom decisions are counted for: the instance that a session is named after, as long as there are few."""
+    """Whom decisions are counted for: the instance that a session is named after, as long as there are
+    few."""
 
     def __init__(self) -> None:
-        self._by_session: dict[str, str] = {}
+        self._by_session = Latest[str, str](MOST_SESSIONS)
         self._names: set[str] = set()
 
     def name_of(self, session: str) -> str:
         """The label for a session's decisions."""
         found = self._by_session.get(session)
         if found is None:
-            if len(self._by_session) >= MOST_SESSIONS:
-                self._by_session.clear()
-            found = self._by_session[session] = self._bounded(sessions.instance_of(session))
+            found = self._bounded(sessions.instance_of(session))
+            self._by_session.keep(session, found)
         return found
 
     def _bounded(self, instance: str) -> str:
@@ -44,7 +45,7 @@ class Schedulers:
 
 
 class Instruments:
-    """Counters and histograms of one process, over all its reigns."""
+    """Counters and histograms of one process, over all its terms."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
         self.plugin_faults = PluginFaults(registry, "binder")
@@ -92,13 +93,10 @@ class Instruments:
             "Times the node table was not the sum of the live bindings: each one is a bug",
             registry=registry,
         )
-        self.held = prometheus_client.Gauge(
-            "podyard_binder_held_decisions",
+        self.waiting = prometheus_client.Gauge(
+            "podyard_binder_waiting_decisions",
             "Decisions that wait for a PreBind plugin, as for a volume that is made; their pods' room is kept",
             registry=registry,
-        )
-        self.leading = prometheus_client.Gauge(
-            "podyard_binder_leading", "1 while this process leads", registry=registry
         )
 
     def settled(self, settled: Settled, now: float) -> None:

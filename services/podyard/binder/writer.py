@@ -1,4 +1,5 @@
-"""Carries out what the core wants written and read, and says what came of it in the core's words. Decides nothing."""
+"""Carries out what the core wants written and read, and says what came of it in the core's words. Decides
+nothing."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -13,6 +14,7 @@ from podyard.binder.core.effects import (
     FenceFound,
     Inspect,
     Inspected,
+    Message,
     ReadBindings,
     ReadFence,
     Send,
@@ -42,6 +44,18 @@ class Writer:
         self._bus = bus
         self._commit_timeout_s = commit_timeout_s
         self._on_trouble = on_trouble
+
+    async def answer(self, ask: Send | ReadFence | Inspect | ReadBindings) -> Message:
+        """Carry out what the core asks."""
+        match ask:
+            case Send():
+                return await self.send(ask)
+            case ReadFence():
+                return await self.read_fence(ask)
+            case Inspect():
+                return await self.inspect(ask)
+            case ReadBindings():
+                return await self.read_bindings(ask)
 
     async def send(self, send: Send) -> Applied | Conflicted | Unclear:
         """Publish all or nothing. Whatever is neither an acknowledgement nor a number is unclear."""

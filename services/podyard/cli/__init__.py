@@ -1,16 +1,16 @@
 """The command line: `podyard up | run | apply | delete | get | publish | watch | explain | queue | ...`.
 
-Duty: what people type, what they read, and starting the services; the only layer that starts them.
-Never in here: state of the cluster that is not read from the bus, writes other than through `svc.objects.>` and the plain
-subjects made for people (`events.>`, `signals.>`), decisions.
+Duty: what people type, what they read, and starting the services; the only layer that starts them. Never in
+here: state of the cluster that is not read from the bus, writes other than through `svc.objects.>` and the
+plain subjects made for people (`events.>`, `signals.>`), decisions.
 
-Subjects read: CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, DEAD by watches; `svc.queue.list` and `$SRV.PING` by requests.
-Subjects written: requests to `svc.objects.apply|delete`; `events.<resource>.<action>`, `signals.<node>`.
-State kept: while `podyard up` runs, one file in the state directory (`lab.state`) with the NATS URL and process ids.
-What survives a restart: with `up --data DIR` the streams in DIR; otherwise nothing.
+Subjects read: CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, DEAD by watches; `svc.queue.list` and `$SRV.PING` by
+requests. Subjects written: requests to `svc.objects.apply|delete`; `events.<resource>.<action>`,
+`signals.<node>`. State kept: while `podyard up` runs, one file in the state directory (`lab.state`) with the
+NATS URL and process ids. What survives a restart: with `up --data DIR` the streams in DIR; otherwise nothing.
 
-- `app`, `options`, `errors`   the command table, options that commands share, errors with advice and exit code
-- `commands/`                  one module a command; what is heavy is imported inside, so that `version` and `run` start fast
+- `app`, `options`, `errors`   the command table, options that commands share, errors with advice
+- `commands/`                  one module a command; it imports inside what is heavy: `run` starts fast
 - `session`, `reading`         a connection for one command; listing and following streams
 - `lab/`                       `up`: the embedded server, the supervised services, the state file
 - `scenario/`                  files of timed events and objects: format, checks, player

@@ -46,7 +46,8 @@ Begin with `podyard up --nodes 3` in one terminal; in another, `podyard apply -f
 def build(*, load_all: bool = False) -> App:
     """The application.
 
-    :param load_all: load every command's module now, for its summary in the list of commands; else when it is used
+    :param load_all: load every command's module now, for its summary in the list of commands; else when it is
+        used
     """
     app = App(
         name="podyard",

@@ -1,4 +1,5 @@
-"""Errors that people read: what went wrong, where, and what to do. Exit codes: 0 done, 1 failed, 2 wrong input.
+"""Errors that people read: what went wrong, where, and what to do. Exit codes: 0 done, 1 failed, 2 wrong
+input.
 
 CliError(message, advice)      exit code 1
 └── InputError                 exit code 2: the command line, a file, or an object in it

@@ -7,18 +7,18 @@ from typing import Final, NamedTuple
 import anyio
 
 from podyard.bus.connection import Bus
+from podyard.cli import selection, stored_objects
 from podyard.cli.errors import CliError, InputError
-from podyard.cli.objects_snapshot import read
-from podyard.cli.objects_view import ObjectsView
-from podyard.cli.render import objects, plain, tables
-from podyard.cli.selection import Selector
-from podyard.cli.targets import kind_named, object_subjects
+from podyard.cli.render import plain, tables
+from podyard.cli.targets import kind_named
 from podyard.cluster.changes import Change
-from podyard.cluster.informer import Followed, Informer
+from podyard.cluster.keys import ObjectKey
 from podyard.objects.kinds import Kind
+from podyard.objects.selectors import Selector
 from podyard.proto import streams
-from podyard.proto.subjects import ObjectSubject
 from podyard.runtime import clock
+from podyard.telling import listing
+from podyard.telling.objects import Objects
 
 ALL: Final = ("pods", "services", "deployments", "replicasets", "statefulsets", "jobs")
 """What `get all` lists: what `kubectl get all` does, of the kinds that matter here."""
@@ -51,7 +51,7 @@ def parse(kind: str, names: Sequence[str], namespace: str | None, selector: str,
     :raises InputError: for an unknown kind, or words that contradict each other
     """
     words = (kind, *names)
-    chosen = Selector.parse(selector)
+    chosen = selection.parse(selector)
     if any("/" in word for word in words):
         pairs = [_slashed(word) for word in words]
         kinds = tuple(dict.fromkeys(kind for kind, _ in pairs))
@@ -76,25 +76,33 @@ def _slashed(word: str) -> tuple[Kind, str]:
     return kind_named(kind), name
 
 
-def select(query: Query, view: ObjectsView) -> list[ObjectSubject]:
+def select(query: Query, objects: Objects) -> list[ObjectKey]:
     """The objects meant, kind by kind, by namespace and name."""
-    return [
-        key
-        for kind in query.kinds
-        for key in view.keys(kind.resource, query.namespace if kind.namespaced and not kind.custom else None)
-        if _wanted(query, view, kind, key)
-    ]
+    return [key for kind in query.kinds for key in objects.keys(kind.resource) if _wanted(query, objects, kind, key)]
 
 
-def _wanted(query: Query, view: ObjectsView, kind: Kind, key: ObjectSubject) -> bool:
-    if kind.custom and query.namespace is not None and key.namespace not in ("", query.namespace):
+def is_meant(query: Query, objects: Objects, key: ObjectKey) -> bool:
+    """Whether an object is there and among those that `select` finds."""
+    kind = next((kind for kind in query.kinds if kind.resource == key.resource), None)
+    return kind is not None and objects.has(key) and _wanted(query, objects, kind, key)
+
+
+def _wanted(query: Query, objects: Objects, kind: Kind, key: ObjectKey) -> bool:
+    if not _in_scope(query, kind, key):
         return False
     if query.names and (key.resource, key.name) not in query.names:
         return False
-    return query.selector.matches(view.labels(key))
+    return query.selector.matches(objects.labels(key))
 
 
-def missing(query: Query, found: Sequence[ObjectSubject]) -> list[str]:
+def _in_scope(query: Query, kind: Kind, key: ObjectKey) -> bool:
+    """Whether an object is in the namespace that was asked for, or in none because its kind has none."""
+    if query.namespace is None or not (kind.namespaced or kind.custom):
+        return True
+    return key.namespace == query.namespace or (kind.custom and not key.namespace)
+
+
+def missing(query: Query, found: Sequence[ObjectKey]) -> list[str]:
     """Objects asked for by name that are not there."""
     there = {(key.resource, key.name) for key in found}
     return [f"{resource}/{name}" for resource, name in query.names if (resource, name) not in there]
@@ -105,11 +113,11 @@ async def once(bus: Bus, query: Query) -> int:
 
     :raises CliError: something that was named is not there
     """
-    view = await read(bus, [kind.resource for kind in query.kinds])
-    found = select(query, view)
-    for line in lines(query, view, found, clock.now()):
+    objects = await stored_objects.read(bus, [kind.resource for kind in query.kinds])
+    found = select(query, objects)
+    for line in lines(query, objects, found, clock.now()):
         print(line)
-    _warn(view, found)
+    _warn(objects, found)
     lost = missing(query, found)
     if lost:
         where = f" in namespace {query.namespace}" if query.namespace else ""
@@ -121,26 +129,26 @@ async def once(bus: Bus, query: Query) -> int:
     return 0
 
 
-def _warn(view: ObjectsView, keys: Sequence[ObjectSubject]) -> None:
+def _warn(objects: Objects, keys: Sequence[ObjectKey]) -> None:
     """Say what cannot be read, beside the output, which may be read by programs."""
-    for note in objects.notes(view, keys):
+    for note in listing.notes(objects, keys):
         sys.stderr.write(f"warning: {note}\n")
 
 
-def lines(query: Query, view: ObjectsView, found: Sequence[ObjectSubject], now: float) -> Iterator[str]:
+def lines(query: Query, objects: Objects, found: Sequence[ObjectKey], now: float) -> Iterator[str]:
     """The whole output, line by line."""
     if query.output in ("json", "yaml"):
         single = len(query.names) == 1
         if found or not single:
-            yield objects.documents(view, found, query.output, single=single).rstrip("\n")
+            yield plain.dump(listing.document(objects, found, single=single), query.output).rstrip("\n")
     elif query.output == "name":
         for key in found:
-            yield objects.name(key)
+            yield listing.name(key)
     else:
-        yield from _tables(query, view, found, now)
+        yield from _tables(query, objects, found, now)
 
 
-def _tables(query: Query, view: ObjectsView, found: Sequence[ObjectSubject], now: float) -> Iterator[str]:
+def _tables(query: Query, objects: Objects, found: Sequence[ObjectKey], now: float) -> Iterator[str]:
     begun = False
     for kind in query.kinds:
         keys = [key for key in found if key.resource == kind.resource]
@@ -149,14 +157,14 @@ def _tables(query: Query, view: ObjectsView, found: Sequence[ObjectSubject], now
         if begun:
             yield ""
         begun = True
-        heads = objects.headers(kind, wide=query.wide, namespaces=query.namespaces)
-        rows = [_row(query, view, kind, key, now) for key in keys]
+        heads = listing.headers(kind, wide=query.wide, namespaces=query.namespaces)
+        rows = [_row(query, objects, kind, key, now) for key in keys]
         yield from tables.plain_lines(heads, rows)
 
 
-def _row(query: Query, view: ObjectsView, kind: Kind, key: ObjectSubject, now: float) -> tuple[str, ...]:
-    return objects.row(
-        view,
+def _row(query: Query, objects: Objects, kind: Kind, key: ObjectKey, now: float) -> tuple[str, ...]:
+    return listing.row(
+        objects,
         kind,
         key,
         now,
@@ -169,87 +177,85 @@ def _row(query: Query, view: ObjectsView, kind: Kind, key: ObjectSubject, now: f
 async def follow(bus: Bus, query: Query) -> int:
     """Print what there is, then each change as a row (or a document a line), until cancelled."""
     await bus.last_sequence(streams.CLUSTER.name)
-    view = ObjectsView()
-    printer = _Printer(query, view)
-    listed = object_subjects([kind.resource for kind in query.kinds])
-    informer = Informer(bus, view, Followed(listed, listed), service="cli", on_changes=printer.changed)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(informer.run)
-        await informer.synced()
+    objects = stored_objects.nothing()
+    printer = _Printer(query, objects)
+    listed = stored_objects.of_resources([kind.resource for kind in query.kinds])
+    async with stored_objects.following(bus, objects, listed, printer.changed):
         printer.begin()
+        await anyio.sleep_forever()
     return 0
 
 
 class _Printer:
     """Prints rows in columns that keep the width of the first listing, wider only when they must."""
 
-    def __init__(self, query: Query, view: ObjectsView) -> None:
+    def __init__(self, query: Query, objects: Objects) -> None:
         self._query = query
-        self._view = view
+        self._objects = objects
         self._widths: dict[str, list[int]] = {}
         self._begun = False
-        self._shown: dict[ObjectSubject, tuple[str, ...]] = {}
+        self._shown: dict[ObjectKey, tuple[str, ...]] = {}
 
     def begin(self) -> None:
         """Print the listing."""
         self._begun = True
-        self._print(select(self._query, self._view))
+        self._print(select(self._query, self._objects))
 
     def changed(self, changes: list[Change]) -> None:
         """Print what changed."""
         if not self._begun:
             return
-        touched = dict.fromkeys(ObjectSubject(*change.key) for change in changes)
-        current = set(select(self._query, self._view))
+        touched = dict.fromkeys(ObjectKey(*change.key) for change in changes)
+        current = {key for key in touched if is_meant(self._query, self._objects, key)}
         self._print([key for key in touched if key in current])
         for key in touched:
             if key in self._shown and key not in current:
                 self._gone(key)
 
-    def _gone(self, key: ObjectSubject) -> None:
+    def _gone(self, key: ObjectKey) -> None:
         self._shown.pop(key)
         if self._query.output in ("table", "wide") or self._query.output == "name":
-            print(f"{objects.name(key)} deleted", flush=True)
+            print(f"{listing.name(key)} deleted", flush=True)
         else:
             metadata = {"namespace": key.namespace, "name": key.name}
             print(plain.line({"deleted": True, "resource": key.resource, "metadata": metadata}), flush=True)
 
-    def _print(self, keys: Sequence[ObjectSubject]) -> None:
+    def _print(self, keys: Sequence[ObjectKey]) -> None:
         self._show(keys)
-        _warn(self._view, keys)
+        _warn(self._objects, keys)
 
-    def _show(self, keys: Sequence[ObjectSubject]) -> None:
+    def _show(self, keys: Sequence[ObjectKey]) -> None:
         if self._query.output in ("json", "yaml"):
             for key in keys:
                 self._shown[key] = ()
                 form = (
-                    plain.line(self._view.document(key))
+                    plain.line(self._objects.document(key))
                     if self._query.output == "json"
-                    else "---\n" + plain.dump(self._view.document(key), "yaml").rstrip("\n")
+                    else "---\n" + plain.dump(self._objects.document(key), "yaml").rstrip("\n")
                 )
                 print(form, flush=True)
             return
         for kind in self._query.kinds:
             self._rows(kind, [key for key in keys if key.resource == kind.resource])
 
-    def _rows(self, kind: Kind, keys: Sequence[ObjectSubject]) -> None:
+    def _rows(self, kind: Kind, keys: Sequence[ObjectKey]) -> None:
         if not keys:
             return
         if self._query.output == "name":
             for key in keys:
                 if key not in self._shown:
                     self._shown[key] = ()
-                    print(objects.name(key), flush=True)
+                    print(listing.name(key), flush=True)
             return
         now = clock.now()
-        rows = [(key, _row(self._query, self._view, kind, key, now)) for key in keys]
+        rows = [(key, _row(self._query, self._objects, kind, key, now)) for key in keys]
         fresh = [(key, row) for key, row in rows if self._shown.get(key) != row]
         self._shown.update(fresh)
         for line in self._aligned(kind, [row for _, row in fresh]):
             print(line, flush=True)
 
     def _aligned(self, kind: Kind, rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-        heads = objects.headers(kind, wide=self._query.wide, namespaces=self._query.namespaces)
+        heads = listing.headers(kind, wide=self._query.wide, namespaces=self._query.namespaces)
         widths = self._widths.get(kind.resource)
         lines = list(rows) if widths else [heads, *rows]
         widths = widths or [0] * len(heads)

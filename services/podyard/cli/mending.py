@@ -11,10 +11,7 @@ from podyard.bus.errors import BatchUnclear, BusError, Conflict
 from podyard.cli import reading
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.objects_client import person
-from podyard.cluster import mending
 from podyard.cluster.changes import Unreadable
-from podyard.cluster.mending import Mend, MendError, Standing
-from podyard.cluster.snapshot import snapshot
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
@@ -22,6 +19,9 @@ from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import Lease
 from podyard.proto.placement import CommitRecord, Fence
 from podyard.runtime import clock
+from podyard.shell import mending
+from podyard.shell.mending import Mend, MendError, Standing
+from podyard.shell.snapshot import snapshot
 
 READ_S: Final = 30.0
 """Seconds for one listing of everything."""

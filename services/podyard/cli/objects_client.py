@@ -1,8 +1,10 @@
-"""Requests to `svc.objects.apply|delete` in pieces that fit, repeated while nobody answers, and their results in order.
+"""Requests to `svc.objects.apply|delete` in pieces that fit, repeated while nobody answers, and their results
+in order.
 
-An api that dies with a request in hand never answers it; its successor is asked again, soon enough that a person does not wait for
-long. That is safe, since every write is a compare-and-set: what was done already is left as it is the second time. Only what makes
-something new each time (a generated name, "create only") is asked once.
+An api that dies with a request in hand never answers it; its successor is asked again, soon enough that a
+person does not wait for long. That is safe, since every write is a compare-and-set: what was done already is
+left as it is the second time. Only what makes something new each time (a generated name, "create only") is
+asked once.
 """
 
 import getpass
@@ -31,7 +33,8 @@ REQUEST_S: Final = 30.0
 """Seconds for one request with its repeats: what a person waits at most."""
 
 TRY_S: Final = 5.0
-"""Seconds for the first try, twice as many for the second, and so on: 256 objects are admitted and written in well under a second."""
+"""Seconds for the first try, twice as many for the second, and so on: 256 objects are admitted and written in
+well under a second."""
 
 PAUSE_S: Final = 0.2
 """Between a try that nobody answered and the next."""
@@ -69,7 +72,8 @@ async def apply(
     who: str = "",
     timeout_s: float = REQUEST_S,
 ) -> list[ObjectResult]:
-    """Create or replace objects, up to the first request of which one is refused; results in order, those after it missing.
+    """Create or replace objects, up to the first request of which one is refused; results in order, those
+    after it missing.
 
     :param timeout_s: for each request, its repeats included
     :raises CliError: the api could not read the request; or nobody answered one that must not be repeated
@@ -118,8 +122,9 @@ async def delete(
 
 
 def _gone(result: ObjectResult) -> ObjectResult:
-    """Of a repeated deletion: an object that is not there may have gone by the try that was not answered. It is gone, as asked."""
-    return msgspec.structs.replace(result, outcome="deleted") if result.outcome == "not found" else result
+    """Of a repeated deletion: an object that is not there may have gone by the try that was not answered. It
+    is gone, as asked."""
+    return msgspec.structs.replace(result, outcome="deleted") if result.outcome == "notFound" else result
 
 
 def _why_once(documents: Sequence[dict[str, Any]], *, create_only: bool) -> str:
@@ -152,7 +157,8 @@ async def _ask(bus: Bus, subject: str, request: msgspec.Struct, timeout_s: float
 
 
 async def _until_answered(bus: Bus, subject: str, payload: bytes, timeout_s: float, once: str) -> tuple[Reply, bool]:
-    """Ask, and ask again: after a try without an answer whatever is in the way, else only an api that has too much to do."""
+    """Ask, and ask again: after a try without an answer whatever is in the way, else only an api that has too
+    much to do."""
     end = anyio.current_time() + timeout_s
     unanswered: Unclear | None = None
     tries = 0

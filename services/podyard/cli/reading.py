@@ -29,7 +29,8 @@ class _Sink:
         self.synced_once = anyio.Event()
 
     def listing(self, target: int, reason: str) -> None:
-        """After a gap the listing begins again; what was handed on already is not repeated, unless the stream was made again."""
+        """After a gap the listing begins again; what was handed on already is not repeated, unless the stream
+        was made again."""
         if target < self._last:
             self._last = 0
         if self.synced_once.is_set() and self._missed is not None:
@@ -82,7 +83,8 @@ async def follow(
     """Hand on what is stored on `subjects` from now on, until cancelled.
 
     :param nothing: a subject of the stream on which nothing is stored, to have nothing listed
-    :param missed: called with the reason when the reading was interrupted: what was stored meanwhile is not handed on
+    :param missed: called with the reason when the reading was interrupted: what was stored meanwhile is not
+        handed on
     :param started: set once everything that is stored later will be handed on
     :raises NotFound: if there is no such stream
     """

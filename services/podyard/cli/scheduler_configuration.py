@@ -59,7 +59,8 @@ def wrong(name: str, error: "ConfigurationError") -> InputError:
 
 
 def report(error: "ConfigurationError") -> dict[str, Any]:
-    """What is wrong, for programs: the stage that failed and every fault, with type and bad value as far as there are."""
+    """What is wrong, for programs: the stage that failed and every fault, with type and bad value as far as
+    there are."""
     from msgspec import UNSET
 
     from podyard.configuration import DecodeError, InvalidConfiguration

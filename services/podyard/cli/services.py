@@ -12,6 +12,11 @@ if TYPE_CHECKING:
 NAMES: Final = ("api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
 """In the order in which `up` starts and shows them."""
 
+SUPERVISED: Final = "PODYARD_SUPERVISED"
+"""Set by `podyard up`: the service ends when its standard input closes, which it does when `up` is gone,
+however it went.
+"""
+
 
 def check(name: str) -> str:
     """`name`, with `-` for `_` accepted.

@@ -34,7 +34,8 @@ def servers(named: str | None, environment: Mapping[str, str]) -> tuple[str, ...
 
 
 def settings(named: str | None, environment: Mapping[str, str]) -> BusSettings:
-    """How the command line connects; credentials come from the same variables as a service's, or are a person's in the running lab."""
+    """How the command line connects; credentials come from the same variables as a service's, or are a
+    person's in the running lab."""
     found = _secured_lab(named, environment)
     if found is not None:
         return _as_person(found)
@@ -120,7 +121,8 @@ def run(nats: str | None, work: Callable[[Bus], Awaitable[int]]) -> int:
 
 
 def _told(error: BaseException) -> BaseException:
-    """What a person is told of an error: of bytes that cannot be read that they cannot, of any other the error itself."""
+    """What a person is told of an error: of bytes that cannot be read that they cannot, of any other the
+    error itself."""
     from podyard.objects.errors import ObjectError
     from podyard.proto.codec import MessageError
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from podyard.bus.connection import Bus
 from podyard.cli import files as file_reader
+from podyard.cli import selection, stored_objects
 from podyard.cli.errors import InputError
 from podyard.cli.options import DEFAULT_NAMESPACE
-from podyard.cli.selection import Selector
 from podyard.objects.errors import UnknownKindError
 from podyard.objects.kinds import Kind, resource_for
-from podyard.proto import subjects
+from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto.message import ObjectRef
 
 
@@ -62,17 +62,17 @@ def parse(
         raise InputError("which object?", "say KIND NAME, KIND/NAME, -f FILE, or KIND -l SELECTOR")
     if "/" in kind:
         refs = tuple(_slashed(word, namespace) for word in (kind, *names))
-        return Wanted(refs, (), namespace, Selector.parse(""))
+        return Wanted(refs, (), namespace, EVERYTHING)
     kinds = [kind_named(word) for word in kind.split(",")]
     if names:
         if selector or all_:
             raise InputError("names and a selector were given", "use one of them")
         if len(kinds) > 1:
             raise InputError("names need one kind", "write KIND/NAME for objects of several kinds")
-        return Wanted(tuple(reference(kinds[0], namespace, name) for name in names), (), namespace, Selector.parse(""))
+        return Wanted(tuple(reference(kinds[0], namespace, name) for name in names), (), namespace, EVERYTHING)
     if not (selector or all_):
         raise InputError(f"which {kind}?", "name objects, or use -l SELECTOR, or --all")
-    return Wanted((), tuple(kinds), namespace, Selector.parse(selector))
+    return Wanted((), tuple(kinds), namespace, selection.parse(selector))
 
 
 def _slashed(word: str, namespace: str | None) -> ObjectRef:
@@ -92,29 +92,17 @@ def _from_files(files: Sequence[str], namespace: str | None) -> Wanted:
             refs.append(ObjectRef(resource=manifest.kind.resource, name=manifest.name))
         else:
             refs.append(reference(manifest.kind, scope, manifest.name))
-    return Wanted(tuple(refs), (), namespace, Selector.parse(""))
+    return Wanted(tuple(refs), (), namespace, EVERYTHING)
 
 
 async def resolve(bus: Bus, wanted: Wanted) -> list[ObjectRef]:
     """The objects meant; those by selector as they are now."""
-    from podyard.cli.objects_snapshot import read
-
     if not wanted.kinds:
         return list(wanted.refs)
-    view = await read(bus, [kind.resource for kind in wanted.kinds])
+    found = await stored_objects.read(bus, [kind.resource for kind in wanted.kinds])
     return [
         ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name)
         for kind in wanted.kinds
-        for key in view.keys(kind.resource, wanted.namespace if kind.namespaced else None)
-        if wanted.selector.matches(view.labels(key))
+        for key in found.keys(kind.resource, wanted.namespace if kind.namespaced else None)
+        if wanted.selector.matches(found.labels(key))
     ]
-
-
-def object_subjects(resources: Sequence[str]) -> tuple[str, ...]:
-    """Subjects of all objects of these resources, with the facts that are joined to pods and nodes."""
-    listed = [subjects.objects(resource) for resource in dict.fromkeys(resources)]
-    if subjects.PODS in resources:
-        listed += [subjects.ALL_POD_STATUS, subjects.ALL_NOMINATIONS, subjects.ALL_BINDINGS]
-    if subjects.NODES in resources:
-        listed.append(subjects.ALL_NODE_STATUS)
-    return tuple(listed)

@@ -11,7 +11,6 @@ from podyard.bus.delivery import Delivery
 from podyard.cli import reading
 from podyard.cli.render import watch as rendered
 from podyard.cluster.changes import Change
-from podyard.cluster.informer import Followed, Informer
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
@@ -20,6 +19,7 @@ from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter, K8sEvent
 from podyard.proto.requeues import RequeueRecord
 from podyard.runtime import clock
+from podyard.shell.informer import Followed, Informer
 
 _FACTS: Final = (
     subjects.OBJECTS_WITHOUT_FACTS,
@@ -41,7 +41,8 @@ class Filter(NamedTuple):
     resource: str = ""
 
     def wants(self, line: rendered.Line) -> bool:
-        """Whether to show a line; one about no namespace or name passes filters for them only if it mentions them."""
+        """Whether to show a line; one about no namespace or name passes filters for them only if it mentions
+        them."""
         if self.kinds and line.kind not in self.kinds:
             return False
         if self.resource and line.resource != self.resource:

@@ -1,11 +1,12 @@
 """The descheduler: evicts pods that would be placed elsewhere today.
 
-Duty: take a DeschedulerPolicy (descheduler/v1alpha2) as it is, and in every cycle evict what its plugins choose, within its limits and
-through the disruption budgets. Never in here: choosing a new node (the scheduler does), creating the replacement (workloads does).
+Duty: take a DeschedulerPolicy (descheduler/v1alpha2) as it is, and in every cycle evict what its plugins
+choose, within its limits and through the disruption budgets. Never in here: choosing a new node (the
+scheduler does), creating the replacement (workloads does).
 
-Reads: at the start of a cycle everything that `podyard.cluster.snapshot` lists: objects, pod and node statuses, bindings, fence.
-Writes: evictions through `podyard.cluster.eviction` (deletionTimestamp and the budget, one batch), `k8sevents.>`,
-`dead.descheduler`, its lease `leases.descheduler`.
+Reads: at the start of a cycle everything that `podyard.shell.snapshot` lists: objects, pod and node statuses,
+bindings, fence. Writes: evictions through `podyard.shell.eviction` (deletionTimestamp and the budget, one
+batch), `k8sevents.>`, `dead.descheduler`, its lease `leases.descheduler`.
 
 State: none between cycles; a restart begins with the next cycle. The policy file is read at the start.
 """

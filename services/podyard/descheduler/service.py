@@ -8,17 +8,16 @@ import anyio
 import anyio.to_thread
 
 from podyard.bus import BusError
-from podyard.cluster import eviction
 from podyard.cluster.errors import ClusterError
 from podyard.cluster.intents import Author
 from podyard.cluster.keys import ObjectKey
-from podyard.cluster.snapshot import snapshot
 from podyard.cluster.view import ClusterView
-from podyard.descheduler import instruments, reading
+from podyard.descheduler import reading, spans_and_events
 from podyard.descheduler.core import cycle, loading, registry
 from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.policy import Policy
+from podyard.descheduler.instruments import Instruments
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.framework.status import described
 from podyard.objects.errors import ObjectError
@@ -26,6 +25,8 @@ from podyard.proto import subjects
 from podyard.proto.codec import MessageError
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import SettingsError
+from podyard.shell import eviction
+from podyard.shell.snapshot import snapshot
 
 NAME: Final = "descheduler"
 LEADER: Final = "leader"
@@ -33,20 +34,21 @@ CYCLE: Final = "cycle"
 PLUGINS: Final = registry.by_name()
 
 RETRY_S: Final = 5.0
-"""Pause after a cycle that could not read the cluster: shorter than the interval, long enough for NATS to come back."""
+"""Pause after a cycle that could not read the cluster: shorter than the interval, long enough for NATS to
+come back."""
 
 
 async def main(service: Service[DeschedulerSettings]) -> None:
     """Run cycles whenever this process leads; wait as a standby else. Returns after one cycle if so set."""
     policy = await anyio.to_thread.run_sync(read_policy, service.settings)
-    metrics = instruments.Metrics(service.metrics)
+    instruments = Instruments(service.metrics)
     service.health.set_ready(LEADER, True, "standing by")
     lease = service.lease()
 
     async def lead(epoch: int) -> None:
         service.health.set_ready(LEADER, True, f"runs the cycles, epoch {epoch}")
         try:
-            await Descheduler(service, policy, metrics).run()
+            await Descheduler(service, policy, instruments).run()
         finally:
             service.health.set_ready(LEADER, True, "standing by")
 
@@ -54,7 +56,8 @@ async def main(service: Service[DeschedulerSettings]) -> None:
 
 
 def read_policy(settings: DeschedulerSettings) -> Policy:
-    """The policy file, decoded and checked; what needs the cluster (priority classes) is looked up in each cycle.
+    """The policy file, decoded and checked; what needs the cluster (priority classes) is looked up in each
+    cycle.
 
     :raises SettingsError: if it cannot be read, with all its faults
     """
@@ -74,12 +77,12 @@ def read_policy(settings: DeschedulerSettings) -> Policy:
 class Descheduler:
     """One term of running cycles. Nothing is kept between cycles."""
 
-    def __init__(self, service: Service[DeschedulerSettings], policy: Policy, metrics: instruments.Metrics) -> None:
+    def __init__(self, service: Service[DeschedulerSettings], policy: Policy, instruments: Instruments) -> None:
         self._service = service
         self._settings = service.settings
         self._bus = service.bus
         self._policy = policy
-        self._metrics = metrics
+        self._instruments = instruments
 
     async def run(self) -> None:
         """Cycle after cycle; one only if so set."""
@@ -104,33 +107,33 @@ class Descheduler:
             reason = f"the cluster cannot be listed: {error or 'no answer in time'}"
             self._failed(reason)
             return False
-        trace = self._service.spans.new_trace(instruments.CYCLE_SPAN)
+        trace = self._service.spans.new_trace(spans_and_events.CYCLE_SPAN)
         try:
             record = await self._carry_out(view, trace, start)
         except PolicyError as error:
             self._failed(str(error))
             return True
-        except Exception as error:  # the boundary of a cycle: all that it knew ends with it, the next one lists anew
+        except Exception as error:  # the boundary of a cycle: the next one lists anew
             self._service.log.error("a cycle broke off", exc_info=error)
             self._failed(f"it broke off: {described(error)}")
             return True
         end = self._service.clock.now()
-        self._metrics.duration.observe(end - start)
-        self._metrics.count(record)
-        instruments.cycle_ended(self._service.spans, trace, record, start, end)
+        self._instruments.duration.observe(end - start)
+        self._instruments.count(record)
+        spans_and_events.cycle_ended(self._service.spans, trace, record, start, end)
         self._report(record, end - start)
         return True
 
     def _failed(self, reason: str) -> None:
         self._service.health.set_ready(CYCLE, False, reason)
-        self._metrics.cycles.labels("failed").inc()
+        self._instruments.cycles.labels("failed").inc()
         self._service.log.error("no cycle", reason=reason)
 
     def _report(self, record: CycleRecord, duration_s: float) -> None:
         self._service.health.set_ready(CYCLE, True, f"last cycle evicted {record.evicted} pods")
         for step in record.steps:
             if step.attempts or step.error:
-                self._service.log.info("plugin ran", **instruments.summary(step))
+                self._service.log.info("plugin ran", **spans_and_events.summary(step))
         self._service.log.info(
             "cycle done",
             nodes=record.nodes,
@@ -157,7 +160,8 @@ class Descheduler:
 
 
 class _Evictor:
-    """Carries out the evictions of one cycle through the eviction library; a dry run goes the same way (PITFALLS 70)."""
+    """Carries out the evictions of one cycle through the eviction library; a dry run goes the same way
+    (docs/rules.md, dry-run-goes-the-same-way)."""
 
     def __init__(self, service: Service[DeschedulerSettings], view: ClusterView, policy: Policy, trace: str) -> None:
         self._service = service
@@ -167,9 +171,10 @@ class _Evictor:
         self._tells_failures = bool(policy.eviction_failure_event_notification)
 
     async def evict(self, wanted: Eviction) -> EvictionResult:
-        """Evict one pod; a refusal is final for this cycle (PITFALLS 69)."""
+        """Evict one pod; a refusal is final for this cycle
+        (docs/rules.md, a-refusal-is-final-for-the-cycle)."""
         now = self._service.clock.now()
-        span = instruments.EvictionSpan(self._service.spans, self._trace, wanted, now, dry_run=self._dry_run)
+        span = spans_and_events.EvictionSpan(self._service.spans, self._trace, wanted, now, dry_run=self._dry_run)
         metadata = wanted.pod.metadata
         author = Author(NAME, f"{wanted.profile}/{wanted.plugin}: {wanted.reason}", span.trace)
         problem = ""
@@ -209,7 +214,7 @@ class _Evictor:
         else:
             log.info("would evict the pod (dry run)" if self._dry_run else "evicted the pod")
         if not self._dry_run and (not problem or self._tells_failures):
-            instruments.announce(self._service.bus, wanted, reporter=NAME, trace=trace, now=now, problem=problem)
+            spans_and_events.announce(self._service.bus, wanted, reporter=NAME, trace=trace, now=now, problem=problem)
 
 
 SERVICE: Final = ServiceDefinition(

@@ -12,7 +12,8 @@ class DeschedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     policy: str = ""
     """Path of the DeschedulerPolicy (descheduler/v1alpha2). Empty: nothing is ever evicted."""
     interval_s: Annotated[float, Meta(gt=0)] = 300.0
-    """Seconds from the start of one cycle to the start of the next. Source: the flag --descheduling-interval, 5m in examples."""
+    """Seconds from the start of one cycle to the start of the next. Source: the flag --descheduling-interval,
+    5m in examples."""
     once: bool = False
     """End after one cycle."""
     dry_run: bool = False

@@ -1,19 +1,22 @@
 """The agent of virtual nodes: one process plays the kubelet of thousands of nodes, or of one.
 
-Duty: pods bound to its nodes start, run and end; it says so in facts, keeps its nodes' conditions, and evicts under pressure as
-the kubelet does. Never in here: choosing a node, releasing a binding (the binder does, on the fact that a pod has ended),
-changing a pod's object, deleting anything but its own facts.
+Duty: pods bound to its nodes start, run and end; it says so in facts, keeps its nodes' conditions, and evicts
+under pressure as the kubelet does. Never in here: choosing a node, releasing a binding (the binder does, on
+the fact that a pod has ended), changing a pod's object, deleting anything but its own facts.
 
-Which nodes: every Node, unless it carries the annotation `podyard.io/agent: external` (an agent of its own, such as a bridge to a
-real kubelet, reports about it), narrowed by the settings `nodes` (names) and `node_selector` (labels). The default is "all"
-because a node that nobody plays would take pods and never start them: an opt-in label, once forgotten, is a cluster that hangs.
+Which nodes: every Node, unless it carries the annotation `podyard.io/agent: external` (an agent of its own,
+such as a bridge to a real kubelet, reports about it), narrowed by the settings `nodes` (names) and
+`node_selector` (labels). The default is "all" because a node that nobody plays would take pods and never
+start them: an opt-in label, once forgotten, is a cluster that hangs.
 
-Reads: `cluster.pods.>`, `cluster.nodes.>`, `placement.bindings.>` then `placement.commits.>`, `placement.fence`; at the start its
-own earlier facts `cluster.podstatus.>` and `cluster.nodestatus.>`; `signals.>` (synthetic usage, from people).
-Writes: `cluster.podstatus.<node>.>`, `cluster.nodestatus.<node>` (compare-and-set), `heartbeat.<node>`, `usage.<node>`,
-`k8sevents.>`, `dead.node_agent`, its lease `leases.node_agent` (with `nodes` or `node_selector` one of its own).
+Reads: `cluster.pods.>`, `cluster.nodes.>`, `placement.bindings.>` then `placement.commits.>`,
+`placement.fence`; at the start its own earlier facts `cluster.podstatus.>` and `cluster.nodestatus.>`;
+`signals.>` (synthetic usage, from people). Writes: `cluster.podstatus.<node>.>`, `cluster.nodestatus.<node>`
+(compare-and-set), `heartbeat.<node>`, `usage.<node>`, `k8sevents.>`, `dead.node_agent`, its lease
+`leases.node_agent` (with `nodes` or `node_selector` one of its own).
 
-State: what each pod does and when its next step is due; observations of each node. It lives in memory. After a restart it goes on from
-its stored facts: a pod that ran runs on, since the same moment; a pod that had not started starts when it would have; conditions under
-pressure stay for a transition period. Synthetic signals are not stored: a restarted agent sees its nodes idle.
+State: what each pod does and when its next step is due; observations of each node. It lives in memory. After
+a restart it goes on from its stored facts: a pod that ran runs on, since the same moment; a pod that had not
+started starts when it would have; conditions under pressure stay for a transition period. Synthetic signals
+are not stored: a restarted agent sees its nodes idle.
 """

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from podyard.cluster.changes import Change, Delivered
-from podyard.cluster.informer import Followed
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
+from podyard.shell.informer import Followed
 
 _POD_STATUS: Final = subjects.ALL_POD_STATUS.removesuffix(">")
 _NODE_STATUS: Final = subjects.ALL_NODE_STATUS.removesuffix(">")
@@ -24,7 +24,8 @@ class StoredStatus(NamedTuple):
 
 
 def followed(node_names: tuple[str, ...]) -> Followed:
-    """Objects, placements and node statuses are followed; pod statuses only listed, since the agent writes them itself.
+    """Objects, placements and node statuses are followed; pod statuses only listed, since the agent writes
+    them itself.
 
     :param node_names: the agent's nodes; empty means any
     """
@@ -35,7 +36,8 @@ def followed(node_names: tuple[str, ...]) -> Followed:
 
 
 class AgentView(ClusterView):
-    """Notes the listed facts about pods and nodes; the agent removes those whose object went while it did not look."""
+    """Notes the listed facts about pods and nodes; the agent removes those whose object went while it did not
+    look."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,7 +1,8 @@
 """Stores the agent's facts: in batches, each a compare-and-set on its own subject. Shell.
 
-One task writes, one batch at a time, so facts of a subject go out in order and each knows its predecessor. Facts that come while a batch
-is under way wait; of two that wait for one subject the later counts, because a subject holds one message anyway.
+One task writes, one batch at a time, so facts of a subject go out in order and each knows its predecessor.
+Facts that come while a batch is under way wait; of two that wait for one subject the later counts, because a
+subject holds one message anyway.
 """
 
 from collections.abc import Callable
@@ -84,7 +85,8 @@ class FactWriter:
         return len(self._waiting)
 
     def put(self, subject: str, fact: PodStatusFact | NodeStatusFact | None, trace: str = "") -> None:
-        """Store `fact`, or a marker for None, as soon as possible. Where nothing is stored, or being stored, no marker is needed."""
+        """Store `fact`, or a marker for None, as soon as possible. Where nothing is stored, or being stored,
+        no marker is needed."""
         if fact is None and self._expected(subject) == 0 and subject not in self._under_way:
             self._waiting.pop(subject, None)
             return

@@ -8,14 +8,14 @@ import anyio
 
 from podyard.bus import Request
 from podyard.cluster.changes import Change
-from podyard.cluster.informer import Informer
-from podyard.node_agent import instruments
+from podyard.node_agent import spans_and_events
 from podyard.node_agent.agent_view import AgentView, followed
 from podyard.node_agent.core import effects
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.eviction.thresholds import ThresholdError
 from podyard.node_agent.fact_writer import FactWriter
+from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.settings import NodeAgentSettings
 from podyard.proto import codec, subjects
 from podyard.proto.signals import NodeHeartbeat, NodeSignals
@@ -25,6 +25,7 @@ from podyard.shell import causes
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.guard import Guard
+from podyard.shell.informer import Informer
 
 Told: TypeAlias = Cause | Sequence[Change]
 """What the core is told: signals, what changed; nothing when time passed."""
@@ -46,13 +47,13 @@ async def main(service: Service[NodeAgentSettings]) -> None:
     except ThresholdError as error:
         raise SettingsError((f"node_agent.eviction_*: {error}",)) from error
     service.health.set_ready(LEADER, True, "standing by")
-    metrics, boundary = instruments.Metrics(service.metrics), Boundary(service)
+    instruments, boundary = Instruments(service.metrics), Boundary(service)
     lease = service.lease(settings.lease())
 
     async def play(epoch: int) -> None:
         service.health.set_ready(LEADER, True, f"plays its nodes, epoch {epoch}")
         try:
-            await Player(service, metrics, boundary).run()
+            await Player(service, instruments, boundary).run()
         finally:
             service.health.remove(CLUSTER)
             service.health.set_ready(LEADER, True, "standing by")
@@ -65,7 +66,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
 class Player:
     """One term of playing the nodes. All state is made new: it begins from what is stored."""
 
-    def __init__(self, service: Service[NodeAgentSettings], metrics: instruments.Metrics, boundary: Boundary) -> None:
+    def __init__(self, service: Service[NodeAgentSettings], instruments: Instruments, boundary: Boundary) -> None:
         settings = service.settings
         self._service = service
         self._now = service.clock.now
@@ -73,7 +74,7 @@ class Player:
         self._guard: Guard[Told] = Guard(self._failed)
         self._tasks = anyio.create_task_group()
         self._bus = service.bus
-        self._metrics = metrics
+        self._instruments = instruments
         self._view = AgentView()
         self._agent = Agent(
             selection=settings.selection(),
@@ -97,7 +98,7 @@ class Player:
             self._view.version_of,
             service.log,
             linger_s=settings.linger_s,
-            on_stored=self._metrics.facts.inc,
+            on_stored=self._instruments.facts.inc,
             on_trouble=lambda reason: service.health.set_ready(FACTS, not reason, reason),
         )
         self._evictions: dict[str, str] = {}
@@ -197,8 +198,8 @@ class Player:
         while True:
             self._sleeps_until = 0.0
             self._carry_out(self._guard.call((), self._agent.tick, self._now()) or ())
-            self._metrics.nodes.set(len(self._agent.nodes))
-            self._metrics.pods.set(len(self._agent.pods))
+            self._instruments.nodes.set(len(self._agent.nodes))
+            self._instruments.pods.set(len(self._agent.pods))
             await self._sleep()
 
     async def _sleep(self) -> None:
@@ -213,7 +214,8 @@ class Player:
     def _rearm(self) -> None:
         """See that the sleeper wakes in time for the next step.
 
-        By a timer of the loop: uvloop's fire up to 1 ms early, and a cancel scope with a deadline spins for that long.
+        By a timer of the loop: uvloop's fire up to 1 ms early, and a cancel scope with a deadline spins for
+        that long.
         """
         due = self._agent.next_due()
         if due is None or due >= self._sleeps_until:
@@ -235,8 +237,8 @@ class Player:
                     subject = subjects.pod_status(fact.node, fact.namespace, fact.name, fact.uid)
                     self._writer.put(subject, fact, trace)
                 case effects.PodStarted():
-                    self._metrics.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
-                    instruments.started(self._service.spans, effect)
+                    self._instruments.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
+                    spans_and_events.started(self._service.spans, effect)
                 case effects.RemovePodStatus(node, namespace, name, uid):
                     self._evictions.pop(uid, None)
                     self._writer.put(subjects.pod_status(node, namespace, name, uid), None)
@@ -247,7 +249,7 @@ class Player:
                 case effects.PodEvicted():
                     self._evicted(effect)
                 case effects.Announce(event):
-                    instruments.send(self._bus, event)
+                    spans_and_events.send(self._bus, event)
                 case effects.PublishUsage(usage):
                     self._bus.send(subjects.usage(usage.node), codec.encode(usage))
                 case effects.Heartbeat(node):
@@ -256,10 +258,10 @@ class Player:
 
     def _evicted(self, effect: effects.PodEvicted) -> None:
         pod = self._agent.pods.get(effect.uid)
-        trace = instruments.evicted(self._service.spans, effect, "" if pod is None else pod.trace)
+        trace = spans_and_events.evicted(self._service.spans, effect, "" if pod is None else pod.trace)
         self._evictions[effect.uid] = trace
-        self._metrics.evicted.labels(effect.signal).inc()
-        instruments.send(self._bus, instruments.eviction_event(effect, NAME, trace))
+        self._instruments.evicted.labels(effect.signal).inc()
+        spans_and_events.send(self._bus, spans_and_events.eviction_event(effect, NAME, trace))
         self._service.log.warning(
             "evicted a pod",
             pod=f"{effect.namespace}/{effect.name}",

@@ -31,11 +31,13 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Labels that its nodes must have."""
 
     start_delay_s: Seconds = 0.2
-    """How long virtual containers take to start, if the pod does not say. Visible to people, short enough for a demo."""
+    """How long virtual containers take to start, if the pod does not say. Visible to people, short enough for
+    a demo."""
     stop_delay_s: Seconds = 0.2
     """How long they take to end when asked to; never longer than the pod's grace period."""
     job_run_duration_s: Seconds = 5.0
-    """How long pods of a Job run before they have succeeded. Others run until they are ended, or as they are annotated."""
+    """How long pods of a Job run before they have succeeded. Others run until they are ended, or as they are
+    annotated."""
 
     heartbeat_interval_s: PositiveSeconds = 10.0
     """Source: the kubelet's nodeLeaseDurationSeconds / 4."""
@@ -55,8 +57,8 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     monitoring_interval_s: PositiveSeconds = MONITORING_INTERVAL_S
     """Seconds between two looks of an eviction manager. The kubelet's is fixed."""
     synchronize_on_signals: bool = True
-    """Look at once when fresh signals arrive: who publishes signals wants to see what they do. Off: only at the next look, as
-    the kubelet."""
+    """Look at once when fresh signals arrive: who publishes signals wants to see what they do. Off: only at
+    the next look, as the kubelet."""
 
     def selection(self) -> Selection:
         """Which nodes it plays."""
@@ -93,7 +95,8 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         )
 
     def lease(self) -> str:
-        """Name of the lease that keeps two agents from playing the same nodes: one for all nodes, one for each narrower choice."""
+        """Name of the lease that keeps two agents from playing the same nodes: one for all nodes, one for
+        each narrower choice."""
         if self.selection().everything:
             return LEASE
         choice = repr((sorted(self.nodes), sorted(self.node_selector.items())))

@@ -13,6 +13,7 @@ from podyard.objects.core import Pod
 from podyard.proto.placement import BoundPod
 from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gate, Gates, NamedGate, PreemptionGate
 from podyard.queue.core.leader import Leader
+from podyard.queue.core.queue import Queue
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from podyard.queue.settings import QueueSettings
 
@@ -41,7 +42,9 @@ def build_leader(
     new_trace: Callable[[], str],
     timer: Callable[[], float],
 ) -> Leader:
-    """An empty queue and its protocol, as leader of `epoch`; the profiles have one QueueSort plugin in common."""
+    """An empty queue and its protocol, as leader of `epoch`; the profiles have one QueueSort plugin in
+    common.
+    """
     preemptions = PreemptionGate(lambda uid: _is_going(view, uid))
     gates = Gates({profile.name: gates_of(profile, preemptions) for profile in profiles})
     for profile in profiles:
@@ -69,6 +72,29 @@ def build_leader(
     )
 
 
+def build_queue(
+    profiles: Sequence[Profile],
+    registered: Mapping[str, EventRegistry],
+    settings: QueueSettings,
+    *,
+    epoch: int,
+    view: ClusterView,
+    instance: str,
+    new_trace: Callable[[], str],
+    timer: Callable[[], float],
+) -> Queue:
+    """The core of one term.
+
+    :param registered: as of `registries`
+    :param instance: of this process, for people
+    :param new_trace: makes a traceparent for an attempt's root span
+    :param timer: measures hints, seconds
+    """
+    leader = build_leader(profiles, registered, settings, epoch=epoch, view=view, new_trace=new_trace, timer=timer)
+    names = [profile.name for profile in profiles]
+    return Queue(leader, view, names, instance=instance, linger_s=settings.pop_linger_s)
+
+
 def _show_objects(plugin: UsesObjects, view: ClusterView, gates: Gates) -> None:
     """A plugin that fails here fails again when it is asked about pods."""
     try:
@@ -78,7 +104,9 @@ def _show_objects(plugin: UsesObjects, view: ClusterView, gates: Gates) -> None:
 
 
 def gates_of(profile: Profile, preemptions: PreemptionGate) -> list[NamedGate]:
-    """The profile's gates in its order. Which preemptions run only the queue knows, so its own gate answers for that plugin."""
+    """The profile's gates in its order. Which preemptions run only the queue knows, so its own gate answers
+    for that plugin.
+    """
     return [
         NamedGate(plugin.name, preemptions if plugin.name == DEFAULT_PREEMPTION else _gate(plugin))
         for plugin in profile.pre_enqueue

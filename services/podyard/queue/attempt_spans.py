@@ -1,7 +1,8 @@
 """Traces of attempts: the root span of each, the wait before it, and the events that moved pods.
 
-Bad outcomes are always kept; for the others the flag in the attempt's traceparent decides (DESIGN.md 9). An attempt links to
-what woke the pod, to the attempt before, and (the first one) to what made the pod.
+Bad outcomes are always kept; for the others the flag in the attempt's traceparent decides
+(docs/rules.md, bad-outcomes-are-traced). An attempt links to what woke the pod, to the attempt before, and
+(the first one) to what made the pod.
 """
 
 from typing import Final
@@ -16,16 +17,15 @@ MOVED_NAMED: Final = 32
 
 def attempt_ended(spans: Spans, ended: AttemptEnded) -> None:
     """Emit the root span and the wait in the queue, if the trace is wanted."""
-    attempt = ended.attempt
     keep = ended.outcome != "scheduled"
-    if not spans.wanted(attempt.trace, keep=keep):
+    if not spans.wanted(ended.trace, keep=keep):
         return
-    links = [attempt.woken_by.trace] if attempt.woken_by is not None else []
-    links += [attempt.previous_trace] if attempt.number > 1 else attempt.pod.causes
+    links = [ended.woken_by.trace] if ended.woken_by is not None else []
+    links += [ended.previous_trace] if ended.number > 1 else ended.causes
     spans.emit(
         ROOT,
-        trace=attempt.trace,
-        start=attempt.queued_at,
+        trace=ended.trace,
+        start=ended.queued_at,
         end=ended.at,
         attributes=_attributes(ended),
         links=[link for link in links if link],
@@ -34,36 +34,34 @@ def attempt_ended(spans: Spans, ended: AttemptEnded) -> None:
     )
     spans.emit(
         "wait in queue",
-        trace=spans.child(attempt.trace),
-        parent=attempt.trace,
-        start=attempt.queued_at,
-        end=attempt.popped_at,
+        trace=spans.child(ended.trace),
+        parent=ended.trace,
+        start=ended.queued_at,
+        end=ended.popped_at,
         keep=keep,
     )
 
 
 def _attributes(ended: AttemptEnded) -> dict[str, AttributeValue]:
-    attempt = ended.attempt
-    namespace, name = attempt.pod.key
     found: dict[str, AttributeValue] = {
-        "k8s.namespace.name": namespace,
-        "k8s.pod.name": name,
-        "k8s.pod.uid": attempt.pod.uid,
-        "podyard.attempt": attempt.id,
-        "podyard.attempt.number": attempt.number,
+        "k8s.namespace.name": ended.pod.namespace,
+        "k8s.pod.name": ended.pod.name,
+        "k8s.pod.uid": ended.pod.uid,
+        "podyard.attempt": ended.attempt,
+        "podyard.attempt.number": ended.number,
         "podyard.outcome": ended.outcome,
-        "podyard.profile": attempt.pod.profile,
-        "podyard.session": attempt.session,
+        "podyard.profile": ended.profile,
+        "podyard.session": ended.session,
     }
     if ended.node:
         found["k8s.node.name"] = ended.node
-    if attempt.woken_by is not None:
-        found["podyard.woken_by.event"] = attempt.woken_by.event
-        found["podyard.woken_by.plugin"] = attempt.woken_by.plugin
-        found["podyard.woken_by.reason"] = attempt.woken_by.reason
+    if ended.woken_by is not None:
+        found["podyard.woken_by.event"] = ended.woken_by.event
+        found["podyard.woken_by.plugin"] = ended.woken_by.plugin
+        found["podyard.woken_by.reason"] = ended.woken_by.reason
     if ended.outcome != "scheduled":
         # one boolean a plugin: Jaeger's search misses attributes that are lists
-        found |= {f"podyard.rejected_by.{plugin}": True for plugin in sorted(attempt.pod.rejectors)}
+        found |= {f"podyard.rejected_by.{plugin}": True for plugin in sorted(ended.rejectors)}
     return found
 
 
@@ -77,13 +75,13 @@ def pods_moved(spans: Spans, judged: Judged) -> None:
             "pod moved",
             judged.at,
             {
-                "k8s.namespace.name": move.pod.key[0],
-                "k8s.pod.name": move.pod.key[1],
-                "podyard.from": move.from_,
-                "podyard.to": move.to,
+                "k8s.namespace.name": move.namespace,
+                "k8s.pod.name": move.name,
+                "podyard.from": move.from_.value,
+                "podyard.to": move.to.value,
                 "podyard.plugin": move.plugin,
                 "podyard.reason": next(
-                    (call.reason for call in move.calls if (call.plugin, call.own) == (move.plugin, move.own)), ""
+                    (call.reason for call in move.hints if (call.plugin, call.own) == (move.plugin, move.own)), ""
                 ),
             },
         )

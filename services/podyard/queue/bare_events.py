@@ -1,4 +1,4 @@
-"""Bare events (`events.>`): typed events without a change of state. They may requeue; each id counts once."""
+"""Bare events (`events.>`): typed events without a change of state. They may requeue."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,39 +6,27 @@ from typing import Final
 import msgspec
 
 from podyard.framework.events import ClusterEvent
-from podyard.memory.kept import Kept
-from podyard.memory.sizes import bytes_of
 from podyard.objects import CustomObject, ObjectError, kind_of_event
 from podyard.objects import decode as decode_object
 from podyard.proto import actions, codec
 from podyard.proto.codec import MessageError
 from podyard.proto.events import BareEvent
-from podyard.queue.core.effects import Incoming
+from podyard.queue.core.messages import Happened, Incoming
 
 OWN_IDS: Final = "bare"
-"""Before the ids of bare events: whoever sends one chooses its id, and records of what really happened are kept by their events' ids."""
+"""Before the ids of bare events: whoever sends one chooses its id, and records of what really happened are
+kept by their events' ids.
+"""
 
-REMEMBERED_BYTES: Final = 1024 * 1024
-"""What ids that are known to be repetitions may take: some 4,000 of 40 letters."""
 
+def read(payload: bytes, trace: str) -> Happened:
+    """A message as the core is told of it.
 
-class BareEvents:
-    """Turns messages into events, each id once."""
-
-    def __init__(self) -> None:
-        self._seen = Kept[str, bool](REMEMBERED_BYTES)
-
-    def read(self, payload: bytes, trace: str) -> list[Incoming]:
-        """The events of a message, one an action, each once; none if its id was seen before.
-
-        :raises MessageError: if it is not a BareEvent, or names a resource, action or object that does not exist
-        """
-        message = codec.decode(BareEvent, payload)
-        if message.id in self._seen:
-            return []
-        found = events_of(message, trace)
-        self._seen.keep(message.id, True, bytes_of(message.id))
-        return found
+    :param trace: traceparent of what sent it
+    :raises MessageError: if it is not a BareEvent, or names a resource, action or object that does not exist
+    """
+    message = codec.decode(BareEvent, payload)
+    return Happened(message.id, events_of(message, trace))
 
 
 def events_of(message: BareEvent, trace: str) -> list[Incoming]:
@@ -67,6 +55,7 @@ def _events(message: BareEvent, trace: str) -> Iterator[Incoming]:
             who=message.who,
             why=message.why,
             trace=trace,
+            bytes=len(bytes(message.old)) + len(bytes(message.new)) if index == 0 else 0,
         )
 
 

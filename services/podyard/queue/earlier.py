@@ -18,8 +18,8 @@ MOST_DIGITS: Final = 18
 
 
 class Earlier(NamedTuple):
-    """`records`: by uid, the last of each pod. `nominated`: pods (namespace, name, uid) with a nomination fact. `epoch`: the highest
-    one that a record or nomination names."""
+    """`records`: by uid, the last of each pod. `nominated`: pods (namespace, name, uid) with a nomination
+    fact. `epoch`: the highest one that a record or nomination names."""
 
     records: dict[str, AttemptRecord]
     nominated: tuple[subjects.PodSubject, ...]
@@ -29,7 +29,8 @@ class Earlier(NamedTuple):
 def epoch_above(lease_epoch: int, found: Earlier, placements: Iterable[BoundPod | Release], known: int = 0) -> int:
     """A new leader's epoch: the lease's, but above all that earlier leaders are known to have had.
 
-    The lease's epoch begins anew when the stream LEASES is made again, and schedulers never listen to a lower one than they know.
+    The lease's epoch begins anew when the stream LEASES is made again, and schedulers never listen to a lower
+    one than they know.
 
     :param placements: of the view: bindings name the attempts that made them
     :param known: the highest of which schedulers told this process

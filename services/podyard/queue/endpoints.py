@@ -1,187 +1,128 @@
-"""Requests of schedulers and people, answered by the leader alone."""
+"""Requests of schedulers and people, answered by the leader alone: the core is told of each, and its effects
+answer.
+"""
 
-from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Final, TypeAlias
 
-import anyio
-import msgspec
-
-from podyard.bus import Busy, Delivery, RemoteError, Request
-from podyard.proto import codec
+from podyard.bus import Busy, RemoteError, Request, Subscription
+from podyard.proto import codec, subjects
 from podyard.proto.queue_api import (
     ActivateRequest,
     DoneRequest,
-    PopReply,
     PopRequest,
     PreemptingRequest,
     QueueListRequest,
-    QueueReply,
     SessionHeartbeat,
     WouldRequest,
 )
 from podyard.queue import bare_events
-from podyard.queue.core import listing, what_if
-from podyard.queue.core.leader import Leader
+from podyard.queue.core import messages
+from podyard.queue.core.effects import Declined, Reply
+from podyard.queue.core.messages import Asked, Would
+from podyard.runtime.micro import Endpoints
 from podyard.shell.causes import Cause
-from podyard.shell.guard import Guard
-
-M = TypeVar("M")
-
-MOST_TERMS: Final = 2**32
-"""Terms of leaders between two of which one may not know the other: epochs grow by one a term, so a number above is nobody's. Who
-believed it would use up the numbers that there are."""
+from podyard.shell.tickets import Tickets
 
 MAX_POPS: Final = 1024
 """Pops that wait at once: one or two a scheduler."""
+MAX_OTHERS: Final = 256
+"""Requests of each other verb that are in hand at once; none waits."""
 CHANGES_LEADER: Final = "the queue changes its leader"
+
+Handler: TypeAlias = Callable[[Request], Awaitable[bytes]]
 
 
 class QueueEndpoints:
-    """One leader's answers.
+    """Of one term.
 
-    :param position: how far the queue has read the cluster
-    :param settled: called after anything was done: it carries the core's effects out
-    :param linger_s: how long a pop that had to wait goes on waiting for more pods
-    :param outranked: told of an epoch above the leader's own: there was, or is, another leader
-    :param now: seconds since 1970, UTC
-    :param guard: around each call of the leader that changes something
-    :param set_aside: why what has one of these ids (a pop, a session, attempts, pods) is refused; empty: it is not
+    :param tell: tells the core
+    :param set_aside: why what has one of these ids is refused; empty: it is not
     """
 
-    def __init__(
-        self,
-        leader: Leader,
-        *,
-        position: Callable[[], int],
-        settled: Callable[[], None],
-        popped: Callable[[int], None],
-        instance: str,
-        linger_s: float,
-        outranked: Callable[[int], None],
-        now: Callable[[], float],
-        guard: Guard[Any],
-        set_aside: Callable[[Iterable[str]], str],
-    ) -> None:
-        self._leader = leader
-        self._position = position
-        self._settled = settled
-        self._popped = popped
-        self._instance = instance
-        self._linger_s = linger_s
-        self._outranked = outranked
-        self._now = now
-        self._guard = guard
+    def __init__(self, tell: Callable[[Asked], None], set_aside: Callable[[Iterable[str]], str]) -> None:
+        self._tell = tell
         self._set_aside = set_aside
-        self._ready = anyio.Event()
-        self._waiting = 0
-        self._over = False
+        self._tickets = Tickets[Reply | Declined]()
 
-    def wake(self) -> None:
-        """There may be pods to hand out."""
-        if self._waiting and self._leader.queue.has_ready():
-            self._ready.set()
+    async def serve(self, endpoints: Endpoints, opened: list[Subscription]) -> None:
+        """Take requests from now on; `opened` is given what is to be closed."""
+        for verb, read in READERS.items():
+            most = MAX_POPS if verb == "pop" else MAX_OTHERS
+            handler = self._handler(read)
+            opened.append(await endpoints.serve(verb, subjects.queue_verb(verb), handler, max_inflight=most))
+
+    def _handler(self, read: "Reader") -> Handler:
+        async def on_request(request: Request) -> bytes:
+            asked = read(request.payload)
+            ids = ids_of(asked)
+            refusal = self._set_aside(ids)
+            found = await self._tickets.ask(
+                Cause(request, ids), lambda ticket: self._tell(Asked(ticket, asked, refusal))
+            )
+            if found is None:
+                raise Busy(request.subject, CHANGES_LEADER)
+            if isinstance(found, Declined):
+                raise RemoteError(found.reason)
+            return codec.encode(found.reply)
+
+        return on_request
+
+    def answer(self, effect: Reply | Declined) -> None:
+        """What the core says to a request."""
+        self._tickets.reply(effect.ticket, effect)
+
+    def cause(self, ticket: int) -> Cause | None:
+        """The request with this ticket, if it waits for its answer."""
+        return self._tickets.cause(ticket)
 
     def end(self) -> None:
         """The term is over: whoever waits, and whoever still comes, is to ask the next leader."""
-        self._over = True
-        self._ready.set()
+        self._tickets.end()
 
-    def _check(self, request: Request | Delivery, epoch: int = 0) -> None:
-        """
-        :param epoch: the highest that who asks knows of
-        :raises RemoteError: that is no epoch of a queue
-        """
-        if epoch > self._leader.epoch + MOST_TERMS:
-            raise RemoteError(
-                f"epoch {epoch} was never a leader's: this one's is {self._leader.epoch}; start a new session"
-            )
-        if epoch > self._leader.epoch and not self._over:
-            self.end()
-            self._outranked(epoch)
-        if self._over:
-            raise Busy(request.subject, CHANGES_LEADER)
 
-    async def pop(self, request: Request) -> bytes:
-        """Pods to schedule; waits for some as long as the request says."""
-        message = codec.decode(PopRequest, request.payload)
-        asked = Cause(request, (message.pop_id,))
-        if refused := self._set_aside(asked.ids):
-            return codec.encode(PopReply(epoch=self._leader.epoch, refused=refused))
-        deadline = anyio.current_time() + message.wait_s
-        while True:
-            self._check(request, message.epoch)
-            reply = self._guard.call(asked, self._leader.pop, message, self._now(), self._position())
-            if reply is not None:
-                self._popped(len(reply.pods))
-                return codec.encode(reply)
-            if not await self._until_ready(deadline):
-                self._check(request)
-                return codec.encode(self._leader.pop_nothing(message, self._position()))
+def ids_of(asked: messages.Request) -> tuple[str, ...]:
+    """Of what is asked for: a core that raises on it is not asked for it again for a while."""
+    match asked:
+        case PopRequest():
+            return (asked.pop_id,)
+        case DoneRequest():
+            return tuple(result.attempt for result in asked.results)
+        case SessionHeartbeat():
+            return (asked.session,)
+        case ActivateRequest():
+            return tuple(pod.uid for pod in asked.pods)
+        case PreemptingRequest():
+            return (asked.attempt,) if asked.attempt else ()
+        case QueueListRequest():
+            return ("list",)
+        case Would():
+            return (f"would {asked.namespace}/{asked.name}",)
 
-    async def _until_ready(self, deadline: float) -> bool:
-        """Wait for pods; whether there may be some."""
-        if self._ready.is_set():
-            self._ready = anyio.Event()
-        self._waiting += 1
-        try:
-            with anyio.move_on_after(deadline - anyio.current_time()) as limit:
-                await self._ready.wait()
-        finally:
-            self._waiting -= 1
-        if limit.cancelled_caught:
-            return False
-        if not self._over:
-            await anyio.sleep(self._linger_s)
-        return True
 
-    async def done(self, request: Request) -> bytes:
-        """Results of attempts."""
-        message = codec.decode(DoneRequest, request.payload)
-        ids = tuple(result.attempt for result in message.results)
-        return self._answer(Cause(request, ids), message.epoch, self._leader.done, message)
+Reader: TypeAlias = Callable[[bytes], messages.Request]
+"""What is asked for by a payload; raises MessageError if that cannot be read."""
 
-    async def heartbeat(self, request: Request) -> bytes:
-        """A scheduler lives."""
-        message = codec.decode(SessionHeartbeat, request.payload)
-        return self._answer(Cause(request, (message.session,)), message.epoch, self._leader.heartbeat, message)
 
-    async def activate(self, request: Request) -> bytes:
-        """Move pods to activeQ."""
-        message = codec.decode(ActivateRequest, request.payload)
-        ids = tuple(pod.uid for pod in message.pods)
-        return self._answer(Cause(request, ids), 0, self._leader.activate, message)
+def _reader(kind: type[Any], default: bytes = b"") -> Reader:
+    def read(payload: bytes) -> messages.Request:
+        return codec.decode(kind, payload or default)
 
-    async def preempting(self, request: Request) -> bytes:
-        """A preemption starts or ends."""
-        message = codec.decode(PreemptingRequest, request.payload)
-        return self._answer(
-            Cause(request, (message.attempt,) if message.attempt else ()),
-            message.epoch,
-            self._leader.preempting,
-            message,
-        )
+    return read
 
-    def _answer(self, asked: Cause, epoch: int, act: Callable[[M, float], QueueReply], message: M) -> bytes:
-        self._check(asked.message, epoch)
-        if refused := self._set_aside(asked.ids):
-            return codec.encode(QueueReply(epoch=self._leader.epoch, refused=refused))
-        reply = self._guard.call(asked, act, message, self._now())
-        if reply is None:
-            raise Busy(asked.message.subject, CHANGES_LEADER)
-        self._settled()
-        return codec.encode(reply)
 
-    async def list(self, request: Request) -> bytes:
-        """What is where."""
-        self._check(request)
-        message = codec.decode(QueueListRequest, request.payload or b"{}")
-        answer = listing.reply(self._leader, message, position=self._position(), instance=self._instance)
-        return codec.encode(answer)
+def _read_would(payload: bytes) -> Would:
+    request = codec.decode(WouldRequest, payload)
+    return Would(request.namespace, request.name, bare_events.events_of(request.event, ""))
 
-    async def would(self, request: Request) -> bytes:
-        """What an event would do to one pod."""
-        self._check(request)
-        message = codec.decode(WouldRequest, request.payload)
-        incoming = bare_events.events_of(message.event, "")
-        found = what_if.judge(self._leader.queue, (message.namespace, message.name), incoming, self._now())
-        return codec.encode(msgspec.structs.replace(found, epoch=self._leader.epoch, position=self._position()))
+
+READERS: Final[dict[str, Reader]] = {
+    "pop": _reader(PopRequest),
+    "done": _reader(DoneRequest),
+    "heartbeat": _reader(SessionHeartbeat),
+    "activate": _reader(ActivateRequest),
+    "preempting": _reader(PreemptingRequest),
+    "list": _reader(QueueListRequest, b"{}"),
+    "would": _read_would,
+}
+"""How the requests of each verb are read."""

@@ -12,13 +12,17 @@ from podyard.queue.core.effects import AttemptEnded, Judged
 from podyard.telemetry.plugin_faults import PluginFaults
 
 HINT_BUCKETS = (1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1)
-"""Seconds; a hint takes a few microseconds, and delays every pop while it runs (PITFALLS 32)."""
+"""Seconds; a hint takes a few microseconds, and delays every pop while it runs
+(docs/rules.md, hints-are-timed).
+"""
 
 WAIT_BUCKETS = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10, 60, 300)
 
 
 MOST_EVENTS: Final = 256
-"""Events with counters of their own: labels of custom kinds' are somebody's words, and each takes some 10 KB of counters for ever."""
+"""Events with counters of their own: labels of custom kinds' are somebody's words, and each takes some 10 KB
+of counters for ever.
+"""
 OTHERS: Final = "others"
 
 
@@ -69,8 +73,9 @@ class Instruments:
             self.moves.labels(event, move.plugin, move.to).inc()
         if judged.skipped_pods:
             self.skips.labels(event).inc(judged.skipped_pods)
-        for asked in (*judged.moved, *judged.skipped):
-            for call in asked.calls:
+        asked = [*(move.hints for move in judged.moved), *(skip.calls for skip in judged.skipped)]
+        for calls in asked:
+            for call in calls:
                 self.hints.labels(call.plugin, event, call.answer).observe(call.duration_us / 1e6)
 
     def _bounded(self, event: str) -> str:
@@ -82,7 +87,7 @@ class Instruments:
     def ended(self, ended: AttemptEnded) -> None:
         """An attempt is over."""
         self._outcomes[ended.outcome].inc()
-        self.waits.observe(max(0.0, ended.attempt.popped_at - ended.attempt.queued_at))
+        self.waits.observe(max(0.0, ended.popped_at - ended.queued_at))
 
 
 class _Pools(Collector):

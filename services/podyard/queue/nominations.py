@@ -24,8 +24,9 @@ class Wanted(NamedTuple):
 class Nominations:
     """Writes the last wish for each pod. Owned by the task that runs `run`.
 
-    A fact that is stored after its pod's end would stay: no change tells of it. So what was acknowledged for a pod that is no longer
-    pending is taken back at once, and what was written for one that goes later when it goes (`gone`).
+    A fact that is stored after its pod's end would stay: no change tells of it. So what was acknowledged for
+    a pod that is no longer pending is taken back at once, and what was written for one that goes later when
+    it goes (`gone`).
 
     :param version_of: last sequence of a subject that the view knows
     :param is_pending: whether the view has a pod of this uid that is still to be scheduled
@@ -58,7 +59,8 @@ class Nominations:
         self._some.set()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
-        """The pod was deleted: whatever fact there is about it is to go. One that is being sent is taken back when it is acknowledged."""
+        """The pod was deleted: whatever fact there is about it is to go. One that is being sent is taken back
+        when it is acknowledged."""
         if not self._written and not self._wanted:
             return
         subject = subjects.nomination(namespace, name, uid)
@@ -103,7 +105,8 @@ class Nominations:
                 self.put(fact.namespace, fact.name, fact.uid, over=True)
 
     async def _may_write(self, subject: str, error: BusError, wanted: Wanted) -> bool:
-        """Whether to try again. After a conflict only if what is there is from no later leader, and is not what is wanted."""
+        """Whether to try again. After a conflict only if what is there is from no later leader, and is not
+        what is wanted."""
         if not isinstance(error, Conflict):
             self._log.info("a nomination could not be written yet", subject=subject, reason=str(error))
             return True

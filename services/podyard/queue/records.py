@@ -7,22 +7,26 @@ from typing import Final
 import msgspec
 
 from podyard.proto.decisions import AttemptRecord
-from podyard.proto.requeues import PodMove, PodSkip, RequeueRecord, SkipCount
-from podyard.queue.core.effects import AttemptEnded, Gated, Judged, Move, Skip
-from podyard.queue.core.queued_pod import QueuedPod
-from podyard.queue.core.scheduling_queue import NAMED_SKIPS
+from podyard.proto.message import PodRef
+from podyard.proto.requeues import PodSkip, RequeueRecord, SkipCount
+from podyard.queue.core.effects import AttemptEnded, Gated, Judged, Skip
+from podyard.queue.core.waking import NAMED_SKIPS
 
 NOT_ASKED: Final = "the event is about nothing that could help the pod"
 """Reason for pods that a plugin's index leaves out."""
 
 NAMED_MOVES: Final = 4096
-"""Moved pods that a record names: a record must stay below the largest message (4 MiB). Each pod's next attempt says what woke it."""
+"""Moved pods that a record names: a record must stay below the largest message (4 MiB). Each pod's next
+attempt says what woke it.
+"""
 
 
 def merged(judgements: Iterable[Judged]) -> list[Judged]:
-    """Those that one event made of pods that came back together, as one: else a busy moment makes a record for each event and pod.
+    """Those that one event made of pods that came back together, as one: else a busy moment makes a record
+    for each event and pod.
 
-    Each has the attempt of its first pod, and names all its skipped pods; others are as they were. In the order of their beginnings.
+    Each has the attempt of its first pod, and names all its skipped pods; others are as they were. In the
+    order of their beginnings.
     """
     found: list[Judged] = []
     index_of: dict[int, int] = {}
@@ -57,7 +61,7 @@ def requeue_record(judged: Judged) -> RequeueRecord:
         at=judged.at,
         who=incoming.who,
         why=incoming.why,
-        moved=tuple([_move(one) for one in judged.moved[:NAMED_MOVES]]),
+        moved=judged.moved[:NAMED_MOVES],
         moved_unnamed=max(0, len(judged.moved) - NAMED_MOVES),
         skipped=skipped,
         skipped_counts=counts,
@@ -66,28 +70,15 @@ def requeue_record(judged: Judged) -> RequeueRecord:
 
 
 def event_id(judged: Judged) -> str:
-    """Key of the record. The event's own, or with the (first) attempt behind it for pods that were in flight when it happened."""
+    """Key of the record. The event's own, or with the (first) attempt behind it for pods that were in flight
+    when it happened.
+    """
     base = judged.incoming.id or f"{judged.incoming.event.label}-{judged.at:.6f}"
     return f"{base}-{judged.attempt}" if judged.attempt else base
 
 
-def _move(move: Move) -> PodMove:
-    namespace, name = move.pod.key
-    return PodMove(
-        namespace=namespace,
-        name=name,
-        uid=move.pod.uid,
-        from_=move.from_,
-        to=move.to,
-        plugin=move.plugin,
-        own=move.own,
-        hints=move.calls,
-    )
-
-
-def _skip(pod: QueuedPod, skip: Skip) -> PodSkip:
-    namespace, name = pod.key
-    return PodSkip(namespace=namespace, name=name, uid=pod.uid, hints=skip.calls)
+def _skip(pod: PodRef, skip: Skip) -> PodSkip:
+    return PodSkip(namespace=pod.namespace, name=pod.name, uid=pod.uid, hints=skip.calls)
 
 
 def _counts(judged: Judged) -> tuple[SkipCount, ...]:
@@ -104,41 +95,39 @@ def _counts(judged: Judged) -> tuple[SkipCount, ...]:
 def gated_record(gated: Gated, epoch: int) -> AttemptRecord:
     """A pod that a PreEnqueue plugin keeps out, as a record of its own kind: no attempt was made."""
     pod = gated.pod
-    namespace, name = pod.key
     return AttemptRecord(
-        namespace=namespace,
-        name=name,
+        namespace=pod.namespace,
+        name=pod.name,
         uid=pod.uid,
-        attempt=f"{epoch}-gated-{pod.attempts}-{gated.plugin}",
-        number=pod.attempts,
-        profile=pod.profile,
+        attempt=f"{epoch}-gated-{gated.attempts}-{gated.plugin}",
+        number=gated.attempts,
+        profile=gated.profile,
         outcome="gated",
         at=gated.at,
-        queued_at=pod.timestamp,
+        queued_at=gated.queued_at,
         message=gated.message,
         unschedulable_plugins=(gated.plugin,),
-        woken_by=pod.woken_by,
-        previous_trace=pod.previous_trace,
+        woken_by=gated.woken_by,
+        previous_trace=gated.previous_trace,
     )
 
 
 def ended_record(ended: AttemptEnded) -> AttemptRecord:
     """An attempt that the queue had to end itself, as nobody else will tell of it."""
-    attempt = ended.attempt
-    namespace, name = attempt.pod.key
+    pod = ended.pod
     return AttemptRecord(
-        namespace=namespace,
-        name=name,
-        uid=attempt.pod.uid,
-        attempt=attempt.id,
-        number=attempt.number,
-        scheduler=attempt.session,
-        profile=attempt.pod.profile,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        attempt=ended.attempt,
+        number=ended.number,
+        scheduler=ended.session,
+        profile=ended.profile,
         outcome=ended.outcome,
         at=ended.at,
-        queued_at=attempt.queued_at,
+        queued_at=ended.queued_at,
         message=ended.message,
-        woken_by=attempt.woken_by,
-        trace=attempt.trace,
-        previous_trace=attempt.previous_trace,
+        woken_by=ended.woken_by,
+        trace=ended.trace,
+        previous_trace=ended.previous_trace,
     )

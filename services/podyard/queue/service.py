@@ -1,56 +1,26 @@
-"""The queue as a service: an informer that is always warm, and terms as leader whenever the lease is had."""
-
-import gc
-from typing import Final
+"""The queue as a service: a view that is always warm, and one term on it whenever the lease is had."""
 
 import anyio
 
-from podyard.cluster.changes import Change
-from podyard.cluster.informer import Informer, base_subjects
 from podyard.cluster.view import ClusterView
 from podyard.configuration import files
 from podyard.framework.event_registry import followed_by
 from podyard.proto import subjects
 from podyard.queue import assembly, earlier
+from podyard.queue.core import messages
+from podyard.queue.core.messages import Message
 from podyard.queue.instruments import Instruments
 from podyard.queue.settings import QueueSettings
 from podyard.queue.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
-
-VIEW_CHECK = "view"
-
-
-COLLECT_EVERY: Final = (100_000, 50, 50)
-"""Thresholds of the garbage collector. What the queue keeps it keeps for long, and little of it is cyclic: a full collection with ten
-thousand pods in the queue holds all pops up for a tenth of a second."""
-
-
-class _Stage:
-    """Hands what the informer says to the term that is on, if one is."""
-
-    def __init__(self, service: Service[QueueSettings]) -> None:
-        self._service = service
-        self.term: Term | None = None
-        service.health.set_ready(VIEW_CHECK, False, "listing the cluster")
-
-    def on_changes(self, changes: list[Change]) -> None:
-        """The view has changed."""
-        if self.term is not None:
-            self.term.on_changes(changes)
-
-    def on_listed(self, reason: str) -> None:
-        """The view was listed (again)."""
-        if self.term is not None:
-            self.term.on_listed(reason)
-
-    def on_contact(self, fresh: bool) -> None:
-        """The server is heard, or not."""
-        self._service.health.set_ready(VIEW_CHECK, fresh, "" if fresh else "nothing heard of the cluster for 2 s")
+from podyard.shell.informer import base_subjects
+from podyard.shell.leading import Leading
+from podyard.shell.reading import Reading
 
 
 class _Following:
-    """A view that is always warm, and terms whenever the lease is had; until a core has raised."""
+    """One view, and the terms on it, until a core has raised: then both are made anew."""
 
     def __init__(
         self, service: Service[QueueSettings], instruments: Instruments, boundary: Boundary, known: int
@@ -64,65 +34,68 @@ class _Following:
         self._settings = service.settings.completed(configuration)
         self._profiles = tuple(files.profiles(configuration, service.process).values())
         self._registered = assembly.registries(self._profiles, extenders=extenders, own_hints=self._settings.own_hints)
+        self._view = ClusterView()
         watched = [subjects.objects(resource) for resource in followed_by(self._profiles, extenders=extenders)]
-        self._stage, self._view = _Stage(service), ClusterView()
-        self._informer = Informer(
+        self._reading = Reading(
             service.bus,
             self._view,
             base_subjects(*watched),
+            service.health,
             service=service.name,
-            on_changes=self._stage.on_changes,
-            on_listed=self._stage.on_listed,
-            on_contact=self._stage.on_contact,
+            on_changes=lambda changes: self._tell(messages.Changed(changes)),
+            on_listed=lambda reason: self._tell(messages.Listed(reason)),
             aside=boundary.aside,
+            lasting=True,
         )
+        self._term: Term | None = None
+        """The one that is on."""
         self._tasks = anyio.create_task_group()
         self.known = known
 
-    async def run(self) -> None:
+    async def run(self, leading: Leading) -> None:
         """Until cancelled, or until a core has raised."""
-        lease = self._service.lease(ttl_s=self._service.settings.lease_ttl_s)
         async with self._tasks as tasks:
-            tasks.start_soon(self._informer.run)
-            await self._informer.synced()
-            gc.collect()
-            gc.freeze()  # what was listed lives long: full collections need not walk it
-            while True:
-                await lease.lead(self._lead)
+            tasks.start_soon(self._reading.run)
+            await self._reading.informer.synced()
+            await leading.run(self._lead)
 
     async def _lead(self, epoch: int) -> None:
-        service = self._service
-        found = await earlier.read(service.bus, service.log)
+        found = await earlier.read(self._service.bus, self._service.log)
         epoch = earlier.epoch_above(epoch, found, self._view.placements.values(), self.known)
-        term = Term(
-            service,
+        self._term = term = Term(
+            self._service,
             self._settings,
-            self._informer,
             self._view,
+            self._reading,
             self._profiles,
             self._registered,
             self._instruments,
             self._boundary,
             epoch,
             found,
-            ended=self._tasks.cancel_scope.cancel,
         )
-        self._stage.term = term
         try:
             await term.run()
         finally:
-            self._stage.term = None
+            self._term = None
             self.known = max(self.known, term.outranked_by)
+        if term.raised:
+            self._tasks.cancel_scope.cancel()
+
+    def _tell(self, message: Message) -> None:
+        if self._term is not None:
+            self._term.tell(message)
 
 
 async def main(service: Service[QueueSettings]) -> None:
-    """Follow the cluster, stand for election, lead when elected; with another core and view after one that raised."""
-    gc.set_threshold(*COLLECT_EVERY)
+    """Follow the cluster, and lead whenever the lease is ours."""
     instruments, boundary = Instruments(service.metrics), Boundary(service)
+    lease = service.lease(ttl_s=service.settings.lease_ttl_s)
+    leading = Leading(lease, service.health, service.metrics, pause=boundary.pause)
     known = 0
     while True:
         following = _Following(service, instruments, boundary, known)
-        await following.run()
+        await following.run(leading)
         known = following.known
         await boundary.pause()
 

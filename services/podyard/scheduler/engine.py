@@ -2,15 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
 
 import anyio
 import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from podyard.cluster.changes import Change
-from podyard.cluster.informer import Informer
 from podyard.proto.binder_api import BindReply, BindRequest
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.queue_api import AttemptResult
@@ -31,59 +29,28 @@ from podyard.scheduler.core.messages import BindAnswered, Changed, ExtendersAnsw
 from podyard.scheduler.core.scheduler import Scheduler
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.outbox import Outbox
+from podyard.scheduler.pace import FEWEST, Pace
 from podyard.scheduler.window import Window
+from podyard.shell.boundary import Boundary
+from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.informer import Informer
 from podyard.telemetry.tracing import Spans
-
-FEWEST: Final = 16
-"""Pods in a slice at least, however slow cycles are."""
-MOST: Final = 256
-"""Pods in a slice at most: a pop's and a bind request's limit."""
-SMOOTHING: Final = 0.1
-"""Weight of the last slice in the mean time of a cycle, and of the last pop in the mean time of a pop."""
-LONGEST_POP_S: Final = 0.05
-"""A pop that took longer was held by the queue because nothing was ready: that tells nothing about the next one."""
-
-
-class Pace:
-    """How many pods make a slice of the wanted length, and how many to ask for, by the mean times of the last cycles and pops."""
-
-    def __init__(self, slice_s: float) -> None:
-        self._slice_s = slice_s
-        self._cycle_s = slice_s / FEWEST
-        self._pop_s = 0.0
-
-    @property
-    def pods(self) -> int:
-        """Pods in a slice."""
-        return self._in(self._slice_s)
-
-    @property
-    def wanted(self) -> int:
-        """Pods to have in hand: those of a slice, and of the time until the next pop is answered."""
-        return self._in(self._slice_s + self._pop_s)
-
-    def _in(self, seconds: float) -> int:
-        return max(FEWEST, min(MOST, int(seconds / self._cycle_s)))
-
-    def popped(self, seconds: float) -> None:
-        """A pop that gave pods took so long."""
-        self._pop_s += SMOOTHING * (min(seconds, LONGEST_POP_S) - self._pop_s)
-
-    def measured(self, pods: int, seconds: float) -> None:
-        """A slice of `pods` took so long."""
-        self._cycle_s += SMOOTHING * (max(seconds / pods, 1e-6) - self._cycle_s)
 
 
 class Engine:
-    """The core with its outboxes. All of it runs on one event loop; between two awaits nothing else sees its state."""
+    """The core with its outboxes. All of it runs on one event loop; between two awaits nothing else sees its
+    state."""
 
     def __init__(
         self,
         core: Scheduler,
         *,
         now: Callable[[], float],
-        failed: Callable[[Message, Exception], None],
+        boundary: Boundary,
+        cause: Callable[[Message], Cause | None],
+        ask: Callable[[AskExtenders], Awaitable[ExtendersAnswered]],
+        keep: Callable[[AttemptRecord], None],
         spans: Spans,
         instruments: Instruments,
         slice_s: float,
@@ -91,20 +58,32 @@ class Engine:
     ) -> None:
         """
         :param now: seconds since 1970, UTC
-        :param failed: told of the message that the core raised on
+        :param boundary: told of the message that the core raised on
+        :param cause: what that message was
+        :param ask: asks the extenders
+        :param keep: stores the record of an attempt that did not bind, soon
         """
         self.core = core
         self._now = now
-        self._driver: Driver[Message, Effect] = Driver(core, now=now, carry_out=self._carry_out, failed=failed)
+        self._ask = ask
+        self.driver: Driver[Message, Effect, AskExtenders] = Driver(
+            core,
+            now=now,
+            carry_out=self._carry_out,
+            boundary=boundary,
+            cause=cause,
+            answer=self._answer,
+            close=core.close,
+        )
         self.pace = Pace(slice_s)
         self.window = Window(most_under_way)
         self.binds: Outbox[BindRequest] = Outbox()
         self.results: Outbox[AttemptResult] = Outbox()
-        self.records: Outbox[AttemptRecord] = Outbox()
+        self._keep = keep
         self.preemptions: Outbox[Preempt] = Outbox()
-        self.questions: Outbox[AskExtenders] = Outbox()
         self.untold: dict[str, Preempt] = {}
-        """By attempt: preemptions of which the queue does not know yet, so that their attempts' results wait."""
+        """By attempt: preemptions of which the queue does not know yet, so that their attempts' results
+        wait."""
         self._spans = spans
         self._instruments = instruments
         self._wake = anyio.Event()
@@ -112,7 +91,7 @@ class Engine:
         self._awaited: set[int] = set()
         self._positions: list[int] = []
         instruments.unanswered.set_function(lambda: core.unanswered)
-        instruments.held.set_function(lambda: core.held)
+        instruments.waiting.set_function(lambda: core.waiting)
         instruments.backlog.set_function(lambda: core.backlog)
         instruments.window.set_function(lambda: self.window.size)
 
@@ -126,7 +105,7 @@ class Engine:
         """Whether there are pods to decide, and the binder can be asked."""
         return self.core.ready and self.window.room > 0
 
-    # ---- from the informer ---------------------------------------------------------------------------------------------------
+    # ---- from the informer ---------------------------------------------------------------------------------
 
     def on_changes(self, changes: Sequence[Change]) -> None:
         """The view changed."""
@@ -138,13 +117,13 @@ class Engine:
         del reason
         self.step(Listed())
 
-    # ---- the core ------------------------------------------------------------------------------------------------------------
+    # ---- the core ------------------------------------------------------------------------------------------
 
     def step(self, message: Message) -> None:
         """Tell the core, and do what it wants done."""
-        self._driver.step(message)
+        self.driver.step(message)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
-        if self.may_work or isinstance(message, BindAnswered | ExtendersAnswered):
+        if self.may_work or isinstance(message, BindAnswered):
             self._wake.set()  # after an answer there may be another deadline to sleep to
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
@@ -165,9 +144,9 @@ class Engine:
                 case CycleSpan():
                     cycle_spans.emit(self._spans, effect)
                 case Record():
-                    self.records.put(effect.record)
+                    self._keep(effect.record)
                 case AskExtenders():
-                    self.questions.put(effect)
+                    self.driver.ask(effect)
                 case AwaitPosition():
                     self._positions.append(effect.position)
                     self._wake.set()
@@ -177,6 +156,12 @@ class Engine:
                     self._instruments.conflicts.labels(effect.cause).inc()
                     self._instruments.retries.inc(effect.retried)
         self._instruments.count_results(outcomes)
+
+    async def _answer(self, ask: AskExtenders) -> Message:
+        message = await self._ask(ask)
+        self._wake.set()  # the core is told before anybody runs who wakes by it
+        self._progress.set()
+        return message
 
     def answered(self, request: BindRequest, reply: BindReply) -> None:
         """The binder has answered some of a request's decisions."""
@@ -198,19 +183,20 @@ class Engine:
     def told(self, preempt: Preempt) -> None:
         """The queue knows that the preemption runs: its attempt's result may follow.
 
-        Two leaders of the queue may have given one id to two attempts, for a moment after the stream of leases was made again.
+        Two leaders of the queue may have given one id to two attempts, for a moment after the stream of
+        leases was made again.
         """
         self.untold.pop(preempt.result.attempt, None)
         self.results.put(preempt.result)
 
-    # ---- work ----------------------------------------------------------------------------------------------------------------
+    # ---- work ----------------------------------------------------------------------------------------------
 
     async def work(self, informer: Informer) -> None:
         """Run cycles, slice by slice, for ever."""
         async with anyio.create_task_group() as tasks:
             while True:
                 self._await_positions(tasks, informer)
-                if self.may_work or self._permit_due():
+                if self.may_work or self._due():
                     self._slice()
                     await anyio.lowlevel.checkpoint()
                 else:
@@ -227,13 +213,13 @@ class Engine:
             self._instruments.cycles.observe(taken / done)
         self._progress.set()
 
-    def _permit_due(self) -> bool:
-        deadline = self.core.next_deadline
+    def _due(self) -> bool:
+        deadline = self.core.wake_at
         return deadline is not None and deadline <= self._now()
 
     async def _sleep(self) -> None:
         """Until there may be work: a message came, a position is reached, a wait at Permit runs out."""
-        deadline = self.core.next_deadline
+        deadline = self.core.wake_at
         self._wake = anyio.Event()
         with anyio.move_on_after(None if deadline is None else max(0.0, deadline - self._now())):
             await self._wake.wait()

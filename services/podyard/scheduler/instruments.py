@@ -59,8 +59,8 @@ class Instruments:
             "Decisions that may be with the binder at once: fewer when it refuses many",
             registry=registry,
         )
-        self.held = gauge(
-            "podyard_scheduler_held_pods",
+        self.waiting = gauge(
+            "podyard_scheduler_waiting_pods",
             "Decided pods that wait in the binder for a PreBind plugin",
             registry=registry,
         )

@@ -1,7 +1,8 @@
-"""Carries preemptions out: the queue is told, the victims are deleted, and the preemptor is always activated at the end.
+"""Carries preemptions out: the queue is told, the victims are deleted, at the end the preemptor is activated.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/preemption/executor.go (prepareCandidateAsync). There only a failure activates
-the preemptor, and it may be parked for minutes beside free room (PITFALLS 35).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/preemption/executor.go (prepareCandidateAsync). There
+only a failure activates the preemptor, and it may be parked for minutes beside free room
+(docs/rules.md, preemption-ends-with-activation).
 """
 
 import time
@@ -12,7 +13,7 @@ import anyio
 import structlog
 
 from podyard.bus import Bus
-from podyard.cluster import disruption, writes
+from podyard.cluster import disruption
 from podyard.cluster.errors import ObjectMissing
 from podyard.cluster.intents import Author, Intent, Written
 from podyard.cluster.keys import ObjectKey
@@ -27,20 +28,26 @@ from podyard.scheduler.core.effects import Preempt
 from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.queue_link import QueueLink
+from podyard.shell import writes
 from podyard.telemetry.tracing import Spans
 
 AT_ONCE: Final = 16
-"""Preemptions carried out at once, and victims of one that are written at once; the reference's number of workers."""
+"""Preemptions carried out at once, and victims of one that are written at once; the reference's number of
+workers."""
 SETTLED_S: Final = 5.0
-"""How long the binding of a victim is awaited that the binder was asked for; after that it is deleted, bound or not."""
+"""How long the binding of a victim is awaited that the binder was asked for; after that it is deleted, bound
+or not."""
 SEEN_S: Final = 2.0
-"""How long this scheduler's own view may take to show a victim's end before the preemptor is tried again all the same."""
+"""How long this scheduler's own view may take to show a victim's end before the preemptor is tried again all
+the same."""
 SAY_END_S: Final = 2.0
-"""How long a scheduler that stops goes on telling the queue that a preemption is over; the end of its session says the same."""
+"""How long a scheduler that stops goes on telling the queue that a preemption is over; the end of its session
+says the same."""
 
 
 class PreemptionLink:
-    """Takes preemptions from the engine. Keeps nothing: what a crash interrupts ends with the session, and the preemptor tries again."""
+    """Takes preemptions from the engine. Keeps nothing: what a crash interrupts ends with the session, and
+    the preemptor tries again."""
 
     def __init__(
         self,
@@ -76,12 +83,13 @@ class PreemptionLink:
                 await self._preempt(preempt)
 
     async def _preempt(self, preempt: Preempt) -> None:
-        """Invariant: a queue that was told of the start is told of the end, whatever goes wrong between (PITFALLS 35)."""
+        """Invariant: a queue that was told of the start is told of the end, whatever goes wrong between
+        (docs/rules.md, preemption-ends-with-activation)."""
         started, outcome = time.perf_counter(), "error"
         try:
             outcome = await self._carry_out(preempt)
         finally:
-            # measured here, not where it begins (PITFALLS 42)
+            # measured here, not where it begins (docs/rules.md, time-is-taken-at-the-end)
             self._instruments.preemptions.labels(outcome).observe(time.perf_counter() - started)
             with anyio.move_on_after(SAY_END_S, shield=True) as said:
                 await self._tell(preempt, running=False)
@@ -116,7 +124,7 @@ class PreemptionLink:
         )
         return (await self._queue.preempting(request)).refused
 
-    # ---- victims -------------------------------------------------------------------------------------------------------------
+    # ---- victims -------------------------------------------------------------------------------------------
 
     async def _end_all(self, preempt: Preempt, victims: Sequence[Victim]) -> bool:
         """Delete pods, at once; whether all are on their way out."""
@@ -137,7 +145,8 @@ class PreemptionLink:
         return not failures
 
     async def _end(self, preempt: Preempt, victim: Victim) -> str:
-        """Delete one pod; returns why it could not be, empty if it is gone, is going, or took no room after all."""
+        """Delete one pod; returns why it could not be, empty if it is gone, is going, or took no room after
+        all."""
         started, trace = self._now(), self._spans.child(preempt.trace)
         if self._engine.core.is_unsettled(victim.uid):
             await self._until_settled(victim)
@@ -184,7 +193,8 @@ class PreemptionLink:
                 await self._engine.progress()
 
     async def _until_settled(self, victim: Victim) -> None:
-        """The binder was asked for this pod: what it says decides whether there is anything to delete (PITFALLS 36)."""
+        """The binder was asked for this pod: what it says decides whether there is anything to delete
+        (docs/rules.md, binding-victim-is-not-deleted)."""
         with anyio.move_on_after(SETTLED_S):
             while self._engine.core.is_unsettled(victim.uid):
                 await self._engine.progress()

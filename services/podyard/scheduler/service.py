@@ -1,7 +1,5 @@
 """The scheduler as a service."""
 
-import gc
-
 from podyard.configuration import files
 from podyard.extenders import clients_of
 from podyard.runtime import sessions
@@ -11,14 +9,9 @@ from podyard.scheduler.settings import SchedulerSettings
 from podyard.scheduler.term import Term
 from podyard.shell.boundary import Boundary
 
-COLLECT_EVERY = (100_000, 50, 50)
-"""Thresholds of the garbage collector. What a cycle makes is gone with it, and little of what is kept is cyclic: with Python's own
-thresholds (700, 10, 10) every second cycle pays for a collection."""
-
 
 async def main(service: Service[SchedulerSettings]) -> None:
     """Schedule for ever, with another core after one that raised."""
-    gc.set_threshold(*COLLECT_EVERY)
     configuration = files.of(service.process)
     for unused in configuration.unused():
         service.log.warning(
@@ -29,7 +22,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
     async with clients_of(configuration.extenders) as clients:
         while True:
             profiles = files.profiles(configuration, service.process)
-            await Term(service, configuration, profiles, instruments, boundary, session).run(clients)
+            await Term(service, configuration, profiles, instruments, boundary, session, clients).run()
             await boundary.pause()
             session = sessions.begin(service.instance)
 

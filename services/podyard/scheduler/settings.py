@@ -10,8 +10,8 @@ class SchedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Section `scheduler` of the options file."""
 
     slice_s: Annotated[float, Meta(gt=0, le=0.1)] = 0.005
-    """Seconds of cycles between two looks at the bus; a pop asks for as many pods as take so long. Longer: larger batches; shorter: a pod
-    of high priority waits less behind pods that were popped before it."""
+    """Seconds of cycles between two looks at the bus; a pop asks for as many pods as take so long. Longer:
+    larger batches; shorter: a pod of high priority waits less behind pods that were popped before it."""
     pop_wait_s: Annotated[float, Meta(gt=0, le=10)] = 1.0
     """How long the queue may hold a pop when nothing is ready."""
     heartbeat_s: Annotated[float, Meta(gt=0, le=5)] = 2.0
@@ -19,7 +19,9 @@ class SchedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     bind_requests: Annotated[int, Meta(ge=1, le=64)] = 8
     """Requests to the binder at once. The binder merges what comes within 10 ms into one commit."""
     most_under_way: Annotated[int, Meta(ge=16)] = 512
-    """Decisions with the binder at once; fewer while it refuses many, and on fewer than 2,000 nodes. With 256 a lone scheduler's commits
-    hold half as many pods and each pod costs 3 % more CPU, with 128 10 %; more than 512 gain nothing."""
+    """Decisions with the binder at once; fewer while it refuses many, and on fewer than 2,000 nodes. With 256
+    a lone scheduler's commits hold half as many pods and each pod costs 3 % more CPU, with 128 10 %; more
+    than 512 gain nothing."""
     most_unanswered: Annotated[int, Meta(ge=1)] = 4096
-    """Decided pods without the binder's answer above which nothing is popped: a missing binder must not let them grow without bound."""
+    """Decided pods without the binder's answer above which nothing is popped: a missing binder must not let
+    them grow without bound."""

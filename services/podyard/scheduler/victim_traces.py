@@ -1,4 +1,5 @@
-"""What people see of a victim's end: a span below the preemptor's cycle, linked to the victim's binding, and an event on the pod."""
+"""What people see of a victim's end: a span below the preemptor's cycle, linked to the victim's binding, and
+an event on the pod."""
 
 from typing import Final
 
@@ -26,7 +27,8 @@ def emit(
     link: str = "",
     error: str = "",
 ) -> None:
-    """The span "preempt pod", always kept. Its id goes with the victim's new version, so that what replaces the victim links to it.
+    """The span "preempt pod", always kept. Its id goes with the victim's new version, so that what replaces
+    the victim links to it.
 
     :param trace: its traceparent
     :param outcome: deleted, sent back, gone already
@@ -56,7 +58,8 @@ def emit(
 
 
 def announce(bus: Bus, preempt: Preempt, victim: Victim, trace: str, at: float) -> None:
-    """The pod's event `Preempted`: losing one loses nothing but news. Other tenants can read it, so it names no pod but by its uid."""
+    """The pod's event `Preempted`: losing one loses nothing but news. Other tenants can read it, so it names
+    no pod but by its uid."""
     event = K8sEvent(
         regarding=ObjectRef(resource=subjects.PODS, namespace=victim.namespace, name=victim.name, uid=victim.uid),
         reason=REASON,

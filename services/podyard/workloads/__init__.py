@@ -1,16 +1,18 @@
-"""The small part of the controller manager that closes the loop: what was evicted is made again, what has ended goes.
+"""The small part of the controller manager that closes the loop: what was evicted is made again, what has
+ended goes.
 
-Duty: ReplicaSet, Deployment and Job; status of disruption budgets; background garbage collection by owner references; the markers of
-pods that have ended or whose node is gone; volumes of claims that wait for no pod, and of classes whose provisioner is simulated.
-Never in here: choosing nodes, bindings, statuses of pods and nodes. It adopts no pods: one without a controller stays without.
+Duty: ReplicaSet, Deployment and Job; status of disruption budgets; background garbage collection by owner
+references; the markers of pods that have ended or whose node is gone; volumes of claims that wait for no pod,
+and of classes whose provisioner is simulated. Never in here: choosing nodes, bindings, statuses of pods and
+nodes. It adopts no pods: one without a controller stays without.
 
 - reads: `cluster.>` (objects, pod and node statuses), `placement.>`
-- writes: pods, ReplicaSets, status of ReplicaSets, Deployments, Jobs and budgets, volumes and claims, deletion markers;
-  `leases.workloads`, `k8sevents.>`, `dead.workloads`
+- writes: pods, ReplicaSets, status of ReplicaSets, Deployments, Jobs and budgets, volumes and claims,
+  deletion markers; `leases.workloads`, `k8sevents.>`, `dead.workloads`
 - state: the view, in memory; what it decides by is all in the objects
-- after a restart: lists everything and compares again; creations under way are seen in the listing. Should those of a leader that was
-  paused arrive later still, the surplus is deleted again.
+- after a restart: lists everything and compares again; creations under way are seen in the listing. Should
+  those of a leader that was paused arrive later still, the surplus is deleted again.
 
-Modules: `core` decides; `service` stands for election, `reign` feeds the core, `writer` carries out its effects, `reader` is what the
-informer feeds, `instruments` counts, `settings` says what can be set.
+Modules: `core` decides; `service` leads, `term` feeds the core, `reading` is what the core is fed from,
+`writer` carries out its effects, `instruments` counts, `settings` says what can be set.
 """

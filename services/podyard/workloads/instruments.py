@@ -21,9 +21,6 @@ class Instruments:
             ["resource"],
             registry=registry,
         )
-        self.leading = prometheus_client.Gauge(
-            "podyard_workloads_leading", "1 while this process leads", registry=registry
-        )
 
     def work(self, work: Work) -> None:
         """Writes are under way."""

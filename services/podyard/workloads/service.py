@@ -1,28 +1,19 @@
-"""Workloads as a service: stands for election, reigns when elected."""
+"""Workloads as a service: one term whenever the lease is had."""
 
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
+from podyard.shell.leading import Leading
 from podyard.workloads.instruments import Instruments
-from podyard.workloads.reign import VIEW_CHECK, Reign
 from podyard.workloads.settings import WorkloadsSettings
+from podyard.workloads.term import Term
 
 
 async def main(service: Service[WorkloadsSettings]) -> None:
     """Lead whenever the lease is ours."""
-    instruments = Instruments(service.metrics)
-    boundary = Boundary(service)
+    instruments, boundary = Instruments(service.metrics), Boundary(service)
     lease = service.lease(ttl_s=service.settings.lease_ttl_s)
-
-    async def lead(epoch: int) -> None:
-        try:
-            await Reign(service, instruments, boundary).run(epoch)
-        finally:
-            service.health.set_ready(VIEW_CHECK, True, "stands by: another one leads")
-
-    service.health.set_ready(VIEW_CHECK, True, "stands by: another one leads")
-    while True:
-        await lease.lead(lead)
-        await boundary.pause()
+    leading = Leading(lease, service.health, service.metrics, pause=boundary.pause)
+    await leading.run(lambda epoch: Term(service, instruments, boundary).run())
 
 
 SERVICE = ServiceDefinition(

@@ -1,4 +1,5 @@
-"""Carries out what the core wants written, many objects in one batch. Decides nothing, gives up nothing that is unclear."""
+"""Carries out what the core wants written, many objects in one batch. Decides nothing, gives up nothing that
+is unclear."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -8,15 +9,17 @@ import anyio
 
 from podyard.bus import Bus, Outgoing
 from podyard.bus.errors import BatchUnclear, BusError, Conflict, TemporaryError, Unclear
-from podyard.cluster import intents, writes
+from podyard.cluster import intents
+from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import ClusterError, ObjectMissing
 from podyard.cluster.intents import Author, Intent, Keep, Put, Stored, Written
 from podyard.cluster.keys import ObjectKey
+from podyard.cluster.view import ClusterView
 from podyard.objects.errors import ObjectError
 from podyard.proto import streams
 from podyard.proto.codec import MessageError
+from podyard.shell import writes
 from podyard.workloads.core.actions import Alter, Create, Delete, Done, Remove, Work, Write
-from podyard.workloads.reader import WorkloadsView
 
 log: Final = logging.getLogger("podyard.workloads")
 
@@ -31,7 +34,12 @@ class Writer:
     """The hand of workloads on the bus."""
 
     def __init__(
-        self, bus: Bus, view: WorkloadsView, on_trouble: Callable[[str], None], now: Callable[[], float]
+        self,
+        bus: Bus,
+        view: ClusterView,
+        documents: DocumentView,
+        on_trouble: Callable[[str], None],
+        now: Callable[[], float],
     ) -> None:
         """
         :param on_trouble: told why the last writes are not settled; with an empty text once some are
@@ -39,6 +47,7 @@ class Writer:
         """
         self._bus = bus
         self._view = view
+        self._documents = documents
         self._on_trouble = on_trouble
         self._now = now
 
@@ -58,7 +67,8 @@ class Writer:
         return Done(work.owner, position, failures)
 
     async def _settled(self, wanted: Sequence[Intent], author: Author) -> list[writes.Result]:
-        """Results of all; what is unclear or could not be sent is tried again: a create that may yet arrive must not be forgotten.
+        """Results of all; what is unclear or could not be sent is tried again: a create that may yet arrive
+        must not be forgotten.
 
         Every intent is idempotent, by uid: the same again finds its own earlier write.
         """
@@ -89,14 +99,15 @@ class Writer:
                 return Intent(write.key, intents.removal(write.key, write.uid), known)
 
     def _known(self, key: ObjectKey) -> Stored | None:
-        return self._view.documents.stored(key)
+        return self._documents.stored(key)
 
     def _occupies(self, uid: str) -> bool:
-        pod = self._view.cluster.pods_by_uid.get(uid)
+        pod = self._view.pods_by_uid.get(uid)
         return pod is not None and (pod.bound is not None or pod.unknown_place)
 
     async def _together(self, work: Work) -> Done:
-        """All or nothing. A conflict leaves the key to its next look; so does an unclear answer, once the view shows what came of it."""
+        """All or nothing. A conflict leaves the key to its next look; so does an unclear answer, once the
+        view shows what came of it."""
         author = Author(WHO, work.why)
         messages: list[Outgoing] = []
         for write in work.writes:

@@ -80,7 +80,8 @@ def _assume(stage: QueueStage, manifest: Manifest, node: str) -> None:
 
 
 def _is_between_us(call: Call, case: Given, assumed: bool) -> bool:
-    """Pods that wait for their binding are still kept here, while they have left the reference's queue: it hears only of their end."""
+    """Pods that wait for their binding are still kept here, while they have left the reference's queue: it
+    hears only of their end."""
     ends = case.new is None or bool(case.new["spec"].get("nodeName"))
     return assumed and not ends and call.name in ("update", "delete")
 

@@ -1,4 +1,5 @@
-"""Suite `config`: KubeSchedulerConfiguration documents, decoded, defaulted, validated, built and written back."""
+"""Suite `config`: KubeSchedulerConfiguration documents, decoded, defaulted, validated, built and written
+back."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,5 @@
-"""Suite `preempt`: PostFilter for pods that no node takes. As suite `schedule`, without scores, and with what preemption would do."""
+"""Suite `preempt`: PostFilter for pods that no node takes. As suite `schedule`, without scores, and with what
+preemption would do."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -8,7 +9,7 @@ import msgspec
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult
 from podyard.framework.diagnosis import Diagnosis
-from podyard.framework.judgement import Judgement
+from podyard.framework.feasibility import Feasibility
 from podyard.framework.profile import Profile
 from podyard.framework.status import Code, Status
 from podyard.plugins.default_preemption import choice
@@ -28,7 +29,8 @@ from tests.conformance.suites import schedule
 
 
 class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The keys of `postfilter`, so that none is overlooked. `nominated_node` and `victims` repeat a single acceptable outcome."""
+    """The keys of `postfilter`, so that none is overlooked. `nominated_node` and `victims` repeat a single
+    acceptable outcome."""
 
     code: str
     message: str
@@ -64,13 +66,13 @@ def _attempt(profile: Profile, cluster: Cluster, pod: PodView) -> dict[str, Any]
     noted = [NotedPostFilter(plugin) for plugin in profile.post_filter]
     cycle = Cycle(msgspec.structs.replace(profile, post_filter=tuple(noted)), cluster.snapshot)
     found = schedule.attempt(cycle, profile, cluster, pod, scored=False)
-    if found.result.error or found.judgement is None:
+    if found.result.error or found.feasibility is None:
         return found.told
     told = found.told | {"nodes": {name: node for name, node in found.told["nodes"].items() if "filter" in node}}
-    if found.judgement.feasible_count:
+    if found.feasibility.feasible_count:
         told["feasible"] = [name for name, node in found.told["nodes"].items() if "filter" not in node]
     elif noted:
-        told["postfilter"] = _post_filter(noted, cluster, pod, found.result, found.judgement)
+        told["postfilter"] = _post_filter(noted, cluster, pod, found.result, found.feasibility)
         told["postfilter"] |= _carried_out(profile, cluster, pod)
     return told
 
@@ -93,16 +95,16 @@ def _names(pods: Iterable[Victim | PodRef]) -> list[str]:
 
 
 def _post_filter(
-    noted: list[NotedPostFilter], cluster: Cluster, pod: PodView, result: CycleResult, judgement: Judgement
+    noted: list[NotedPostFilter], cluster: Cluster, pod: PodView, result: CycleResult, feasibility: Feasibility
 ) -> dict[str, Any]:
-    diagnosis = judgement.diagnosis()
+    diagnosis = feasibility.diagnosis()
     before = diagnosis.message()
     return {
         "code": _code([status for plugin in noted for status in plugin.said]).label,
         "message": result.message.removeprefix(before).lstrip(" "),
         "nominating_mode": "nil" if result.nominated_node is None else "override",
         "outcome": _outcome(result.nominated_node, result.victims),
-        **_dry_run(noted, cluster, pod, judgement, diagnosis),
+        **_dry_run(noted, cluster, pod, feasibility, diagnosis),
     }
 
 
@@ -119,7 +121,7 @@ def _outcome(node: str | None, victims: tuple[Victim, ...]) -> dict[str, Any] | 
 
 
 def _dry_run(
-    noted: list[NotedPostFilter], cluster: Cluster, pod: PodView, judgement: Judgement, diagnosis: Diagnosis
+    noted: list[NotedPostFilter], cluster: Cluster, pod: PodView, feasibility: Feasibility, diagnosis: Diagnosis
 ) -> dict[str, Any]:
     """What preemption would do on each node that it may help."""
     names = cluster.table.names
@@ -128,7 +130,7 @@ def _dry_run(
     ours = next((one.plugin for one in noted if one.said and isinstance(one.plugin, DefaultPreemption)), None)
     if ours is None or preemption.ineligible(pod, cluster.snapshot, diagnosis) or not rows:
         return told
-    trial = preemption.dry_run(judgement.state.clone(), pod, cluster.snapshot, diagnosis)
+    trial = preemption.dry_run(feasibility.state.clone(), pod, cluster.snapshot, diagnosis)
     told["num_candidates"] = choice.candidates_wanted(ours.args, len(rows))
     for row in rows:
         outcome = trial.on(row)
@@ -159,7 +161,8 @@ def _compare_post_filter(where: tuple[str, ...], wanted: Any, found: Any) -> Ite
         return
     for key in ("code", "message", "potential_nodes", "num_candidates", "dry_run"):
         yield from _grouped(between(wanted.get(key, ABSENT), found.get(key, ABSENT), (*where, key)))
-    mode = "nil" if wanted["nominating_mode"] == "noop" else wanted["nominating_mode"]  # both leave it as it is
+    # both leave it as it is
+    mode = "nil" if wanted["nominating_mode"] == "noop" else wanted["nominating_mode"]
     yield from _grouped(between(mode, found["nominating_mode"], (*where, "nominating_mode")))
     yield from _compare_outcome(where, wanted, found["outcome"])
     yield from _grouped(_compare_deeds(where, wanted, found))

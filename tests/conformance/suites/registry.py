@@ -1,6 +1,8 @@
-"""Suite `registry`: which plugin listens to which cluster event, and how events match. Each key of the file is a case.
+"""Suite `registry`: which plugin listens to which cluster event, and how events match. Each key of the file
+is a case.
 
-`featureGates` and `specialLabels` say how the reference was set up and what it calls things that are no cluster events: not compared.
+`featureGates` and `specialLabels` say how the reference was set up and what it calls things that are no
+cluster events: not compared.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,6 +1,8 @@
-"""Suite `requeue`: scripts of cluster changes and queue operations; after each step the whole state of the queue, and what the hints said.
+"""Suite `requeue`: scripts of cluster changes and queue operations; after each step the whole state of the
+queue, and what the hints said.
 
-A pod's binding is part of its object in the reference; here it is a commit record, and its end the release in one.
+A pod's binding is part of its object in the reference; here it is a commit record, and its end the release in
+one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,7 +12,7 @@ import msgspec
 
 from podyard.framework.events import ClusterEvent
 from podyard.proto.actions import ActionType
-from podyard.queue.core.judge import Strategy
+from podyard.queue.core.hints import Strategy
 from podyard.queue.core.queued_pod import QueuedPod
 from tests.conformance import queue_script
 from tests.conformance.differences import ABSENT, Difference, between, same
@@ -69,7 +71,8 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
 def state_of(stage: QueueStage) -> dict[str, Any]:
     """The queue as the data spells it; what is empty in a pod is left out.
 
-    Nobody is popped from errorBackoffQ, so pods that expire together have no order there: the data has them by name.
+    Nobody is popped from errorBackoffQ, so pods that expire together have no order there: the data has them
+    by name.
     """
     queue = stage.queue
     parked = list(queue.parked)
@@ -140,7 +143,7 @@ def _call(stage: QueueStage, call: Call) -> dict[str, Any]:
         told["pod"] = _name(call.pod)
     if call.incoming is not None:
         told["event"] = _event(call.incoming.event)
-        told["interested"] = stage.queue.judge.is_interested(call.incoming.event)
+        told["interested"] = stage.queue.hints.is_interested(call.incoming.event)
         told["considered"] = {_name(heard.pod): _answers(heard) for heard in call.heard}
     elif call.heard:
         told["events"] = [{"event": _event(heard.incoming.event), **_answers(heard)} for heard in call.heard]
@@ -184,7 +187,8 @@ def compare(expected: Any, got: Any) -> Iterator[Difference]:
 
 
 def excerpt(expected: Any, got: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """For people: of each step what was called and where the pods are, up to the first that differs, which is told in full."""
+    """For people: of each step what was called and where the pods are, up to the first that differs, which is
+    told in full."""
     theirs, ours = dict[str, Any](), dict[str, Any]()
     for number, (wanted, found) in enumerate(zip(expected["steps"], got["steps"], strict=False)):
         differs = bool(list(_compare_step((), wanted, found)))
@@ -215,7 +219,8 @@ def _compare_step(where: tuple[str, ...], wanted: Mapping[str, Any], found: Mapp
 
 
 def _compare_calls(where: tuple[str, ...], wanted: Sequence[Any], found: Sequence[Any]) -> Iterator[Difference]:
-    """Which calls, of what, in which order; then of each the hints' answers, what they amount to, and what moved."""
+    """Which calls, of what, in which order; then of each the hints' answers, what they amount to, and what
+    moved."""
     theirs, ours = [_brief(call) for call in wanted], [_brief(call) for call in found]
     if theirs != ours:
         yield Difference((*where, "calls"), theirs, ours, "calls")

@@ -1,4 +1,5 @@
-"""Suite `schedule`: one scheduling cycle, judged node by node. Every pod on its own against the same snapshot."""
+"""Suite `schedule`: one scheduling cycle, judged node by node. Every pod on its own against the same
+snapshot."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -7,8 +8,8 @@ import msgspec
 
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult
-from podyard.framework.judge import filter_one
-from podyard.framework.judgement import Judgement
+from podyard.framework.feasibility import Feasibility
+from podyard.framework.one_node import filter_one
 from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
 from podyard.framework.status import Status
@@ -61,11 +62,12 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
 
 
 class Attempted(NamedTuple):
-    """One pod's cycle. `judgement` is missing if the attempt ended as an error; `told` has the form of the data."""
+    """One pod's cycle. `judgement` is missing if the attempt ended as an error; `told` has the form of the
+    data."""
 
     told: dict[str, Any]
     result: CycleResult
-    judgement: Judgement | None
+    feasibility: Feasibility | None
 
 
 def attempt(cycle: Cycle, profile: Profile, cluster: Cluster, pod: PodView, *, scored: bool = True) -> Attempted:
@@ -77,19 +79,19 @@ def attempt(cycle: Cycle, profile: Profile, cluster: Cluster, pod: PodView, *, s
     result = cycle.run(pod)
     if result.error:
         return Attempted(_failed(profile, cluster, pod, result), result, None)
-    judgement = cycle.judge(pod)
+    feasibility = cycle.judge(pod)
     nodes: dict[str, Any] = {}
     best: list[str] = []
-    if judgement.pre_filtered.status.ok:
-        nodes, best = _nodes(profile if scored else None, cluster, pod, judgement)
+    if feasibility.pre_filtered.status.ok:
+        nodes, best = _nodes(profile if scored else None, cluster, pod, feasibility)
     told = _told(result) | {
-        "prefilter": None if judgement.pre_filtered.status.ok else status_of(judgement.pre_filtered.status),
-        "prefilter_nodes": _narrowed(judgement),
-        "nominated_node_feasible": _nominated_passes(cluster, pod, judgement),
+        "prefilter": None if feasibility.pre_filtered.status.ok else status_of(feasibility.pre_filtered.status),
+        "prefilter_nodes": _narrowed(feasibility),
+        "nominated_node_feasible": _nominated_passes(cluster, pod, feasibility),
         "nodes": nodes,
         "best": best,
     }
-    return Attempted(told, result, judgement)
+    return Attempted(told, result, feasibility)
 
 
 def status_of(status: Status) -> dict[str, Any]:
@@ -109,29 +111,29 @@ def _told(result: CycleResult) -> dict[str, Any]:
     }
 
 
-def _narrowed(judgement: Judgement) -> list[str] | None:
-    names = judgement.pre_filtered.node_names
+def _narrowed(feasibility: Feasibility) -> list[str] | None:
+    names = feasibility.pre_filtered.node_names
     return None if names is None else sorted(names)
 
 
-def _nominated_passes(cluster: Cluster, pod: PodView, judgement: Judgement) -> bool | None:
+def _nominated_passes(cluster: Cluster, pod: PodView, feasibility: Feasibility) -> bool | None:
     if not pod.nominated_node:
         return None
     row = cluster.table.row_of.get(pod.nominated_node)
-    return row is not None and judgement.status(row) is None
+    return row is not None and feasibility.status(row) is None
 
 
 def _nodes(
-    profile: Profile | None, cluster: Cluster, pod: PodView, judgement: Judgement
+    profile: Profile | None, cluster: Cluster, pod: PodView, feasibility: Feasibility
 ) -> tuple[dict[str, Any], list[str]]:
     """Of each node its status or scores; and the best, sorted. Without a profile nothing is scored."""
     scoreboard = None
-    if profile is not None and judgement.feasible_count:
-        scoreboard = Scoreboard(profile, judgement, cluster.snapshot)
+    if profile is not None and feasibility.feasible_count:
+        scoreboard = Scoreboard(profile, feasibility, cluster.snapshot)
         scoreboard.refresh(pod)
     nodes: dict[str, Any] = {}
     for name, row in sorted(cluster.table.row_of.items()):
-        status = judgement.status(row)
+        status = feasibility.status(row)
         if status is not None:
             nodes[name] = {"filter": status_of(status)}
         elif scoreboard is not None:
@@ -170,7 +172,8 @@ def compare(expected: Any, got: Any) -> Iterator[Difference]:
 
 
 def compare_pod(name: str, wanted: Mapping[str, Any], found: Mapping[str, Any]) -> Iterator[Difference]:
-    """One pod. An error that is not expected is all that is told of it; with an expected one the data lists some nodes only."""
+    """One pod. An error that is not expected is all that is told of it; with an expected one the data lists
+    some nodes only."""
     if found["error"] and not wanted["error"]:
         yield Difference((name, "error"), None, found["error"], f"error {found['error'][:80]}")
         return

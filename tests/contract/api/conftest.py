@@ -7,15 +7,16 @@ from typing import Any
 import msgspec
 import pytest_asyncio
 
-from podyard.api.service import SERVICE, Settings
+from podyard.api.service import SERVICE
+from podyard.api.settings import ApiSettings
 from podyard.bus import Bus
-from podyard.cluster import writes
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, ObjectsReply
 from podyard.runtime.service import Service
+from podyard.shell import writes
 from tests.support import objects
 from tests.support.holding import Hold
 from tests.support.objects import Document, written
@@ -42,7 +43,7 @@ async def stored(bus: Bus, resource: str, name: str, namespace: str = "default")
 class Api:
     """A running instance and how people talk to it."""
 
-    def __init__(self, service: Service[Settings], spans: KeptSpans) -> None:
+    def __init__(self, service: Service[ApiSettings], spans: KeptSpans) -> None:
         self.bus = service.bus
         self.metrics = service.metrics
         self.spans = spans.spans

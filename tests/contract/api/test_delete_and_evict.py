@@ -47,7 +47,8 @@ def ref(name: str, resource: str = "pods", **more: str) -> ObjectRef:
 
 
 async def bind(api: Api, *names: str, ready: bool = True, phase: Any = "Running") -> None:
-    """Bind pods as the binder does, and report them as their agent does; then wait until the api has read it."""
+    """Bind pods as the binder does, and report them as their agent does; then wait until the api has read
+    it."""
     cluster = Cluster(api.bus)
     uids = {name: (await stored(api.bus, "pods", name)).uid for name in names}
     conditions = (Condition(type="Ready", status="True" if ready else "False"),)
@@ -62,7 +63,7 @@ async def test_a_bound_pod_gets_its_grace_period_and_a_pending_one_its_marker(ap
     await api.apply(pod("bound"), pod("pending"))
     await bind(api, "bound")
     reply = await api.delete(ref("bound"), ref("pending"), ref("nobody"))
-    assert outcomes(reply) == ["deleted", "deleted", "not found"]
+    assert outcomes(reply) == ["deleted", "deleted", "notFound"]
     assert reply.results[0].message == "it has 12 s to end"
     bound, pending = await stored(api.bus, "pods", "bound"), await stored(api.bus, "pods", "pending")
     assert not bound.deleted
@@ -101,7 +102,7 @@ async def test_a_deleted_name_may_be_used_again_and_a_foreign_uid_is_not_deleted
     await api.delete(ref("a", uid=first))
     second = (await api.apply(pod("a"))).results[0]
     assert (second.outcome, second.uid != first) == ("created", True)
-    assert outcomes(await api.delete(ref("a", uid=first))) == ["not found"]
+    assert outcomes(await api.delete(ref("a", uid=first))) == ["notFound"]
     assert not (await stored(api.bus, "pods", "a")).deleted
 
 
@@ -173,7 +174,7 @@ async def test_two_budgets_for_one_pod_are_not_supported(api: Api) -> None:
 
 async def test_only_pods_are_evicted(api: Api) -> None:
     reply = await api.evict(ref("n", "nodes"), ref("a"))
-    assert outcomes(reply) == ["refused", "not found"]
+    assert outcomes(reply) == ["refused", "notFound"]
 
 
 async def test_racing_evictions_never_take_more_than_the_budget(api: Api) -> None:

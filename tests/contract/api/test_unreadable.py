@@ -1,4 +1,5 @@
-"""What is stored and cannot be read: it is no object, it can be deleted and written anew, and nobody loses protection by it."""
+"""What is stored and cannot be read: it is no object, it can be deleted and written anew, and nobody loses
+protection by it."""
 
 from typing import Any
 
@@ -58,7 +59,7 @@ async def test_it_is_deleted_as_any_object_is_also_where_it_had_a_place(api: Api
     reply = await api.delete(ref("a"))
     assert (outcomes(reply), reply.results[0].message) == (["deleted"], "it could not be read")
     assert (await stored(api.bus, "pods", "a")).deleted
-    assert outcomes(await api.delete(ref("a"))) == ["not found"]
+    assert outcomes(await api.delete(ref("a"))) == ["notFound"]
 
 
 @DISTURBANCES

@@ -7,7 +7,7 @@ import pytest
 from tests.support.buses import ConnectBus
 
 DRAIN_S = 0.1
-"""A reign that is cancelled leaves its requests without an answer: nobody need wait for them."""
+"""A term that is cancelled leaves its requests without an answer: nobody need wait for them."""
 
 
 @pytest.fixture

@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any
 
 from podyard.binder import service as binder_service
-from podyard.binder.reign import LEADS_CHECK
 from podyard.binder.settings import BinderSettings
 from podyard.bus import BusSettings, connect
 from podyard.runtime.service import Service
+from podyard.shell import leading
 from tests.contract.binder.conftest import DRAIN_S
 from tests.contract.binder.stage import FaultyBus
 from tests.support.services import make_service
@@ -60,7 +60,7 @@ class Elsewhere:
     def stands_by(self) -> bool:
         """Whether it says so on /readyz, as somebody who is ready."""
         assert self._service is not None
-        return self._service.health.checks[LEADS_CHECK][:2] == (True, binder_service.STANDS_BY)
+        return self._service.health.checks[leading.CHECK][:2] == (True, leading.STANDS_BY)
 
     def end(self) -> None:
         """Tidy up after the test: whatever it was, it ends in order."""

@@ -1,4 +1,4 @@
-"""What the binder's contract tests are made of: reigns in this process, a faulty bus, a cluster that asks."""
+"""What the binder's contract tests are made of: terms in this process, a faulty bus, a cluster that asks."""
 
 import itertools
 from collections import deque
@@ -9,14 +9,16 @@ from typing import Any
 import anyio
 
 from podyard.binder.instruments import Instruments
-from podyard.binder.reign import Reign
-from podyard.binder.service import SERVICE, followed
+from podyard.binder.reading import followed
+from podyard.binder.service import SERVICE
+from podyard.binder.term import Term
 from podyard.bus import Ack, Bus, NoResponders, Outgoing, Request, Unclear
 from podyard.bus.services import Handler, Subscription
 from podyard.plugins.defaults import default_profile
 from podyard.proto import codec, subjects
 from podyard.proto.binder_api import BindReply, BindRequest, Decision, NumberRange
 from podyard.shell.boundary import Boundary
+from podyard.shell.leading import Leading
 from tests.support import cluster, objects
 from tests.support.services import make_service
 from tests.support.spans import KeptSpans
@@ -31,7 +33,8 @@ class FaultyBus:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
         self.faults: deque[str] = deque()
-        """For the next sends: `ok`, `lost ack` (stored, no answer), `lost` (not sent), `hold` (until `resume`)."""
+        """For the next sends: `ok`, `lost ack` (stored, no answer), `lost` (not sent), `hold` (until
+        `resume`)."""
         self.cut = False
         """Nothing that is sent arrives any more, leases neither."""
         self.late_s = 0.0
@@ -84,19 +87,20 @@ class FaultyBus:
 
 
 @asynccontextmanager
-async def reigning(
+async def leading_term(
     bus: Any, instance: str, lease_epoch: int = 1, spans: KeptSpans | None = None
-) -> AsyncIterator[Reign]:
-    """A reign without a lease: whoever begins one takes the fence over from all before."""
+) -> AsyncIterator[Term]:
+    """A term without a lease: whoever begins one takes the fence over from all before."""
     service = make_service(SERVICE, bus, instance=instance, spans=spans)
     instruments = Instruments(service.metrics, service.spans)
-    reign = Reign(
-        service, {PROFILE.name: PROFILE}, followed({PROFILE.name: PROFILE}), instruments, Boundary(service), 1
-    )
+    boundary = Boundary(service)
+    leading = Leading(service.lease(), service.health, service.metrics, pause=boundary.pause)
+    profiles = {PROFILE.name: PROFILE}
+    term = Term(service, profiles, followed(profiles), instruments, boundary, leading, 1)
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(reign.run, lease_epoch)
-        await eventually("the reign serves", lambda: service.health.ready)
-        yield reign
+        tasks.start_soon(term.run, lease_epoch)
+        await eventually("the term serves", lambda: service.health.ready)
+        yield term
         tasks.cancel_scope.cancel()
 
 

@@ -4,8 +4,8 @@ import anyio
 import msgspec
 import pytest
 
-from podyard.binder.reign import Reign
 from podyard.binder.service import SERVICE
+from podyard.binder.term import Term
 from podyard.bus import Outgoing, RemoteError, RequestTimeout
 from podyard.proto import codec, headers, subjects
 from podyard.proto.binder_api import NumberRange
@@ -13,7 +13,7 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
 from podyard.telemetry.tracing import Spans
-from tests.contract.binder.stage import Cluster, FaultyBus, reigning
+from tests.contract.binder.stage import Cluster, FaultyBus, leading_term
 from tests.support import objects
 from tests.support.services import make_service, running
 from tests.support.spans import KeptSpans
@@ -31,7 +31,7 @@ async def cluster(bus):
 
 
 async def test_decisions_are_bound_and_everyone_can_read_how(cluster, connect_bus):
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         reply = await cluster.ask(cluster.decide("a"), cluster.decide("b"))
         assert [answer.result for answer in reply.answers] == ["bound", "bound"]
         assert reply.position >= cluster.position
@@ -46,14 +46,14 @@ async def test_decisions_are_bound_and_everyone_can_read_how(cluster, connect_bu
 
 async def test_what_does_not_fit_is_a_conflict_with_its_cause(cluster, connect_bus):
     await cluster.node("small", cpu="1")
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         reply = await cluster.ask(cluster.decide("a", node="small"), cluster.decide("b", node="small"))
         assert [(answer.result, answer.cause) for answer in reply.answers] == [("bound", ""), ("conflict", "fit")]
         assert reply.answers[1].reasons == ("Insufficient cpu",)
 
 
 async def test_a_pod_that_ended_is_released_and_its_tombstone_goes_after_the_object(cluster, connect_bus):
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         await cluster.bind(cluster.decide("a"))
         await cluster.status(COMPLETED)
 
@@ -62,7 +62,7 @@ async def test_a_pod_that_ended_is_released_and_its_tombstone_goes_after_the_obj
             return found if isinstance(found, Tombstone) else None
 
         assert (await eventually("a tombstone", released)).reason == "completed"
-        assert (await cluster.bind(cluster.decide("a", attempt="2-a"))) == ["already bound"]
+        assert (await cluster.bind(cluster.decide("a", attempt="2-a"))) == ["alreadyBound"]
         await cluster.remove("pods", objects.pod("a"))
 
         async def expiring():
@@ -77,7 +77,7 @@ async def test_a_pod_that_ended_is_released_and_its_tombstone_goes_after_the_obj
 )
 async def test_lost_messages_and_acknowledgements_are_settled_never_guessed(cluster, connect_bus, faults):
     faulty = FaultyBus(await connect_bus("binder"))
-    async with reigning(faulty, "binder-a"):
+    async with leading_term(faulty, "binder-a"):
         faulty.faults.extend(faults)
         assert await cluster.bind(cluster.decide("a"), cluster.decide("b")) == ["bound", "bound"]
         assert await cluster.bind(cluster.decide("c")) == ["bound"]
@@ -89,7 +89,7 @@ async def test_lost_messages_and_acknowledgements_are_settled_never_guessed(clus
 async def test_a_lost_acknowledgement_of_the_take_over_is_settled(cluster, connect_bus):
     faulty = FaultyBus(await connect_bus("binder"))
     faulty.faults.extend(["lost ack", "lost"])
-    async with reigning(faulty, "binder-a"):
+    async with leading_term(faulty, "binder-a"):
         assert await cluster.bind(cluster.decide("a")) == ["bound"]
 
 
@@ -97,7 +97,7 @@ async def test_a_binder_that_was_paused_past_its_lease_writes_nothing(cluster, c
     """A's batch hangs in its hands while B takes over; when A goes on, the fence refuses it."""
     faulty = FaultyBus(await connect_bus("a"))
     async with anyio.create_task_group() as tasks:
-        async with reigning(faulty, "binder-a") as paused:
+        async with leading_term(faulty, "binder-a") as paused:
             faulty.faults.append("hold")
             decision = cluster.decide("a")
 
@@ -107,7 +107,7 @@ async def test_a_binder_that_was_paused_past_its_lease_writes_nothing(cluster, c
 
             tasks.start_soon(ask_the_paused)
             await faulty.held.wait()
-            async with reigning(await connect_bus("b"), "binder-b"):
+            async with leading_term(await connect_bus("b"), "binder-b"):
                 epoch = (await cluster.fence()).epoch
                 faulty.resume()
                 await eventually("A is deposed", lambda: paused.core.phase.name == "DEPOSED")
@@ -119,19 +119,20 @@ async def test_a_binder_that_was_paused_past_its_lease_writes_nothing(cluster, c
 
 
 async def test_what_the_scheduler_counted_on_is_not_filtered_again(cluster, connect_bus):
-    """The positions of a real stream: who has read up to the record has seen the binding, who has not claims it."""
-    async with reigning(await connect_bus("binder"), "binder-a") as reign:
+    """The positions of a real stream: who has read up to the record has seen the binding, who has not claims
+    it."""
+    async with leading_term(await connect_bus("binder"), "binder-a") as term:
 
         async def skipped(name: str, position: int, *claims: int) -> bool:
-            before = _skips(reign)
+            before = _skips(term)
             decision = msgspec.structs.replace(cluster.decide(name), position=position)
             ranges = tuple(NumberRange(first=number, last=number) for number in claims)
             (answer,) = (await cluster.ask(decision, outstanding=ranges)).answers
             assert answer.result == "bound"
-            return _skips(reign) > before
+            return _skips(term) > before
 
         await cluster.pods("e")
-        start = cluster.position  # behind the listing with which the reign began
+        start = cluster.position  # behind the listing with which the term began
         assert await skipped("a", start)
         assert await skipped("b", start, 1), "claimed, and there"
         await cluster.pods("d")
@@ -140,13 +141,14 @@ async def test_what_the_scheduler_counted_on_is_not_filtered_again(cluster, conn
         assert not await skipped("d", cluster.position), "the third binding came later, and is not claimed"
 
 
-def _skips(reign: Reign) -> float:
-    registry = reign._service.metrics  # pyright: ignore[reportPrivateUsage] - what /metrics shows
+def _skips(term: Term) -> float:
+    registry = term._service.metrics  # pyright: ignore[reportPrivateUsage] - what /metrics shows
     return registry.get_sample_value("podyard_binder_skipped_filters_total") or 0.0
 
 
 async def test_two_binders_race_and_no_uid_is_bound_twice(cluster, connect_bus):
-    """The fence goes back and forth between two that both believe to lead; schedulers repeat until answered."""
+    """The fence goes back and forth between two that both believe to lead; schedulers repeat until
+    answered."""
     names = [f"r{number}" for number in range(24)]
     await cluster.node("big", cpu="64")
     await cluster.pods(*names)
@@ -180,7 +182,7 @@ async def test_two_binders_race_and_no_uid_is_bound_twice(cluster, connect_bus):
 
 
 async def _reign_until_cancelled(connection, instance: str, *, task_status=anyio.TASK_STATUS_IGNORED) -> None:
-    async with reigning(connection, instance):
+    async with leading_term(connection, instance):
         task_status.started()
         await anyio.sleep_forever()
 
@@ -189,11 +191,12 @@ async def test_take_over_in_the_middle_of_a_batch(cluster, connect_bus):
     """The batch was applied, its acknowledgement lost, its writer gone: the successor's listing holds it."""
     faulty = FaultyBus(await connect_bus("a"))
     decisions = [cluster.decide("a"), cluster.decide("b")]
-    async with reigning(faulty, "binder-a"):
-        faulty.faults.extend(["lost ack", "hold"])  # the batch, then the move of the fence that would settle it
+    async with leading_term(faulty, "binder-a"):
+        # the batch, then the move of the fence that would settle it
+        faulty.faults.extend(["lost ack", "hold"])
         with pytest.raises(RequestTimeout):
             await cluster.ask(*decisions, timeout_s=0.5)
-    async with reigning(await connect_bus("b"), "binder-b"):
+    async with leading_term(await connect_bus("b"), "binder-b"):
         assert await cluster.bind(*decisions) == ["bound", "bound"]
         assert len(await cluster.commits()) == 1
         await cluster.pods("d", "e")
@@ -206,11 +209,11 @@ async def test_take_over_in_the_middle_of_a_batch(cluster, connect_bus):
 
 async def test_a_foreign_binding_is_named_and_its_mates_are_bound(cluster, connect_bus):
     """Error 10071: the number leads to the binding that is in the way."""
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         stranger = Binding(namespace="default", name="a", uid="uid-a", node="n7", attempt="9-9")
         await cluster.bus.publish(Outgoing(subjects.binding("default", "a", "uid-a"), codec.encode(stranger)))
         reply = await cluster.ask(cluster.decide("a"), cluster.decide("b"))
-        assert [(answer.result, answer.node) for answer in reply.answers] == [("already bound", "n7"), ("bound", "n1")]
+        assert [(answer.result, answer.node) for answer in reply.answers] == [("alreadyBound", "n7"), ("bound", "n1")]
 
 
 async def test_a_standby_serves_as_soon_as_the_leader_ends(cluster, connect_bus):
@@ -236,7 +239,7 @@ async def _answers(cluster: Cluster, name: str) -> bool:
 
 
 async def test_a_request_that_cannot_be_read_is_refused_and_kept(cluster, connect_bus):
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         with pytest.raises(Exception, match="not a BindRequest"):
             await cluster.bus.request(subjects.BINDER_BIND, b"{}")
         assert await cluster.bind(cluster.decide("a")) == ["bound"]
@@ -247,7 +250,7 @@ async def test_bind_spans_hang_below_the_cycle_and_bad_ones_are_kept(cluster, co
     spans = Spans(sink)
     sampled = spans.new_trace()[:-2] + "01"
     plain, refused = spans.new_trace(), spans.new_trace()
-    async with reigning(await connect_bus("binder"), "binder-a", spans=sink):
+    async with leading_term(await connect_bus("binder"), "binder-a", spans=sink):
         await cluster.bind(
             cluster.decide("a", trace=sampled),
             cluster.decide("b", trace=plain),
@@ -260,14 +263,14 @@ async def test_bind_spans_hang_below_the_cycle_and_bad_ones_are_kept(cluster, co
     assert str(by_pod["a"].ids) == record.bindings[0].trace
     assert record.bindings[1].trace == plain
     assert by_pod["c"].error
-    assert by_pod["c"].attributes["podyard.bind.cause"] == "node gone"
+    assert by_pod["c"].attributes["podyard.bind.cause"] == "nodeGone"
 
 
 async def test_the_decision_record_stays_with_the_binding(cluster, connect_bus):
     record = AttemptRecord(
         namespace="default", name="a", uid="uid-a", attempt="1-a", outcome="scheduled", at=1.5, node="n1"
     )
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         await cluster.bind(msgspec.structs.replace(cluster.decide("a"), record=record))
         assert (await cluster.placement("a")).decision == record
 
@@ -285,7 +288,7 @@ BEYOND = [
 
 @pytest.mark.parametrize("payload", BEYOND)
 async def test_a_request_beyond_the_bounds_is_refused(cluster, connect_bus, payload):
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         with pytest.raises(RemoteError, match="not a BindRequest"):
             await cluster.bus.request(subjects.BINDER_BIND, payload)
         assert await cluster.bind(cluster.decide("a")) == ["bound"]
@@ -294,7 +297,7 @@ async def test_a_request_beyond_the_bounds_is_refused(cluster, connect_bus, payl
 async def test_decisions_with_numbers_that_nobody_has_are_answered(cluster, connect_bus):
     """A position that is never reached is waited for in vain; the others are bound meanwhile."""
     largest = 2**63 - 1
-    async with reigning(await connect_bus("binder"), "binder-a"):
+    async with leading_term(await connect_bus("binder"), "binder-a"):
         wide = (NumberRange(first=0, last=largest - 1),)
         far = msgspec.structs.replace(cluster.decide("b"), position=largest)
         strange = msgspec.structs.replace(cluster.decide("c"), number=largest, not_assumed=(largest, -largest, 0))

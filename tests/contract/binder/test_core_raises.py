@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from podyard.binder.core import judge
+from podyard.binder.core import node_takes_pod
 from podyard.binder.core.world import World
 from podyard.binder.service import SERVICE
 from podyard.bus import Bus, BusError
@@ -16,7 +16,7 @@ from tests.support.raising import dead_letter, raise_on
 from tests.support.services import make_service, running
 
 ANSWERED_S = 1.0
-"""A reign that ended says nothing: decisions are sent again, as schedulers do."""
+"""A term that ended says nothing: decisions are sent again, as schedulers do."""
 
 
 @pytest.fixture
@@ -61,23 +61,23 @@ async def test_a_stored_message_that_the_core_raises_on_is_set_aside(
         assert letter.sequence > 0
         assert [one.result for one in await answers(cluster, cluster.decide("b"))] == ["bound"]
         assert [one.result for one in await answers(cluster, cluster.decide("bad"))] == ["gone"]
-        assert len(met) == 1, "the next reign is not told of it again"
+        assert len(met) == 1, "the next term is not told of it again"
         assert service.health.ready
 
 
 async def test_a_decision_that_the_core_raises_on_is_refused_and_its_mates_are_bound(
     cluster: Cluster, connect_bus: ConnectBus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    met = raise_on(monkeypatch, judge, "judge", lambda decision, *_: decision.name == "poison")
+    met = raise_on(monkeypatch, node_takes_pod, "judge", lambda decision, *_: decision.name == "poison")
     service = make_service(SERVICE, await connect_bus("binder"))
     async with running(service):
         found = await answers(cluster, cluster.decide("a"), cluster.decide("poison"), cluster.decide("b"))
-        assert [(one.result, one.cause) for one in found] == [("bound", ""), ("error", "set aside"), ("bound", "")]
+        assert [(one.result, one.cause) for one in found] == [("bound", ""), ("error", "setAside"), ("bound", "")]
         assert "Bug: nobody thought of this" in found[1].reasons[0]
         letter = await dead_letter(cluster.bus, "binder")
         assert letter.subject == subjects.BINDER_BIND
         assert len(codec.decode(BindRequest, letter.payload).decisions) == 3
         again = await answers(cluster, cluster.decide("poison", attempt="2-poison"))
-        assert [one.cause for one in again] == ["set aside"]
+        assert [one.cause for one in again] == ["setAside"]
         assert len(met) == 1
         assert service.health.ready

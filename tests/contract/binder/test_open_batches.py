@@ -1,4 +1,5 @@
-"""Somebody begins atomic batches and does not end them, as agents that are cut off do: what that costs the binder, on a real server."""
+"""Somebody begins atomic batches and does not end them, as agents that are cut off do: what that costs the
+binder, on a real server."""
 
 import itertools
 import time
@@ -11,9 +12,9 @@ import anyio
 import nats
 from nats.aio.client import Client
 
-from podyard.binder.reign import COMMITS_CHECK
+from podyard.binder.term import COMMITS_CHECK
 from podyard.bus import Bus, embedded_server, ensure_streams
-from tests.contract.binder.stage import Cluster, reigning
+from tests.contract.binder.stage import Cluster, leading_term
 from tests.support.buses import connected
 from tests.support.waiting import eventually
 
@@ -58,7 +59,7 @@ async def place(folder: Path, settings: dict[str, Any]) -> AsyncIterator[tuple[B
 async def test_more_batches_than_nats_allows_by_itself_may_be_open(tmp_path: Path) -> None:
     async with place(tmp_path, {}) as (bus, agent):
         cluster = Cluster(bus)
-        async with reigning(bus, "binder-a"):
+        async with leading_term(bus, "binder-a"):
             await cluster.node("n1")
             await cluster.pods("a")
             assert await agent.begin(4 * USUAL) == []
@@ -71,11 +72,11 @@ async def test_with_none_left_the_binder_says_so_and_goes_on_with_the_first_that
     few = {"jetstream": {"limits": {"batch": {"max_inflight_per_stream": 3, "max_inflight_total": 10}}}}
     async with place(tmp_path, few) as (bus, agent):
         cluster = Cluster(bus)
-        async with reigning(bus, "binder-a") as reign:
+        async with leading_term(bus, "binder-a") as term:
             await cluster.node("n1")
             await cluster.pods("a")
             assert await agent.begin(3) == []
-            health, moves = reign._service.health, reign._instruments.fence_moves._value
+            health, moves = term._service.health, term._instruments.fence_moves._value
 
             async def ask() -> None:
                 assert await cluster.bind(cluster.decide("a")) == ["bound"]

@@ -81,7 +81,8 @@ async def test_a_standby_takes_over_from_a_leader_that_is(how: str, cluster: Clu
 
 
 async def _bound(cluster: Cluster, decision: Decision) -> int:
-    """Ask until somebody answers that it is bound, as schedulers do: a dead or paused one may be given the question.
+    """Ask until somebody answers that it is bound, as schedulers do: a dead or paused one may be given the
+    question.
 
     :return: the epoch of who answered
     """

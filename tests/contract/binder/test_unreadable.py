@@ -1,4 +1,5 @@
-"""A binder that cannot read a placement says so on /readyz and does not lead; `podyard mend` says what it was, and it leads."""
+"""A binder that cannot read a placement says so on /readyz and does not lead; `podyard mend` says what it
+was, and it leads."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -14,6 +15,7 @@ from podyard.proto import subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
 from podyard.runtime.service import Service
+from podyard.shell import leading
 from tests.contract.binder.stage import Cluster
 from tests.support.buses import ConnectBus
 from tests.support.holding import Hold
@@ -54,7 +56,8 @@ def why_not_ready(service: Service) -> str:
 
 async def leads(service: Service) -> None:
     await eventually(
-        "the binder leads", lambda: service.health.ready and "by" not in service.health.checks["view"].reason
+        "the binder leads",
+        lambda: service.health.ready and service.health.checks[leading.CHECK].reason != leading.STANDS_BY,
     )
 
 
@@ -93,7 +96,7 @@ async def test_whoever_knows_that_it_has_ended_says_so_and_the_room_is_free(
     await leads(binder)
     placement = await cluster.placement("a")
     assert isinstance(placement, Tombstone)
-    assert await cluster.bind(*(cluster.decide(name) for name in "bcdea")) == ["bound"] * 4 + ["already bound"]
+    assert await cluster.bind(*(cluster.decide(name) for name in "bcdea")) == ["bound"] * 4 + ["alreadyBound"]
 
 
 async def test_all_that_is_known_is_shown_before_anything_is_written(

@@ -6,7 +6,7 @@ import pytest
 
 from podyard.proto import subjects
 from podyard.proto.placement import VolumeChoice
-from tests.contract.binder.stage import Cluster, FaultyBus, reigning
+from tests.contract.binder.stage import Cluster, FaultyBus, leading_term
 from tests.e2e.provisioner import SELECTED, Provisioner
 from tests.support import objects
 from tests.support.waiting import eventually
@@ -38,7 +38,7 @@ async def test_of_two_pods_that_race_for_one_volume_one_wins(cluster, connect_bu
     async def ask(name, session):
         (answers[name],) = (await cluster.ask(wants(cluster, name), session=session)).answers
 
-    async with reigning(await connect_bus("binder"), "binder-a"), anyio.create_task_group() as tasks:
+    async with leading_term(await connect_bus("binder"), "binder-a"), anyio.create_task_group() as tasks:
         tasks.start_soon(ask, "p", "s1")
         tasks.start_soon(ask, "q", "s2")
     results = {name: (answer.result, answer.cause) for name, answer in answers.items()}
@@ -52,7 +52,7 @@ async def test_of_two_pods_that_race_for_one_volume_one_wins(cluster, connect_bu
 
 async def test_a_volume_that_somebody_takes_at_the_same_moment_leaves_the_pod_unbound(cluster, connect_bus):
     bus = FaultyBus(await connect_bus("binder"))
-    async with reigning(bus, "binder-a"), anyio.create_task_group() as tasks:
+    async with leading_term(bus, "binder-a"), anyio.create_task_group() as tasks:
         bus.faults.append("hold")
         answers = []
 
@@ -73,18 +73,18 @@ async def test_a_successor_goes_on_with_a_wait_and_the_first_one_writes_nothing_
     decision = cluster.decide("made")
     slow = FaultyBus(await connect_bus("first"))
     slow.late_s = 0.05  # both are asked, the deposed one too as long as it has nothing to write
-    async with reigning(slow, "binder-a") as first:
+    async with leading_term(slow, "binder-a") as first:
         assert await cluster.bind(decision) == ["waiting"]
         metrics = first._service.metrics  # as /metrics tells them
 
         def counted():
-            return metrics.get_sample_value("podyard_binder_held_decisions")
+            return metrics.get_sample_value("podyard_binder_waiting_decisions")
 
         await eventually("the wait is counted", lambda: counted() == 1)
         marked = await cluster.document("persistentvolumeclaims", "made")
         assert marked["metadata"]["annotations"] == {SELECTED: "n1"}
         before = await cluster.last(subjects.object_("persistentvolumeclaims", "default", "made"))
-        async with reigning(await connect_bus("second"), "binder-b", lease_epoch=2):
+        async with leading_term(await connect_bus("second"), "binder-b", lease_epoch=2):
 
             async def waits_there():
                 reply = await cluster.ask(decision)

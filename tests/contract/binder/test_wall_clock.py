@@ -1,4 +1,5 @@
-"""Somebody sets the wall clock by an hour: decisions are answered as before, and what comes back in time comes back in time."""
+"""Somebody sets the wall clock by an hour: decisions are answered as before, and what comes back in time
+comes back in time."""
 
 import anyio
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from podyard.binder.core import binder
 from podyard.binder.service import SERVICE
 from podyard.bus import Bus
+from podyard.shell import leading
 from tests.contract.binder.stage import Cluster
 from tests.support.buses import ConnectBus
 from tests.support.services import make_service, running
@@ -26,7 +28,10 @@ async def test_decisions_are_answered_whoever_sets_the_wall_clock(
     await cluster.pods("a", "b")
     service = make_service(SERVICE, await connect_bus("binder"), clock=wall.clock())
     async with running(service):
-        await eventually("it leads", lambda: service.health.ready and not service.health.checks["view"].reason)
+        await eventually(
+            "it leads",
+            lambda: service.health.ready and service.health.checks[leading.CHECK].reason != leading.STANDS_BY,
+        )
         assert await cluster.bind(cluster.decide("a")) == ["bound"]
         with anyio.fail_after(ANSWERED_S):
             async with anyio.create_task_group() as tasks:

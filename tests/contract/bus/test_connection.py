@@ -1,4 +1,5 @@
-"""The connection on the real server: it waits, comes back, and survives what callbacks and servers do to it."""
+"""The connection on the real server: it waits, comes back, and survives what callbacks and servers do to
+it."""
 
 import asyncio
 import gc

@@ -151,7 +151,8 @@ async def test_it_ends_with_its_parent(tmp_path: Path, with_signal: signal.Signa
 
 
 async def test_without_the_kernels_help_a_supervisor_ends_it(tmp_path: Path):
-    """Where there is no parent-death signal: the launcher stays and watches the pipe that only the parent holds."""
+    """Where there is no parent-death signal: the launcher stays and watches the pipe that only the parent
+    holds."""
     code = f"""
 import sys
 sys.path.insert(0, {str(Path(_launcher.__file__).parent)!r})

@@ -72,7 +72,8 @@ async def test_one_leads_and_the_other_waits_for_its_release(bus: Bus, connect_b
     began_at = time.monotonic()
     await first.end()
     await second.until_acquired()
-    # the server may tell of the release before it is stored: then it is seen with the next look, a second later
+    # the server may tell of the release before it is stored: then it is seen with the next look, a second
+    # later
     assert time.monotonic() - began_at < 2.0, "a clean release is taken over at once, not after 10 s"
     assert second.lease.epoch > first.lease.epoch
     assert not first.lease.held

@@ -1,4 +1,5 @@
-"""Publishing on the real server: single, pipelined, atomic batches; what is refused, and what stays unclear."""
+"""Publishing on the real server: single, pipelined, atomic batches; what is refused, and what stays
+unclear."""
 
 import asyncio
 import itertools
@@ -295,7 +296,8 @@ class TestBatch:
         assert caught.value.code == 10174
 
     async def test_an_incomplete_batch_says_so(self, bus: Bus):
-        """The server lost what came before (restarted, or gave it up): only the last message of a batch arrives."""
+        """The server lost what came before (restarted, or gave it up): only the last message of a batch
+        arrives."""
         lines = {"Nats-Batch-Id": "b2", "Nats-Batch-Sequence": "2", "Nats-Batch-Commit": "1"}
         with pytest.raises(Conflict):
             await bus.publish(message("a", headers=lines))

@@ -179,7 +179,8 @@ async def test_a_stream_made_again_is_listed_again(bus: Bus):
 async def test_a_stream_made_again_while_a_consumer_is_made_is_not_read_from_the_old_ones_position(
     bus: Bus, monkeypatch: pytest.MonkeyPatch, which: int
 ):
-    """The new one begins at 1: whoever waits for what comes after the old one's end has a view of nothing, and a position of nowhere."""
+    """The new one begins at 1: whoever waits for what comes after the old one's end has a view of nothing,
+    and a position of nowhere."""
     await bus.publish_many([message(f"p{i}") for i in range(20)])
     create = bus.api.create_consumer
     made: list[str] = []
@@ -330,7 +331,8 @@ async def test_a_listing_ends_with_its_last_message_without_waiting_for_a_heartb
 async def test_a_listing_ends_at_a_heartbeat_when_the_awaited_message_never_comes(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ):
-    """The server may count a marker as pending that expires before it is sent (NATS.md 3)."""
+    """The server may count a marker as pending that expires before it is sent
+    (docs/rules.md, listing-ends-when-nothing-is-pending)."""
     create = bus.api.create_consumer
 
     async def one_pending(stream: str, config: ConsumerConfig) -> ConsumerInfo:
@@ -344,7 +346,8 @@ async def test_a_listing_ends_at_a_heartbeat_when_the_awaited_message_never_come
 
 
 async def test_what_comes_after_the_listings_end_is_delivered_once(bus: Bus, monkeypatch: pytest.MonkeyPatch):
-    """A listing that writers outrun ends with more pending; its consumer sends that on, and the following one has it too."""
+    """A listing that writers outrun ends with more pending; its consumer sends that on, and the following one
+    has it too."""
     monkeypatch.setattr(watch_module, "MOST_ROUNDS", 0)
     await bus.publish(message("first"))
     create = bus.api.create_consumer
@@ -370,7 +373,8 @@ async def test_what_comes_after_the_listings_end_is_delivered_once(bus: Bus, mon
 async def test_several_subjects_are_listed_through_one_filter_and_picked_here(
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ):
-    """With several filters a listing of 31,000 messages took the server a minute (nats-server 2.15), and a take-over with it."""
+    """With several filters a listing of 31,000 messages took the server a minute (nats-server 2.15), and a
+    take-over with it."""
     create = bus.api.create_consumer
     filters: list[tuple[str, ...]] = []
 

@@ -144,7 +144,8 @@ async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: S
 
 
 async def test_a_budget_refuses_and_its_answer_is_final_for_the_cycle(bus: Bus, stage: Stage, policy: Path):
-    """PITFALLS 69. The budget allows one disruption, two pods should go."""
+    """docs/rules.md, a-refusal-is-final-for-the-cycle. The budget allows one disruption, two pods should
+    go."""
     status = {"disruptionsAllowed": 1, "currentHealthy": 2, "desiredHealthy": 1, "expectedPods": 2}
     await stage.write("poddisruptionbudgets", {**BUDGET, "status": {**status, "observedGeneration": 1}})
     pods = await bound(stage, "web-1", "web-2")
@@ -178,7 +179,7 @@ async def test_a_budget_that_comes_after_the_listing_protects_too(
 
 
 async def test_a_dry_run_takes_the_same_way_and_writes_nothing(bus: Bus, stage: Stage, policy: Path):
-    """PITFALLS 70."""
+    """docs/rules.md, dry-run-goes-the-same-way."""
     pods = await bound(stage, "web-1", "web-2")
     before = await stage.bus.last_sequence("CLUSTER")
     service = await one_cycle(bus, stage, policy, dry_run=True)
@@ -195,7 +196,7 @@ async def test_a_dry_run_takes_the_same_way_and_writes_nothing(bus: Bus, stage: 
 async def test_limits_are_checked_before_the_eviction_and_told(
     bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
 ):
-    """PITFALLS 68."""
+    """docs/rules.md, limits-come-before-the-call."""
     policy = write_policy(POLICY.format(limits="maxNoOfPodsToEvictPerNode: 1"))
     pods = await bound(stage, "web-1", "web-2", "web-3")
     await one_cycle(bus, stage, policy)

@@ -1,4 +1,5 @@
-"""A plugin of the descheduler raises, or a whole cycle breaks off: the service lives, and the next cycle does its work."""
+"""A plugin of the descheduler raises, or a whole cycle breaks off: the service lives, and the next cycle does
+its work."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""The extender protocol against a real HTTP server: what is sent, and what its answers and failures become."""
+"""The extender protocol against a real HTTP server: what is sent, and what its answers and failures
+become."""
 
 import gzip
 import threading

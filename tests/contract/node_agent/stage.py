@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from podyard.bus import Bus, Delivery, WatchSpec
-from podyard.cluster import timestamps
 from podyard.node_agent.service import SERVICE
 from podyard.node_agent.settings import NodeAgentSettings
+from podyard.objects import times
 from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.operations import K8sEvent
@@ -125,7 +125,7 @@ class Stage:
 
     async def delete(self, pod: Document, grace_s: int = 30) -> None:
         """Ask for the pod's end, as api does."""
-        pod["metadata"]["deletionTimestamp"] = timestamps.text_of(time.time() + grace_s)
+        pod["metadata"]["deletionTimestamp"] = times.rfc3339(time.time() + grace_s)
         pod["metadata"]["deletionGracePeriodSeconds"] = grace_s
         await self.write("pods", pod)
 

@@ -153,7 +153,7 @@ async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bu
 
 
 async def test_one_reading_evicts_one_pod_and_a_later_one_the_next(bus: Bus, stage: Stage):
-    """PITFALLS 56: an observation is acted on once. The manager looks every 0.1 s here."""
+    """docs/rules.md, an-observation-is-acted-on-once. The manager looks every 0.1 s here."""
     looks = await stage.collect("usage.n1", NodeUsage)
     await stage.node("n1")
     async with agent(bus, stage):
@@ -209,7 +209,7 @@ async def test_a_restarted_agent_goes_on_where_it_stopped(bus: Bus, stage: Stage
         await eventually("the marker of its fact", lambda: stage.pod_fact(first) is None)
         assert (await stage.phase(second, "Failed")).ended
         await stage.phase(late, "Running")
-        assert under_pressure(stage, "n1"), "PITFALLS 61: a restart does not wipe the pressure condition"
+        assert under_pressure(stage, "n1"), "a restart does not wipe it (docs/rules.md, restart-keeps-the-pressure)"
     told = stage.told(first)
     assert len(told) == before + 1
     assert told[-1].deleted
@@ -298,7 +298,8 @@ async def test_signals_beyond_the_bounds_become_dead_letters(
 
 
 async def test_signals_at_the_bounds_are_taken(bus: Bus, stage: Stage, connect_bus: ConnectBus):
-    """More available than there is, nothing of nothing, the largest numbers: the agent goes on, whatever it makes of them."""
+    """More available than there is, nothing of nothing, the largest numbers: the agent goes on, whatever it
+    makes of them."""
     await stage.node("n1")
     await stage.node("n2")
     dead = await stage.collect("dead.node_agent", DeadLetter)

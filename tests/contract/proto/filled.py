@@ -1,4 +1,6 @@
-"""Messages made from their types: one with every field set, and a Hypothesis strategy for all that are valid."""
+"""Messages made from their types: one with every field set, and a Hypothesis strategy for all that are
+valid.
+"""
 
 from typing import Any
 
@@ -24,6 +26,8 @@ def full(type_: inspect.Type, name: str = "x") -> Any:
             return full(next(one for one in types if not isinstance(one, inspect.NoneType)), name)
         case inspect.LiteralType(values=values):
             return values[-1]
+        case inspect.EnumType(cls=cls):
+            return max(cls)
         case inspect.BoolType():
             return True
         case inspect.IntType(ge=ge, le=le):
@@ -58,6 +62,8 @@ def strategy(type_: inspect.Type) -> st.SearchStrategy[Any]:
             return st.none()
         case inspect.LiteralType(values=values):
             return st.sampled_from(values)
+        case inspect.EnumType(cls=cls):
+            return st.sampled_from(list(cls))
         case inspect.BoolType():
             return st.booleans()
         case inspect.IntType(ge=ge, le=le):

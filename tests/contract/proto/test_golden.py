@@ -9,6 +9,7 @@ from msgspec import inspect
 
 from podyard.proto import catalogue, codec
 from podyard.proto.codec import MessageError
+from podyard.proto.queue_api import SessionHeartbeat
 from tests.contract.proto import filled
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -27,6 +28,14 @@ def test_golden_bytes_decode_with_every_field_kept(path: Path):
     written = msgspec.json.decode(path.read_bytes())
     again = msgspec.json.decode(codec.encode(message))
     assert {key: again.get(key) for key in written} == written
+
+
+def test_attempts_that_release_0_1_calls_held_are_those_that_wait_in_the_binder():
+    old = codec.decode(SessionHeartbeat, (GOLDEN / "v0.1" / "SessionHeartbeat.json").read_bytes())
+    assert old.waiting == ("held-é",)
+    new = SessionHeartbeat(session="s", waiting=("1-1",))
+    assert codec.encode(new) == b'{"session":"s","waiting":["1-1"]}'
+    assert codec.decode(SessionHeartbeat, codec.encode(new)) == new
 
 
 @pytest.mark.parametrize("message", MESSAGES.values(), ids=lambda message: message.__name__)

@@ -1,4 +1,5 @@
-"""Write the golden bytes of a release: `python -m tests.contract.proto.write_golden v0.2`. Refuses to touch a release that has any."""
+"""Write the golden bytes of a release: `python -m tests.contract.proto.write_golden v0.2`. Refuses to touch a
+release that has any."""
 
 import sys
 from pathlib import Path

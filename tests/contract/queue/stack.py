@@ -1,4 +1,5 @@
-"""What the queue's contract tests are made of: a cluster to write into, a scheduler to play, what is stored."""
+"""What the queue's contract tests are made of: a cluster to write into, a scheduler to play, what is
+stored."""
 
 import itertools
 from typing import Any

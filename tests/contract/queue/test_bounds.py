@@ -1,4 +1,5 @@
-"""What no request and no bare event may bring: it is answered, or becomes a dead letter, and the queue goes on."""
+"""What no request and no bare event may bring: it is answered, or becomes a dead letter, and the queue goes
+on."""
 
 from contextlib import suppress
 from typing import Any
@@ -58,7 +59,8 @@ async def test_a_request_that_cannot_be_read(cluster: Cluster, scheduler: Schedu
 
 @pytest.mark.parametrize("verb", VERBS)
 async def test_a_request_with_what_nobody_reads(cluster: Cluster, scheduler: Scheduler, verb: str) -> None:
-    """Unknown fields are skipped; one that is nested too deep makes the request unreadable, or is skipped like the others."""
+    """Unknown fields are skipped; one that is nested too deep makes the request unreadable, or is skipped
+    like the others."""
     await cluster.pod("a")
     known = msgspec.json.encode(FIELDS[verb])
     payload = b'{"later":%b%b' % (DEEP, b"," + known[1:] if len(known) > len(b"{}") else b"}")

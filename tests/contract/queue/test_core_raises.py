@@ -1,13 +1,15 @@
-"""A core that raises on one message: it is set aside, others' pods are handed out meanwhile, the process lives."""
+"""A core that raises on one message: it is set aside, others' pods are handed out meanwhile, the process
+lives."""
 
 from typing import Any
 
+import anyio
 import pytest
 
-from podyard.bus import Bus
+from podyard.bus import Bus, TemporaryError
 from podyard.cluster.changes import Change
 from podyard.proto import codec, subjects
-from podyard.proto.queue_api import DoneRequest
+from podyard.proto.queue_api import DoneRequest, PopRequest
 from podyard.queue.core.changes import Changes
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.queued_pod import QueuedPod
@@ -31,6 +33,11 @@ def is_poison_queued(queue: SchedulingQueue, pod: QueuedPod, now: float) -> bool
 def holds_poison(leader: Leader, request: DoneRequest, now: float) -> bool:
     """The same, when its attempt has a result."""
     return any(result.name == "poison" for result in request.results)
+
+
+def is_poison_pop(leader: Leader, request: PopRequest, now: float, position: int) -> bool:
+    """A pop of that name for which there is a pod."""
+    return request.pop_id == "poison" and leader.queue.has_ready()
 
 
 async def takes(scheduler: Scheduler, name: str) -> bool:
@@ -96,4 +103,27 @@ async def test_results_that_the_core_raises_on_are_refused_and_others_are_taken(
     other = Scheduler(cluster.bus, "s2")
     names = {(await other.take()).name, (await other.take()).name}
     assert names == {"poison", "other"}, "its attempt has gone back"
+    assert len(met) == 1
+
+
+async def test_a_pop_that_has_waited_and_that_the_core_raises_on_is_refused_and_others_are_answered(
+    cluster: Cluster, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met = raise_on(monkeypatch, Leader, "pop", is_poison_pop)
+    async with anyio.create_task_group() as tasks:
+
+        async def wait() -> None:
+            with pytest.raises(TemporaryError, match="changes its leader"):
+                await scheduler.pop(pop_id="poison", wait_s=8)
+
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        await scheduler.led()  # it is answered after the pop has come
+        await cluster.pod("a")
+    letter = await dead_letter(cluster.bus, "queue")
+    assert letter.subject == subjects.queue_verb("pop")
+    assert codec.decode(PopRequest, letter.payload).pop_id == "poison"
+    await scheduler.led()
+    assert "Bug: nobody thought of this" in (await scheduler.pop(pop_id="poison")).refused
+    assert (await scheduler.take()).name == "a"
     assert len(met) == 1

@@ -1,4 +1,5 @@
-"""The highest epoch counts: a leader that learns of a higher one than its own steps down, and whoever leads next is above it."""
+"""The highest epoch counts: a leader that learns of a higher one than its own steps down, and whoever leads
+next is above it."""
 
 import pytest
 

@@ -10,7 +10,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import DeadLetter
 from podyard.proto.queue_api import AttemptResult, DoneRequest
-from podyard.queue import term
+from podyard.queue.core import recorded
 from podyard.queue.service import SERVICE
 from podyard.queue.settings import QueueSettings
 from tests.contract.queue.conftest import StartQueue
@@ -169,7 +169,7 @@ async def test_a_record_that_comes_after_its_pod_went_goes_too(
     bus: Bus, cluster: Cluster, scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A scheduler stores its records on its own time, also those of a pod that is deleted meanwhile."""
-    monkeypatch.setattr(term, "PURGE_AGAIN_S", 1.0)
+    monkeypatch.setattr(recorded, "PURGE_AGAIN_S", 1.0)
     document = objects.pod("late")
     await cluster.put("pods", document)
     pod = await scheduler.take()

@@ -1,4 +1,5 @@
-"""Somebody sets the wall clock by an hour: a pod that failed is back after its backoff, not after an hour, nor at once."""
+"""Somebody sets the wall clock by an hour: a pod that failed is back after its backoff, not after an hour,
+nor at once."""
 
 import anyio
 import pytest

@@ -1,7 +1,7 @@
 """A service for tests, run as a process: `python echo_service.py MODE` with PODYARD_* in the environment.
 
-Modes: `serve` answers on `test.echo`; `fail` raises; `hang` does not end when cancelled; `block` stops the event loop after a
-request; `leave` returns at once.
+Modes: `serve` answers on `test.echo`; `fail` raises; `hang` does not end when cancelled; `block` stops the
+event loop after a request; `leave` returns at once.
 """
 
 import os
@@ -11,7 +11,8 @@ import time
 import anyio
 import msgspec
 
-from podyard.runtime.service import Service, ServiceDefinition, run
+from podyard.runtime.process import run
+from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import SettingsError, load_settings
 
 MODE = sys.argv[1]

@@ -33,7 +33,8 @@ def is_poison_popped(placing: Placing, popped: PoppedPod, *_: object) -> bool:
 
 
 def sessions(stage: Stage) -> list[int]:
-    """How many pops each session has asked for: the queue gives back what a session held that is heard no more."""
+    """How many pops each session has asked for: the queue gives back what a session held that is heard no
+    more."""
     return list(Counter(request.session for request in stage.queue.pops).values())
 
 

@@ -1,4 +1,5 @@
-"""Queue, scheduler and binder with a plugin that raises in one hook for one pod: the others are bound, and the services live."""
+"""Queue, scheduler and binder with a plugin that raises in one hook for one pod: the others are bound, and
+the services live."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +34,8 @@ profiles:
 """
 
 HOOKS: Final = ("signature", "filter", "verdict", "permit", "sort_key", "pre_enqueue", "pre_bind", "post_bind")
-"""Some that an ordinary pod meets; all are tried where they are called (`tests/unit/*/test_plugins_that_fail.py`)."""
+"""Some that an ordinary pod meets; all are tried where they are called
+(`tests/unit/*/test_plugins_that_fail.py`)."""
 BINDS_ALL_THE_SAME: Final = ("sort_key", "post_bind")
 
 

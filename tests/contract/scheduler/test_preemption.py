@@ -1,6 +1,8 @@
-"""Preemptions: what the queue is told and when, what becomes of victims, and that it always ends (PITFALLS 35)."""
+"""Preemptions: what the queue is told and when, what becomes of victims, and that it always ends
+(docs/rules.md, preemption-ends-with-activation)."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -9,7 +11,7 @@ import pytest
 import pytest_asyncio
 
 from podyard.bus import Bus, Request
-from podyard.cluster import disruption, writes
+from podyard.cluster import disruption
 from podyard.cluster.errors import Contended
 from podyard.cluster.intents import Author, Plan, Step, Stored
 from podyard.cluster.keys import ObjectKey
@@ -18,6 +20,8 @@ from podyard.proto.binder_api import BindAnswer, BindRequest
 from podyard.proto.events import ClusterEvent
 from podyard.proto.operations import K8sEvent
 from podyard.proto.queue_api import PreemptingRequest, QueueReply
+from podyard.scheduler import preemption_link
+from podyard.shell import writes
 from tests.contract.scheduler.stage import Stage, pod
 from tests.support.buses import ConnectBus
 from tests.support.cluster import bound
@@ -164,9 +168,7 @@ async def test_the_only_victim_is_named_at_once(stage: Stage, preempting: Preemp
         assert await is_ending(stage, "one")
 
 
-async def test_35_victims_that_are_gone_already_do_not_keep_it_from_its_end(
-    stage: Stage, preempting: Preempting
-) -> None:
+async def test_victims_that_are_gone_already_do_not_keep_it_from_its_end(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", "two", cpu="2")
     await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
@@ -181,7 +183,7 @@ async def test_35_victims_that_are_gone_already_do_not_keep_it_from_its_end(
         assert [running for running, _ in preempting.steps()] == [True, True, False]
 
 
-async def test_35_a_victim_that_cannot_be_deleted_spares_the_last_one_and_ends_it_all_the_same(
+async def test_a_victim_that_cannot_be_deleted_spares_the_last_one_and_ends_it_all_the_same(
     stage: Stage, preempting: Preempting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await stage.cluster.nodes(1)
@@ -217,9 +219,7 @@ async def test_a_session_that_is_over_ends_nobody(stage: Stage, preempting: Pree
         assert not await is_ending(stage, "one")
 
 
-async def test_35_a_scheduler_that_stops_says_that_its_preemptions_are_over(
-    stage: Stage, preempting: Preempting
-) -> None:
+async def test_a_scheduler_that_stops_says_that_its_preemptions_are_over(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
     await placed(stage, "one", cpu="4")
     await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
@@ -231,9 +231,28 @@ async def test_35_a_scheduler_that_stops_says_that_its_preemptions_are_over(
     assert not preempting.told[-1].running
 
 
-async def test_36_a_victim_that_is_being_bound_is_deleted_when_it_is_bound(
-    stage: Stage, preempting: Preempting
+async def test_its_time_is_measured_when_it_is_over(
+    stage: Stage, preempting: Preempting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    await stage.cluster.nodes(1)
+    await placed(stage, "one", cpu="4")
+    await stage.cluster.pods(pod("urgent", cpu="4", priority=10))
+    now = 100.0
+    monkeypatch.setattr(preemption_link, "time", SimpleNamespace(perf_counter=lambda: now))
+    async with stage.running():
+        preempting.open = anyio.Event()
+        await stage.queue.offer("urgent")
+        await eventually("the start", lambda: preempting.told)
+        now = 107.0
+        preempting.open.set()
+        await ended(stage, preempting)
+        taken = stage.service.metrics.get_sample_value(
+            "podyard_scheduler_preemption_seconds_sum", {"outcome": "success"}
+        )
+        assert taken == 7.0
+
+
+async def test_a_victim_that_is_being_bound_is_deleted_when_it_is_bound(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
     await stage.cluster.pods(pod("slow", cpu="4"), pod("urgent", cpu="4", priority=10))
     go_on = anyio.Event()
@@ -255,7 +274,7 @@ async def test_36_a_victim_that_is_being_bound_is_deleted_when_it_is_bound(
         assert found[0]["metadata"]["deletionGracePeriodSeconds"] == 30
 
 
-async def test_36_a_victim_that_is_refused_by_the_binder_is_not_deleted(stage: Stage, preempting: Preempting) -> None:
+async def test_a_victim_that_is_refused_by_the_binder_is_not_deleted(stage: Stage, preempting: Preempting) -> None:
     await stage.cluster.nodes(1)
     await stage.cluster.pods(pod("slow", cpu="4"), pod("urgent", cpu="4", priority=10))
     go_on = anyio.Event()

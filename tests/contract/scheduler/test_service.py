@@ -42,7 +42,8 @@ async def test_nothing_is_scheduled_before_the_pops_position_is_reached(stage: S
     await stage.cluster.pods(pod("early"))
     async with stage.running():
         await stage.queue.offer("early")
-        stage.queue.position += 1  # the queue has read one message more: the node that the scheduler is to choose among
+        # the queue has read one message more: the node that the scheduler is to choose among
+        stage.queue.position += 1
         await eventually("popped", lambda: any(beat.attempts == ("1-1",) for beat in stage.queue.beats))
         assert not stage.binder.requests
         await stage.cluster.create("nodes", [node("n9999", cpu="64")])
@@ -132,14 +133,14 @@ async def test_after_three_retries_a_conflict_is_a_bind_error(stage: Stage) -> N
     async with stage.running():
         await stage.queue.offer("p")
         await eventually(
-            "given up", lambda: any(one.attempt == "1-1" and one.outcome == "bind_error" for one in stage.queue.results)
+            "given up", lambda: any(one.attempt == "1-1" and one.outcome == "bindError" for one in stage.queue.results)
         )
         record = await stage.record("p")
     assert len(stage.binder.decisions()) == 4
     last = stage.queue.of("p")[-1]
-    assert (last.attempt, last.outcome, last.message) == ("1-1", "bind_error", "NodePorts: no")
+    assert (last.attempt, last.outcome, last.message) == ("1-1", "bindError", "NodePorts: no")
     assert last.assumed
-    assert record.outcome == "bind_error"
+    assert record.outcome == "bindError"
     assert record.message == "NodePorts: no"
     assert any(span.error == "NodePorts: no" for span in stage.spans.spans)
 

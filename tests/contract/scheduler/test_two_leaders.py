@@ -1,4 +1,5 @@
-"""While the queue changes its leader two may answer: the highest epoch counts, and only what its leader was told is settled."""
+"""While the queue changes its leader two may answer: the highest epoch counts, and only what its leader was
+told is settled."""
 
 import pytest_asyncio
 
@@ -48,7 +49,8 @@ async def test_results_are_told_again_until_a_leader_of_the_highest_epoch_takes_
 
 
 async def test_heartbeats_name_the_last_pop_that_was_answered_also_one_without_pods(stage: Stage) -> None:
-    """Another leader may have given pods in an answer to it that came too late: they go back when a later heartbeat names it."""
+    """Another leader may have given pods in an answer to it that came too late: they go back when a later
+    heartbeat names it."""
     async with stage.running():
         await eventually("a heartbeat", lambda: stage.queue.beats and stage.queue.beats[-1].last_pop)
         assert stage.queue.beats[-1].last_pop in {request.pop_id for request in stage.queue.pops}

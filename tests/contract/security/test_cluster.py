@@ -30,7 +30,8 @@ def free_ports(number: int) -> list[int]:
 
 
 def settings(security: Path, name: str, routes: dict[str, int]) -> dict[str, Any]:
-    """What `podyard security init` wrote for a server, with the places of this machine: all of them have one address here."""
+    """What `podyard security init` wrote for a server, with the places of this machine: all of them have one
+    address here."""
     written = json.loads(
         (security / "server" / f"{name}.conf").read_text().replace("/etc/nats", str(security / "server"))
     )

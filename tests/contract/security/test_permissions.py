@@ -1,7 +1,8 @@
-"""Every identity against everything that any identity may do: what is not in its row of the table below is refused.
+"""Every identity against everything that any identity may do: what is not in its row of the table below is
+refused.
 
-Source of the table: DESIGN 4 "Trust" and the rows of the services' package docstrings, written here by hand: what `identities` makes of
-them is what is tested.
+The table is written here by hand, from docs/trust.md and the services' package docstrings: what `identities`
+makes of them is what is tested.
 """
 
 import ssl

@@ -1,6 +1,8 @@
-"""From EDGE into CORE by the ways around permissions: reply subjects, schedules, consumers that deliver where they like.
+"""From EDGE into CORE by the ways around permissions: reply subjects, schedules, consumers that deliver where
+they like.
 
-Source: NATS.md 6, tricks 1 to 3, and what follows from them. Each is tried on a subject of its own, and CORE's stream is what tells.
+Each is tried on a subject of its own, and CORE's stream is what tells
+(docs/rules.md, permissions-protect-no-stream).
 """
 
 import asyncio
@@ -40,13 +42,14 @@ async def here(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Site]:
 
 
 async def listened_to(here: Site, subject: str) -> None:
-    """A server delivers only where a client listens, which visitors may do in their inbox alone. Here one does, in READ: what the
-    accounts are good for is seen without that."""
+    """A server delivers only where a client listens, which visitors may do in their inbox alone. Here one
+    does, in READ: what the accounts are good for is seen without that."""
     await here.read.subscribe(subject, lambda _subject, _payload, _trace: None)
 
 
 def targets(name: str, trick: str) -> list[str]:
-    """Subjects of CORE that are nobody's in EDGE, and those of another node; of this trick and visitor alone."""
+    """Subjects of CORE that are nobody's in EDGE, and those of another node; of this trick and visitor
+    alone."""
     own = f"{name}-{trick}"
     return [
         f"placement.bindings.default.web.{own}",
@@ -59,7 +62,8 @@ def targets(name: str, trick: str) -> list[str]:
 
 
 async def untouched(here: Site, name: str, trick: str) -> None:
-    """Nothing arrived in CORE, looked at once its stream and the mirror have taken something that was sent later."""
+    """Nothing arrived in CORE, looked at once its stream and the mirror have taken something that was sent
+    later."""
     async with here.visit("node_agent") as later:
         await later.ask(f"cluster.podstatus.node-9.default.web.{name}-{trick}", b"{}")
     await _mirrored(here, f"cluster.podstatus.node-9.default.web.{name}-{trick}")
@@ -113,7 +117,8 @@ async def test_a_consumer_delivers_only_outside(here: Site, name: str):
 
 @pytest.mark.parametrize("name", EDGE)
 async def test_a_consumer_makes_no_consumer_in_core(here: Site, name: str):
-    """The second step of trick 3: what is delivered asks CORE's JetStream to deliver into the protected stream."""
+    """A consumer in two steps: what is delivered asks CORE's JetStream to deliver into the protected
+    stream."""
     for number, target in enumerate(targets(name, "steps")):
         order = f"cluster.podstatus.node-1.default.{name}.order{number}"
         await here.admin.publish(Outgoing(order, msgspec.json.encode(_request("K8SEVENTS", "deep", target, EVENT))))

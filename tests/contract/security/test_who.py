@@ -1,11 +1,13 @@
-"""Who is named as the author of a write: in a lab with accounts whom the server knows, whatever the request says."""
+"""Who is named as the author of a write: in a lab with accounts whom the server knows, whatever the request
+says."""
 
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from podyard.api.service import SERVICE, Settings
+from podyard.api.service import SERVICE
+from podyard.api.settings import ApiSettings
 from podyard.bus import connect
 from podyard.cli.security import directory
 from podyard.proto import codec, headers, subjects
@@ -25,7 +27,7 @@ async def test_the_author_is_who_the_server_says(tmp_path: Path, name: str, said
         file = directory.environment(here.security, api)["PODYARD_API_IDENTITIES_FILE"]
         bus_settings = directory.bus_settings(here.security, api, (here.server.url,))
         async with connect(bus_settings, now=clock.now) as bus:
-            service = make_service(SERVICE, bus, Settings(identities_file=file))
+            service = make_service(SERVICE, bus, ApiSettings(identities_file=file))
             async with running(service), here.visit(name) as visitor:
                 await eventually("the api answers", lambda: service.health.checks["requests"].ok)
                 document = msgspec.Raw(msgspec.json.encode(objects.written(objects.pod("a", cpu="1"))))

@@ -52,7 +52,8 @@ class Visitor:
         return {subject for subject in subjects if subject.lower() in self.refused_subscriptions}
 
     async def settled(self) -> None:
-        """Until the server has handled what was sent: what we sent to ourselves last comes back after its complaints."""
+        """Until the server has handled what was sent: what we sent to ourselves last comes back after its
+        complaints."""
         done = asyncio.Event()
 
         async def back(_message: Msg) -> None:

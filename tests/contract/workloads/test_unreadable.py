@@ -1,4 +1,5 @@
-"""What cannot be read harms nobody else: workloads lives, tells it once on the object, and looks after all others."""
+"""What cannot be read harms nobody else: workloads lives, tells it once on the object, and looks after all
+others."""
 
 from podyard.bus import Outgoing
 from podyard.proto import codec, subjects

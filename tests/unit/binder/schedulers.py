@@ -1,4 +1,5 @@
-"""Real scheduler cores before a real binder core: the claims that decisions make, and what they are worth, are theirs."""
+"""Real scheduler cores before a real binder core: the claims that decisions make, and what they are worth,
+are theirs."""
 
 import random
 from typing import Any
@@ -14,7 +15,7 @@ from podyard.scheduler.core.effects import Bind
 from podyard.scheduler.core.messages import BindAnswered, Changed, Listed, Popped, SessionStarted, Work
 from podyard.scheduler.core.scheduler import Scheduler
 from tests.support.objects import HOSTNAME, ZONE
-from tests.unit.binder.stage import FOLLOWED, Reign, Stage
+from tests.unit.binder.stage import FOLLOWED, Stage, Term
 
 PROFILE = default_profile()
 
@@ -84,7 +85,7 @@ class Puller:
         self.tell(Popped(PopReply(epoch=1, position=self.view.position, pods=tuple(popped))))
         self.tell(Work(256))
 
-    def send(self, binder: Reign, at: int = 0, *, keep: bool = False) -> int:
+    def send(self, binder: Term, at: int = 0, *, keep: bool = False) -> int:
         """Send a request that waits to be sent; with `keep` it will be sent again.
 
         :return: its ticket
@@ -95,7 +96,7 @@ class Puller:
         binder.step(effects.Requested(ticket, request))
         return ticket
 
-    def take_answers(self, binder: Reign) -> None:
+    def take_answers(self, binder: Term) -> None:
         for ticket in [ticket for ticket in self.sent if ticket in binder.replies]:
             reply: BindReply = binder.replies[ticket]
             request = self.sent.pop(ticket)

@@ -1,4 +1,5 @@
-"""A stage for the binder's core: the CLUSTER stream, reigns on it whose effects are carried out at once, and faults."""
+"""A stage for the binder's core: the CLUSTER stream, terms on it whose effects are carried out at once, and
+faults."""
 
 import itertools
 from collections import deque
@@ -26,10 +27,11 @@ from tests.support.stream import ClusterStream
 
 PROFILE = default_profile()
 GATHER_S = 0.011
+MAX_LISTINGS = 100
 FOLLOWED = ("cluster.", "placement.commits.", subjects.FENCE)
 
 
-class Reign:
+class Term:
     """One binder core with its view; effects are carried out at once, except where a fault says otherwise."""
 
     def __init__(self, stage: "Stage", name: str, profile: Profile, extender: Extender | None = None) -> None:
@@ -44,6 +46,8 @@ class Reign:
             binding_extender=extender,
         )
         self.position = 0
+        self.listings = 0
+        """Those that it asked for."""
         self.replies: dict[int, BindReply] = {}
         self.done: list[effects.Effect] = []
         self.sends: list[effects.Send] = []
@@ -58,7 +62,7 @@ class Reign:
 
     # ---- driving
 
-    def elect(self, lease_epoch: int = 1) -> "Reign":
+    def elect(self, lease_epoch: int = 1) -> "Term":
         self.step(effects.Elected(lease_epoch))
         return self
 
@@ -87,6 +91,8 @@ class Reign:
                     {pod.uid: self.stored(subjects.binding(pod.namespace, pod.name, pod.uid)) for pod in effect.pods}
                 )
             case effects.StartListing() | effects.Relist():
+                self.listings += 1
+                assert self.listings < MAX_LISTINGS, "it lists for ever"
                 self.list_all()
                 return effects.Listed(self.tombstones())
             case effects.Reply():
@@ -211,31 +217,31 @@ class Reign:
 
 
 class Stage:
-    """The stream, the reigns on it, and the clock."""
+    """The stream, the terms on it, and the clock."""
 
     def __init__(self) -> None:
         self.now = 1000.0
         self.stream = ClusterStream(lambda: self.now)
-        self.reigns: list[Reign] = []
+        self.terms: list[Term] = []
         self._numbers = itertools.count(1)
 
-    def reign(self, name: str = "binder-a", profile: Profile = PROFILE, extender: Extender | None = None) -> Reign:
-        reign = Reign(self, name, profile, extender)
-        self.reigns.append(reign)
-        return reign
+    def term(self, name: str = "binder-a", profile: Profile = PROFILE, extender: Extender | None = None) -> Term:
+        term = Term(self, name, profile, extender)
+        self.terms.append(term)
+        return term
 
-    def serving(self, name: str = "binder-a", profile: Profile = PROFILE) -> Reign:
-        reign = self.reign(name, profile).elect()
-        assert reign.core.phase is Phase.SERVING
-        return reign
+    def serving(self, name: str = "binder-a", profile: Profile = PROFILE) -> Term:
+        term = self.term(name, profile).elect()
+        assert term.core.phase is Phase.SERVING
+        return term
 
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
-        for reign in self.reigns:
-            if reign.core.phase is not Phase.DEPOSED:
-                reign.pump()
-                reign.step(effects.Tick())
-                reign.pump()
+        for term in self.terms:
+            if term.core.phase is not Phase.DEPOSED:
+                term.pump()
+                term.step(effects.Tick())
+                term.pump()
 
     # ---- objects
 
@@ -273,8 +279,8 @@ class Stage:
         self.pump()
 
     def pump(self) -> None:
-        for reign in self.reigns:
-            reign.pump()
+        for term in self.terms:
+            term.pump()
 
     def decide(
         self,
@@ -324,7 +330,7 @@ def binding_subject(name: str, uid: str = "") -> str:
 
 
 def foreign_binding(name: str, node: str = "n1", attempt: str = "9-x") -> Outgoing:
-    """A binding that our reign did not write and its view does not know."""
+    """A binding that our term did not write and its view does not know."""
     return stored.binding(BoundPod(namespace="default", name=name, uid=uid_of(name), node=node, attempt=attempt))
 
 

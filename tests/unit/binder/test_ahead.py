@@ -5,11 +5,11 @@ from hypothesis import strategies as st
 
 from podyard.binder.core import ahead
 from podyard.binder.core.ahead import Ahead
-from podyard.binder.core.intake import Open
+from podyard.binder.core.pending import Pending
 from podyard.proto.binder_api import Decision
 
 
-def decided(number: int, position: int, received_at: float = 0.0) -> Open:
+def decided(number: int, position: int, received_at: float = 0.0) -> Pending:
     decision = Decision(
         namespace="default",
         name=f"p{number}",
@@ -19,7 +19,7 @@ def decided(number: int, position: int, received_at: float = 0.0) -> Open:
         number=number,
         position=position,
     )
-    return Open(decision, ("session", number), received_at, None)
+    return Pending(decision, ("session", number), received_at, None)
 
 
 def waiting(*positions: int) -> Ahead:
@@ -29,8 +29,8 @@ def waiting(*positions: int) -> Ahead:
     return found
 
 
-def numbers(found: list[Open]) -> list[int]:
-    return [held.decision.number for held in found]
+def numbers(found: list[Pending]) -> list[int]:
+    return [pending.decision.number for pending in found]
 
 
 def test_those_that_the_view_has_reached_come_in_the_order_in_which_they_came():
@@ -65,8 +65,8 @@ class Counted(int):
 def test_a_look_costs_nothing_for_those_that_wait_on():
     there = Ahead()
     for number in range(1, 1001):
-        held = decided(number, 10**6, float(number))
-        there.add(held)
+        pending = decided(number, 10**6, float(number))
+        there.add(pending)
         there._by_position[-1] = (Counted(10**6), *there._by_position[-1][1:])
     Counted.looks = 0
     for position in range(100):
@@ -86,14 +86,14 @@ def test_those_that_have_gone_leave_nothing_behind():
 
 @given(st.lists(st.tuples(st.integers(0, 20), st.integers(0, 20), st.integers(0, 20))))
 def test_each_goes_once_and_only_when_it_may(steps: list[tuple[int, int, int]]):
-    there, plain = Ahead(), dict[int, Open]()
+    there, plain = Ahead(), dict[int, Pending]()
     for now, (wanted, position, limit) in enumerate(steps, start=1):
         plain[now] = decided(now, wanted, float(now))
         there.add(plain[now])
-        reached = [number for number, held in plain.items() if held.decision.position <= position]
+        reached = [number for number, pending in plain.items() if pending.decision.position <= position]
         assert numbers(there.reached(position)) == reached
-        plain = {number: held for number, held in plain.items() if number not in reached}
-        late = [number for number, held in plain.items() if held.received_at <= limit]
+        plain = {number: pending for number, pending in plain.items() if number not in reached}
+        late = [number for number, pending in plain.items() if pending.received_at <= limit]
         assert numbers(there.received_before(limit)) == late
-        plain = {number: held for number, held in plain.items() if number not in late}
+        plain = {number: pending for number, pending in plain.items() if number not in late}
     assert len(there) == len(plain)

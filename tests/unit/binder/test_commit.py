@@ -1,4 +1,4 @@
-"""DESIGN 3 "Commit": batch order, what a batch holds, when it is sent."""
+"""The order of a batch, what it holds, when it is sent (docs/rules.md, fence-comes-last-in-the-batch)."""
 
 from podyard.binder.core import effects
 from podyard.proto import codec, subjects
@@ -107,7 +107,7 @@ def test_one_uid_once_in_a_batch():
     binder = stage.serving()
     ticket = binder.ask(stage.decide("a", attempt="1-1"), stage.decide("a", attempt="1-2"))
     stage.pass_time(0.02)
-    assert [answer.result for answer in binder.answers(ticket)] == ["bound", "already bound"]
+    assert [answer.result for answer in binder.answers(ticket)] == ["bound", "alreadyBound"]
     assert not [send for send in binder.sends if len({w.subject for w in send.writes}) < len(send.writes)]
     assert [len(record.bindings) for record in stage.stream.commits] == [1]
 
@@ -129,7 +129,7 @@ def test_n_grows_by_one_a_commit():
 def test_requests_above_the_limit_are_refused_not_kept(monkeypatch):
     from podyard.binder.core import binder as module
 
-    monkeypatch.setattr(module, "MAX_WAITING", 1)
+    monkeypatch.setattr(module, "MAX_UNJUDGED", 1)
     stage = Stage()
     stage.node()
     for name in "ab":
@@ -137,7 +137,7 @@ def test_requests_above_the_limit_are_refused_not_kept(monkeypatch):
     binder = stage.serving()
     binder.ask(stage.decide("a"), wait=False)
     ticket = binder.ask(stage.decide("b"), wait=False)
-    assert "wait already" in binder.replies[ticket].refused
+    assert "to be judged already" in binder.replies[ticket].refused
 
 
 def test_another_digest_is_refused_with_the_difference():

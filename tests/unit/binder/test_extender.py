@@ -1,4 +1,5 @@
-"""An extender that binds: it is asked once the node takes the pod, the room is kept meanwhile, and the commit follows its answer."""
+"""An extender that binds: it is asked once the node takes the pod, the room is kept meanwhile, and the commit
+follows its answer."""
 
 from typing import Any
 
@@ -6,7 +7,7 @@ import pytest
 
 from podyard.binder.core import effects
 from podyard.framework.extenders import Extender
-from tests.unit.binder.stage import GATHER_S, Reign, Stage, uid_of
+from tests.unit.binder.stage import GATHER_S, Stage, Term, uid_of
 
 BINDS_ALL = Extender(name="http://x")
 BINDS_GPUS = Extender(name="http://x", managed_resources=frozenset({"example.com/gpu"}))
@@ -21,21 +22,21 @@ def stage() -> Stage:
     return stage
 
 
-def asked(binder: Reign) -> list[effects.AskToBind]:
+def asked(binder: Term) -> list[effects.AskToBind]:
     return binder.of(effects.AskToBind)
 
 
-def ask(stage: Stage, binder: Reign, *names: str, **more: Any) -> int:
+def ask(stage: Stage, binder: Term, *names: str, **more: Any) -> int:
     return binder.ask(*(stage.decide(name, **more) for name in names))
 
 
-def say(stage: Stage, binder: Reign, error: str = "") -> None:
+def say(stage: Stage, binder: Term, error: str = "") -> None:
     binder.step(effects.ExtenderAnswered(asked(binder)[-1].key, error))
     stage.pass_time(GATHER_S)
 
 
 def test_the_commit_follows_the_extenders_answer(stage: Stage) -> None:
-    binder = stage.reign(extender=BINDS_ALL).elect()
+    binder = stage.term(extender=BINDS_ALL).elect()
     ticket = ask(stage, binder, "a")
     assert [(one.extender, one.pod.uid, one.node) for one in asked(binder)] == [("http://x", uid_of("a"), "n1")]
     assert stage.stream.live() == {}
@@ -46,7 +47,7 @@ def test_the_commit_follows_the_extenders_answer(stage: Stage) -> None:
 
 
 def test_its_error_is_the_answer_and_the_room_is_free_again(stage: Stage) -> None:
-    binder = stage.reign(extender=BINDS_ALL).elect()
+    binder = stage.term(extender=BINDS_ALL).elect()
     ticket = ask(stage, binder, "a")
     say(stage, binder, "no such device")
     (answer,) = binder.answers(ticket)
@@ -56,7 +57,7 @@ def test_its_error_is_the_answer_and_the_room_is_free_again(stage: Stage) -> Non
 
 
 def test_the_room_is_kept_while_it_thinks(stage: Stage) -> None:
-    binder = stage.reign(extender=BINDS_ALL).elect()
+    binder = stage.term(extender=BINDS_ALL).elect()
     ticket = ask(stage, binder, "a")
     assert len(asked(binder)) == 1
     other = ask(stage, binder, "b")
@@ -66,16 +67,16 @@ def test_the_room_is_kept_while_it_thinks(stage: Stage) -> None:
 
 
 def test_a_pod_that_is_none_of_its_business_is_bound_without_it(stage: Stage) -> None:
-    binder = stage.reign(extender=BINDS_GPUS).elect()
+    binder = stage.term(extender=BINDS_GPUS).elect()
     ticket = ask(stage, binder, "b")
     assert not asked(binder)
     assert [answer.result for answer in binder.answers(ticket)] == ["bound"]
 
 
 def test_a_node_that_went_meanwhile_is_a_conflict(stage: Stage) -> None:
-    binder = stage.reign(extender=BINDS_ALL).elect()
+    binder = stage.term(extender=BINDS_ALL).elect()
     ticket = ask(stage, binder, "a")
     stage.remove("nodes", "n1")
     say(stage, binder)
-    assert [answer.cause for answer in binder.answers(ticket)] == ["node gone"]
+    assert [answer.cause for answer in binder.answers(ticket)] == ["nodeGone"]
     assert stage.stream.live() == {}

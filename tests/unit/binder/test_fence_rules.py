@@ -1,4 +1,5 @@
-"""DESIGN 3 "Commit", the rules that a model checker found to be needed. Each test fails without its rule."""
+"""The rules of the fence that a model checker found to be needed
+(docs/rules.md, fence-settles-unclear-writes, and those behind it). Each test fails without its rule."""
 
 import pytest
 
@@ -33,13 +34,13 @@ def test_take_over_moves_the_fence_with_a_new_epoch_and_the_same_n(stage: Stage)
 
 
 def test_the_epoch_is_above_the_fences_even_if_the_lease_stream_began_anew(stage: Stage):
-    stage.reign("binder-a").elect(lease_epoch=500)
-    second = stage.reign("binder-b").elect(lease_epoch=1)
+    stage.term("binder-a").elect(lease_epoch=500)
+    second = stage.term("binder-b").elect(lease_epoch=1)
     assert second.core.keeper.epoch == 501
 
 
 def test_listing_begins_only_after_the_fence_moved(stage: Stage):
-    binder = stage.reign()
+    binder = stage.term()
     binder.faults.append("hold")
     binder.elect()
     assert not binder.of(effects.StartListing)
@@ -50,8 +51,9 @@ def test_listing_begins_only_after_the_fence_moved(stage: Stage):
 
 
 def test_a_listing_without_the_fence_is_not_the_truth(stage: Stage):
-    """A stale replica may list an older state: list until the listing holds the fence that was moved before it."""
-    binder = stage.reign()
+    """A stale replica may list an older state: list until the listing holds the fence that was moved before
+    it."""
+    binder = stage.term()
     stale = True
     honest = binder.list_all
 
@@ -73,7 +75,7 @@ def test_a_listing_without_the_fence_is_not_the_truth(stage: Stage):
 
 
 def test_requests_are_refused_until_the_listing_holds_the_fence(stage: Stage):
-    binder = stage.reign()
+    binder = stage.term()
     binder.faults.append("hold")
     binder.elect()
     ticket = binder.ask(stage.decide("a"))
@@ -82,7 +84,7 @@ def test_requests_are_refused_until_the_listing_holds_the_fence(stage: Stage):
 
 
 def test_take_over_after_a_lost_ack_of_the_fence_move(stage: Stage):
-    binder = stage.reign()
+    binder = stage.term()
     binder.faults.append("lost ack")
     binder.elect()
     assert binder.core.phase is Phase.SERVING
@@ -90,7 +92,7 @@ def test_take_over_after_a_lost_ack_of_the_fence_move(stage: Stage):
 
 
 def test_two_binders_taking_over_at_once_end_with_one_epoch_each(stage: Stage):
-    first, second = stage.reign("binder-a"), stage.reign("binder-b")
+    first, second = stage.term("binder-a"), stage.term("binder-b")
     first.faults.append("hold")
     first.elect()
     second.elect()
@@ -117,7 +119,7 @@ def test_a_lost_batch_is_settled_by_moving_the_fence_and_judged_again(stage: Sta
 
 
 def test_a_batch_whose_ack_was_lost_is_known_by_its_id_in_the_fence(stage: Stage):
-    """PITFALLS 46: timed out, and took effect."""
+    """docs/rules.md, lost-answer-is-settled-first: timed out, and took effect."""
     binder = stage.serving()
     binder.faults.append("lost ack")
     assert binder.bind(stage.decide("a")) == ["bound"]
@@ -190,6 +192,55 @@ def test_a_fence_that_went_back_ends_the_reign_and_the_next_one_serves(stage: St
     assert stage.stream.fence().n == 0
 
 
+def test_a_stream_made_again_before_the_first_listing_ends_the_reign(stage: Stage):
+    """CLUSTER was made again between the move of the fence and the listing, which never will hold that
+    fence."""
+    binder = stage.term("binder-a")
+    honest = binder.list_all
+
+    def list_all() -> None:
+        stage.stream.remake()
+        binder.list_all = honest
+        honest()
+
+    binder.list_all = list_all
+    binder.elect()
+    assert binder.core.phase is Phase.DEPOSED
+    assert not binder.of(effects.Serve)
+    assert stage.serving("binder-b").core.phase is Phase.SERVING
+
+
+def test_a_fence_moved_by_another_before_the_first_listing_ends_the_reign(stage: Stage):
+    binder = stage.term("binder-a")
+    honest = binder.list_all
+
+    def list_all() -> None:
+        stage.move_fence("binder-b")
+        binder.list_all = honest
+        honest()
+
+    binder.list_all = list_all
+    binder.elect()
+    assert binder.core.phase is Phase.DEPOSED
+    assert stage.stream.fence().holder == "binder-b"
+
+
+def test_an_unclear_move_while_listing_is_repeated_until_the_listing_holds_it(stage: Stage):
+    binder = stage.term("binder-a")
+    honest = binder.list_all
+
+    def list_all() -> None:
+        binder.faults.extend(["lost", "lost ack"])
+        binder.list_all = honest
+        binder.view.begin_listing()
+        binder.view.end_listing(1)
+
+    binder.list_all = list_all
+    binder.elect()
+    assert len(binder.of(effects.Relist)) == 1
+    assert binder.core.phase is Phase.SERVING
+
+
 def test_10164_is_unclear_move_the_fence_and_judge_again(stage: Stage):
     binder = stage.serving()
     binder.faults.append("no number")
@@ -207,7 +258,7 @@ def test_after_a_lost_batch_the_world_is_looked_at_again(stage: Stage):
     binder.step(effects.Unclear(binder.sends[-1].batch_id, "time-out"))
     stage.pass_time(0.02)
     (answer,) = binder.answers(ticket)
-    assert (answer.result, answer.cause) == ("conflict", "node gone")
+    assert (answer.result, answer.cause) == ("conflict", "nodeGone")
 
 
 # ---- deposed
@@ -239,7 +290,8 @@ def test_a_deposed_binder_writes_nothing_and_says_nothing(stage: Stage, fault: s
 
 
 def test_applied_and_deposed_right_after_says_nothing(stage: Stage):
-    """Its batch was applied, the ack was lost, then somebody took over: the fence is theirs, so nothing is said."""
+    """Its batch was applied, the ack was lost, then somebody took over: the fence is theirs, so nothing is
+    said."""
     binder = stage.serving("binder-a")
     binder.faults.append("hold")
     ticket = binder.ask(stage.decide("a"))
@@ -252,7 +304,8 @@ def test_applied_and_deposed_right_after_says_nothing(stage: Stage):
 
 
 def test_the_successor_answers_the_same_attempt_as_bound(stage: Stage):
-    """Rules taken together: applied, never acknowledged, taken over; the scheduler asks again with the same attempt id."""
+    """Rules taken together: applied, never acknowledged, taken over; the scheduler asks again with the same
+    attempt id."""
     first = stage.serving("binder-a")
     decision = stage.decide("a")
     first.faults.append("hold")
@@ -304,7 +357,7 @@ def test_10071_of_a_binding_drops_that_decision_and_sends_the_rest_again(stage: 
     ticket = binder.ask(stage.decide("a"), stage.decide("b"))
     stage.pass_time(0.02)
     first, second = binder.answers(ticket)
-    assert (first.result, first.node) == ("already bound", "n7")
+    assert (first.result, first.node) == ("alreadyBound", "n7")
     assert second.result == "bound"
     assert [pod.name for record in stage.stream.commits for pod in record.bindings] == ["b"]
     assert binder.of(effects.Relist)  # a binding that the view did not know
@@ -326,7 +379,7 @@ def test_after_10071_the_rest_is_judged_again(stage: Stage):
     ticket = binder.ask(stage.decide("big"), stage.decide("a"), stage.decide("b"))
     stage.pass_time(0.02)
     results = {answer.uid: answer.result for answer in binder.answers(ticket)}
-    assert results == {uid_of("big"): "already bound", uid_of("a"): "bound", uid_of("b"): "bound"}
+    assert results == {uid_of("big"): "alreadyBound", uid_of("a"): "bound", uid_of("b"): "bound"}
 
 
 def test_10071_with_a_stale_look_moves_the_fence_and_tries_again(stage: Stage):
@@ -350,7 +403,7 @@ def test_10071_with_a_stale_look_moves_the_fence_and_tries_again(stage: Stage):
     assert [write.subject for write in binder.sends[failed + 1].writes] == [
         subjects.FENCE
     ]  # not the same batch at once again
-    assert [answer.result for answer in binder.answers(ticket)] == ["already bound", "bound"]
+    assert [answer.result for answer in binder.answers(ticket)] == ["alreadyBound", "bound"]
 
 
 def test_10071_of_a_release_reads_the_binding_again(stage: Stage):
@@ -375,7 +428,7 @@ def test_10071_of_a_release_reads_the_binding_again(stage: Stage):
 
 
 def test_a_repeated_request_gets_the_same_answer_and_no_second_effect(stage: Stage):
-    """PITFALLS 46: idempotent by pod uid and attempt."""
+    """docs/rules.md, lost-answer-is-settled-first: idempotent by pod uid and attempt."""
     binder = stage.serving()
     decisions = stage.decide("a"), stage.decide("b", node="nowhere")
     first = binder.answers(binder.ask(*decisions))

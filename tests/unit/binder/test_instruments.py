@@ -1,4 +1,5 @@
-"""What the binder counts: decisions by result, cause, profile and scheduler, and how often the filters were skipped."""
+"""What the binder counts: decisions by result, cause, profile and scheduler, and how often the filters were
+skipped."""
 
 import prometheus_client
 import pytest

@@ -1,9 +1,10 @@
-"""DESIGN 3 "The binder judges, once, in one order": what is checked, by which view, and what the answer says."""
+"""What the binder checks, by which view, and what the answer says
+(docs/rules.md, binder-judges-in-one-order)."""
 
 import msgspec
 import pytest
 
-from podyard.binder.core.judge import taken_ports
+from podyard.binder.core.node_takes_pod import taken_ports
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import from_binding
 from podyard.framework.profile import Enabled, resolve
@@ -12,7 +13,7 @@ from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.placement import BoundPod, HostPort, Usage
-from tests.unit.binder.stage import GATHER_S, Reign, Stage, uid_of
+from tests.unit.binder.stage import GATHER_S, Stage, Term, uid_of
 
 
 @pytest.fixture
@@ -22,14 +23,14 @@ def stage() -> Stage:
     return stage
 
 
-def answer_of(binder: Reign, stage: Stage, name: str, **more) -> BindAnswer:
+def answer_of(binder: Term, stage: Stage, name: str, **more) -> BindAnswer:
     (answer,) = binder.answers(binder.ask(stage.decide(name, **more)))
     return answer
 
 
 def test_an_unknown_pod_is_gone(stage: Stage):
     answer = answer_of(stage.serving(), stage, "nobody")
-    assert (answer.result, answer.cause) == ("gone", "pod gone")
+    assert (answer.result, answer.cause) == ("gone", "podGone")
 
 
 def test_a_namesake_with_another_uid_is_not_the_pod(stage: Stage):
@@ -62,7 +63,7 @@ def test_a_bound_pod_is_named_with_its_node(stage: Stage):
     binder = stage.serving()
     binder.bind(stage.decide("a", node="n1", attempt="1-1"))
     answer = answer_of(binder, stage, "a", node="n2", attempt="1-2")
-    assert (answer.result, answer.node, answer.cause) == ("already bound", "n1", "already bound")
+    assert (answer.result, answer.node, answer.cause) == ("alreadyBound", "n1", "alreadyBound")
 
 
 def test_a_released_uid_is_never_bound_again(stage: Stage):
@@ -73,9 +74,9 @@ def test_a_released_uid_is_never_bound_again(stage: Stage):
     stage.pass_time(GATHER_S)
     assert stage.stream.live() == {}
     answer = answer_of(binder, stage, "a", attempt="1-2")
-    assert (answer.result, answer.node) == ("already bound", "n1")
+    assert (answer.result, answer.node) == ("alreadyBound", "n1")
     successor = stage.serving("binder-b")
-    assert answer_of(successor, stage, "a", attempt="1-3").result == "already bound"
+    assert answer_of(successor, stage, "a", attempt="1-3").result == "alreadyBound"
 
 
 def test_a_node_that_is_gone_is_a_conflict(stage: Stage):
@@ -83,7 +84,7 @@ def test_a_node_that_is_gone_is_a_conflict(stage: Stage):
     binder = stage.serving()
     stage.remove("nodes", "n1")
     answer = answer_of(binder, stage, "a")
-    assert (answer.result, answer.cause) == ("conflict", "node gone")
+    assert (answer.result, answer.cause) == ("conflict", "nodeGone")
 
 
 def test_room_is_judged_on_the_binders_own_table(stage: Stage):
@@ -104,7 +105,8 @@ def test_accepted_mates_of_the_batch_count(stage: Stage):
 
 
 def test_own_commits_count_before_the_view_shows_them(stage: Stage):
-    """PITFALLS 50: what was admitted counts before it is read back."""
+    """docs/rules.md, admitted-counts-before-it-is-durable: what was admitted counts before it is read
+    back."""
     for name in "abc":
         stage.pod(name)
     binder = stage.serving()

@@ -1,4 +1,5 @@
-"""A plugin that raises, or answers nonsense, in any hook that the binder calls: that decision is answered so, the others are bound."""
+"""A plugin that raises, or answers nonsense, in any hook that the binder calls: that decision is answered so,
+the others are bound."""
 
 from typing import Any
 
@@ -32,10 +33,10 @@ def bound(plugin: Everything) -> tuple[Any, list[str]]:
     stage.node("refused")
     for name in ("good-1", "bad", "good-2"):
         stage.pod(name)
-    reign = stage.serving(profile=with_plugin(plugin))
+    term = stage.serving(profile=with_plugin(plugin))
     node = "refused" if plugin.refuses else "n1"
-    results = reign.bind(stage.decide("good-1"), stage.decide("bad", node=node), stage.decide("good-2"))
-    return reign, results
+    results = term.bind(stage.decide("good-1"), stage.decide("bad", node=node), stage.decide("good-2"))
+    return term, results
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -43,10 +44,10 @@ def bound(plugin: Everything) -> tuple[Any, list[str]]:
 def test_a_hook_that_raises_is_the_answer_to_that_decision(hook: str, fault: str) -> None:
     plugin = failing.failing(hook, FAULTS[fault])
     plugin.refuses = hook == "verdict"
-    reign, results = bound(plugin)
+    term, results = bound(plugin)
     assert plugin.amiss, "the play does not call this hook"
     assert results == ["bound", "bound" if hook == "post_bind" else "error", "bound"]
-    failed = reign.of(effects.PluginFailed)
+    failed = term.of(effects.PluginFailed)
     assert {one.plugin for one in failed} == {"Everything"}
     assert {one.point.lower() for one in failed} == {
         hook.replace("_one", "").replace("verdict", "filter").replace("_", "")
@@ -58,17 +59,17 @@ def test_a_hook_that_raises_is_the_answer_to_that_decision(hook: str, fault: str
 def test_a_hook_that_answers_nonsense_spoils_nobody_elses_batch(hook: str, answer: str) -> None:
     plugin = failing.failing(hook, lambda: NONSENSE[answer])
     plugin.refuses = hook == "verdict"
-    reign, results = bound(plugin)
+    term, results = bound(plugin)
     assert plugin.amiss, "the play does not call this hook"
     assert [results[0], results[2]] == ["bound", "bound"]
-    reign.stage.pod("good-3")
-    assert reign.bind(reign.stage.decide("good-3")) == ["bound"]
+    term.stage.pod("good-3")
+    assert term.bind(term.stage.decide("good-3")) == ["bound"]
 
 
 @pytest.mark.parametrize("document", UNWRITABLE)
 def test_an_object_that_cannot_be_written_fails_the_decision_that_wants_it(document: str) -> None:
     write = ObjectWrite(resource="persistentvolumes", namespace="", name="v", document=UNWRITABLE[document])
     plugin = failing.failing("pre_bind", lambda: PreBindResult(writes=(write,)))
-    reign, results = bound(plugin)
+    term, results = bound(plugin)
     assert results == ["bound", "error", "bound"]
-    assert [one.point for one in reign.of(effects.PluginFailed)] == ["PreBind"]
+    assert [one.point for one in term.of(effects.PluginFailed)] == ["PreBind"]

@@ -1,4 +1,5 @@
-"""PreBind, Bind and PostBind run in the binder; what PreBind wants written is durable with the binding, or not at all."""
+"""PreBind, Bind and PostBind run in the binder; what PreBind wants written is durable with the binding, or
+not at all."""
 
 from typing import Any, ClassVar
 

@@ -1,4 +1,5 @@
-"""DESIGN 3: a release turns the binding into a tombstone that stays while the pod's object lives; reasons; forced bindings."""
+"""Releases: their reasons, their tombstones (docs/rules.md, tombstone-stays-with-the-object); forced
+bindings."""
 
 import pytest
 
@@ -6,7 +7,7 @@ from podyard.binder.core import effects
 from podyard.cluster.changes import Change, Origin
 from podyard.proto import headers
 from podyard.proto.placement import Binding, Tombstone
-from tests.unit.binder.stage import Reign, Stage, binding_subject, uid_of
+from tests.unit.binder.stage import Stage, Term, binding_subject, uid_of
 
 SOON = 0.02
 
@@ -20,7 +21,7 @@ def stage() -> Stage:
 
 
 @pytest.fixture
-def binder(stage: Stage) -> Reign:
+def binder(stage: Stage) -> Term:
     binder = stage.serving()
     assert binder.bind(stage.decide("a")) == ["bound"]
     return binder
@@ -36,7 +37,7 @@ def expires(stage: Stage, name: str = "a") -> bool:
     return headers.TTL in stage.stream.messages[binding_subject(name)].headers
 
 
-def test_a_completed_pod_is_released_and_its_tombstone_stays(stage: Stage, binder: Reign):
+def test_a_completed_pod_is_released_and_its_tombstone_stays(stage: Stage, binder: Term):
     before = stage.stream.messages[binding_subject("a")].sequence
     stage.status("a")
     stage.pass_time(SOON)
@@ -51,14 +52,14 @@ def test_a_completed_pod_is_released_and_its_tombstone_stays(stage: Stage, binde
     assert not binder.core.world.table.pods_on("n1")
 
 
-def test_a_pod_that_still_runs_is_not_released(stage: Stage, binder: Reign):
+def test_a_pod_that_still_runs_is_not_released(stage: Stage, binder: Term):
     stage.status("a", ended=False, phase="Failed")  # evicted, its containers still end
     stage.pod("a", deleting=True)
     stage.pass_time(1)
     assert stage.stream.live() == {"a": "n1"}
 
 
-def test_a_deleted_pod_that_ended_is_released_as_terminated(stage: Stage, binder: Reign):
+def test_a_deleted_pod_that_ended_is_released_as_terminated(stage: Stage, binder: Term):
     stage.pod("a", deleting=True)
     stage.status("a")
     stage.pass_time(SOON)
@@ -66,7 +67,7 @@ def test_a_deleted_pod_that_ended_is_released_as_terminated(stage: Stage, binder
     assert not expires(stage)  # the object is still there
 
 
-def test_the_tombstone_gets_a_ttl_when_the_object_is_gone(stage: Stage, binder: Reign):
+def test_the_tombstone_gets_a_ttl_when_the_object_is_gone(stage: Stage, binder: Term):
     stage.pod("a", deleting=True)
     stage.status("a")
     stage.pass_time(SOON)
@@ -77,7 +78,7 @@ def test_the_tombstone_gets_a_ttl_when_the_object_is_gone(stage: Stage, binder: 
     assert len(stage.stream.commits) == 2  # no record for it: nothing changed for readers
 
 
-def test_an_object_removed_at_once_releases_with_a_ttl(stage: Stage, binder: Reign):
+def test_an_object_removed_at_once_releases_with_a_ttl(stage: Stage, binder: Term):
     stage.remove("pods", "a")
     stage.pass_time(SOON)
     assert tombstone(stage).reason == "terminated"
@@ -103,8 +104,8 @@ def test_a_binding_whose_object_was_gone_at_its_position_is_an_orphan(stage: Sta
     assert stage.stream.live() == {}
 
 
-def test_an_orphan_that_no_binder_saw_is_released_at_take_over(stage: Stage, binder: Reign):
-    stage.reigns.clear()
+def test_an_orphan_that_no_binder_saw_is_released_at_take_over(stage: Stage, binder: Term):
+    stage.terms.clear()
     stage.remove("pods", "a")
     stage.serving("binder-b")
     stage.pass_time(SOON)
@@ -112,14 +113,14 @@ def test_an_orphan_that_no_binder_saw_is_released_at_take_over(stage: Stage, bin
     assert expires(stage)
 
 
-def test_pods_of_a_node_that_is_gone_are_released(stage: Stage, binder: Reign):
+def test_pods_of_a_node_that_is_gone_are_released(stage: Stage, binder: Term):
     stage.remove("nodes", "n1")
     stage.pass_time(SOON)
-    assert tombstone(stage).reason == "node gone"
+    assert tombstone(stage).reason == "nodeGone"
     assert stage.stream.live() == {}
 
 
-def test_a_node_that_is_back_before_the_release_is_written_keeps_its_pods(stage: Stage, binder: Reign):
+def test_a_node_that_is_back_before_the_release_is_written_keeps_its_pods(stage: Stage, binder: Term):
     stage.remove("nodes", "n1")
     stage.node(cpu="2")
     stage.pass_time(SOON)
@@ -127,10 +128,10 @@ def test_a_node_that_is_back_before_the_release_is_written_keeps_its_pods(stage:
     assert isinstance(stage.stream.placement("a"), Binding)
     stage.remove("nodes", "n1")
     stage.pass_time(SOON)
-    assert tombstone(stage).reason == "node gone"
+    assert tombstone(stage).reason == "nodeGone"
 
 
-def test_a_release_that_was_lost_is_judged_again(stage: Stage, binder: Reign):
+def test_a_release_that_was_lost_is_judged_again(stage: Stage, binder: Term):
     binder.faults.append("hold")
     stage.remove("nodes", "n1")
     stage.pass_time(SOON)
@@ -142,7 +143,7 @@ def test_a_release_that_was_lost_is_judged_again(stage: Stage, binder: Reign):
     assert stage.stream.live() == {"a": "n1"}
 
 
-def test_a_binding_written_while_its_node_vanished_is_released(stage: Stage, binder: Reign):
+def test_a_binding_written_while_its_node_vanished_is_released(stage: Stage, binder: Term):
     stage.pod("b")
     binder.faults.append("hold")
     binder.ask(stage.decide("b"))
@@ -154,10 +155,10 @@ def test_a_binding_written_while_its_node_vanished_is_released(stage: Stage, bin
     assert stage.stream.live() == {}
 
 
-def test_a_tombstone_whose_pod_went_while_no_binder_looked_gets_its_ttl(stage: Stage, binder: Reign):
+def test_a_tombstone_whose_pod_went_while_no_binder_looked_gets_its_ttl(stage: Stage, binder: Term):
     stage.status("a")
     stage.pass_time(SOON)
-    stage.reigns.clear()
+    stage.terms.clear()
     stage.remove("pods", "a")
     assert not expires(stage)
     stage.serving("binder-b")
@@ -166,15 +167,15 @@ def test_a_tombstone_whose_pod_went_while_no_binder_looked_gets_its_ttl(stage: S
     assert expires(stage)
 
 
-def test_release_acts_by_uid_when_a_namesake_took_the_name(stage: Stage, binder: Reign):
+def test_release_acts_by_uid_when_a_namesake_took_the_name(stage: Stage, binder: Term):
     stage.pod("a", uid="new")
     stage.pass_time(SOON)
     assert [release.uid for release in stage.stream.commits[-1].releases] == [uid_of("a")]
     assert binder.bind(stage.decide("a", uid="new")) == ["bound"]
 
 
-def test_room_is_free_only_after_the_release_is_durable(stage: Stage, binder: Reign):
-    """PITFALLS 48."""
+def test_room_is_free_only_after_the_release_is_durable(stage: Stage, binder: Term):
+    """docs/rules.md, ending-pod-keeps-its-room."""
     stage.pod("big", cpu="2")
     binder.faults.append("hold")
     stage.status("a")
@@ -186,7 +187,7 @@ def test_room_is_free_only_after_the_release_is_durable(stage: Stage, binder: Re
     assert binder.bind(stage.decide("big")) == ["bound"]
 
 
-def test_a_release_that_was_lost_is_written_again(stage: Stage, binder: Reign):
+def test_a_release_that_was_lost_is_written_again(stage: Stage, binder: Term):
     binder.faults.append("lost")
     stage.status("a")
     stage.pass_time(SOON)
@@ -195,8 +196,9 @@ def test_a_release_that_was_lost_is_written_again(stage: Stage, binder: Reign):
     assert [len(record.releases) for record in stage.stream.commits] == [0, 1]
 
 
-def test_the_view_of_a_released_pod_does_not_bring_its_room_back(stage: Stage, binder: Reign):
-    """Between the acknowledgement of a release and its record in the view, other changes of the pod show it as bound."""
+def test_the_view_of_a_released_pod_does_not_bring_its_room_back(stage: Stage, binder: Term):
+    """Between the acknowledgement of a release and its record in the view, other changes of the pod show it
+    as bound."""
     world = binder.core.world
     world.free(uid_of("a"))
     shown = binder.view.pods_by_uid[uid_of("a")]

@@ -1,4 +1,4 @@
-"""Room that several decide about, and attempts that are asked twice. The numbers are lines of PITFALLS.md."""
+"""Room that several decide about, and attempts that are asked twice."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import pytest
 
 from podyard.binder.core import effects
 from tests.support import objects, stored
-from tests.unit.binder.stage import Reign, Stage
+from tests.unit.binder.stage import Stage, Term
 
 SOON = 0.012
 
@@ -20,7 +20,7 @@ def stage() -> Stage:
     return stage
 
 
-def test_46_an_attempt_whose_answer_was_lost_is_bound_once_and_answered_bound(stage: Stage) -> None:
+def test_an_attempt_whose_answer_was_lost_is_bound_once_and_answered_bound(stage: Stage) -> None:
     """Per pod uid and attempt: the scheduler asks again, and is told what took effect."""
     binder = stage.serving()
     binder.faults.append("lost ack")
@@ -33,16 +33,16 @@ def test_46_an_attempt_whose_answer_was_lost_is_bound_once_and_answered_bound(st
     assert [pod.uid for record in stage.stream.commits for pod in record.bindings] == ["uid-a"]
 
 
-def test_46_another_attempt_of_a_bound_pod_is_told_where_it_is_and_moves_nothing(stage: Stage) -> None:
+def test_another_attempt_of_a_bound_pod_is_told_where_it_is_and_moves_nothing(stage: Stage) -> None:
     stage.node("n2")
     binder = stage.serving()
     binder.bind(stage.decide("a", attempt="1-1"))
     (answer,) = binder.answers(binder.ask(stage.decide("a", node="n2", attempt="1-2")))
-    assert (answer.result, answer.node) == ("already bound", "n1")
+    assert (answer.result, answer.node) == ("alreadyBound", "n1")
     assert stage.stream.live() == {"a": "n1"}
 
 
-def test_48_a_pod_that_terminates_holds_its_room_until_it_has_ended(stage: Stage) -> None:
+def test_a_pod_that_terminates_holds_its_room_until_it_has_ended(stage: Stage) -> None:
     binder = full(stage)
     stage.pod("a", deleting=True)
     stage.pass_time(SOON)
@@ -52,7 +52,7 @@ def test_48_a_pod_that_terminates_holds_its_room_until_it_has_ended(stage: Stage
     assert binder.bind(stage.decide("c", attempt="1-2")) == ["bound"]
 
 
-def test_48_a_pod_that_its_node_refused_gives_its_room_back(stage: Stage) -> None:
+def test_a_pod_that_its_node_refused_gives_its_room_back(stage: Stage) -> None:
     """Its object stays, Failed; it must not count as long as that is there."""
     binder = full(stage)
     stage.status("a", phase="Failed")
@@ -62,7 +62,7 @@ def test_48_a_pod_that_its_node_refused_gives_its_room_back(stage: Stage) -> Non
     assert binder.bind(stage.decide("d")) == ["conflict"], "and gives it back once"
 
 
-def test_49_of_two_schedulers_that_took_the_same_room_one_is_told_where_to_look_again(stage: Stage) -> None:
+def test_of_two_schedulers_that_took_the_same_room_one_is_told_where_to_look_again(stage: Stage) -> None:
     binder = stage.serving()
     before = stage.stream.last
     first = [stage.decide(name, position=before) for name in "ab"]
@@ -78,8 +78,9 @@ def test_49_of_two_schedulers_that_took_the_same_room_one_is_told_where_to_look_
     assert len(stage.stream.live()) == 2
 
 
-def test_50_what_is_under_way_counts_before_it_is_durable(stage: Stage) -> None:
-    """A batch hangs on its way to the stream; what it takes is not given away a second time, applied or not."""
+def test_what_is_under_way_counts_before_it_is_durable(stage: Stage) -> None:
+    """A batch hangs on its way to the stream; what it takes is not given away a second time, applied or
+    not."""
     binder = stage.serving()
     binder.faults.append("hold")
     binder.ask(stage.decide("a"), stage.decide("b"))
@@ -93,7 +94,7 @@ def test_50_what_is_under_way_counts_before_it_is_durable(stage: Stage) -> None:
     assert stage.stream.live() == {"a": "n1", "b": "n1"}
 
 
-def test_50_room_that_a_deletion_is_to_free_is_given_away_only_when_it_is_free(stage: Stage) -> None:
+def test_room_that_a_deletion_is_to_free_is_given_away_only_when_it_is_free(stage: Stage) -> None:
     """As after a preemption: that the victim is told to go admits nobody."""
     binder = full(stage)
     stage.pod("b", deleting=True)
@@ -105,7 +106,8 @@ def test_50_room_that_a_deletion_is_to_free_is_given_away_only_when_it_is_free(s
 
 
 def test_a_pod_that_takes_more_than_64_bits_can_add_up_makes_no_room(stage: Stage) -> None:
-    """Bound by force, it leaves no room for anybody, and nothing drifts; when it has gone, all is as before."""
+    """Bound by force, it leaves no room for anybody, and nothing drifts; when it has gone, all is as
+    before."""
     stage.pod("huge", node="n1", cpu="", requests={"memory": str(2**63 - 1), "example.com/a": str(2**63 - 1)})
     for name in ("e", "f"):
         stage.pod(name, cpu="", memory="1Gi", requests={"example.com/a": "1"})
@@ -160,11 +162,11 @@ def test_a_resized_pod_takes_the_same_whoever_lists(stage: Stage) -> None:
     binder = stage.serving()
     assert binder.bind(stage.decide("a")) == ["bound"]
     stage.pod("a", cpu="1500m")
-    successor = stage.reign("binder-b").elect(9)
+    successor = stage.term("binder-b").elect(9)
     assert successor.bind(stage.decide("b")) == ["conflict"]
 
 
-def full(stage: Stage) -> Reign:
+def full(stage: Stage) -> Term:
     """A binder that has filled n1 with a and b."""
     binder = stage.serving()
     assert binder.bind(stage.decide("a"), stage.decide("b")) == ["bound", "bound"]

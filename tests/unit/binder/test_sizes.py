@@ -1,4 +1,5 @@
-"""What is too large for the server is refused with the reason; it neither comes back for ever nor keeps its mates from being bound."""
+"""What is too large for the server is refused with the reason; it neither comes back for ever nor keeps its
+mates from being bound."""
 
 import json
 from typing import Any, ClassVar
@@ -54,7 +55,8 @@ def test_a_decision_record_that_is_too_large_is_refused(stage: Stage) -> None:
 
 
 def test_many_large_bindings_go_in_several_commits(stage: Stage) -> None:
-    """Each is small enough, all together are not: the record of their commit would be above what the server takes."""
+    """Each is small enough, all together are not: the record of their commit would be above what the server
+    takes."""
     names = [f"p{number}" for number in range(30)]
     for name in names:
         labelled(stage, name, 200_000)

@@ -1,13 +1,14 @@
-"""Each condition of `binder.core.skipping`: what the log must know, and when the filters are asked after all."""
+"""Each condition of `binder.core.skipping`: what the log must know, and when the filters are asked after
+all."""
 
 from typing import Any
 
 import pytest
 
-from podyard.binder.core import effects, skipping
+from podyard.binder.core import effects, node_takes_pod, skipping
 from podyard.binder.core.claims import Claims, claims_of
-from podyard.binder.core.intake import Open
-from podyard.binder.core.skipping import Skipping, WrongSkip
+from podyard.binder.core.pending import Pending
+from podyard.binder.core.skipping import Skipping
 from podyard.binder.core.world import World
 from podyard.cluster.changes import Change, Origin
 from podyard.cluster.pods import PodView, from_binding
@@ -16,8 +17,9 @@ from podyard.objects.meta import ObjectMeta
 from podyard.proto.binder_api import BindRequest, Decision, NumberRange
 from podyard.proto.facts import Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Release
+from tests.support import verified_skips
 from tests.unit.binder.schedulers import PROFILE, Lagging, Puller, apart, near
-from tests.unit.binder.stage import GATHER_S, Reign, uid_of
+from tests.unit.binder.stage import GATHER_S, Term, uid_of
 
 NOTHING = Claims((), 0)
 P = 100
@@ -38,7 +40,8 @@ def unplaced(uid: str = "u", sequence: int = 1) -> PodView:
 
 def change(old: PodView | None, new: PodView | None, at: int, resource: str = "pods", **more: object) -> Change:
     one = new or old
-    return Change(resource, one.uid if one else "u", old, new, Origin(sequence=at), **more)  # type: ignore[arg-type]
+    # type: ignore[arg-type]
+    return Change(resource, one.uid if one else "u", old, new, Origin(sequence=at), **more)
 
 
 # ---- the log: what came after
@@ -205,7 +208,8 @@ def test_the_log_forgets_the_oldest_and_never_skips_over_what_it_forgot(monkeypa
 
 
 def decision(number: int, **more: object) -> Decision:
-    return Decision(namespace="d", name="p", uid="u", attempt=f"{number}", node="n", number=number, position=P, **more)  # type: ignore[arg-type]
+    # type: ignore[arg-type]
+    return Decision(namespace="d", name="p", uid="u", attempt=f"{number}", node="n", number=number, position=P, **more)
 
 
 def claimed(
@@ -258,7 +262,7 @@ def stage() -> Lagging:
     return stage
 
 
-def skips(binder: Reign) -> int:
+def skips(binder: Term) -> int:
     return sum(done.skipped for done in binder.of(effects.Committed))
 
 
@@ -268,8 +272,9 @@ def commit(stage: Lagging) -> None:
 
 
 def test_one_scheduler_alone_is_believed_request_after_request(stage: Lagging, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several requests under way at once, the view of the scheduler behind: all of its decisions claim what it cannot have seen."""
-    monkeypatch.setattr(Skipping, "verify", True)
+    """Several requests under way at once, the view of the scheduler behind: all of its decisions claim what
+    it cannot have seen."""
+    monkeypatch.setattr(node_takes_pod, "judge", verified_skips.judge)
     for number in range(12):
         stage.labelled_pod(f"p{number}", "a", **(apart("b") if number % 2 else {}))
     binder = stage.serving()
@@ -308,7 +313,7 @@ def test_a_decision_behind_one_that_was_refused_is_filtered(stage: Lagging) -> N
     ticket = puller.send(binder)
     commit(stage)
     assert [(one.result, one.cause) for one in binder.answers(ticket)] == [
-        ("gone", "pod gone"),
+        ("gone", "podGone"),
         ("conflict", "InterPodAffinity"),
     ]
     assert skips(binder) == 0
@@ -388,8 +393,8 @@ def test_a_pod_with_claims_is_filtered(stage: Lagging, spec: dict[str, Any]) -> 
     """What was promised of volumes, and to whom, the filters of each process remember for themselves."""
     stage.labelled_pod("p", "a", **spec)
     world = stage.serving().core.world
-    held = Open(stage.decide("p"), ("s", 1), 0.0, NOTHING)
-    assert world.may_skip(held) == ("emptyDir" in str(spec))
+    pending = Pending(stage.decide("p"), ("s", 1), 0.0, NOTHING)
+    assert world.may_skip(pending) == ("emptyDir" in str(spec))
 
 
 def test_objects_written_with_a_binding_are_not_skipped_over(stage: Lagging) -> None:
@@ -419,9 +424,9 @@ def test_after_a_take_over_only_what_came_after_its_listing_is_skipped_over(stag
 
 
 def test_a_wrong_skip_does_not_pass_where_it_is_looked_for(stage: Lagging, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check that simulations and fault tests run with."""
-    monkeypatch.setattr(World, "may_skip", lambda world, held: True)
-    monkeypatch.setattr(Skipping, "verify", True)
+    """The check that simulations run with."""
+    monkeypatch.setattr(World, "may_skip", lambda world, pending: True)
+    monkeypatch.setattr(node_takes_pod, "judge", verified_skips.judge)
     stage.labelled_pod("p", "a")
     binder = stage.serving()
     puller = Puller(stage, "s")
@@ -429,7 +434,7 @@ def test_a_wrong_skip_does_not_pass_where_it_is_looked_for(stage: Lagging, monke
     node = puller.outbox[0].decisions[0].node
     stage.zoned_node(node, "z9", unschedulable=True)
     puller.send(binder)
-    with pytest.raises(WrongSkip, match=node):
+    with pytest.raises(verified_skips.WrongSkip, match=node):
         commit(stage)
 
 

@@ -1,4 +1,5 @@
-"""DESIGN 3: the filters may be skipped only if they would say yes. The argument stands in `binder.core.skipping`; here is the trial."""
+"""The filters may be skipped only if they would say yes (docs/rules.md, skip-only-what-was-counted-on). The
+argument stands in `binder.core.skipping`; here is the trial."""
 
 import random
 from collections.abc import Callable
@@ -7,11 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from podyard.binder.core import effects
-from podyard.binder.core.skipping import Skipping
+from podyard.binder.core import effects, node_takes_pod
 from podyard.binder.core.world import World
 from podyard.proto.facts import Nomination
-from tests.support import stored
+from tests.support import stored, verified_skips
 from tests.unit.binder.schedulers import Lagging, Puller, any_spec
 from tests.unit.binder.stage import GATHER_S, uid_of
 
@@ -27,11 +27,12 @@ MENU = [*(step for step, weight in OFTEN.items() for _ in range(weight)), *SELDO
 @pytest.fixture(autouse=True)
 def verified(monkeypatch: pytest.MonkeyPatch) -> None:
     """After each skip the filters are asked all the same; the binder raises if they say no."""
-    monkeypatch.setattr(Skipping, "verify", True)
+    monkeypatch.setattr(node_takes_pod, "judge", verified_skips.judge)
 
 
 class Drawn:
-    """A run: several schedulers, a binder and its successors, and whatever the steps say. Equal for equal steps and seeds."""
+    """A run: several schedulers, a binder and its successors, and whatever the steps say. Equal for equal
+    steps and seeds."""
 
     def __init__(self, steps: list[str], seed: int) -> None:
         self.chance = random.Random(seed)
@@ -112,7 +113,7 @@ class Drawn:
         self.binder.step(effects.Listed(self.binder.tombstones()))
 
     def do_take_over(self) -> None:
-        self.binder = self.stage.reign(f"binder-{len(self.binders)}")
+        self.binder = self.stage.term(f"binder-{len(self.binders)}")
         self.binders.append(self.binder)
         self.binder.elect()
         for puller in self.pullers:
@@ -198,7 +199,7 @@ class Drawn:
 def test_judged_with_skips_and_always_filtered_the_verdicts_are_the_same(steps: list[str], seed: int) -> None:
     skipping_run = Drawn(steps, seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(World, "may_skip", lambda world, held: False)
+        patch.setattr(World, "may_skip", lambda world, pending: False)
         filtering_run = Drawn(steps, seed)
     assert filtering_run.skipped == 0
     assert skipping_run.verdicts == filtering_run.verdicts
@@ -206,8 +207,9 @@ def test_judged_with_skips_and_always_filtered_the_verdicts_are_the_same(steps: 
 
 
 def test_skips_happen_in_such_runs_and_filters_say_no_in_them() -> None:
-    """Or the property above would say nothing. A fixed set of runs: about one binding of four is made without the filters."""
+    """Or the property above would say nothing. A fixed set of runs: about one binding of four is made without
+    the filters."""
     runs = [Drawn(random.Random(seed).choices(MENU, k=60), seed) for seed in range(25)]
     assert sum(run.skipped for run in runs) > 30
     causes = {cause for run in runs for _, _, _, cause in run.verdicts}
-    assert {"InterPodAffinity", "PodTopologySpread", "TaintToleration", "pod gone", "already bound"} <= causes
+    assert {"InterPodAffinity", "PodTopologySpread", "TaintToleration", "podGone", "alreadyBound"} <= causes

@@ -1,4 +1,5 @@
-"""Placements that cannot be read: who has taken over does not lead, says what is in the way, and goes on when it was mended."""
+"""Placements that cannot be read: who has taken over does not lead, says what is in the way, and goes on when
+it was mended."""
 
 from typing import Any
 
@@ -11,7 +12,7 @@ from podyard.bus import Outgoing
 from podyard.proto import codec, subjects
 from podyard.proto.placement import BoundPod, Fence
 from tests.support import stored
-from tests.unit.binder.stage import Reign, Stage, binding_subject, foreign_binding, uid_of
+from tests.unit.binder.stage import Stage, Term, binding_subject, foreign_binding, uid_of
 
 JUNK = b"7"
 
@@ -25,9 +26,9 @@ def stage() -> Stage:
     return stage
 
 
-def blocked(reign: Reign) -> list[tuple[str, int]]:
-    """What the reign has said last to be in the way."""
-    said: list[Any] = reign.of(effects.Blocked)
+def blocked(term: Term) -> list[tuple[str, int]]:
+    """What the term has said last to be in the way."""
+    said: list[Any] = term.of(effects.Blocked)
     return [(one.subject, one.sequence) for one in said[-1].unreadable] if said else []
 
 
@@ -40,7 +41,7 @@ def mend(stage: Stage, name: str) -> None:
 
 def test_who_finds_a_binding_that_cannot_be_read_does_not_lead(stage: Stage):
     bad = stage.stream.put(Outgoing(binding_subject("a"), JUNK))
-    binder = stage.reign().elect()
+    binder = stage.term().elect()
     assert binder.core.phase is Phase.LISTING
     assert blocked(binder) == [(binding_subject("a"), bad.sequence)]
     assert not binder.of(effects.Serve)
@@ -50,7 +51,7 @@ def test_who_finds_a_binding_that_cannot_be_read_does_not_lead(stage: Stage):
 
 def test_it_looks_again_without_haste_and_without_listing(stage: Stage):
     stage.stream.put(Outgoing(binding_subject("a"), JUNK))
-    binder = stage.reign().elect()
+    binder = stage.term().elect()
     written, listed = stage.stream.last, len(binder.of(effects.StartListing))
     assert binder.core.wake_at == stage.now + LOOK_AGAIN_S
     for _ in range(100):
@@ -62,13 +63,13 @@ def test_it_looks_again_without_haste_and_without_listing(stage: Stage):
 
 def test_its_reign_ends_when_it_is_mended_and_the_next_one_knows_the_room(stage: Stage):
     stage.stream.put(Outgoing(binding_subject("a"), JUNK))
-    binder = stage.reign().elect()
+    binder = stage.term().elect()
     mend(stage, "a")
     stage.pass_time(LOOK_AGAIN_S)
     assert binder.core.phase is Phase.DEPOSED
     successor = stage.serving("binder-b")
     assert list(successor.view.pods_on("n1")) == [uid_of("a")]
-    assert successor.bind(stage.decide("b"), stage.decide("a")) == ["bound", "already bound"]
+    assert successor.bind(stage.decide("b"), stage.decide("a")) == ["bound", "alreadyBound"]
 
 
 def test_a_leader_that_lists_again_and_finds_one_stops_leading(stage: Stage):
@@ -101,7 +102,7 @@ def test_a_leader_in_whose_way_it_is_stops_leading_and_tells_nobody_that_the_pod
 
 def test_a_fence_that_cannot_be_read_is_not_moved(stage: Stage):
     bad = stage.stream.put(Outgoing(subjects.FENCE, JUNK))
-    binder = stage.reign().elect()
+    binder = stage.term().elect()
     assert binder.core.phase is Phase.ELECTED
     assert blocked(binder) == [(subjects.FENCE, bad.sequence)]
     assert binder.of(effects.ReadFence)[-1].delay_s == LOOK_AGAIN_S
@@ -123,7 +124,8 @@ def test_a_leader_whose_fence_cannot_be_read_any_more_stops_leading(stage: Stage
 
 
 def test_what_lies_where_the_next_record_belongs_is_passed_over(stage: Stage):
-    """It tells nothing that the bindings do not: nobody needs to mend it, and readers list anew at the gap."""
+    """It tells nothing that the bindings do not: nobody needs to mend it, and readers list anew at the
+    gap."""
     stage.stream.put(Outgoing(subjects.commit(1), JUNK))
     binder = stage.serving()
     binder.may_relist = True
@@ -137,5 +139,5 @@ def test_what_lies_where_the_next_record_belongs_is_passed_over(stage: Stage):
 def test_a_foreign_binding_that_can_be_read_is_still_a_conflict_of_that_pod_alone(stage: Stage):
     binder = stage.serving()
     stage.stream.put(foreign_binding("a"))
-    assert binder.bind(stage.decide("a"), stage.decide("b")) == ["already bound", "bound"]
+    assert binder.bind(stage.decide("a"), stage.decide("b")) == ["alreadyBound", "bound"]
     assert codec.decode(Fence, stage.stream.find(subjects.FENCE).payload).n == 1  # pyright: ignore[reportOptionalMemberAccess]

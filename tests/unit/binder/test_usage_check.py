@@ -91,7 +91,8 @@ STEPS = st.lists(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(steps=STEPS, seed=st.integers(0, 2**32))
 def test_promises_hold_whatever_happens(steps: list[str], seed: int):
-    """One binding per uid, ever (G1); no node over its allocatable at any commit (G2); the table is the sum of the live bindings."""
+    """One binding per uid, ever; no node over its allocatable at any commit; the table is the sum of the live
+    bindings."""
     chance = random.Random(seed)
     stage = Stage()
     for number in range(3):
@@ -99,7 +100,7 @@ def test_promises_hold_whatever_happens(steps: list[str], seed: int):
     for number in range(12):
         stage.pod(f"p{number}", cpu=str(chance.choice([1, 2])))
     binder = stage.serving("binder-0")
-    reigns = 1
+    terms = 1
     for step in steps:
         name = f"p{chance.randrange(12)}"
         node = f"n{chance.randrange(3)}"
@@ -107,7 +108,7 @@ def test_promises_hold_whatever_happens(steps: list[str], seed: int):
             case "bind":
                 picked = chance.sample(range(12), 4)
                 binder.ask(
-                    *(stage.decide(f"p{n}", node=f"n{chance.randrange(3)}", attempt=f"{reigns}-{n}") for n in picked)
+                    *(stage.decide(f"p{n}", node=f"n{chance.randrange(3)}", attempt=f"{terms}-{n}") for n in picked)
                 )
             case "finish":
                 if name in stage.stream.live():
@@ -122,14 +123,14 @@ def test_promises_hold_whatever_happens(steps: list[str], seed: int):
             case "lost" | "lost ack" | "late":
                 binder.faults.append(step)
             case "take over":
-                reigns += 1
-                binder = stage.reign(f"binder-{reigns}")
+                terms += 1
+                binder = stage.term(f"binder-{terms}")
                 binder.faults.extend(chance.sample(["ok", "lost", "lost ack", "late"], 2))
                 binder.elect()
             case "stall":
-                for reign in stage.reigns:
-                    for answer in reign.release_held():
-                        reign.step(answer)
+                for term in stage.terms:
+                    for answer in term.release_held():
+                        term.step(answer)
             case _:
                 stage.pass_time(0.3)
     for _ in range(4):
@@ -144,7 +145,7 @@ def test_promises_hold_whatever_happens(steps: list[str], seed: int):
 
 
 def check_history(stage: Stage) -> None:
-    """Fold the commit records: the checker of NATS.md 7, in short."""
+    """Fold the commit records, as `tests/simulation/checker.py` does, in short."""
     bound_ever: set[str] = set()
     on_node: dict[str, dict[str, int]] = {}
     for record in stage.stream.commits:

@@ -1,4 +1,5 @@
-"""PreBind plugins that wait, whatever for: written first, room kept, asked again as things change, and not counted as placed."""
+"""PreBind plugins that wait, whatever for: written first, room kept, asked again as things change, and not
+counted as placed."""
 
 from typing import Any, ClassVar
 
@@ -16,7 +17,7 @@ from podyard.plugins.inter_pod_affinity.plugin import InterPodAffinity
 from podyard.plugins.priority_sort.plugin import PrioritySort
 from podyard.proto import subjects
 from tests.support import stored
-from tests.unit.binder.stage import Reign, Stage, uid_of
+from tests.unit.binder.stage import Stage, Term, uid_of
 
 ORDERS = "persistentvolumeclaims"
 """What the plugin writes and waits for; any resource would do."""
@@ -81,7 +82,7 @@ def stage() -> Stage:
 
 
 @pytest.fixture
-def binder(stage: Stage, profile: Profile) -> Reign:
+def binder(stage: Stage, profile: Profile) -> Term:
     return stage.serving(profile=profile)
 
 
@@ -94,29 +95,27 @@ def say(stage: Stage, name: str, what: str, *, told: bool = True) -> None:
     stage.stream.put(stored.version(ORDERS, document))
 
 
-def later(stage: Stage, binder: Reign) -> None:
+def later(stage: Stage, binder: Term) -> None:
     """Time to gather passes; the view stays where it is."""
     stage.now += 0.011
     binder.step(effects.Tick())
 
 
-def follow_one(stage: Stage, binder: Reign) -> None:
+def follow_one(stage: Stage, binder: Term) -> None:
     """The next message of the stream reaches the view, those behind it do not."""
     delivery = next(stage.stream.after(binder.position))
     binder.position = delivery.sequence
     binder.step(effects.Changed(binder.view.apply(delivery)))
 
 
-def results(binder: Reign, *decisions: Any) -> list[str]:
+def results(binder: Term, *decisions: Any) -> list[str]:
     """What a request is answered; then time for all that follows, so that what waits is at rest."""
     ticket = binder.ask(*decisions)
     binder.stage.pass_time(0.05)
     return [answer.result for answer in binder.answers(ticket)]
 
 
-def test_it_is_asked_again_only_when_something_it_waits_for_changes(
-    stage: Stage, binder: Reign, plugin: Device
-) -> None:
+def test_it_is_asked_again_only_when_something_it_waits_for_changes(stage: Stage, binder: Term, plugin: Device) -> None:
     assert results(binder, stage.decide("a")) == ["waiting"]
     stage.pass_time(0.05)
     calls = plugin.calls
@@ -131,7 +130,7 @@ def test_it_is_asked_again_only_when_something_it_waits_for_changes(
     assert stage.stream.live() == {"a": "n1"}
 
 
-def test_it_keeps_what_it_remembers_of_the_decision(stage: Stage, binder: Reign) -> None:
+def test_it_keeps_what_it_remembers_of_the_decision(stage: Stage, binder: Term) -> None:
     decision = stage.decide("a")
     assert results(binder, decision) == ["waiting"]
     stage.pass_time(0.05)
@@ -140,7 +139,7 @@ def test_it_keeps_what_it_remembers_of_the_decision(stage: Stage, binder: Reign)
     assert answer.reasons == ("broken, asked 3 times",)  # first, when its order was seen, and now
 
 
-def test_it_is_not_asked_before_the_view_shows_what_it_wrote(stage: Stage, binder: Reign, plugin: Device) -> None:
+def test_it_is_not_asked_before_the_view_shows_what_it_wrote(stage: Stage, binder: Term, plugin: Device) -> None:
     plugin.also = (ObjectKey(ORDERS, "default", "x"),)
     decision = stage.decide("a")
     ticket = binder.ask(decision, wait=False)
@@ -156,7 +155,7 @@ def test_it_is_not_asked_before_the_view_shows_what_it_wrote(stage: Stage, binde
     assert results(binder, decision) == ["bound"]
 
 
-def test_who_waits_does_not_count_as_placed(stage: Stage, binder: Reign) -> None:
+def test_who_waits_does_not_count_as_placed(stage: Stage, binder: Term) -> None:
     stage.node(cpu="8")
     assert results(binder, stage.decide("a")) == ["waiting"]
     stage.pod("a", cpu="2")
@@ -171,7 +170,7 @@ def test_who_waits_does_not_count_as_placed(stage: Stage, binder: Reign) -> None
     assert results(binder, stage.decide("z")) == ["waiting"]  # now it has its neighbour, and waits for its own device
 
 
-def test_who_may_not_stand_beside_it_is_refused_meanwhile(stage: Stage, binder: Reign) -> None:
+def test_who_may_not_stand_beside_it_is_refused_meanwhile(stage: Stage, binder: Term) -> None:
     stage.node(cpu="8")
     stage.pod("w", containers=[], labels={"app": "a"})
     assert results(binder, stage.decide("w")) == ["waiting"]
@@ -182,7 +181,7 @@ def test_who_may_not_stand_beside_it_is_refused_meanwhile(stage: Stage, binder: 
     assert (answer.result, answer.cause) == ("conflict", "InterPodAffinity")
 
 
-def test_its_time_begins_with_the_first_wait_and_is_its_own(stage: Stage, binder: Reign, plugin: Device) -> None:
+def test_its_time_begins_with_the_first_wait_and_is_its_own(stage: Stage, binder: Term, plugin: Device) -> None:
     decision = stage.decide("a")
     assert results(binder, decision) == ["waiting"]
     stage.pass_time(20)
@@ -196,7 +195,7 @@ def test_its_time_begins_with_the_first_wait_and_is_its_own(stage: Stage, binder
     assert binder.core.world.kept == {}
 
 
-def test_no_time_at_all_is_up_at_once_but_what_it_wrote_is_durable(stage: Stage, binder: Reign, plugin: Device) -> None:
+def test_no_time_at_all_is_up_at_once_but_what_it_wrote_is_durable(stage: Stage, binder: Term, plugin: Device) -> None:
     plugin.timeout_s = 0
     decision = stage.decide("a")
     binder.ask(decision)
@@ -206,7 +205,7 @@ def test_no_time_at_all_is_up_at_once_but_what_it_wrote_is_durable(stage: Stage,
     assert subjects.object_(ORDERS, "default", "a") in stage.stream.messages
 
 
-def test_the_attempt_that_came_last_takes_the_place_of_one_that_waits(stage: Stage, binder: Reign) -> None:
+def test_the_attempt_that_came_last_takes_the_place_of_one_that_waits(stage: Stage, binder: Term) -> None:
     first, second = stage.decide("a", attempt="1-a"), stage.decide("a", attempt="2-a")
     assert results(binder, first) == ["waiting"]
     assert results(binder, second) == ["waiting"]
@@ -216,16 +215,23 @@ def test_the_attempt_that_came_last_takes_the_place_of_one_that_waits(stage: Sta
     assert stage.stream.commits[-1].bindings[0].attempt == "2-a"
 
 
-def test_two_attempts_for_one_pod_at_once_leave_one(stage: Stage, binder: Reign) -> None:
-    ticket = binder.ask(stage.decide("a", attempt="1-a"), stage.decide("a", attempt="2-a"))
+@pytest.mark.parametrize("ordered", [False, True])
+def test_two_attempts_for_one_pod_at_once_leave_one(stage: Stage, binder: Term, ordered: bool) -> None:
+    """Whether something is written first, or was written before."""
+    if ordered:
+        say(stage, "a", "wanted")
+    first = stage.decide("a", attempt="1-a")
+    ticket = binder.ask(first, stage.decide("a", attempt="2-a"))
     stage.pass_time(0.05)
     stage.pass_time(0.05)
     assert [answer.result for answer in binder.answers(ticket)] in (["waiting", "waiting"], ["error", "waiting"])
+    (answer,) = binder.answers(binder.ask(first))
+    assert (answer.result, answer.cause) == ("error", "overtaken")
     say(stage, "a", "ready")
     assert [bound.attempt for record in stage.stream.commits for bound in record.bindings] == ["2-a"]
 
 
-def test_what_its_scheduler_wants_no_more_is_refused_and_gives_its_room_back(stage: Stage, binder: Reign) -> None:
+def test_what_its_scheduler_wants_no_more_is_refused_and_gives_its_room_back(stage: Stage, binder: Term) -> None:
     decision = stage.decide("a")
     assert results(binder, decision) == ["waiting"]
     (answer,) = binder.answers(binder.ask(msgspec.structs.replace(decision, withdrawn=True)))
@@ -236,31 +242,31 @@ def test_what_its_scheduler_wants_no_more_is_refused_and_gives_its_room_back(sta
     assert results(binder, decision) == ["error"]  # sent once more, late
 
 
-def test_withdrawn_too_late_is_bound(stage: Stage, binder: Reign) -> None:
+def test_withdrawn_too_late_is_bound(stage: Stage, binder: Term) -> None:
     decision = stage.decide("a")
     assert results(binder, decision) == ["waiting"]
     say(stage, "a", "ready")
     assert results(binder, msgspec.structs.replace(decision, withdrawn=True)) == ["bound"]
 
 
-def test_a_successor_refuses_what_is_withdrawn(stage: Stage, binder: Reign, profile: Profile) -> None:
+def test_a_successor_refuses_what_is_withdrawn(stage: Stage, binder: Term, profile: Profile) -> None:
     decision = stage.decide("a")
     assert results(binder, decision) == ["waiting"]
     say(stage, "a", "ready")
-    successor = stage.reign("binder-b", profile)
+    successor = stage.term("binder-b", profile)
     stage.stream.expire(subjects.binding("default", "a", uid_of("a")))  # as if the first had never come to it
     successor.elect(9)
     assert results(successor, msgspec.structs.replace(decision, withdrawn=True)) == ["error"]
 
 
-def test_a_table_made_anew_keeps_the_room(stage: Stage, binder: Reign) -> None:
+def test_a_table_made_anew_keeps_the_room(stage: Stage, binder: Term) -> None:
     assert results(binder, stage.decide("a")) == ["waiting"]
     binder.core.world.rebuild()
     (answer,) = binder.answers(binder.ask(stage.decide("b")))
     assert (answer.result, answer.cause) == ("conflict", "fit")
 
 
-def test_a_listing_that_shows_the_end_of_the_wait_ends_it(stage: Stage, binder: Reign) -> None:
+def test_a_listing_that_shows_the_end_of_the_wait_ends_it(stage: Stage, binder: Term) -> None:
     decision = stage.decide("a")
     assert results(binder, decision) == ["waiting"]
     say(stage, "a", "ready", told=False)

@@ -1,4 +1,5 @@
-"""Each answer of the server, in the core's words: only an acknowledgement is applied, only a number a conflict, all else is unclear."""
+"""Each answer of the server, in the core's words: only an acknowledgement is applied, only a number a
+conflict, all else is unclear."""
 
 from collections.abc import Sequence
 

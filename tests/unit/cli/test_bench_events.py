@@ -56,7 +56,7 @@ def test_an_event_that_wakes_others_is_no_figure(monkeypatch: pytest.MonkeyPatch
 def test_all_pods_of_a_cast_are_parked_for_their_plugins(cast: Any) -> None:
     leading = Leading(default_profile())
     leading.park(cast, 60)
-    queue = leading.leader.queue
+    queue = leading.core.leader.queue
     assert len(queue.parked) == 60
     for number in range(60):
         one = cast(number)

@@ -1,4 +1,5 @@
-"""The history of measurements: what an entry holds, how the file is kept, what can be compared, and how it is told."""
+"""The history of measurements: what an entry holds, how the file is kept, what can be compared, and how it is
+told."""
 
 import subprocess
 import sys

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from podyard.cli.explain import report
 from podyard.cli.render import explain as rendered
 from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection, Victim, WakeUp
 from podyard.proto.facts import PodStatusFact
@@ -16,6 +15,8 @@ from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import QueuedPodInfo
 from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord, SkipCount
+from podyard.telling import entries, explanation
+from podyard.telling.evidence import Evidence
 
 UID = "u-1"
 NOW = 1_800_000_100.0
@@ -49,7 +50,7 @@ def skipped(reason="still tainted", uid=UID):
 
 
 def evidence(**more):
-    return report.Evidence(namespace="default", name="web", uid=UID, **more)
+    return Evidence(namespace="default", name="web", uid=UID, **more)
 
 
 def kinds(story):
@@ -93,7 +94,7 @@ BOUND = Binding(
 
 def test_a_pod_rejected_woken_and_bound_in_the_order_of_time():
     status = PodStatusFact(namespace="default", name="web", uid=UID, node="node-1", phase="Running")
-    story = report.build(
+    story = explanation.build(
         evidence(
             attempts=[REJECTED],
             requeues=[requeue("e2", 19, moved=(moved(),)), requeue("e1", 15, skipped=(skipped(),))],
@@ -109,7 +110,7 @@ def test_a_pod_rejected_woken_and_bound_in_the_order_of_time():
 
 def test_a_start_in_whole_seconds_does_not_come_before_its_binding():
     status = PodStatusFact(namespace="default", name="web", uid=UID, node="node-1", phase="Running")
-    story = report.build(evidence(placement=BOUND, status=status, started_at=AT + 20))
+    story = explanation.build(evidence(placement=BOUND, status=status, started_at=AT + 20))
     assert kinds(story) == ["Attempt", "Bound", "Started"]
 
 
@@ -124,21 +125,21 @@ def test_a_reason_that_an_event_gives_is_not_said_twice():
         reporter="node_agent",
         at=AT + 30,
     )
-    alone = shown(report.build(evidence(placement=BOUND, status=status, started_at=AT + 21)))
-    both = shown(report.build(evidence(placement=BOUND, status=status, started_at=AT + 21, events=[event])))
+    alone = shown(explanation.build(evidence(placement=BOUND, status=status, started_at=AT + 21)))
+    both = shown(explanation.build(evidence(placement=BOUND, status=status, started_at=AT + 21, events=[event])))
     assert alone.count("low memory") == both.count("low memory") == 1
     assert "Evicted: low memory  (node_agent)" in both
 
 
 def test_what_is_about_another_pod_is_left_out():
     other = requeue("e1", 15, skipped=(skipped(uid="u-2"),))
-    assert kinds(report.build(evidence(attempts=[REJECTED], requeues=[other]))) == ["Attempt"]
+    assert kinds(explanation.build(evidence(attempts=[REJECTED], requeues=[other]))) == ["Attempt"]
 
 
 def test_equal_skips_in_a_row_are_counted():
     records = [requeue(f"e{n}", n, skipped=(skipped(),)) for n in range(5)]
     records.append(requeue("other", 6, skipped=(skipped("another reason"),)))
-    story = report.build(evidence(requeues=records))
+    story = explanation.build(evidence(requeues=records))
     assert [entry.times for entry in story.entries] == [5, 1]
     assert story.entries[0].at == AT + 4
 
@@ -149,8 +150,8 @@ def test_counts_are_joined_by_rejector_and_time():
         SkipCount(plugin="NodeResourcesFit", reason="too small", pods=10),
     )
     early, late = (requeue(f"e{at}", at, skipped_counts=counts) for at in (5, 15))
-    story = report.build(evidence(attempts=[REJECTED], requeues=[early, late]))
-    (entry,) = [entry for entry in story.entries if isinstance(entry, report.NotWoken)]
+    story = explanation.build(evidence(attempts=[REJECTED], requeues=[early, late]))
+    (entry,) = [entry for entry in story.entries if isinstance(entry, entries.NotWoken)]
     assert entry.at == AT + 15
     assert entry.counted
     assert [hint.plugin for hint in entry.hints] == ["TaintToleration"]
@@ -158,14 +159,14 @@ def test_counts_are_joined_by_rejector_and_time():
 
 def test_a_wake_up_without_a_record_stands_in_the_attempt():
     wake = WakeUp(event="BackoffComplete", at=AT + 18)
-    story = report.build(evidence(attempts=[REJECTED, attempt(2, 20, woken_by=wake)]))
+    story = explanation.build(evidence(attempts=[REJECTED, attempt(2, 20, woken_by=wake)]))
     assert kinds(story) == ["Attempt", "Woken", "Attempt"]
     assert story.entries[1].event == "BackoffComplete"
 
 
 def test_a_wake_up_with_a_record_is_told_once():
     wake = WakeUp(event="NodeUpdateNodeTaint", event_id="e1", at=AT + 18)
-    story = report.build(
+    story = explanation.build(
         evidence(attempts=[attempt(2, 20, woken_by=wake)], requeues=[requeue("e1", 18, moved=(moved(),))])
     )
     assert kinds(story) == ["Woken", "Attempt"]
@@ -174,14 +175,14 @@ def test_a_wake_up_with_a_record_is_told_once():
 def test_a_wake_up_of_a_pod_that_was_in_flight_is_told_once():
     """Its record's id names the attempt too; the attempt names the event alone."""
     wake = WakeUp(event="NodeUpdateNodeTaint", event_id="12-1", at=AT + 18)
-    story = report.build(
+    story = explanation.build(
         evidence(attempts=[attempt(2, 20, woken_by=wake)], requeues=[requeue("12-1-3-1", 18, moved=(moved(),))])
     )
     assert kinds(story) == ["Woken", "Attempt"]
 
 
 def test_the_same_attempt_from_two_sources_is_one():
-    story = report.build(evidence(attempts=[BOUND.decision], placement=BOUND))
+    story = explanation.build(evidence(attempts=[BOUND.decision], placement=BOUND))
     assert kinds(story) == ["Attempt", "Bound"]
 
 
@@ -207,12 +208,12 @@ def test_the_same_attempt_from_two_sources_is_one():
     ],
 )
 def test_the_state_in_one_sentence(more, state):
-    assert report.build(evidence(**more)).state == state
+    assert explanation.build(evidence(**more)).state == state
 
 
 def test_the_text_names_plugins_numbers_reasons_and_scores():
     hint = HintCall(plugin="TaintToleration", answer="Queue", reason="the taint is gone")
-    story = report.build(
+    story = explanation.build(
         evidence(
             attempts=[REJECTED],
             requeues=[
@@ -241,19 +242,19 @@ def test_the_text_names_plugins_numbers_reasons_and_scores():
 
 def test_the_text_says_that_a_hint_is_podyards_own():
     hint = HintCall(plugin="TaintToleration", answer="Queue", reason="as we know", own=True)
-    story = report.build(
+    story = explanation.build(
         evidence(attempts=[REJECTED], requeues=[requeue("e2", 19, moved=(moved(hints=(hint,), own=True),))])
     )
     assert "TaintToleration's hint (Podyard's own) Queue: as we know" in shown(story)
     wake = WakeUp(event_id="e", event="NodeAdd", at=AT + 18, plugin="TaintToleration", reason="as we know", own=True)
-    story = report.build(evidence(attempts=[REJECTED, attempt(2, 20, woken_by=wake)]))
+    story = explanation.build(evidence(attempts=[REJECTED, attempt(2, 20, woken_by=wake)]))
     assert "TaintToleration's hint (Podyard's own) Queue: as we know" in shown(story)
 
 
 def test_the_text_names_victims_nominations_and_errors():
     victim = Victim(namespace="default", name="low", uid="v", priority=1, pdb_violation=True)
     failed = attempt(1, 1, "error", message="plugin X failed: boom", nominated_node="n2", victims=(victim,))
-    text = shown(report.build(evidence(attempts=[failed])))
+    text = shown(explanation.build(evidence(attempts=[failed])))
     assert "nominated to n2" in text
     assert "preempts default/low (priority 1, against its disruption budget)" in text
     assert "plugin X failed: boom" in text
@@ -264,17 +265,17 @@ def test_the_text_says_why_preemption_did_not_help_unless_it_could_not():
         "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to x."
     )
     waits = Rejection(plugin="NodeResourcesFit", reason="Insufficient cpu", nodes=1)
-    text = shown(report.build(evidence(attempts=(attempt(1, 1, rejections=(waits,), message=message),))))
+    text = shown(explanation.build(evidence(attempts=(attempt(1, 1, rejections=(waits,), message=message),))))
     assert "preemption: not eligible due to x." in text
     assert "no new claims" not in text
     never = msgspec.structs.replace(waits, unresolvable=True)
-    text = shown(report.build(evidence(attempts=(attempt(1, 1, rejections=(never,), message=message),))))
+    text = shown(explanation.build(evidence(attempts=(attempt(1, 1, rejections=(never,), message=message),))))
     assert "not eligible" not in text
 
 
 def test_an_activation_says_why():
     wake = WakeUp(event="ForceActivate", object="default/web", reason="the preemption for it is over", at=AT + 2)
-    text = shown(report.build(evidence(attempts=(attempt(2, 3, woken_by=wake),))))
+    text = shown(explanation.build(evidence(attempts=(attempt(2, 3, woken_by=wake),))))
     assert "woken by ForceActivate of default/web" in text
     assert "the preemption for it is over" in text
 
@@ -289,12 +290,12 @@ def test_a_waiting_pod_says_where_since_when_and_for_what():
         until=NOW + 5,
         unschedulable_plugins=("NodeAffinity",),
     )
-    text = shown(report.build(evidence(attempts=[REJECTED], queued=queued)))
+    text = shown(explanation.build(evidence(attempts=[REJECTED], queued=queued)))
     assert "now           in backoffQ for 3s, for another 5s: rejected by NodeAffinity" in text
 
 
 def test_as_json_each_entry_says_what_it_is():
-    story = report.build(evidence(attempts=[REJECTED], placement=BOUND))
+    story = explanation.build(evidence(attempts=[REJECTED], placement=BOUND))
     document = json.loads(msgspec.json.encode(story))
     assert [entry["entry"] for entry in document["entries"]] == ["attempt", "attempt", "bound"]
     assert document["entries"][0]["record"]["rejections"][1]["nodes"] == 5

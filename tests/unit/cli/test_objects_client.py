@@ -91,7 +91,7 @@ async def test_a_person_is_told_in_the_end() -> None:
         await apply(FakeBus(*[silence() for _ in range(1000)]), NAMED, timeout_s=0.05)
 
 
-@pytest.mark.parametrize(("failures", "outcome"), [((), "not found"), ((silence(),), "deleted")])
+@pytest.mark.parametrize(("failures", "outcome"), [((), "notFound"), ((silence(),), "deleted")])
 async def test_an_object_that_went_by_an_unanswered_deletion_was_deleted(failures, outcome) -> None:
-    bus: Any = FakeBus(*failures, outcome="not found")
+    bus: Any = FakeBus(*failures, outcome="notFound")
     assert [result.outcome for result in await objects_client.delete(bus, [REF])] == [outcome]

@@ -1,7 +1,7 @@
 import pytest
 
+from podyard.cli import selection
 from podyard.cli.errors import InputError
-from podyard.cli.selection import Selector
 
 LABELS = {"app": "web", "tier": "front", "example.com/x": "1"}
 
@@ -25,13 +25,15 @@ LABELS = {"app": "web", "tier": "front", "example.com/x": "1"}
         ("example.com/x=1,tier=front", True),
         ("example.com/x=1,tier=back", False),
         ("app=web, tier", True),
+        ("example.com/x>0", True),
+        ("app in (web,),tier", True),
     ],
 )
 def test_selectors_choose_as_kubectl_does(text, matches):
-    assert Selector.parse(text).matches(LABELS) is matches
+    assert selection.parse(text).matches(LABELS) is matches
 
 
-@pytest.mark.parametrize("text", ["=web", "app in web", "app=a b", "app in (a", "a,,b"])
+@pytest.mark.parametrize("text", ["=web", "app in web", "app=a b", "app in (a", "a,,b", "a=b,", "/=a", "a=b/c"])
 def test_what_cannot_be_read_is_told(text):
     with pytest.raises(InputError, match="selector"):
-        Selector.parse(text)
+        selection.parse(text)

@@ -1,4 +1,5 @@
-"""Changes of nodes and pods as kube-scheduler v1.36 names them: one aspect at a time, and what must not count."""
+"""Changes of nodes and pods as kube-scheduler v1.36 names them: one aspect at a time, and what must not
+count."""
 
 from functools import partial
 from typing import Any

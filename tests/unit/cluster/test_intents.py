@@ -6,10 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from podyard.cluster import intents, timestamps
+from podyard.cluster import intents
 from podyard.cluster.errors import ObjectExists, ObjectMissing
 from podyard.cluster.intents import Author, Keep, Put, Remove, Stored
 from podyard.cluster.keys import ObjectKey
+from podyard.objects import times
 from podyard.proto import codec
 from podyard.proto.events import ClusterEvent
 
@@ -117,7 +118,7 @@ def test_the_grace_period_ends_at_the_deletion_timestamp(spec: Any, asked: int |
     assert isinstance(step, Put)
     metadata = step.document["metadata"]
     assert metadata["deletionGracePeriodSeconds"] == expected
-    assert timestamps.seconds_of(metadata["deletionTimestamp"]) == NOW + expected
+    assert times.seconds_of(metadata["deletionTimestamp"]) == NOW + expected
 
 
 def test_a_grace_period_is_shortened_from_when_it_began_and_never_into_the_past() -> None:
@@ -125,9 +126,9 @@ def test_a_grace_period_is_shortened_from_when_it_began_and_never_into_the_past(
     assert intents.begin_deletion(document, NOW, 30)
     assert not intents.begin_deletion(document, NOW + 1, 30)
     assert intents.begin_deletion(document, NOW + 1, 10)
-    assert timestamps.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 10
+    assert times.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 10
     assert intents.begin_deletion(document, NOW + 8, 2)
-    assert timestamps.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 8
+    assert times.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 8
 
 
 def test_a_grace_period_ends_with_the_year_9999_and_may_be_shortened_from_when_it_began() -> None:
@@ -136,14 +137,14 @@ def test_a_grace_period_ends_with_the_year_9999_and_may_be_shortened_from_when_i
     assert document["metadata"]["deletionTimestamp"] == "9999-12-31T23:59:59Z"
     assert not intents.begin_deletion(document, NOW + 1, 2**63 - 1)
     assert intents.begin_deletion(document, NOW + 1, 30)
-    assert timestamps.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 30
+    assert times.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 30
 
 
 @pytest.mark.parametrize("written", ["garbage", "2026-13-01T00:00:00Z", ""])
 def test_a_deletion_timestamp_that_is_no_time_is_set_anew(written: str) -> None:
     document: dict[str, Any] = {"metadata": {"deletionTimestamp": written, "deletionGracePeriodSeconds": 5}}
     assert intents.begin_deletion(document, NOW, 30)
-    assert timestamps.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 30
+    assert times.seconds_of(document["metadata"]["deletionTimestamp"]) == NOW + 30
 
 
 def test_a_marker_holds_the_last_version_if_it_can_be_read() -> None:

@@ -28,7 +28,8 @@ def view_of(name: str, state: str) -> PodView | None:
 @settings(max_examples=200)
 @given(STEPS)
 def test_what_is_nominated_is_what_the_view_says(steps: list[tuple[str, str]]) -> None:
-    """PITFALLS 34: nothing is left of a pod that is bound, gone or nominated elsewhere."""
+    """docs/rules.md, gone-pod-leaves-no-nomination: nothing is left of a pod that is bound, gone or nominated
+    elsewhere."""
     nominations, pods = Nominations(), dict[str, PodView]()
     states: dict[str, str] = {}
     for name, state in steps:

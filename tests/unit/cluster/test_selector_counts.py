@@ -1,5 +1,8 @@
-"""Counts of selected pods: the incremental state after any sequence of changes is the one made from scratch."""
+"""Counts of selected pods: the incremental state after any sequence of changes is the one made from
+scratch."""
 
+import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -268,3 +271,47 @@ def _fresh(table: NodeTable) -> SelectorCounts:
         for pod in table.pods_on(name).values():
             found.add(pod, row)
     return found
+
+
+def zoned(*zones: str) -> NodeTable:
+    table = NodeTable()
+    for zone in zones:
+        table.set_node(Node(metadata=ObjectMeta(name=f"n-{zone}", labels={"zone": zone})))
+    return table
+
+
+def app(value: str) -> PodSelection:
+    return PodSelection(selectors.compile_map({"app": value}), None)
+
+
+def test_sums_go_with_the_count_that_they_were_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selector_counts, "LEAST", 2)
+    monkeypatch.setattr(selector_counts, "MEMORY_BYTES", 0)
+    counts = zoned("z1").index(SelectorCounts)
+    monkeypatch.setattr(counts, "_most_sums", lambda: 100)
+    gone = weakref.ref(counts.sums(app("a"), "zone"))
+    for number in range(4):
+        counts.of(app(f"other-{number}"))
+    assert gone() is None
+    assert not counts._sums
+
+
+def test_sums_outlive_neither_their_bound_nor_keep_a_dropped_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(selector_counts, "LEAST", 2)
+    monkeypatch.setattr(selector_counts, "MEMORY_BYTES", 0)
+    counts = zoned("z1").index(SelectorCounts)
+    monkeypatch.setattr(counts, "_bound", lambda: 100)
+    made = [weakref.ref(counts.sums(app(f"a{number}"), "zone")) for number in range(50)]
+    assert [found() is not None for found in made] == [False] * 48 + [True] * 2
+    held, dropped = counts.sums(app("a49"), "zone"), counts.of(app("a49")).rows
+    assert not any(one is dropped for one in gc.get_referents(held))
+    assert not any(isinstance(one, selector_counts.SelectorCount) for one in gc.get_referents(held))
+
+
+def test_selectors_of_counts_are_bounded_in_bytes() -> None:
+    counts = zoned("z1").index(SelectorCounts)
+    for number in range(40):
+        counts.of(app(f"{number}" + "x" * 1_000_000))
+    assert 1 <= len(counts._counts) <= selector_counts.SELECTORS_BYTES // 1_000_000
+    assert counts._selector_bytes <= selector_counts.SELECTORS_BYTES
+    assert counts._selector_bytes == sum(count.selector_bytes for count in counts._counts.values())

@@ -114,7 +114,7 @@ def test_a_nomination_is_joined_and_ends(reader: Follower) -> None:
 
 
 def test_room_comes_free_by_the_release_and_not_by_the_deletion(reader: Follower) -> None:
-    """PITFALLS 48: what terminates still holds its resources."""
+    """docs/rules.md, ending-pod-keeps-its-room: what terminates still holds its resources."""
     document, bound = pod_document("a", "u1"), bound_pod("a", "u1", "n1")
     reader.stream.write("pods", document)
     reader.stream.commit([bound])
@@ -296,7 +296,7 @@ def test_a_release_of_an_unknown_pod_is_forgotten_after_a_while(reader: Follower
 
 
 def test_a_repeated_delivery_changes_nothing(reader: Follower) -> None:
-    """PITFALLS 7: the same version again is no update."""
+    """docs/rules.md, status-alone-causes-no-attempt: the same version again is no update."""
     delivery = reader.stream.write("pods", pod_document("a", "u1"))
     reader.news()
     assert reader.view.apply(delivery) == []
@@ -379,7 +379,8 @@ def test_a_pod_without_a_uid_and_a_volume_that_is_no_document_cannot_be_read(rea
 
 
 def test_an_object_of_another_name_than_its_subjects_cannot_be_read(reader: Follower) -> None:
-    """Two nodes that call themselves alike were one row of the node table, which never again was what the view said."""
+    """Two nodes that call themselves alike were one row of the node table, which never again was what the
+    view said."""
     reader.stream.write("nodes", node_document("n1", "u1"))
     for name, document in (
         ("n2", node_document("n1", "u2")),
@@ -571,7 +572,8 @@ def test_a_binding_and_its_release_that_were_both_missed_are_told(reader: Follow
 
 
 def test_records_told_again_after_the_listing_are_ignored(reader: Follower) -> None:
-    """Following may begin before S: a pod whose end the listing held would be bound again, and the fence go back."""
+    """Following may begin before S: a pod whose end the listing held would be bound again, and the fence go
+    back."""
     bound, document = bound_pod("a", "u1", "n1"), pod_document("a", "u1")
     reader.stream.write("pods", document)
     reader.stream.commit([bound])

@@ -1,4 +1,5 @@
-"""Stage build: which plugins are asked where, in which order and with which weight; extenders; profiles and their digests."""
+"""Stage build: which plugins are asked where, in which order and with which weight; extenders; profiles and
+their digests."""
 
 from pathlib import Path
 from typing import Any
@@ -115,7 +116,7 @@ def test_all_faults_of_fits_arguments_are_told_with_their_full_path() -> None:
     ]
 
 
-# ---- extenders -----------------------------------------------------------------------------------------------------------------
+# ---- extenders ---------------------------------------------------------------------------------------------
 
 
 def extender(**fields: Any) -> dict[str, Any]:
@@ -175,7 +176,7 @@ def test_files_of_certificates_must_be_there_only_if_they_are_used(tmp_path: Pat
         assert told in str(refused(document(extenders=[extender(tlsConfig=tls)])))
 
 
-# ---- profiles ------------------------------------------------------------------------------------------------------------------
+# ---- profiles ----------------------------------------------------------------------------------------------
 
 
 def test_default_plugins_have_the_methods_of_the_references_points_and_no_others() -> None:

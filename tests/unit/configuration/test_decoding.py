@@ -1,4 +1,5 @@
-"""Stage decode: syntax, types, unknown and duplicate fields, and which of them are only a matter of strictness."""
+"""Stage decode: syntax, types, unknown and duplicate fields, and which of them are only a matter of
+strictness."""
 
 import pytest
 

@@ -1,4 +1,5 @@
-"""The file that settings name: from flag, environment and options file to what queue, scheduler and binder run by."""
+"""The file that settings name: from flag, environment and options file to what queue, scheduler and binder
+run by."""
 
 from pathlib import Path
 from typing import Any

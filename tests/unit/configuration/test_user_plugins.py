@@ -1,4 +1,5 @@
-"""Plugins of the user: found by their path, checked before anything is asked of them, made with their arguments."""
+"""Plugins of the user: found by their path, checked before anything is asked of them, made with their
+arguments."""
 
 import sys
 import textwrap
@@ -198,6 +199,47 @@ def test_all_plugins_that_cannot_be_used_are_told_at_once() -> None:
             id="scope",
         ),
         pytest.param(
+            "name = 'Mine'\ndef pre_filter(self, state, pod, cluster): ...\n"
+            "def filter_touched(self, state, pod, cluster): ...",
+            "has `filter_touched` but not `filter_token`; write `def filter_token(self, pod: PodInfo, cluster: Snapshot)",
+            id="touched without token",
+        ),
+        pytest.param(
+            "name = 'Mine'\ndef pre_enqueue(self, pod): ...\ndef filter_token(self, pod, cluster): ...",
+            "has `filter_token` but neither `pre_filter` nor `filter`",
+            id="token of nothing",
+        ),
+        pytest.param(
+            "name = 'Mine'\ndef pre_enqueue(self, pod): ...\ndef filter_pattern(self, state): ...",
+            "`filter_pattern` lacks cluster; write `def filter_pattern(self, state: CycleState, cluster: Snapshot)",
+            id="shape of an optional method",
+        ),
+        pytest.param(
+            "name = 'Mine'\ndef pre_enqueue(self, pod): ...\ndef filter_patern(self, state, cluster): ...",
+            "`filter_patern` is never called; if `filter_pattern` is meant",
+            id="letters of an optional method",
+        ),
+        pytest.param(
+            "name = 'Mine'\ndef pre_filter(self, state, pod, cluster): ...\nread_template = True",
+            "its attribute `read_template` is never read; if `reads_template` is meant, write `reads_template = True`",
+            id="letters of a mark",
+        ),
+        pytest.param(
+            "name = 'Mine'\ndef pre_filter(self, state, pod, cluster): ...\nreads_template = 'yes'",
+            "its `reads_template` is 'yes'; write `reads_template = True` in the class, or leave it out",
+            id="shape of a mark",
+        ),
+        pytest.param(
+            "name = 'Mine'\ndef pre_filter(self, state, pod, cluster): ...\ndef by_extremes(self): ...",
+            "write `by_extremes = True` in the class, or leave it out",
+            id="a method for a mark",
+        ),
+        pytest.param(
+            "name = 'Mine'\ndef pre_filter(self, state, pod, cluster): ...\nby_extremes = True",
+            "has `by_extremes` but not `normalize`; write `def normalize(self,",
+            id="mark of nothing",
+        ),
+        pytest.param(
             "name = 'Mine'\ndef __init__(self, a, b): ...\ndef pre_enqueue(self, pod): ...",
             "its constructor must be `def __init__(self)` or `def __init__(self, args)`",
             id="constructor",
@@ -224,6 +266,9 @@ def test_methods_of_its_own_do_no_harm(module: Callable[[str], str]) -> None:
         """
         class Mine:
             name = "Mine"
+            templates = 3
+            extremes = (0, 9)
+            by_extremes = False
 
             def pre_enqueue(self, pod, *, hint=None): ...
 

@@ -1,4 +1,5 @@
-"""The order of a cycle, and what its plugins see of each other. The numbers are lines of PITFALLS."""
+"""The order of a cycle, and what its plugins see of each other
+(docs/rules.md, a-cycle-sees-its-own-evictions)."""
 
 from podyard.descheduler.core import loading
 from podyard.descheduler.core.cycle import EvictionDone
@@ -73,21 +74,21 @@ profiles:
     ]  # fmt: skip
 
 
-def test_67_a_later_plugin_knows_what_an_earlier_one_has_evicted():
+def test_a_later_plugin_knows_what_an_earlier_one_has_evicted():
     chosen = policy(Sweep, Spread)
     record, asked = run(chosen, CycleState(nodes=TWO, pods=[pod()]), Sweep, Spread)
     assert len(asked) == 1, "it is terminating by then"
     assert [len(step.attempts) for step in record.steps] == [1, 0]
 
 
-def test_66_in_a_dry_run_an_evicted_pod_is_gone():
+def test_in_a_dry_run_an_evicted_pod_is_gone():
     state = CycleState(nodes=TWO, pods=[pod("a"), pod("b")])
     run(policy(Sweep), state, Sweep, answer=lambda _: EvictionDone(gone=True))
     assert state.pods_on("n1") == []
     assert state.replicas("rs-1") == 0
 
 
-def test_68_limits_are_shared_by_the_whole_cycle():
+def test_limits_are_shared_by_the_whole_cycle():
     chosen = policy(Sweep, Spread, maxNoOfPodsToEvictTotal=1)
     record, asked = run(chosen, CycleState(nodes=TWO, pods=[pod("a"), pod("b", "n2")]), Sweep, Spread)
     assert len(asked) == 1

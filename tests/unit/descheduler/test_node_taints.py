@@ -84,7 +84,7 @@ def tainted(*names: str) -> CycleState:
     return CycleState(nodes=[node("n1", "a:NoSchedule"), node("n2")], pods=[pod(name) for name in names])
 
 
-def test_68_a_node_at_its_limit_is_left():
+def test_a_node_at_its_limit_is_left():
     state = CycleState(
         nodes=[node("n1", "a:NoSchedule"), node("n2", "a:NoSchedule")],
         pods=[pod("a1"), pod("a2"), pod("a3"), pod("b1", "n2")],
@@ -96,7 +96,7 @@ def test_68_a_node_at_its_limit_is_left():
     ]  # fmt: skip
 
 
-def test_68_a_namespace_at_its_limit_only_skips_the_pod():
+def test_a_namespace_at_its_limit_only_skips_the_pod():
     state = CycleState(
         nodes=[node("n1", "a:NoSchedule"), node("n2")], pods=[pod("a"), pod("b"), pod("c", namespace="other")]
     )
@@ -106,7 +106,7 @@ def test_68_a_namespace_at_its_limit_only_skips_the_pod():
     ]  # fmt: skip
 
 
-def test_68_the_total_limit_stops_the_plugin():
+def test_the_total_limit_stops_the_plugin():
     record, _ = run(policy(TAINTS, maxNoOfPodsToEvictTotal=1), tainted("a", "b", "c"))
     assert [(one.answer, one.problem) for one in record.steps[0].attempts] == [
         (Answer.EVICTED, ""),
@@ -114,7 +114,7 @@ def test_68_the_total_limit_stops_the_plugin():
     ]
 
 
-def test_69_a_refused_pod_is_not_tried_again_and_does_not_count():
+def test_a_refused_pod_is_not_tried_again_and_does_not_count():
     record, asked = run(
         policy(TAINTS, maxNoOfPodsToEvictTotal=1), tainted("a", "b"), answer=lambda one: (
             EvictionFailed("a budget") if one.pod.metadata.name == "a" else EvictionDone()

@@ -1,4 +1,5 @@
-"""A plugin of the descheduler that raises, or wants nonsense, at any point: its run ends under its name, the others do their work."""
+"""A plugin of the descheduler that raises, or wants nonsense, at any point: its run ends under its name, the
+others do their work."""
 
 from typing import Any
 
@@ -34,7 +35,8 @@ class Sweep:
 
 
 def bad(point: str, amiss: Any) -> type:
-    """A plugin that does amiss at one point: at once (`deschedule`, `balance`), or as its first or second wish."""
+    """A plugin that does amiss at one point: at once (`deschedule`, `balance`), or as its first or second
+    wish."""
 
     class Bad(Sweep):
         NAME = "Bad"

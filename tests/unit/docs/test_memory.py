@@ -78,7 +78,6 @@ def test_caches_with_a_bound_are_in_the_page() -> None:
         "podyard.objects.times",
         "podyard.cluster.classify",
         "podyard.cluster.changes",
-        "podyard.plugins.default_preemption.importance",
         "podyard.node_agent.core.eviction.amounts",
     }
     missing = {
@@ -87,23 +86,12 @@ def test_caches_with_a_bound_are_in_the_page() -> None:
     assert not missing
 
 
-def test_one_class_keeps_what_was_used_last() -> None:
-    """No further copies of it: an OrderedDict whose first entries are dropped is a `Kept` that counts entries instead of bytes."""
+def test_one_class_drops_what_was_not_used_the_longest_time() -> None:
+    """No further copies of it: a dictionary whose first entries are dropped is a `Latest`, or a `Kept`."""
     found = {
         path.relative_to(ROOT).as_posix()
         for source in SOURCES
         for path in source.rglob("*.py")
         if "popitem(last=False)" in path.read_text(encoding="utf-8")
     }
-    assert (
-        found
-        == {
-            "libs/podyard/memory/kept.py",
-            "libs/podyard/cluster/node_columns.py",  # columns go only while nobody works with one
-            "libs/podyard/cluster/pod_columns.py",  # bounded by number: a column is as long as there are pods
-            "libs/podyard/cluster/selector_counts.py",  # second chance: counts are told of pods whether or not they are asked for
-            "libs/podyard/cluster/set_aside.py",  # 1,024 subjects: a view or a core raised on each
-            "libs/podyard/shell/boundary.py",  # 1,024 ids that are refused: a core raised on each
-            "libs/podyard/framework/layers.py",  # eight answers of one layer, counted with its signature
-        }
-    )
+    assert found == {"libs/podyard/memory/latest.py"}

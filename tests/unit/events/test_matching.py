@@ -55,12 +55,12 @@ def test_label(event, label) -> None:
     assert event.label == label
 
 
-def test_23_node_add_brings_taint_updates_that_always_queue() -> None:
+def test_node_add_brings_taint_updates_that_always_queue() -> None:
     added = event_registry.registrations_of(Declares(Registration(events.NODE_ADD, lambda *_: events.skip("no"))))
     assert added[1:] == (Registration(events.NODE_UPDATE_TAINT, None),)
 
 
-def test_23_not_for_a_plugin_that_registered_taints_itself() -> None:
+def test_no_taint_updates_for_a_plugin_that_registered_taints_itself() -> None:
     both = Registration(ClusterEvent("Node", ActionType.ADD | ActionType.UPDATE_NODE_TAINT))
     assert event_registry.registrations_of(Declares(both)) == (both,)
 

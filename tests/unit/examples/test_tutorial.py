@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "write-a-plugin.md").read_text()
-SOURCES = "\n".join(path.read_text() for path in (ROOT / "examples" / "plugins").glob("*"))
+SOURCES = "\n".join(path.read_text() for path in (ROOT / "examples" / "plugins").glob("*") if path.is_file())
 
 
 @pytest.mark.parametrize("block", re.findall(r"```(?:python|yaml)\n(.*?)```", PAGE, re.DOTALL))

@@ -1,4 +1,5 @@
-"""Properties that do not hold, for the tests of exploring: given to pytest by name, never collected otherwise."""
+"""Properties that do not hold, for the tests of exploring: given to pytest by name, never collected
+otherwise."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,5 @@
-"""Exploring: what it finds is told with its play, counted, and can be played again; and `make test` plays the same each time."""
+"""Exploring: what it finds is told with its play, counted, and can be played again; and `make test` plays the
+same each time."""
 
 import os
 import subprocess

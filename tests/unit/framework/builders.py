@@ -25,7 +25,8 @@ def make_node(
     unschedulable: bool = False,
     **more: str,
 ) -> Node:
-    """A node without labels of its own. `taints` are (key, value, effect); further resources as keywords, `_` for `/` and `-` left out."""
+    """A node without labels of its own. `taints` are (key, value, effect); further resources as keywords, `_`
+    for `/` and `-` left out."""
     return typed_node(
         name,
         cpu=cpu,
@@ -40,7 +41,8 @@ def make_node(
 
 
 def make_pod(name: str, *, spec: Mapping[str, Any] | None = None, **more: Any) -> PodView:
-    """A pending pod as readers see it; `more` as of the builder of pods, `spec` further fields of its spec."""
+    """A pending pod as readers see it; `more` as of the builder of pods, `spec` further fields of its
+    spec."""
     return view(pod(name, **{"priority": 0, **more, **(spec or {})}))
 
 

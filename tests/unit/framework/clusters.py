@@ -1,4 +1,5 @@
-"""Random small clusters for Hypothesis: the same case for the oracle (dictionaries) and for the table (objects)."""
+"""Random small clusters for Hypothesis: the same case for the oracle (dictionaries) and for the table
+(objects)."""
 
 from typing import Any
 

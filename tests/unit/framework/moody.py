@@ -1,4 +1,5 @@
-"""Plugins that change their mind, for tests of what is kept: each reads a number that a test changes, as others read counts or objects."""
+"""Plugins that change their mind, for tests of what is kept: each reads a number that a test changes, as
+others read counts or objects."""
 
 from collections.abc import Hashable
 from typing import ClassVar
@@ -25,7 +26,8 @@ def pods_in_all(cluster: Snapshot) -> int:
 
 
 class Crowd:
-    """Takes a node if it has fewer pods than a share of all pods, plus two: what PreFilter counts, trials change. No token."""
+    """Takes a node if it has fewer pods than a share of all pods, plus two: what PreFilter counts, trials
+    change. No token."""
 
     name: ClassVar[str] = "Crowd"
     scope: ClassVar[Scope] = "cluster"
@@ -56,7 +58,8 @@ class Crowd:
 
 
 class Mood:
-    """What it says depends on `mood`, which is its token: SKIP, a rejection, some names, or nodes by their place in the table."""
+    """What it says depends on `mood`, which is its token: SKIP, a rejection, some names, or nodes by their
+    place in the table."""
 
     name: ClassVar[str] = "Mood"
     scope: ClassVar[Scope] = "row"
@@ -98,7 +101,8 @@ class Mood:
 
 
 class Liking:
-    """Scores by what PreScore saw of the feasible nodes, and by `taste`, which is its token. Normalises by extremes, or not at all."""
+    """Scores by what PreScore saw of the feasible nodes, and by `taste`, which is its token. Normalises by
+    extremes, or not at all."""
 
     name: ClassVar[str] = "Liking"
     scope: ClassVar[Scope] = "cluster"
@@ -130,7 +134,8 @@ class Liking:
 
 
 class Sized:
-    """Scores by the size of the node, on a scale of its own, which is its token. Looks at one node only, and normalises by extremes."""
+    """Scores by the size of the node, on a scale of its own, which is its token. Looks at one node only, and
+    normalises by extremes."""
 
     name: ClassVar[str] = "Sized"
     scope: ClassVar[Scope] = "row"

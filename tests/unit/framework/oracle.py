@@ -1,4 +1,5 @@
-"""A plain reading of the rules, one node at a time, on manifests as dictionaries: slow, obvious, and sharing no code with the plugins."""
+"""A plain reading of the rules, one node at a time, on manifests as dictionaries: slow, obvious, and sharing
+no code with the plugins."""
 
 from typing import Any
 

@@ -1,4 +1,5 @@
-"""The vectorised code against a plain reading of the rules, and kept results against fresh ones, on random clusters."""
+"""The vectorised code against a plain reading of the rules, and kept results against fresh ones, on random
+clusters."""
 
 from typing import Any
 
@@ -7,8 +8,8 @@ from hypothesis import strategies as st
 
 from podyard.cluster.node_table import NodeTable
 from podyard.framework.cycle import Cycle
-from podyard.framework.judge import filter_one
-from podyard.framework.judgement import NOT_JUDGED, Judgement
+from podyard.framework.feasibility import NOT_JUDGED, Feasibility
+from podyard.framework.one_node import filter_one
 from podyard.framework.scoring import Scoreboard
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
@@ -76,22 +77,22 @@ def as_verdict(status: Status | None) -> oracle.Verdict:
     return None if status is None else (status.plugin, status.code.label, tuple(sorted(status.reasons)))
 
 
-def check_filter(cluster: Cluster, pod: oracle.Manifest, judgement: Judgement) -> list[oracle.Manifest]:
+def check_filter(cluster: Cluster, pod: oracle.Manifest, feasibility: Feasibility) -> list[oracle.Manifest]:
     """Every node's verdict is the oracle's; returns the feasible ones."""
     table = cluster.snapshot.nodes
     feasible: list[oracle.Manifest] = []
     for name, node in cluster.nodes.items():
         row = table.row_of[name]
-        if judgement.rejector(row)[0] == NOT_JUDGED:
-            names = judgement.pre_filtered.node_names
-            assert not judgement.pre_filtered.status.ok or (names is not None and name not in names)
+        if feasibility.rejector(row)[0] == NOT_JUDGED:
+            names = feasibility.pre_filtered.node_names
+            assert not feasibility.pre_filtered.status.ok or (names is not None and name not in names)
             assert oracle.verdict(node, pod, cluster.on(name)) is not None
             continue
         expected = oracle.verdict(node, pod, cluster.on(name))
-        assert as_verdict(judgement.status(row)) == expected, name
+        assert as_verdict(feasibility.status(row)) == expected, name
         if expected is None:
             feasible.append(node)
-    assert judgement.feasible_count == len(feasible)
+    assert feasibility.feasible_count == len(feasible)
     return feasible
 
 
@@ -102,12 +103,12 @@ def test_filter_and_scores_are_those_of_the_plain_reading(history: list[Any], po
     for step in history:
         carry_out(cluster, step)
     view = clusters.pod_view(pod, "incoming")
-    judgement = Judgement(PROFILE, view, cluster.snapshot)
-    judgement.refresh(view)
-    feasible = check_filter(cluster, pod, judgement)
+    feasibility = Feasibility(PROFILE, view, cluster.snapshot)
+    feasibility.refresh(view)
+    feasible = check_filter(cluster, pod, feasibility)
     if not feasible:
         return
-    scoreboard = Scoreboard(PROFILE, judgement, cluster.snapshot)
+    scoreboard = Scoreboard(PROFILE, feasibility, cluster.snapshot)
     scoreboard.refresh(view)
     expected = oracle.totals(feasible, pod, {node["name"]: cluster.on(node["name"]) for node in feasible})
     rows = cluster.snapshot.nodes.row_of
@@ -123,24 +124,24 @@ def test_one_node_is_judged_as_all_nodes_are(history: list[Any], pod: oracle.Man
     for step in history:
         carry_out(cluster, step)
     view = clusters.pod_view(pod, "incoming")
-    judgement = Judgement(PROFILE, view, cluster.snapshot)
-    judgement.refresh(view)
+    feasibility = Feasibility(PROFILE, view, cluster.snapshot)
+    feasibility.refresh(view)
     for name, row in cluster.snapshot.nodes.row_of.items():
         alone = filter_one(PROFILE, name, view, cluster.snapshot)
-        expected = judgement.status(row)
+        expected = feasibility.status(row)
         assert (None if alone.ok else alone) == expected, name
 
 
 def check_kept_results(cluster: Cluster, pod: oracle.Manifest, rounds: list[list[Any]]) -> None:
     """After every round, what was kept and brought up to date is what a fresh computation gives."""
     view = clusters.pod_view(pod, "incoming")
-    kept = Judgement(PROFILE, view, cluster.snapshot)
+    kept = Feasibility(PROFILE, view, cluster.snapshot)
     board = Scoreboard(PROFILE, kept, cluster.snapshot)
     for steps_between in [[], *rounds]:
         for step in steps_between:
             carry_out(cluster, step)
         kept.refresh(view)
-        fresh = Judgement(PROFILE, view, cluster.snapshot)
+        fresh = Feasibility(PROFILE, view, cluster.snapshot)
         fresh.refresh(view)
         nodes = cluster.snapshot.nodes
         assert {name: kept.status(row) for name, row in nodes.row_of.items()} == {

@@ -1,4 +1,5 @@
-"""Answers that come back: a plugin that names its situation is not asked again, and a wrong name would be noticed."""
+"""Answers that come back: a plugin that names its situation is not asked again, and a wrong name would be
+noticed."""
 
 from collections.abc import Hashable
 from typing import Any

@@ -1,4 +1,5 @@
-"""What is kept and brought up to date is what a fresh computation gives, whatever changed: rows, tokens, nominations, feasible nodes.
+"""What is kept and brought up to date is what a fresh computation gives, whatever changed: rows, tokens,
+nominations, feasible nodes.
 
 With plugins that change their mind (`moody`) between those of the default profile that look at one node only.
 """
@@ -12,8 +13,8 @@ from hypothesis import strategies as st
 from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle
-from podyard.framework.judge import filter_one
-from podyard.framework.judgement import Judgement
+from podyard.framework.feasibility import Feasibility
+from podyard.framework.one_node import filter_one
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.scoring import Scoreboard
 from podyard.framework.snapshot import Snapshot
@@ -112,7 +113,7 @@ def test_kept_results_are_those_computed_from_scratch(
     for name, (cpu, taint) in zip(NAMES, sizes, strict=True):
         world.carry_out(("node", name, cpu, taint))
     profile = world.profile()
-    kept = Judgement(profile, pod, world.snapshot)
+    kept = Feasibility(profile, pod, world.snapshot)
     board = Scoreboard(profile, kept, world.snapshot)
     for changes in [[], *rounds]:
         for change in changes:
@@ -120,10 +121,10 @@ def test_kept_results_are_those_computed_from_scratch(
         check(world, profile, pod, kept, board)
 
 
-def check(world: World, profile: Profile, pod: PodView, kept: Judgement, board: Scoreboard) -> None:
+def check(world: World, profile: Profile, pod: PodView, kept: Feasibility, board: Scoreboard) -> None:
     """Everything that can be read of the kept results."""
     kept.refresh(pod)
-    fresh = Judgement(profile, pod, world.snapshot)
+    fresh = Feasibility(profile, pod, world.snapshot)
     fresh.refresh(pod)
     rows = world.table.row_of
     assert {name: kept.status(row) for name, row in rows.items()} == {
@@ -163,14 +164,15 @@ def test_one_node_is_judged_as_all_nodes_are_with_nominated_pods(
     for change in changes:
         world.carry_out(change)
     profile = world.profile()
-    judgement = Judgement(profile, pod, world.snapshot)
-    judgement.refresh(pod)
+    feasibility = Feasibility(profile, pod, world.snapshot)
+    feasibility.refresh(pod)
     own = world.table.row_of.get(pod.nominated_node)
     for name, row in world.table.row_of.items():
-        alone, expected = filter_one(profile, name, pod, world.snapshot), judgement.status(row)
+        alone, expected = filter_one(profile, name, pod, world.snapshot), feasibility.status(row)
         if expected is not None and expected.plugin == "" and own is not None:
-            assert alone.code == expected.code  # its reason also lists who rejects the pod's own nominated node
-        elif row != own or judgement.pre_filtered.node_names is None:
+            # its reason also lists who rejects the pod's own nominated node
+            assert alone.code == expected.code
+        elif row != own or feasibility.pre_filtered.node_names is None:
             assert (None if alone.ok else alone) == expected, name
 
 
@@ -202,7 +204,7 @@ def test_points_that_were_forgotten_while_a_node_was_not_feasible_are_asked_for_
     for number, name in enumerate(NAMES):
         world.carry_out(("node", name, number % 5 + 1, 0))
     profile, pod = world.profile(), make_pod("p")
-    kept = Judgement(profile, pod, world.snapshot)
+    kept = Feasibility(profile, pod, world.snapshot)
     board = Scoreboard(profile, kept, world.snapshot)
     for change in (("mood", 0), ("mood", 6), ("scale", 3), ("mood", 0), ("scale", 2), ("mood", 6), ("mood", 7)):
         world.carry_out(change)
@@ -225,15 +227,15 @@ def test_a_plugin_that_did_not_change_its_mind_is_asked_for_changed_rows_only(*,
 
     profile = resolve("test", [Enabled(plugin=plugin) for plugin in (PrioritySort(), Counting(), world.mood)])
     pod = make_pod("p")
-    judgement = Judgement(profile, pod, world.snapshot)
-    judgement.refresh(pod)
+    feasibility = Feasibility(profile, pod, world.snapshot)
+    feasibility.refresh(pod)
     asked.clear()
     world.carry_out(("mood", 6))
     for name in NAMES if many else NAMES[:2]:
         world.carry_out(("pod", name, 0))
-    judgement.refresh(pod)
+    feasibility.refresh(pod)
     assert sorted(asked) == sorted(NAMES if many else NAMES[:2])
     asked.clear()
     world.carry_out(("mood", 7))
-    judgement.refresh(pod)
+    feasibility.refresh(pod)
     assert asked == []

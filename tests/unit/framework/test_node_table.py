@@ -25,7 +25,8 @@ UIDS = st.sampled_from(["u1", "u2", "u3", "u4"])
 RARE = st.dictionaries(
     st.sampled_from([f"example.com/r{number}" for number in range(6)]), st.integers(0, 3), max_size=3
 )
-"""Resources of which the table hears for the first time in the midst of things: each one adds a line to its columns."""
+"""Resources of which the table hears for the first time in the midst of things: each one adds a line to its
+columns."""
 
 
 def usage(cpu: int, gpu: int = 0) -> Usage:
@@ -233,7 +234,7 @@ test_columns_are_those_computed_from_scratch = TableMachine.TestCase
 
 
 def test_the_fact_of_an_assumed_pod_changes_no_row() -> None:
-    """PITFALLS 47: assumed and then seen counts once."""
+    """docs/rules.md, decided-counts-at-once: assumed and then seen counts once."""
     table = builders.table_of(builders.make_node("a"))
     pod = builders.on(builders.make_pod("u", cpu="100m"), "a")
     table.place(pod)

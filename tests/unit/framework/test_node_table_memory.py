@@ -1,4 +1,5 @@
-"""What a node table learns from nodes that change their labels and taints all the time stays within its bounds."""
+"""What a node table learns from nodes that change their labels and taints all the time stays within its
+bounds."""
 
 import gc
 import tracemalloc

@@ -1,4 +1,5 @@
-"""Pods that wait for room on a node they preempted for count against others there, as RunFilterPluginsWithNominatedPods has it."""
+"""Pods that wait for room on a node they preempted for count against others there, as
+RunFilterPluginsWithNominatedPods has it."""
 
 from typing import Any
 
@@ -10,9 +11,9 @@ from podyard.cluster.pods import PodView
 from podyard.framework import status as statuses
 from podyard.framework.cycle import Cycle
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.feasibility import Feasibility
 from podyard.framework.interfaces import PreFilterResult
-from podyard.framework.judge import filter_one
-from podyard.framework.judgement import Judgement
+from podyard.framework.one_node import filter_one
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.row_judge import RowJudge
@@ -50,13 +51,13 @@ def rival(name: str = "rival", priority: int = 5, cpu: str = "3", node: str = "a
 def test_room_is_kept_for_nominated_pods_of_equal_or_higher_priority(priority: int, *, passes: bool) -> None:
     snapshot = cluster(rival())
     pod = make_pod("p", cpu="2", priority=priority)
-    judgement = Judgement(profile(), pod, snapshot)
-    judgement.refresh(pod)
-    status = judgement.status(snapshot.nodes.row_of["a"])
+    feasibility = Feasibility(profile(), pod, snapshot)
+    feasibility.refresh(pod)
+    status = feasibility.status(snapshot.nodes.row_of["a"])
     assert (status is None) is passes
     assert status is None or status.reasons == ("Insufficient cpu",)
     assert filter_one(profile(), "a", pod, snapshot).ok is passes
-    assert judgement.status(snapshot.nodes.row_of["b"]) is None
+    assert feasibility.status(snapshot.nodes.row_of["b"]) is None
 
 
 def test_a_pod_does_not_count_against_itself_nor_one_that_is_placed() -> None:

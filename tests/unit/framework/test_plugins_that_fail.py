@@ -1,4 +1,5 @@
-"""A plugin that raises, or answers nonsense, in any hook that a cycle calls: that pod's attempt fails under its name, all else goes on."""
+"""A plugin that raises, or answers nonsense, in any hook that a cycle calls: that pod's attempt fails under
+its name, all else goes on."""
 
 from typing import Any
 
@@ -6,7 +7,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from podyard.framework import judge
+from podyard.framework import one_node
 from podyard.framework.cycle import Cycle, CycleResult
 from podyard.framework.extenders import Extender, PreemptAnswer
 from podyard.framework.profile import Enabled, Profile, resolve
@@ -50,7 +51,8 @@ def profile_with(plugin: Everything) -> Profile:
 
 
 def cluster() -> Snapshot:
-    """Four nodes with a pod of low priority each, one of which the plugin refuses; a pod of higher priority waits for room on b."""
+    """Four nodes with a pod of low priority each, one of which the plugin refuses; a pod of higher priority
+    waits for room on b."""
     snapshot = snapshot_of(*(make_node(name) for name in ("a", "b", "c", "refused")))
     for name in ("a", "b", "c"):
         snapshot.nodes.place(on(make_pod(f"low-{name}", cpu="2"), name))
@@ -71,7 +73,8 @@ class Play:
         self.judged: list[Code] = []
 
     def go_through(self, name: str) -> None:
-        """Schedule a pod, twice while another comes between, one of its name that fits nowhere, and one that has to preempt."""
+        """Schedule a pod, twice while another comes between, one of its name that fits nowhere, and one that
+        has to preempt."""
         pod = make_pod(name, cpu="100m", priority=10)
         self._bound(pod)
         for node in ("a", "c"):
@@ -81,7 +84,9 @@ class Play:
         self.results.append(self.cycle.run(make_pod(f"{name}-nowhere")))
         self.results.append(self.cycle.run(make_pod(f"{name}-preempts", cpu="3", priority=10)))
         self._with_extenders(make_pod(f"{name}-nowhere-either", priority=10))
-        self.judged += [judge.filter_one(self.profile, node, pod, self.snapshot).code for node in ("a", "b", "refused")]
+        self.judged += [
+            one_node.filter_one(self.profile, node, pod, self.snapshot).code for node in ("a", "b", "refused")
+        ]
 
     def _bound(self, pod: Any) -> None:
         result = self.cycle.run(pod)
@@ -150,7 +155,8 @@ def test_a_hook_that_raises_fails_this_attempt_under_its_name(
     assert faults
     assert {one.plugin for one in faults} == {"Everything"}
     seen = [result.error for result in play.results if "Everything" in result.error]
-    if hook not in ("remove_pod", "unreserve"):  # the one says that there is no room, the other that all went well
+    # the one says that there is no room, the other that all went well
+    if hook not in ("remove_pod", "unreserve"):
         assert seen
         assert "a " in fault or any(fault in error for error in seen)
     others_go_on(play, content, before)

@@ -3,10 +3,10 @@
 import pytest
 
 from podyard.framework.events import HintAnswer
-from podyard.framework.hinted import UnexpectedObjectError
 from podyard.objects.errors import SelectorError
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.resource import DeviceClass, DeviceClassSpec
+from podyard.plugins.hinted import UnexpectedObjectError
 from podyard.plugins.node_affinity import hints as node_affinity
 from podyard.plugins.node_name import hints as node_name
 from podyard.plugins.node_resources_fit import hints as fit
@@ -45,7 +45,7 @@ def test_node_unschedulable_after_a_node(old, new, answer, reason) -> None:
     assert node_unschedulable.after_node_change(pod(), old, new) == (answer, reason)
 
 
-def test_24_node_unschedulable_hears_of_the_pods_own_toleration() -> None:
+def test_node_unschedulable_hears_of_the_pods_own_toleration() -> None:
     mine = pod(tolerations=[tolerates("node.kubernetes.io/unschedulable")])
     assert node_unschedulable.after_toleration(pod(), pod(), mine).answer is QUEUE
     assert node_unschedulable.after_toleration(pod(), pod(), pod(tolerations=[tolerates("x")])).answer is SKIP
@@ -102,14 +102,14 @@ def test_node_affinity_after_a_node(old, new, answer) -> None:
     assert affinity_hint(pod(nodeSelector={"disk": "ssd"}), old, new).answer is answer
 
 
-def test_28_an_affinity_that_cannot_be_read_raises_so_it_counts_as_queue() -> None:
+def test_an_affinity_that_cannot_be_read_raises_so_it_counts_as_queue() -> None:
     term = {"matchExpressions": [{"key": "a", "operator": "Nonsense", "values": ["1"]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
     with pytest.raises(SelectorError):
         affinity_hint(pod(affinity={"nodeAffinity": required}), None, node())
 
 
-def test_28_an_object_of_another_kind_raises() -> None:
+def test_an_object_of_another_kind_raises() -> None:
     with pytest.raises(UnexpectedObjectError, match="expected a Node"):
         taint_toleration.after_node_change(pod(), None, pod("other"))
     with pytest.raises(UnexpectedObjectError, match="got NoneType"):
@@ -137,7 +137,7 @@ NEEDY = pod(requests={"cpu": "500m", "memory": "1Gi"})
     ],
     ids=["freed", "26 any assigned pod's deletion", "26 nominated", "26 on no node"],
 )
-def test_26_fit_after_a_deletion(gone, answer, reason) -> None:
+def test_fit_after_a_deletion(gone, answer, reason) -> None:
     assert fit.after_pod_event(NEEDY, gone, None) == (answer, reason)
 
 

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from podyard.binder.core import intake
-from podyard.binder.core.intake import Intake, Open
+from podyard.binder.core.intake import Intake
+from podyard.binder.core.pending import Event, Pending
 from podyard.bus import dead_letters
 from podyard.bus.dead_letters import DeadLetters
 from podyard.cluster.changes import ClusterChangeEvent
@@ -56,14 +57,14 @@ def test_a_toleration_that_is_too_long_is_not_remembered() -> None:
 
 
 def test_a_text_that_is_too_long_for_an_amount_or_a_time_is_not_remembered() -> None:
-    before = [one.cache_info().currsize for one in (quantity.parse, times.seconds_of, importance._seconds)]
+    before = [one.cache_info().currsize for one in (quantity.parse, times._remembered)]
     with pytest.raises(QuantityError):
         quantity.parse("0" * 1_000_000)
-    with pytest.raises(ValueError, match="isoformat"):
+    with pytest.raises(ValueError, match="no time"):
         times.seconds_of(HUGE)
     pod = make_pod("p", status={"startTime": HUGE})
     assert importance.start_time(pod)[0] == float("inf")
-    assert [one.cache_info().currsize for one in (quantity.parse, times.seconds_of, importance._seconds)] == before
+    assert [one.cache_info().currsize for one in (quantity.parse, times._remembered)] == before
 
 
 def test_made_up_kinds_are_remembered_up_to_a_number() -> None:
@@ -81,9 +82,10 @@ def test_answers_of_the_binder_are_bounded_in_bytes() -> None:
         decision = Decision(
             namespace="n", name="p", uid=f"u{number}", attempt=f"1-{number}", node="n", number=number, position=1
         )
-        held = Open(decision, ("session", number), 0.0, None)
+        pending = Pending(decision, ("session", number), 0.0, None)
+        pending.happens(Event.REFUSE)
         book.answer(
-            held, BindAnswer(attempt=decision.attempt, uid=decision.uid, result="conflict", reasons=("r" * 100,))
+            pending, BindAnswer(attempt=decision.attempt, uid=decision.uid, result="conflict", reasons=("r" * 100,))
         )
     assert book._answered.bytes <= intake.ANSWERED_BYTES
     assert ("session", 29_999) in book._answered

@@ -1,4 +1,4 @@
-"""The synchronise step, rule by rule. The numbers are lines of PITFALLS."""
+"""The synchronise step, rule by rule."""
 
 import pytest
 
@@ -26,7 +26,7 @@ def soft(grace: str = "30s", **more: dict[str, str]) -> dict[str, dict[str, str]
 
 
 def test_a_met_hard_threshold_raises_the_condition_and_evicts_one_pod():
-    """57: at most one pod a step."""
+    """docs/rules.md, one-pod-a-step."""
     found = manager()
     round_ = found.synchronize(summary(LOW, {"a": 1, "b": 2}), [pod("a"), pod("b")], 0.0)
     assert found.conditions == {"MemoryPressure"}
@@ -53,14 +53,14 @@ def test_a_percentage_is_of_the_capacity():
     assert found.synchronize(summary(tenth - 1, at=1.0), [pod()], 1.0).kill is not None
 
 
-def test_52_53_hard_evictions_grant_one_second_whatever_the_pod_asks_for():
+def test_hard_evictions_grant_one_second_whatever_the_pod_asks_for():
     kill = manager().synchronize(summary(LOW), [pod(grace_s=600)], 0.0).kill
     assert kill is not None
     assert kill.grace_s == 1
 
 
 @pytest.mark.parametrize(("own", "granted"), [(600, 60), (10, 10), (None, 60)], ids=["capped", "own", "none"])
-def test_53_soft_evictions_grant_the_smaller_of_both_grace_periods(own: int | None, granted: int):
+def test_soft_evictions_grant_the_smaller_of_both_grace_periods(own: int | None, granted: int):
     found = manager(max_pod_grace_s=60, **soft(grace="10s"))
     found.synchronize(summary(LOW, at=0.0), [pod(grace_s=own)], 0.0)
     kill = found.synchronize(summary(LOW, at=10.0), [pod(grace_s=own)], 10.0).kill
@@ -68,7 +68,7 @@ def test_53_soft_evictions_grant_the_smaller_of_both_grace_periods(own: int | No
     assert kill.grace_s == granted
 
 
-def test_54_a_soft_threshold_raises_the_condition_at_once_and_evicts_after_its_grace_period():
+def test_a_soft_threshold_raises_the_condition_at_once_and_evicts_after_its_grace_period():
     found = manager(**soft(grace="30s"))
     assert found.synchronize(summary(LOW, at=0.0), [pod()], 0.0).kill is None
     assert found.conditions == {"MemoryPressure"}
@@ -76,7 +76,7 @@ def test_54_a_soft_threshold_raises_the_condition_at_once_and_evicts_after_its_g
     assert found.synchronize(summary(LOW, at=30.0), [pod()], 30.0).kill is not None
 
 
-def test_54_relief_resets_the_grace_period():
+def test_relief_resets_the_grace_period():
     found = manager(**soft(grace="30s"))
     found.synchronize(summary(LOW, at=0.0), [pod()], 0.0)
     found.synchronize(summary(PLENTY, at=20.0), [pod()], 20.0)
@@ -85,7 +85,7 @@ def test_54_relief_resets_the_grace_period():
     assert found.synchronize(summary(LOW, at=55.0), [pod()], 55.0).kill is not None
 
 
-def test_54_the_condition_stays_for_the_transition_period_after_it_was_last_seen():
+def test_the_condition_stays_for_the_transition_period_after_it_was_last_seen():
     found = manager(transition_s=60.0)
     found.synchronize(summary(LOW, at=0.0), [], 0.0)
     found.synchronize(summary(LOW, at=10.0), [], 10.0)
@@ -96,7 +96,7 @@ def test_54_the_condition_stays_for_the_transition_period_after_it_was_last_seen
     assert found.conditions == frozenset()
 
 
-def test_55_minimum_reclaim_holds_a_threshold_that_has_acted():
+def test_minimum_reclaim_holds_a_threshold_that_has_acted():
     found = manager(hard={"memory.available": "100Mi"}, min_reclaim={"memory.available": "50Mi"})
     assert found.synchronize(summary(LOW, at=0.0), [pod("a")], 0.0).kill is not None
     assert found.synchronize(summary(149 * MEBIBYTE, at=1.0), [pod("b")], 1.0).kill is not None
@@ -104,7 +104,7 @@ def test_55_minimum_reclaim_holds_a_threshold_that_has_acted():
     assert found.synchronize(summary(149 * MEBIBYTE, at=3.0), [pod("c")], 3.0).kill is None
 
 
-def test_56_an_observation_is_acted_on_once():
+def test_an_observation_is_acted_on_once():
     found = manager()
     assert found.synchronize(summary(LOW, at=5.0), [pod("a")], 5.0).kill is not None
     assert found.synchronize(summary(LOW, at=5.0), [pod("b")], 15.0).kill is None
@@ -112,7 +112,7 @@ def test_56_an_observation_is_acted_on_once():
     assert found.synchronize(summary(LOW, at=5.1), [pod("b")], 25.0).kill is not None
 
 
-def test_56_an_observation_without_a_time_is_always_new():
+def test_an_observation_without_a_time_is_always_new():
     found = manager()
     assert found.synchronize(summary(LOW, at=None), [pod("a")], 0.0).kill is not None
     assert found.synchronize(summary(LOW, at=None), [pod("b")], 0.0).kill is not None
@@ -127,7 +127,7 @@ def test_56_an_observation_without_a_time_is_always_new():
     ],
     ids=["system priority", "static", "mirror"],
 )
-def test_58_critical_pods_are_passed_over(critical):
+def test_critical_pods_are_passed_over(critical):
     usage = {"c": GIBIBYTE, "other": 1}
     kill = manager().synchronize(summary(LOW, usage), [critical, pod("other")], 0.0).kill
     assert kill is not None
@@ -140,7 +140,7 @@ def test_a_pod_from_the_api_is_not_static():
     assert manager().synchronize(summary(LOW), [from_api], 0.0).kill is not None
 
 
-def test_59_memory_is_served_before_everything_else():
+def test_memory_is_served_before_everything_else():
     found = manager(hard={"memory.available": "100Mi", "pid.available": "100", "nodefs.available": "10%"})
     observed = Summary(
         signals={
@@ -154,7 +154,7 @@ def test_59_memory_is_served_before_everything_else():
     assert found.conditions == {"MemoryPressure", "DiskPressure", "PIDPressure"}
 
 
-def test_61_a_restart_under_pressure_keeps_the_condition_for_a_transition_period():
+def test_a_restart_under_pressure_keeps_the_condition_for_a_transition_period():
     found = manager(transition_s=60.0)
     found.restore(frozenset({"MemoryPressure"}), 100.0)
     found.synchronize(Summary(), [], 110.0)

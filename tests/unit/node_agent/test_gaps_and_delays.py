@@ -1,4 +1,4 @@
-"""What happens between an observation and its consequences. The numbers are lines of PITFALLS.md."""
+"""What happens between an observation and its consequences."""
 
 import pytest
 
@@ -20,7 +20,8 @@ USAGE = tuple(
 
 
 def softly_evicting() -> Agent:
-    """Soft below 500 MiB at once, hard below 100 MiB; two pods run on n1, of which `slow` uses most and takes 10 min to end."""
+    """Soft below 500 MiB at once, hard below 100 MiB; two pods run on n1, of which `slow` uses most and takes
+    10 min to end."""
     thresholds = parse_thresholds(
         hard={"memory.available": "100Mi"},
         soft={"memory.available": "500Mi"},
@@ -45,8 +46,12 @@ def evicted(found: list[effects.Effect]) -> list[tuple[str, int]]:
     return [(one.name, one.grace_s) for one in found if isinstance(one, effects.PodEvicted)]
 
 
-def test_52_a_slow_soft_eviction_holds_up_a_hard_one_for_the_cleanup_at_most() -> None:
-    """Then the hard one acts, and takes the pod that still ends at leisure: it goes within a second, not after 10 minutes."""
+def test_a_slow_soft_eviction_holds_up_a_hard_one_for_the_cleanup_at_most() -> None:
+    """docs/rules.md, slow-eviction-delays-by-the-cleanup.
+
+    Then the hard one acts, and takes the pod that still ends at leisure: it goes within a second, not after
+    10 minutes.
+    """
     playing = softly_evicting()
     assert evicted(playing.observe(signals(SOMEWHAT_LOW, *USAGE, at=100.0), 100.0)) == []
     assert evicted(playing.observe(signals(SOMEWHAT_LOW, *USAGE, at=101.0), 101.0)) == [("slow", 600)]
@@ -62,7 +67,7 @@ def test_52_a_slow_soft_eviction_holds_up_a_hard_one_for_the_cleanup_at_most() -
     assert ended == {101 + CLEANUP_S + 1: ["slow"]}
 
 
-def test_52_other_nodes_do_not_wait_for_it() -> None:
+def test_other_nodes_do_not_wait_for_a_slow_eviction() -> None:
     playing = softly_evicting()
     playing.node_seen(node("n2"), (), 0.0)
     playing.pod_seen(view(pod("elsewhere"), "n2"), 0.0, 0.0)
@@ -81,13 +86,14 @@ def under_pressure() -> Agent:
     return found
 
 
-def test_60_pressure_is_told_with_the_observation_not_at_the_next_look(under_pressure: Agent) -> None:
+def test_pressure_is_told_with_the_observation_not_at_the_next_look(under_pressure: Agent) -> None:
     again = under_pressure.observe(signals(LOW, at=100.1), 100.1)
     assert not [one for one in again if isinstance(one, effects.PutNodeStatus)], "and once"
 
 
-def test_60_a_pod_that_lands_between_observation_and_taint_is_refused(under_pressure: Agent) -> None:
-    """Scheduled on what was known before the taint; the node knows better, and the pod's room is given back (48)."""
+def test_a_pod_that_lands_between_observation_and_taint_is_refused(under_pressure: Agent) -> None:
+    """Scheduled on what was known before the taint; the node knows better, and the pod's room is given
+    back."""
     (put,) = [
         one for one in under_pressure.pod_seen(view(pod("late")), 100.0, 100.0) if isinstance(one, effects.PutPodStatus)
     ]
@@ -95,14 +101,15 @@ def test_60_a_pod_that_lands_between_observation_and_taint_is_refused(under_pres
     assert put.fact.message == "The node had condition: [MemoryPressure]. "
 
 
-def test_60_a_pod_that_pressure_does_not_concern_is_taken(under_pressure: Agent) -> None:
+def test_a_pod_that_pressure_does_not_concern_is_taken(under_pressure: Agent) -> None:
     assert under_pressure.pod_seen(view(pod("burstable", requests={"cpu": "1"})), 100.0, 100.0) == []
     told = [one.fact for one in under_pressure.tick(101.0) if isinstance(one, effects.PutPodStatus)]
     assert [(one.name, one.phase) for one in told] == [("burstable", "Running")]
 
 
-def test_62_a_pod_that_comes_back_to_the_node_is_refused_at_the_door_and_evicts_nobody(under_pressure: Agent) -> None:
-    """As a DaemonSet's or a pinned pod does again and again: no eviction is spent on it, and nothing of it ever runs."""
+def test_a_pod_that_comes_back_to_the_node_is_refused_at_the_door_and_evicts_nobody(under_pressure: Agent) -> None:
+    """As a DaemonSet's or a pinned pod does again and again: no eviction is spent on it, and nothing of it
+    ever runs (docs/rules.md, returning-pod-evicts-nobody)."""
     under_pressure.pod_seen(view(pod("resident", requests={"memory": "1Gi"})), 50.0, 100.0)
     for number in range(20):
         found = under_pressure.pod_seen(view(pod(f"again-{number}")), 100.0, 100.0 + number)

@@ -1,4 +1,4 @@
-"""What virtual nodes say of themselves, and their eviction loops. The numbers are lines of PITFALLS."""
+"""What virtual nodes say of themselves, and their eviction loops."""
 
 import pytest
 
@@ -104,7 +104,8 @@ def test_heartbeats_come_once_an_interval_and_are_spread():
 
 
 def test_fresh_signals_are_looked_at_at_once(playing: Agent):
-    """PITFALLS 60: no gap of a monitoring interval between observation and taint."""
+    """docs/rules.md, no-gap-before-the-taint: no gap of a monitoring interval between observation and
+    taint."""
     found = playing.observe(signals(LOW, *USAGE), 100.0)
     assert evicted(found) == ["c"]
     (fact,) = node_facts(found)
@@ -123,7 +124,7 @@ def test_or_at_the_next_look_if_so_set():
     assert evicted(playing.tick(13.0)) == ["a"]
 
 
-def test_53_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Agent):
+def test_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Agent):
     playing.observe(signals(LOW, *USAGE), 100.0)
     assert not [one for one in playing.tick(100.9) if isinstance(one, effects.PutPodStatus)]
     (put,) = [one for one in playing.tick(101.0) if isinstance(one, effects.PutPodStatus)]
@@ -132,13 +133,13 @@ def test_53_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Agent):
     assert [one.reason for one in put.fact.conditions if one.type == "DisruptionTarget"] == ["TerminationByKubelet"]
 
 
-def test_57_signals_wait_while_an_evicted_pod_is_cleaned_up(playing: Agent):
+def test_signals_wait_while_an_evicted_pod_is_cleaned_up(playing: Agent):
     playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)
     assert evicted(playing.observe(signals(LOW, *USAGE, at=100.5), 100.5)) == []
     assert evicted(playing.tick(101.0)) == ["b"], "at once when it is gone, not after 10 s"
 
 
-def test_57_the_manager_waits_30_seconds_at_most():
+def test_the_manager_waits_30_seconds_at_most():
     playing = agent(hard={"memory.available": "100Mi"})
     playing.node_seen(node(), (), 0.0)
     for name in ("a", "b"):
@@ -153,7 +154,7 @@ def test_57_the_manager_waits_30_seconds_at_most():
     assert looks == [30]
 
 
-def test_56_the_same_observation_evicts_no_second_pod(playing: Agent):
+def test_the_same_observation_evicts_no_second_pod(playing: Agent):
     playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)
     found = [name for second in range(101, 200) for name in evicted(playing.tick(float(second)))]
     assert found == []
@@ -182,7 +183,7 @@ def test_the_condition_passes_after_the_transition_period(playing: Agent):
     assert ready.last_transition_time == "1970-01-01T00:00:00Z", "what did not change keeps its time"
 
 
-def test_61_a_restart_under_pressure_keeps_taint_and_refuses_only_what_pressure_refuses(playing: Agent):
+def test_a_restart_under_pressure_keeps_taint_and_refuses_only_what_pressure_refuses(playing: Agent):
     playing.observe(signals(LOW, at=100.0), 100.0)
     fact = playing.nodes.get("n1").fact  # type: ignore[union-attr]
     again = agent(hard={"memory.available": "100Mi"})

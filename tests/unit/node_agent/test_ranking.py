@@ -1,4 +1,4 @@
-"""Who goes first. The numbers are lines of PITFALLS."""
+"""Who goes first (docs/rules.md, rank-by-overrun-then-priority)."""
 
 import itertools
 
@@ -27,40 +27,40 @@ def uses(memory: int) -> PodStats:
     return PodStats(memory_bytes=memory)
 
 
-def test_58_over_the_request_comes_before_priority():
+def test_over_the_request_comes_before_priority():
     assert ranked(MEMORY, {
         "within": (pod("within", requests={"memory": "10"}, priority=-5), uses(10)),
         "over": (pod("over", requests={"memory": "10"}, priority=5), uses(11)),
     }) == ["over", "within"]  # fmt: skip
 
 
-def test_58_priority_comes_before_the_size_of_the_overrun():
+def test_priority_comes_before_the_size_of_the_overrun():
     assert ranked(MEMORY, {
         "high": (pod("high", priority=1), uses(1000)),
         "low": (pod("low", priority=0), uses(1)),
     }) == ["low", "high"]  # fmt: skip
 
 
-def test_58_then_the_larger_overrun_goes_first_also_below_the_request():
+def test_the_larger_overrun_goes_first_also_below_the_request():
     assert ranked(MEMORY, {
         "small": (pod("small", requests={"memory": "100"}), uses(50)),
         "large": (pod("large", requests={"memory": "100"}), uses(90)),
     }) == ["large", "small"]  # fmt: skip
 
 
-def test_58_no_stats_goes_first():
+def test_a_pod_without_stats_goes_first():
     assert ranked(MEMORY, {
         "over": (pod("over", priority=-10), uses(1000)),
         "unknown": (pod("unknown", priority=10), None),
     }) == ["unknown", "over"]  # fmt: skip
 
 
-def test_58_quality_of_service_plays_no_part():
+def test_quality_of_service_plays_no_part():
     guaranteed = pod("guaranteed", requests={"cpu": "1", "memory": "10"}, limits={"cpu": "1", "memory": "10"})
     assert ranked(MEMORY, {"a": (pod("a"), uses(1)), "guaranteed": (guaranteed, uses(12))}) == ["guaranteed", "a"]
 
 
-def test_58_processes_priority_first_then_the_count():
+def test_of_processes_priority_comes_first_then_the_count():
     assert ranked("pid.available", {
         "many": (pod("many", priority=1), PodStats(processes=900)),
         "few": (pod("few", priority=1), PodStats(processes=3)),
@@ -123,7 +123,7 @@ usage = st.tuples(st.integers(-2, 2), st.integers(0, 3), st.none() | st.integers
 
 
 @given(st.lists(usage, max_size=6))
-def test_59_eviction_order_is_total_and_does_not_depend_on_the_order_of_pods(drawn):
+def test_eviction_order_is_total_and_does_not_depend_on_the_order_of_pods(drawn):
     pods = {
         f"p{index}": (pod(f"p{index}", priority=priority, requests={"memory": str(request)}), used)
         for index, (priority, request, used) in enumerate(drawn)

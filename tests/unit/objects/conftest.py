@@ -62,7 +62,8 @@ def refused(admit):
 
 @pytest.fixture
 def make_pod():
-    """`make_pod(name=..., containers=..., **spec)`: a plain pod as a person writes it, who names no namespace."""
+    """`make_pod(name=..., containers=..., **spec)`: a plain pod as a person writes it, who names no
+    namespace."""
 
     def make(name="web", labels=None, containers=None, **more):
         spec = {"containers": containers or [{"name": "c", "image": "nginx:1"}], **more}

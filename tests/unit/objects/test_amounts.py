@@ -1,4 +1,5 @@
-"""A stored pod whose amounts are no quantities cannot be read: whoever counted it would fail again and again."""
+"""A stored pod whose amounts are no quantities cannot be read: whoever counted it would fail again and
+again."""
 
 from typing import Any
 

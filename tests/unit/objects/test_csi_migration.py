@@ -1,4 +1,5 @@
-"""In-tree volumes under their CSI drivers. Source of the cases: csi-translation-lib/plugins/*_test.go, read as rules."""
+"""In-tree volumes under their CSI drivers. Source of the cases: csi-translation-lib/plugins/*_test.go, read
+as rules."""
 
 from typing import Any
 

@@ -83,7 +83,8 @@ def test_a_fault_says_where_and_what(payload, field, detail):
 
 
 def levels(count: int) -> bytes:
-    """A pod's document of so many levels: its annotations are no text, so that whoever reads them says where."""
+    """A pod's document of so many levels: its annotations are no text, so that whoever reads them says
+    where."""
     return b'{"metadata": {"name": "p"}, "more": ' + b"[" * (count - 1) + b"]" * (count - 1) + b"}"
 
 

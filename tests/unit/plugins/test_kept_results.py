@@ -1,4 +1,5 @@
-"""What a cycle keeps for equal pods and brings up to date row by row is what a new one computes: ports, room, balance, images, features.
+"""What a cycle keeps for equal pods and brings up to date row by row is what a new one computes: ports, room,
+balance, images, features.
 
 Images reach other rows as they spread, which only tokens tell the framework.
 """

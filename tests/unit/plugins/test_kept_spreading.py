@@ -1,4 +1,5 @@
-"""What a cycle keeps for equal pods under spread and affinity is what a new one computes, however pods and nodes come and go.
+"""What a cycle keeps for equal pods under spread and affinity is what a new one computes, however pods and
+nodes come and go.
 
 Pods of one signature come one after the other, and are placed now and then, as in `run` of a scheduler.
 """

@@ -1,4 +1,5 @@
-"""PITFALLS 51: plugins know of the cluster what the snapshot of their cycle shows, and nothing by ways of their own."""
+"""docs/rules.md, plugins-see-one-snapshot: plugins know of the cluster what the snapshot of their cycle
+shows, and nothing by ways of their own."""
 
 import ast
 from pathlib import Path
@@ -15,8 +16,8 @@ MAY_KNOW = (
     ),
     *("podyard.framework", "podyard.memory", "podyard.objects", "podyard.plugins", "podyard.proto"),
 )
-"""None of these can read a stream, keep a cache of the cluster, or tell the time: names of objects, the node table, its columns, and the
-indexes it feeds."""
+"""None of these can read a stream, keep a cache of the cluster, or tell the time: names of objects, the node
+table, its columns, and the indexes it feeds."""
 
 CLOCKS_AND_TASKS = {"anyio", "asyncio", "threading", "time", "socket", "nats"}
 
@@ -32,7 +33,7 @@ def imported(path: Path) -> set[str]:
     return found
 
 
-def test_51_no_plugin_can_watch_anything() -> None:
+def test_no_plugin_can_watch_anything() -> None:
     sources = list(FOLDER.rglob("*.py"))
     assert len(sources) > 10
     names = {(path.relative_to(FOLDER).as_posix(), name) for path in sources for name in imported(path)}
@@ -41,7 +42,7 @@ def test_51_no_plugin_can_watch_anything() -> None:
     assert {(path, name) for path, name in names if name.partition(".")[0] in CLOCKS_AND_TASKS} == set()
 
 
-def test_51_all_plugins_of_a_cycle_see_the_room_that_one_table_shows() -> None:
+def test_all_plugins_of_a_cycle_see_the_room_that_one_table_shows() -> None:
     """Placed and gone through one door: filter and score follow it at once, together."""
     snapshot = snapshot_of(make_node("a", cpu="2"), make_node("b", cpu="1"))
     cycle = Cycle(profile(), snapshot)

@@ -1,4 +1,5 @@
-"""Each plugin's rule on one or two nodes. Source of the expectations: kube-scheduler v1.36.2, the plugin's own tests."""
+"""Each plugin's rule on one or two nodes. Source of the expectations: kube-scheduler v1.36.2, the plugin's
+own tests."""
 
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from podyard.framework.cycle import Cycle
 from podyard.framework.cycle_state import CycleState, StateMissingError
-from podyard.framework.judge import NODE_GONE, filter_one
+from podyard.framework.one_node import NODE_GONE, filter_one
 from podyard.framework.status import Code
 from podyard.plugins import registry
 from podyard.plugins.defaults import default_profile
@@ -176,7 +177,7 @@ def _terms(*names: tuple[str, ...]) -> Any:
     ],
 )
 def test_named_nodes(names: list[tuple[str, ...]], expected: set[str] | None) -> None:
-    """PITFALLS 43."""
+    """docs/rules.md, terms-that-name-nodes-are-ored."""
     assert named_nodes(_terms(*names)) == expected
 
 
@@ -246,7 +247,7 @@ def fit_points(node: Any, pod: Any, resources: list[dict[str, Any]] | None = Non
 
 
 def test_what_requests_nothing_is_scored_as_if_it_requested_a_little() -> None:
-    """PITFALLS 45: or such pods pile up on one node."""
+    """docs/rules.md, empty-requests-are-not-balanced: or such pods pile up on one node."""
     assert fit_points(make_node("a", cpu="1", memory="1000Mi"), make_pod("p")) == 85  # (90 + 80) / 2
 
 

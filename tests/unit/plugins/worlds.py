@@ -1,4 +1,5 @@
-"""Random small clusters for tests of one plugin: the same nodes and pods as manifests, for a plain reading, and in a node table."""
+"""Random small clusters for tests of one plugin: the same nodes and pods as manifests, for a plain reading,
+and in a node table."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -96,7 +97,8 @@ def histories(nodes: st.SearchStrategy[Manifest], pods: st.SearchStrategy[Manife
 
 
 def filtered(plugin: Any, incoming: PodView, snapshot: Snapshot) -> dict[str, Status | None] | None:
-    """What Filter says of every node (None: it passes), or None if PreFilter skips; one node is judged as all are."""
+    """What Filter says of every node (None: it passes), or None if PreFilter skips; one node is judged as all
+    are."""
     state = CycleState()
     answer = plugin.pre_filter(state, incoming, snapshot)
     if answer.status.code == Code.SKIP:

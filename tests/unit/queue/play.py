@@ -8,8 +8,8 @@ from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects.core import Node, Pod
 from podyard.proto.actions import ActionType
 from podyard.queue.core.backoff import Backoff
-from podyard.queue.core.effects import Incoming
 from podyard.queue.core.gates import Gates, NamedGate
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from tests.support import objects
@@ -29,7 +29,9 @@ def label_hint(pod: Pod, old: object | None, new: object | None) -> HintResult:
 
 
 def also_hint(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if the changed node carries `also-` and the pod's name as a label: another answer than `label_hint`'s."""
+    """Queue if the changed node carries `also-` and the pod's name as a label: another answer than
+    `label_hint`'s.
+    """
     changed = new or old
     if isinstance(changed, Node) and f"also-{pod.metadata.name}" in changed.metadata.labels:
         return events.queue("the other label is there")

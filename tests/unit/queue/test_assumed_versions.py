@@ -1,4 +1,6 @@
-"""Others are told of a pod as it was assumed: by labels that it has lost since, it kept them out until its binding or its end there."""
+"""Others are told of a pod as it was assumed: by labels that it has lost since, it kept them out until its
+binding or its end there.
+"""
 
 import msgspec
 import pytest
@@ -6,7 +8,8 @@ import pytest
 from podyard.cluster.pods import PodView
 from podyard.objects.core import Pod
 from podyard.proto.placement import BoundPod
-from podyard.queue.core.effects import Incoming, Judged
+from podyard.queue.core.effects import Judged
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import KEPT_VERSIONS, QueuedPod
 from tests.support import objects
 from tests.unit.queue.test_changes import Play
@@ -145,7 +148,7 @@ def drop(play: Relabelled, *, version: int, again: bool = False) -> None:
     if again:
         popped = msgspec.structs.replace(popped, attempt=f"{popped.attempt}/1")
     play.queue.take_effects()
-    play.done(popped, "bind_error", assumed="n1", version=version)
+    play.done(popped, "bindError", assumed="n1", version=version)
 
 
 @pytest.mark.parametrize("again", [False, True], ids=["for good", "to be decided again"])

@@ -1,4 +1,4 @@
-"""Backoff arithmetic (PITFALLS B)."""
+"""Backoff arithmetic: docs/rules.md, zero-backoff-is-none, and the other rules of its section."""
 
 import pytest
 
@@ -13,15 +13,15 @@ def failed(count: int, errors: int = 0, at: float = 100.25):
 
 
 @pytest.mark.parametrize(("count", "seconds"), [(1, 1), (2, 2), (3, 4), (4, 8), (5, 10), (6, 10)])
-def test_18_doubles_up_to_the_maximum(count, seconds) -> None:
+def test_backoff_doubles_up_to_the_maximum(count, seconds) -> None:
     assert Backoff().duration_s(failed(count)) == seconds
 
 
-def test_17_errors_count_by_themselves() -> None:
+def test_errors_count_by_themselves() -> None:
     assert Backoff().duration_s(failed(count=5, errors=1)) == 1
 
 
-def test_18_the_wait_ends_after_the_whole_second_of_its_end() -> None:
+def test_the_wait_ends_after_the_whole_second_of_its_end() -> None:
     pod = failed(1)
     Backoff().start(pod)
     assert pod.backoff_expiry == 101
@@ -29,32 +29,32 @@ def test_18_the_wait_ends_after_the_whole_second_of_its_end() -> None:
     assert not is_backing_off(pod, 102.0)
 
 
-def test_20_a_maximum_of_zero_means_no_backoff() -> None:
+def test_a_maximum_of_zero_means_no_backoff() -> None:
     pod = failed(3)
     Backoff(max_s=0).start(pod)
     assert pod.backoff_expiry is None
     assert not is_backing_off(pod, pod.timestamp)
 
 
-def test_20_no_overflow_at_high_counts() -> None:
+def test_no_overflow_at_high_counts() -> None:
     assert Backoff(initial_s=1, max_s=3600).duration_s(failed(100_000)) == 3600
 
 
-def test_20_without_backoff_a_woken_pod_goes_straight_to_active() -> None:
+def test_without_backoff_a_woken_pod_goes_straight_to_active() -> None:
     queue = new_queue(backoff=Backoff(max_s=0))
     pod = park(queue, "p", "OnNodes")
     queue.move_all(node_event("p"), 0.1)
     assert pod.pool == "activeQ"
 
 
-def test_21_a_backoff_that_ended_during_a_slow_cycle_is_over() -> None:
+def test_a_backoff_that_ended_during_a_slow_cycle_is_over() -> None:
     queue = new_queue()
     pod = park(queue, "p", "OnNodes", now=0.0)
     queue.move_all(node_event("p"), 60.0)
     assert pod.pool == "activeQ"
 
 
-def test_19_pop_takes_from_backoff_early_but_never_from_errors() -> None:
+def test_pop_takes_from_backoff_early_but_never_from_errors() -> None:
     queue = new_queue()
     error, waiting = queued("error"), queued("waiting")
     for pod in (error, waiting):

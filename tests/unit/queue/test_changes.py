@@ -9,6 +9,7 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import Nomination
+from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Release
 from podyard.queue.core import restart
 from podyard.queue.core.attempts import Attempt
@@ -163,7 +164,9 @@ def test_the_binding_that_was_awaited_has_come_and_gone_between_two_listings(pla
 
 
 def test_a_pod_whose_binding_was_lost_is_to_be_scheduled_again(play: Play) -> None:
-    """The last writes of CLUSTER are gone, the binding among them: the listing after that shows the pod alone."""
+    """The last writes of CLUSTER are gone, the binding among them: the listing after that shows the pod
+    alone.
+    """
     bound = view("a", node="n1")
     play.apply(None, bound)
     released = Release(namespace="default", name="a", uid="uid-a", node="n1", reason="terminated")
@@ -215,7 +218,7 @@ def test_a_pod_that_only_looked_gone_to_its_scheduler_is_tried_again(play: Play)
 
 
 @pytest.mark.parametrize("gone", [False, True], ids=["is being deleted", "is gone"])
-def test_26_the_end_of_an_assumed_pod_is_news_for_those_that_want_its_room(play: Play, gone: bool) -> None:
+def test_the_end_of_an_assumed_pod_is_news_for_those_that_want_its_room(play: Play, gone: bool) -> None:
     waiting = play.park_view(view("b"), "OnPods")
     play.apply(None, view("a", labels={"b": ""}))
     play.done(play.take(), "scheduled", node="n1")
@@ -224,14 +227,14 @@ def test_26_the_end_of_an_assumed_pod_is_news_for_those_that_want_its_room(play:
     assert waiting.pool == "backoffQ"
 
 
-def test_7_an_assigned_pods_status_alone_wakes_nobody_without_a_general_registration(play: Play) -> None:
+def test_an_assigned_pods_status_alone_wakes_nobody_without_a_general_registration(play: Play) -> None:
     waiting = play.park_view(view("b"), "OnNodes")
     one = view("a", node="n1")
     play.apply(one, view("a", node="n1", sequence=2))
     assert waiting.pool == "unschedulable"
 
 
-def test_27_a_nomination_that_moves_frees_room_for_lower_priorities(play: Play) -> None:
+def test_a_nomination_that_moves_frees_room_for_lower_priorities(play: Play) -> None:
     low = play.park_view(view("low", priority=1), "OnPods")
     high = play.park_view(view("high", priority=9), "OnPods")
     before = view("pre", labels=("low", "high"), priority=5, nominated="n1")
@@ -243,7 +246,7 @@ def test_27_a_nomination_that_moves_frees_room_for_lower_priorities(play: Play) 
     assert play.queue.nominator.node_of("uid-pre") == "n2"
 
 
-def test_27_a_nominated_pod_bound_elsewhere_frees_its_nominated_node(play: Play) -> None:
+def test_a_nominated_pod_bound_elsewhere_frees_its_nominated_node(play: Play) -> None:
     low = play.park_view(view("low"), "OnPods")
     before = view("pre", labels=("low",), nominated="n1")
     play.apply(None, before)
@@ -251,13 +254,13 @@ def test_27_a_nominated_pod_bound_elsewhere_frees_its_nominated_node(play: Play)
     play.queue.take_effects()
     play.apply(before, view("pre", labels=("low",), node="n2", nominated="n1"), bound=True)
     effects = play.queue.take_effects()
-    assert NominationOver(namespace="default", name="pre", uid="uid-pre") in effects
+    assert NominationOver(PodRef(namespace="default", name="pre", uid="uid-pre")) in effects
     labels = [one.incoming.event.label for one in effects if isinstance(one, Judged)]
     assert "AssignedPodAdd" in labels
     assert low.pool == "activeQ"
 
 
-def test_34_a_nominated_pod_that_goes_frees_its_node_and_its_fact(play: Play) -> None:
+def test_a_nominated_pod_that_goes_frees_its_node_and_its_fact(play: Play) -> None:
     low = play.park_view(view("low"), "OnPods")
     before = view("pre", labels=("low",), nominated="n1")
     play.apply(None, before)
@@ -265,7 +268,7 @@ def test_34_a_nominated_pod_that_goes_frees_its_node_and_its_fact(play: Play) ->
     play.queue.take_effects()
     play.apply(before, None)
     effects = play.queue.take_effects()
-    assert NominationOver(namespace="default", name="pre", uid="uid-pre") in effects
+    assert NominationOver(PodRef(namespace="default", name="pre", uid="uid-pre")) in effects
     assert low.pool == "activeQ"
 
 
@@ -282,7 +285,7 @@ def test_node_changes_are_judged_with_the_events_id_and_object(play: Play) -> No
     )
 
 
-def test_30_several_events_of_one_message_have_ids_of_their_own(play: Play) -> None:
+def test_several_events_of_one_message_have_ids_of_their_own(play: Play) -> None:
     play.park_view(view("b"), "OnNodes", "OnPods")
     for _ in range(2):
         released = Release(namespace="default", name="x", uid="uid-x", node="n1", reason="orphan")
@@ -364,7 +367,9 @@ def test_a_new_leader_remembers_nominations(play: Play) -> None:
 
 
 def test_a_pod_that_looked_gone_in_flight_is_not_lost() -> None:
-    """As after a version that could not be read: its open attempt's failure must put it back, or nobody ever tries it again."""
+    """As after a version that could not be read: its open attempt's failure must put it back, or nobody ever
+    tries it again.
+    """
     play = Play()
     seen = view("a")
     play.apply(None, seen)

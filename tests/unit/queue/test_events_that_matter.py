@@ -1,4 +1,4 @@
-"""Which events cause an attempt, with the real plugins where it depends on them. The numbers are lines of PITFALLS.md."""
+"""Which events cause an attempt, with the real plugins where it depends on them."""
 
 from typing import Any
 
@@ -10,18 +10,19 @@ from podyard.framework.event_registry import EventRegistry
 from podyard.framework.events import ClusterEvent
 from podyard.plugins.defaults import default_profile
 from podyard.queue.core.backoff import Backoff
-from podyard.queue.core.effects import Incoming, Judged
+from podyard.queue.core.effects import Judged
 from podyard.queue.core.gates import Gates
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from tests.support import objects
 from tests.unit.queue.play import new_queue, node_event, park, pod_event, queued
 from tests.unit.queue.test_changes import Play, view
 
-# -- 7: status alone
+# -- docs/rules.md, status-alone-causes-no-attempt
 
 
-def test_7_a_pending_pods_status_alone_causes_no_attempt() -> None:
+def test_a_pending_pods_status_alone_causes_no_attempt() -> None:
     play = Play()
     before = view("a")
     waiting, other = play.park_view(before, "OnPods"), play.park_view(view("b"), "OnNodes")
@@ -34,10 +35,10 @@ def test_7_a_pending_pods_status_alone_causes_no_attempt() -> None:
     assert not play.queue.has_ready()
 
 
-# -- 8: pods that are not scheduled
+# -- docs/rules.md, unscheduled-pods-are-news
 
 
-def test_8_a_change_of_an_unscheduled_pod_in_flight_is_kept_for_the_others_in_flight() -> None:
+def test_a_change_of_an_unscheduled_pod_in_flight_is_kept_for_the_others_in_flight() -> None:
     """A plugin that listens to all pods (coscheduling) may have rejected its mate for want of it."""
     queue = new_queue()
     for name in ("changed", "mate", "stranger"):
@@ -51,16 +52,16 @@ def test_8_a_change_of_an_unscheduled_pod_in_flight_is_kept_for_the_others_in_fl
     assert (queue.pods["uid-mate"].pool, queue.pods["uid-stranger"].pool) == ("backoffQ", "unschedulable")
 
 
-def test_8_a_registration_for_pods_takes_unscheduled_ones_and_one_for_assigned_pods_does_not() -> None:
+def test_a_registration_for_pods_takes_unscheduled_ones_and_one_for_assigned_pods_does_not() -> None:
     for event in (events.UNSCHEDULED_POD_ADD, events.UNSCHEDULED_POD_UPDATE, events.UNSCHEDULED_POD_DELETE):
         assert events.match(ClusterEvent(events.POD, event.action), event)
         assert not events.match(ClusterEvent(events.ASSIGNED_POD, event.action), event)
 
 
-# -- 15: no move cycles
+# -- docs/rules.md, events-take-the-place-of-move-cycles
 
 
-def test_15_a_move_during_an_attempt_that_does_not_help_the_pod_does_not_requeue_it() -> None:
+def test_a_move_during_an_attempt_that_does_not_help_the_pod_does_not_requeue_it() -> None:
     """The old rule put every pod into backoff that was in flight during any move, or before it."""
     queue = new_queue()
     queue.add(pod := queued("p"), 0.0)
@@ -75,10 +76,10 @@ def test_15_a_move_during_an_attempt_that_does_not_help_the_pod_does_not_requeue
     assert pod.pool == "unschedulable"
 
 
-# -- 21: slow cycles
+# -- docs/rules.md, slow-cycles-keep-the-backoff
 
 
-def test_21_backoff_goes_on_growing_although_each_cycle_is_slower_than_the_longest_backoff() -> None:
+def test_backoff_goes_on_growing_although_each_cycle_is_slower_than_the_longest_backoff() -> None:
     queue, backoff, now = new_queue(), Backoff(), 0.0
     pod = park(queue, "p", "OnNodes", now=now)
     found = [backoff.duration_s(pod)]
@@ -91,10 +92,10 @@ def test_21_backoff_goes_on_growing_although_each_cycle_is_slower_than_the_longe
     assert found == [1, 2, 4, 8, 10]
 
 
-# -- 30: several events of one change
+# -- docs/rules.md, one-change-is-several-events
 
 
-def test_30_one_change_of_a_node_is_each_of_its_events_for_whoever_registered_that() -> None:
+def test_one_change_of_a_node_is_each_of_its_events_for_whoever_registered_that() -> None:
     play = Play()
     labels = play.park_view(view("a"), "OnNodes", "Also")
     gate = play.park_view(view("b"), "Gate")
@@ -108,7 +109,7 @@ def test_30_one_change_of_a_node_is_each_of_its_events_for_whoever_registered_th
     assert play.labels() == ["NodeUpdateNodeLabel"], "nobody registered taints here"
 
 
-def test_30_the_general_update_reaches_full_registrations_only() -> None:
+def test_the_general_update_reaches_full_registrations_only() -> None:
     queue = new_queue()
     full, some = park(queue, "full", "OnPods"), park(queue, "some", "OnPodLabels")
     general = ClusterEvent(events.ASSIGNED_POD, events.UNSCHEDULED_POD_UPDATE.action)
@@ -119,7 +120,7 @@ def test_30_the_general_update_reaches_full_registrations_only() -> None:
     assert [move.plugin for move in judged.moved] == ["OnPods"]
 
 
-# -- 44: pods that name their node
+# -- docs/rules.md, daemon-pod-hears-of-its-node
 
 
 def daemon(name: str, node: str) -> QueuedPod:
@@ -142,14 +143,16 @@ def parked_daemons(plugin: str) -> tuple[SchedulingQueue, QueuedPod, QueuedPod]:
     return queue, *pods
 
 
-def test_44_a_node_that_joins_wakes_the_pod_that_names_it_and_no_other() -> None:
+def test_a_node_that_joins_wakes_the_pod_that_names_it_and_no_other() -> None:
     queue, first, second = parked_daemons("NodeAffinity")
     queue.move_all(Incoming(event=events.NODE_ADD, new=objects.typed_node("node-1")), 60.0)
     assert (first.pool, second.pool) == ("activeQ", "unschedulable")
 
 
-def test_44_room_on_its_full_node_wakes_the_pod_that_names_it() -> None:
-    """Pods of its own priority had filled the node first: their end is the only thing that helps, and must."""
+def test_room_on_its_full_node_wakes_the_pod_that_names_it() -> None:
+    """Pods of its own priority had filled the node first: their end is the only thing that helps, and
+    must.
+    """
     queue, first, _ = parked_daemons("NodeResourcesFit")
     gone = objects.typed_pod("x", cpu="1", node="node-1")
     queue.move_all(Incoming(event=pod_event().event, old=gone), 60.0)

@@ -81,7 +81,7 @@ class Stage:
 
     def ended(self) -> list[tuple[str, str]]:
         return [
-            (effect.attempt.pod.key[1], effect.outcome)
+            (effect.pod.name, effect.outcome)
             for effect in self.queue.take_effects()
             if isinstance(effect, AttemptEnded)
         ]
@@ -152,7 +152,9 @@ def test_a_binding_that_comes_before_done_ends_the_attempt(stage: Stage) -> None
 
 
 def test_a_binding_by_somebody_else_leaves_the_open_attempt_to_its_scheduler(stage: Stage) -> None:
-    """PITFALLS 2: it ends once, when its scheduler says what came of it; until then its events are kept."""
+    """docs/rules.md, every-pop-ends-once: it ends once, when its scheduler says what came of it; until then
+    its events are kept.
+    """
     (pod,) = stage.add("a")
     popped = stage.take()
     stage.queue.delete(pod.uid)
@@ -201,7 +203,7 @@ def test_a_result_of_another_session_is_unknown(stage: Stage) -> None:
     assert pod.pool == "inFlight"
 
 
-def test_6_a_rejection_after_assuming_frees_room_for_the_others_only(stage: Stage) -> None:
+def test_a_rejection_after_assuming_frees_room_for_the_others_only(stage: Stage) -> None:
     other = stage.park("b", "OnPods")
     (pod,) = stage.add("a")
     popped = stage.take()
@@ -218,7 +220,7 @@ def test_6_a_rejection_after_assuming_frees_room_for_the_others_only(stage: Stag
 def test_a_dropped_assumption_of_an_unknown_attempt_wakes_whoever_listens(stage: Stage) -> None:
     waiting = stage.park("b", "OnPods")
     lost = PoppedPod(namespace="default", name="x", uid="uid-x", attempt="6-1")
-    assert stage.done(lost, "bind_error", assumed="n1").unknown == ("6-1",)
+    assert stage.done(lost, "bindError", assumed="n1").unknown == ("6-1",)
     assert waiting.pool == "backoffQ"
 
 
@@ -230,14 +232,14 @@ def test_an_assumption_that_became_a_binding_is_not_dropped(stage: Stage) -> Non
     assert waiting.pool == "unschedulable"
 
 
-def test_3_a_bind_error_after_scheduled_goes_to_backoff_and_ends_the_nomination(stage: Stage) -> None:
+def test_a_bind_error_after_scheduled_goes_to_backoff_and_ends_the_nomination(stage: Stage) -> None:
     (pod,) = stage.add("a")
     stage.queue.nominate(pod.uid, "n1")
     popped = stage.take()
     stage.done(popped, "scheduled", node="n1")
     pod.pod = nominated(pod.pod, "n1")
     stage.queue.take_effects()
-    stage.done(popped, "bind_error", node="n1", assumed="n1", message="conflict: fit")
+    stage.done(popped, "bindError", node="n1", assumed="n1", message="conflict: fit")
     assert pod.pool == "errorBackoffQ"
     assert stage.leader.binding == {}
     nominations = [effect.node for effect in stage.queue.take_effects() if isinstance(effect, Nominated)]
@@ -370,7 +372,7 @@ def test_a_result_of_another_pod_under_the_same_id_is_not_taken_for_it(stage: St
 # -- preemption and activation
 
 
-def test_35_a_preemption_gates_and_activates_when_it_ends(stage: Stage) -> None:
+def test_a_preemption_gates_and_activates_when_it_ends(stage: Stage) -> None:
     (pod,) = stage.add("a")
     popped = stage.take()
     who = PodRef(namespace="default", name="a", uid=pod.uid)
@@ -382,7 +384,7 @@ def test_35_a_preemption_gates_and_activates_when_it_ends(stage: Stage) -> None:
     assert pod.pool == "activeQ"
 
 
-def test_35_a_last_victim_that_is_going_opens_the_gate(stage: Stage) -> None:
+def test_a_last_victim_that_is_going_opens_the_gate(stage: Stage) -> None:
     (pod,) = stage.add("a")
     popped = stage.take()
     who, victim = (PodRef(namespace="default", name=name, uid=f"uid-{name}") for name in ("a", "v"))

@@ -1,4 +1,5 @@
-"""Pods of one kind whose rules look at each other go to one scheduler, as far as they stand one behind the other."""
+"""Pods of one kind whose rules look at each other go to one scheduler, as far as they stand one behind the
+other."""
 
 from typing import Any
 

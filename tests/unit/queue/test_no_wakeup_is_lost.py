@@ -1,9 +1,12 @@
-"""Queue, registry, schedulers that see the cluster late, and a binder, through crashes and fail-overs, against a simple oracle.
+"""Queue, registry, schedulers that see the cluster late, and a binder, through crashes and fail-overs,
+against a simple oracle.
 
-Safety: no pod is in two places, every attempt that was handed out ends once, no pod is bound twice, no node is overcommitted. Liveness:
-when nothing happens any more, every pod that fits somewhere is bound, and the safety flush never ran.
+Safety: no pod is in two places, every attempt that was handed out ends once, no pod is bound twice, no node
+is overcommitted. Liveness: when nothing happens any more, every pod that fits somewhere is bound, and the
+safety flush never ran.
 
-WAKEUP_EXAMPLES in the environment is how many plays there are; a failure prints the play, whose seed decides all else.
+WAKEUP_EXAMPLES in the environment is how many plays there are; a failure prints the play, whose seed decides
+all else.
 """
 
 import os
@@ -14,7 +17,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from podyard.queue.core import scheduling_queue
+from podyard.queue.core import waking
 from tests.support.objects import ZONE
 from tests.unit.queue.small_world.kinds import TAINT, TOLERATION, spec_of
 from tests.unit.queue.small_world.world import LONGEST_LAG_S, World
@@ -36,7 +39,9 @@ lags = st.floats(0.0, LONGEST_LAG_S)
 reliefs = st.sampled_from(["room", "room", "node", "grow", "free", "itself", "itself", "shrink"])
 gaps = st.floats(0.0, 0.6)
 pauses = st.sampled_from([0.0, 0.01, 0.05, 0.2, 0.7, REST, 0.01, 0.05])
-"""Seconds until the next thing happens: mostly less than an attempt takes. REST: until everything has come to rest, and is checked."""
+"""Seconds until the next thing happens: mostly less than an attempt takes. REST: until everything has come to
+rest, and is checked.
+"""
 
 
 class WakeUps(RuleBasedStateMachine):
@@ -57,7 +62,7 @@ class WakeUps(RuleBasedStateMachine):
     ) -> None:
         self.patch = pytest.MonkeyPatch()
         if by_index:  # as with so many parked pods that a record does not name them
-            self.patch.setattr(scheduling_queue, "NAMED_SKIPS", 0)
+            self.patch.setattr(waking, "NAMED_SKIPS", 0)
         self.world = World(seed, schedulers)
         for name, given in zip(NODES, start, strict=False):
             self.world.put_node(name, given, cpu=2)
@@ -199,7 +204,9 @@ class WakeUps(RuleBasedStateMachine):
 
     @rule(name=nodes, pause=pauses)
     def remove_node(self, name: str, pause: float) -> None:
-        """But the last: without any node attempts are errors, which are retried for ever. Source: schedule_one.go, ErrNoNodesAvailable."""
+        """But the last: without any node attempts are errors, which are retried for ever. Source:
+        schedule_one.go, ErrNoNodesAvailable.
+        """
         there = self.world.log.named("nodes")
         if name in there and len(there) > 1:
             self.world.log.remove("nodes", name)
@@ -267,7 +274,9 @@ class WakeUps(RuleBasedStateMachine):
     )
     @precondition(lambda self: len(self.world.log.named("pods")) < MOST_PODS)
     def relabelled_while_it_is_tried(self, kind: str, was: str, wants: str, gap: float, name: str) -> None:
-        """Pods come for one node, and before the first is bound it is another to the others; then nothing more."""
+        """Pods come for one node, and before the first is bound it is another to the others; then nothing
+        more.
+        """
         self.put_node(name, {ZONE: "a"}, 4, False, False, 0.0)
         for other in sorted(self.world.log.named("nodes")):
             if other != name:

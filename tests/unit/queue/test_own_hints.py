@@ -12,7 +12,7 @@ import pytest
 
 from podyard.proto.decisions import WakeUp
 from podyard.queue import assembly
-from podyard.queue.core import scheduling_queue
+from podyard.queue.core import waking
 from podyard.queue.core.effects import AttemptEnded
 from tests.support.objects import HOSTNAME, ZONE
 from tests.unit.queue.small_world import queue_part
@@ -47,7 +47,7 @@ class Told(World):
 
     def attempt_ended(self, ended: AttemptEnded) -> None:
         super().attempt_ended(ended)
-        self.woken_by[ended.attempt.pod.key[1]] = ended.attempt.woken_by
+        self.woken_by[ended.pod.name] = ended.woken_by
 
 
 Play = Callable[[Told], tuple[str, Callable[[], object]]]
@@ -56,7 +56,8 @@ Play = Callable[[Told], tuple[str, Callable[[], object]]]
 
 def among_its_kind(world: Told, **spec: Any) -> tuple[str, str]:
     """A pod of a group that keeps together in zone a, on n1, which then takes no other; and one that waits,
-    with room in zone b."""
+    with room in zone b.
+    """
     world.put_node("n1", {ZONE: "a"}, cpu=4)
     first = world.create(near(term("red")), {"app": "red"})
     world.rest()
@@ -172,7 +173,7 @@ PLAYS: Final[tuple[Play, ...]] = (
 @pytest.mark.parametrize("by_index", [False, True], ids=["each pod asked", "by index"])
 def test_who_waits_is_woken(play: Play, by_index: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if by_index:  # as with so many parked pods that a record does not name them
-        monkeypatch.setattr(scheduling_queue, "NAMED_SKIPS", 0)
+        monkeypatch.setattr(waking, "NAMED_SKIPS", 0)
     world = Told()
     waits, helps = play(world)
     world.rest()

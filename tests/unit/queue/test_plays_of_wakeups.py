@@ -1,4 +1,5 @@
-"""Plays in which a wake-up was lost once, each by itself: whoever fits somewhere in the end is bound, without the safety flush."""
+"""Plays in which a wake-up was lost once, each by itself: whoever fits somewhere in the end is bound, without
+the safety flush."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,7 +69,8 @@ def test_a_pod_whose_binding_is_lost_with_the_last_writes_is_bound_again(seed: i
     assert world.node_of(pod) == "n0"
 
 
-# -- the last pod of a kind that must stand together: whoever is of that kind may go anywhere once it is none any more
+# -- the last pod of a kind that must stand together: whoever is of that kind may go anywhere once it is none
+# any more
 
 
 CHANGES: dict[str, Callable[[World, str], None]] = {
@@ -103,7 +105,8 @@ def test_the_end_of_the_last_of_its_kind_wakes_a_pod_that_must_stand_with_its_ki
     assert world.node_of(together) == "n1"
 
 
-# -- a pod that placed pods keep out by their own anti-affinity: another node, or another zone of one, may take it
+# -- a pod that placed pods keep out by their own anti-affinity: another node, or another zone of one, may
+# take it
 
 
 ARRIVALS: dict[str, Callable[[World], None]] = {

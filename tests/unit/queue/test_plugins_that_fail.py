@@ -1,4 +1,6 @@
-"""A plugin that raises, or answers nonsense, in any hook that the queue calls: no pod is lost, and others go on as ever."""
+"""A plugin that raises, or answers nonsense, in any hook that the queue calls: no pod is lost, and others go
+on as ever.
+"""
 
 from typing import Any
 
@@ -12,11 +14,13 @@ from podyard.objects.core import Pod
 from podyard.proto import codec
 from podyard.proto.actions import ActionType
 from podyard.queue import assembly, records
-from podyard.queue.core.effects import Incoming, Judged
+from podyard.queue.core.effects import Judged
 from podyard.queue.core.gates import Gates, PreemptionGate
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.pod_heap import PodHeap
 from podyard.queue.core.queued_pod import QueuedPod
-from podyard.queue.core.scheduling_queue import MAX_UNSCHEDULABLE_S, NAMED_SKIPS, SchedulingQueue
+from podyard.queue.core.scheduling_queue import MAX_UNSCHEDULABLE_S, SchedulingQueue
+from podyard.queue.core.waking import NAMED_SKIPS
 from tests.support import failing
 from tests.support.failing import FAULTS, NONSENSE, Everything
 from tests.unit.queue.play import node_event, queued
@@ -63,7 +67,9 @@ class Play:
         return [pod.key[1] for pod in iter(self.queue.pop, None)]
 
     def go_through(self) -> list[list[str]]:
-        """In and out; rejected, looked at by an event that helps nobody, flushed, and out again. Returns what was popped each time."""
+        """In and out; rejected, looked at by an event that helps nobody, flushed, and out again. Returns what
+        was popped each time.
+        """
         queue = self.queue
         for pod in self.pods.values():
             queue.add(pod, self.now)
@@ -141,7 +147,7 @@ def test_a_hint_that_fails_is_one_that_says_queue(what: str, hint: str) -> None:
     queue.move_all(node_event(), 100.0)
     (judged,) = queue.take_effects()
     assert isinstance(judged, Judged)
-    call = judged.moved[0].calls[-1]
+    call = judged.moved[0].hints[-1]
     assert (call.answer, pod.pool) == ("Error", "activeQ")
     assert call.reason.startswith("the hint failed: ")
 

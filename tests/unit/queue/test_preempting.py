@@ -41,7 +41,7 @@ def woken(stage: Stage, name: str) -> QueuedPod:
     return stage.queue.pods[f"uid-{name}"]
 
 
-def test_35_an_end_that_overtakes_the_attempts_result_activates_the_pod_when_it_comes_back(stage: Stage) -> None:
+def test_an_end_that_overtakes_the_attempts_result_activates_the_pod_when_it_comes_back(stage: Stage) -> None:
     stage.add("a")
     popped = stage.take()
     preempting(stage, "a", running=True, attempt=popped.attempt)
@@ -50,7 +50,7 @@ def test_35_an_end_that_overtakes_the_attempts_result_activates_the_pod_when_it_
     assert stage.queue.pods["uid-a"].pool in ("activeQ", "backoffQ")
 
 
-def test_35_a_start_that_is_repeated_after_its_end_gates_nobody(stage: Stage) -> None:
+def test_a_start_that_is_repeated_after_its_end_gates_nobody(stage: Stage) -> None:
     """A request that was sent twice, for want of an answer, may arrive a second time when all is over."""
     stage.add("a")
     popped = stage.take()
@@ -90,7 +90,7 @@ def test_a_victim_that_is_named_later_opens_the_gate_when_it_goes(stage: Stage) 
     assert woken(stage, "a").pool == "activeQ"
 
 
-def test_33_nominations_of_lower_priority_end_with_the_result_of_the_pod_that_preempts(stage: Stage) -> None:
+def test_nominations_of_lower_priority_end_with_the_result_of_the_pod_that_preempts(stage: Stage) -> None:
     lower = queued("lower", stage.now)
     stage.queue.add(lower, stage.now)
     failed(stage, stage.take(), nominated_node="n1")
@@ -103,7 +103,7 @@ def test_33_nominations_of_lower_priority_end_with_the_result_of_the_pod_that_pr
     assert (stage.queue.nominator.node_of("uid-lower"), stage.queue.nominator.node_of("uid-a")) == ("", "n1")
 
 
-def test_34_a_pod_that_is_gone_when_its_result_comes_is_not_nominated(stage: Stage) -> None:
+def test_a_pod_that_is_gone_when_its_result_comes_is_not_nominated(stage: Stage) -> None:
     stage.add("a")
     popped = stage.take()
     stage.queue.delete("uid-a")

@@ -8,15 +8,16 @@ import prometheus_client
 import pytest
 import structlog
 
-from podyard.bus import Ack, BusError, Conflict, Delivery, Outgoing, TooLarge, Unavailable, Unclear
+from podyard.bus import Ack, BusError, Conflict, Delivery, Outgoing
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
-from podyard.queue import outbox, records
-from podyard.queue.core.effects import AttemptEnded, Judged, Move
+from podyard.proto.pools import Pool
+from podyard.proto.requeues import PodMove
+from podyard.queue import records
+from podyard.queue.core.effects import AttemptEnded, Judged
 from podyard.queue.instruments import Instruments
 from podyard.queue.nominations import Nominations
-from podyard.queue.outbox import Outbox
-from tests.unit.queue.play import new_queue, node_event, park, queued
+from tests.unit.queue.play import new_queue, node_event, park
 from tests.unit.queue.test_leader import Stage
 
 LOG = structlog.get_logger()
@@ -30,7 +31,6 @@ class FakeBus:
         self.answers = list(answers)
         self.stored: list[Outgoing] = []
         self.tried: list[Outgoing] = []
-        self.purged: list[tuple[str, str]] = []
         self.there: Delivery | None = None
 
     async def publish_many(self, messages: Sequence[Outgoing]) -> list[Ack | BusError]:
@@ -44,12 +44,6 @@ class FakeBus:
         self.stored.append(message)
         return Ack(100 + len(self.stored), False)
 
-    async def purge(self, stream: str, subject: str) -> None:
-        self.purged.append((stream, subject))
-        failure = self.answers.pop(0) if self.answers else None
-        if failure is not None:
-            raise failure
-
     async def get(self, stream: str, subject: str) -> Delivery | None:
         return self.there
 
@@ -60,53 +54,6 @@ async def carried(run: Callable[[], object]) -> None:
         tasks.start_soon(run)
         await anyio.wait_all_tasks_blocked()
         tasks.cancel_scope.cancel()
-
-
-def make_outbox(bus: FakeBus, monkeypatch) -> tuple[Outbox, list[int]]:
-    monkeypatch.setattr(outbox, "RETRY_S", 0.001)
-    lost: list[int] = []
-    return Outbox(bus, LOG, lost.append), lost  # pyright: ignore[reportArgumentType] - a fake
-
-
-async def test_what_was_not_stored_or_perhaps_not_is_sent_again_in_order(monkeypatch) -> None:
-    bus = FakeBus(Unavailable("away", delay_s=0.001), Unclear("a", "no answer"))
-    box, lost = make_outbox(bus, monkeypatch)
-    for name in ("a", "b", "c"):
-        box.put(Outgoing(name, b""))
-    await box.flush()
-    assert [message.subject for message in bus.stored] == ["c", "a", "b"]
-    assert lost == []
-
-
-async def test_a_refused_record_is_counted_and_does_not_hold_up_others(monkeypatch) -> None:
-    bus = FakeBus(TooLarge("a", 5_000_000))
-    box, lost = make_outbox(bus, monkeypatch)
-    box.put(Outgoing("a", b""))
-    box.put(Outgoing("b", b""))
-    await box.flush()
-    assert [message.subject for message in bus.stored] == ["b"]
-    assert lost == [1]
-
-
-async def test_purges_come_after_records_and_are_tried_again(monkeypatch) -> None:
-    bus = FakeBus(None, Unavailable("away", delay_s=0.001))
-    box, _ = make_outbox(bus, monkeypatch)
-    box.purge("DECISIONS", "d")
-    box.put(Outgoing("a", b""))
-    await box.flush()
-    assert bus.purged == [("DECISIONS", "d")] * 2
-    assert [message.subject for message in bus.stored] == ["a"]
-
-
-async def test_above_the_limit_the_oldest_records_go(monkeypatch) -> None:
-    monkeypatch.setattr(outbox, "LIMIT", 2)
-    bus = FakeBus()
-    box, lost = make_outbox(bus, monkeypatch)
-    for name in ("a", "b", "c"):
-        box.put(Outgoing(name, b""))
-    await box.flush()
-    assert [message.subject for message in bus.stored] == ["b", "c"]
-    assert lost == [1]
 
 
 def make_nominations(bus: FakeBus, epoch: int = 7, version: int = 0, pending: bool = True) -> Nominations:
@@ -209,8 +156,8 @@ async def test_nothing_is_kept_of_a_pod_whose_end_somebody_else_wrote(there: Del
 
 
 def test_a_record_of_very_many_moves_stays_small_enough() -> None:
-    pod = queued("p")
-    moves = tuple(Move(pod=pod, from_="unschedulable", to="activeQ") for _ in range(5000))
+    move = PodMove(namespace="default", name="p", uid="uid-p", to=Pool.ACTIVE)
+    moves = (move,) * 5000
     record = records.requeue_record(Judged(incoming=node_event(), moved=moves, at=1.0))
     assert (len(record.moved), record.moved_unnamed) == (4096, 904)
     assert len(codec.encode(record)) < 4 * 1024 * 1024

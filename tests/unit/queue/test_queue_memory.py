@@ -1,22 +1,23 @@
 """What the queue keeps of what comes from outside has bounds."""
 
 import prometheus_client
-import structlog
 
-from podyard.bus import Outgoing
+from podyard.cluster.view import ClusterView
 from podyard.framework import events
 from podyard.framework.event_registry import EVENTS_BYTES, EventRegistry
 from podyard.framework.events import ClusterEvent
 from podyard.proto.actions import ActionType
 from podyard.proto.queue_api import PoppedPod, PopReply
-from podyard.queue import instruments, outbox
+from podyard.queue import instruments
 from podyard.queue.core import attempts, gates
 from podyard.queue.core.attempts import Session, Sessions
-from podyard.queue.core.effects import Incoming, Judged, Skip
+from podyard.queue.core.effects import Judged, Skip
 from podyard.queue.core.gates import PreemptionGate
-from podyard.queue.core.in_flight import InFlight
-from podyard.queue.core.judge import Judge
-from podyard.queue.outbox import Outbox
+from podyard.queue.core.hints import Hints
+from podyard.queue.core.in_flight import DECODED, EVENT_BYTES, MOST_BYTES, InFlight
+from podyard.queue.core.messages import Incoming
+from tests.support import objects, stored
+from tests.support.stream import ClusterStream
 
 LONG = "x" * 200
 
@@ -33,15 +34,41 @@ def test_events_for_pods_in_flight_are_bounded_and_those_who_miss_some_are_tried
     assert [one.id for one in in_flight.events_for("late")] == ["after"]
 
 
-def test_records_that_wait_are_bounded_in_bytes() -> None:
-    lost: list[int] = []
-    box = Outbox(None, structlog.get_logger(), lost.append)  # type: ignore[arg-type]
-    payload = bytes(4 * 1024 * 1024)
-    for number in range(40):
-        box.put(Outgoing(f"requeues.{number}", payload))
-    assert box._bytes <= outbox.LIMIT_BYTES
-    assert (len(box._waiting), len(lost)) == (15, 25)
-    assert box._waiting[-1].subject == "requeues.39"
+def test_events_for_pods_in_flight_are_bounded_in_bytes() -> None:
+    in_flight, large = InFlight(), 1_500_000
+    in_flight.start("early")
+    for number in range(200):
+        in_flight.record(Incoming(event=events.NODE_ADD, id=str(number), bytes=large))
+        assert in_flight._bytes <= MOST_BYTES
+    kept = [one.id for one in in_flight.events_for("early")]
+    assert kept[0] == "", "it is tried again, whatever came"
+    assert kept[1:] == [str(number) for number in range(201 - len(kept), 200)]
+    assert MOST_BYTES // 2 // large // DECODED <= len(kept) <= MOST_BYTES // large // DECODED + 1
+    assert in_flight._bytes == sum(EVENT_BYTES + DECODED * large for _ in kept[1:])
+    in_flight.done("early")
+    assert in_flight._bytes == 0
+
+
+def test_an_event_that_is_larger_than_all_that_may_be_kept_is_not_kept() -> None:
+    in_flight = InFlight(most_bytes=10_000)
+    in_flight.start("early")
+    in_flight.record(Incoming(event=events.NODE_ADD, bytes=10_000))
+    assert [one.event.label for one in in_flight.events_for("early")] == [events.RETRY_ALL.label]
+    assert in_flight._bytes == 0
+
+
+def test_events_weigh_what_their_objects_take_in_the_stream() -> None:
+    """Facts and placements are about objects that the view has."""
+    view, stream = ClusterView(), ClusterStream(lambda: 1000.0)
+    view.begin_listing()
+    view.end_listing(0)
+    node = objects.node("n", labels={"long": "x" * 5_000})
+    for written in (stored.version("nodes", node), stored.marker("nodes", node)):
+        before = stream.last
+        stream.put(written)
+        [delivery] = stream.after(before)
+        [change] = view.apply(delivery)
+        assert change.origin.bytes == len(written.payload) > 5_000
 
 
 def test_answers_and_dead_sessions_are_bounded_in_bytes() -> None:
@@ -70,10 +97,11 @@ def test_ended_preemptions_are_bounded_in_bytes() -> None:
 
 def test_who_listens_to_events_of_made_up_kinds_is_remembered_within_a_bound() -> None:
     registry = EventRegistry({"P": ()})
-    judge = Judge({"default": registry}, lambda: 0.0)
+    hints = Hints({"default": registry}, lambda: 0.0)
     for number in range(3000):
-        judge.listeners(ClusterEvent(f"things.v1.{LONG}{number}.example.com", ActionType.ADD))
-    assert judge._listeners.bytes <= EVENTS_BYTES
+        hints.watchers(ClusterEvent(f"things.v1.{LONG}{number}.example.com", ActionType.ADD))
+    assert hints._listeners.bytes <= EVENTS_BYTES
+    assert hints._watchers.bytes <= EVENTS_BYTES
     assert registry._matching.bytes <= EVENTS_BYTES
 
 

@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from podyard.framework import events
 from podyard.framework.events import HintAnswer
 from podyard.proto.actions import ActionType
-from podyard.queue.core.effects import Incoming
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from tests.unit.queue.play import REGISTRY, new_queue, node_event, pod_event, pod_object, queued
@@ -135,7 +135,7 @@ class QueueMachine(RuleBasedStateMachine):
         }
         gated = {uid for uid, pod in before.items() if pod.gating_plugin}
         self.queue.move_all(incoming, self.now, max_priority=limit)
-        if self.queue.judge.is_interested(incoming.event):
+        if self.queue.hints.is_interested(incoming.event):
             for since in self.open.values():
                 since.append(incoming)
         for uid, pod in before.items():
@@ -163,7 +163,9 @@ class QueueMachine(RuleBasedStateMachine):
         self.forget_wildcards()
 
     def forget_wildcards(self) -> None:
-        """Wildcard events wake everybody in flight: end those attempts, so that the oracle need not know of them."""
+        """Wildcard events wake everybody in flight: end those attempts, so that the oracle need not know of
+        them.
+        """
         for uid in list(self.open):
             del self.open[uid], self.flying[uid]
             self.queue.fail(uid, self.now)

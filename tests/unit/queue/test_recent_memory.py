@@ -7,14 +7,14 @@ from podyard.cluster.changes import Change, Origin
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.queue.core import recent
-from podyard.queue.core.effects import Incoming
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.recent import Recent
 from tests.unit.framework.builders import make_pod
 
 
 def large(number: int) -> PodView:
     """A view of some 100 KB, with a name that no door lets in."""
-    labels = {f"key-{number}-{one}": f"value-{number}-{one}" for one in range(400)}
+    labels = {f"key-{number}": "v" * 100_000}
     return PodView(
         make_pod(f"{'x' * 3000}-{number}", labels=labels).stored, ("default", "x" * 3000), f"u{number}", number
     )

@@ -10,9 +10,10 @@ from podyard.objects.core import Node
 from podyard.proto import codec
 from podyard.proto.codec import MessageError
 from podyard.proto.events import BareEvent
-from podyard.queue import records
-from podyard.queue.bare_events import REMEMBERED_BYTES, BareEvents
+from podyard.queue import bare_events, records
 from podyard.queue.core.effects import Gated, Judged
+from podyard.queue.core.messages import Incoming
+from podyard.queue.core.once import REMEMBERED_BYTES, Once
 from tests.unit.queue.play import new_queue, node_event, park, queued
 
 
@@ -84,7 +85,7 @@ def test_a_merged_record_names_all_its_skipped_pods_and_parked_pods_have_their_o
 
 def test_a_gated_pod_has_an_attempt_record_of_its_own_kind() -> None:
     pod = queued("p", 5.0)
-    record = records.gated_record(Gated(pod=pod, plugin="Gate", message="closed", at=6.0), 7)
+    record = records.gated_record(Gated(pod=pod.ref, plugin="Gate", message="closed", at=6.0), 7)
     assert (record.outcome, record.number, record.message) == ("gated", 0, "closed")
     assert record.unschedulable_plugins == ("Gate",)
     codec.decode(type(record), codec.encode(record))
@@ -95,6 +96,17 @@ def bare(**more: Any) -> bytes:
     fields |= {"old": None, "new": {"metadata": {"name": "n1"}}} | more
     raw = {key: msgspec.Raw(json.dumps(fields.pop(key)).encode()) for key in ("old", "new")}
     return codec.encode(BareEvent(**fields, **raw))
+
+
+class BareEvents:
+    """Messages as they come in, each id once: as `bare_events` reads them, and the core counts them."""
+
+    def __init__(self) -> None:
+        self.once = Once()
+
+    def read(self, payload: bytes, trace: str) -> list[Incoming]:
+        happened = bare_events.read(payload, trace)
+        return list(happened.events) if self.once.is_new(happened.id) else []
 
 
 def test_an_action_that_a_bare_event_names_again_is_one_event() -> None:
@@ -119,7 +131,9 @@ def test_a_bare_event_becomes_one_event_an_action_once() -> None:
 
 
 def test_no_bare_event_has_the_id_of_a_real_one_or_of_another() -> None:
-    """Ids of real events are positions in the stream, `12` or `12-1`, or begin with what happened: `dropped-`, `session-`, `listed-`."""
+    """Ids of real events are positions in the stream, `12` or `12-1`, or begin with what happened:
+    `dropped-`, `session-`, `listed-`.
+    """
     two = ("UpdateNodeTaint", "UpdateNodeLabel")
     names = ("12", "12-1", "1-12", "dropped-1")
     ids = [one.id for name in names for one in BareEvents().read(bare(id=name, actions=two), "")]
@@ -138,7 +152,7 @@ def test_ids_that_are_remembered_stay_within_their_bound() -> None:
     events = BareEvents()
     for n in range(6000):
         events.read(bare(id=f"id{n}-{'x' * 60}"), "")
-    assert events._seen.bytes <= REMEMBERED_BYTES
+    assert events.once._seen.bytes <= REMEMBERED_BYTES
     assert len(events.read(bare(id=f"id0-{'x' * 60}"), "")) == 1
     assert events.read(bare(id=f"id5999-{'x' * 60}"), "") == []
 

@@ -1,4 +1,6 @@
-"""What the safety flush rescued is counted and told; what others brought out is not (PITFALLS 11)."""
+"""What the safety flush rescued is counted and told; what others brought out is not
+(docs/rules.md, flush-is-the-safety-net).
+"""
 
 import json
 
@@ -7,8 +9,8 @@ import pytest
 from podyard.cluster.changes import Change, Origin
 from podyard.framework import events
 from podyard.proto.placement import BoundPod
-from podyard.queue import rescues
-from podyard.queue.core.effects import AttemptEnded, Incoming
+from podyard.queue.core.effects import AttemptEnded, Rescued
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.recent import Recent
 from tests.unit.queue.test_changes import Play, view
 
@@ -25,15 +27,20 @@ def bind_fact(play: Play, name: str, attempt: str) -> None:
     play.apply(view(name), view(name).with_placement(bound, None), bound=True)
 
 
-def bind(play: Play, name: str) -> AttemptEnded:
-    """The pod is tried, and bound; returns how its attempt ended."""
+def rescues(play: Play) -> list[Rescued]:
+    """What is told of rescues, after an attempt that bound its pod."""
+    effects = play.queue.take_effects()
+    assert [one for one in effects if isinstance(one, AttemptEnded)][-1].outcome == "scheduled"
+    return [one for one in effects if isinstance(one, Rescued)]
+
+
+def bind(play: Play, name: str) -> list[Rescued]:
+    """The pod is tried, and bound; returns what is told of rescues."""
     popped = play.take()
     assert popped.name == name
     play.done(popped, "scheduled", node="n1")
     bind_fact(play, name, popped.attempt)
-    ended = [one for one in play.queue.take_effects() if isinstance(one, AttemptEnded)][-1]
-    assert ended.outcome == "scheduled"
-    return ended
+    return rescues(play)
 
 
 @pytest.fixture
@@ -44,14 +51,14 @@ def play() -> Play:
 def test_a_pod_that_is_bound_right_after_the_flush_is_a_rescue(play: Play) -> None:
     play.park_view(view("a"), "OnNodes")
     timeout(play)
-    assert rescues.is_rescue(bind(play, "a"))
+    assert bind(play, "a")
 
 
 def test_a_pod_that_an_event_woke_is_none(play: Play) -> None:
     play.park_view(view("a"), "OnNodes")
     play.now += 301
     play.node("a")
-    assert not rescues.is_rescue(bind(play, "a"))
+    assert not bind(play, "a")
 
 
 def test_a_pod_that_failed_once_more_and_was_then_woken_is_none(play: Play) -> None:
@@ -60,7 +67,7 @@ def test_a_pod_that_failed_once_more_and_was_then_woken_is_none(play: Play) -> N
     play.done(play.take(), "unschedulable", unschedulable_plugins=("OnNodes",))
     play.now += 20
     play.node("a")
-    assert not rescues.is_rescue(bind(play, "a"))
+    assert not bind(play, "a")
 
 
 def test_a_pod_whose_session_died_after_the_flush_is_none(play: Play) -> None:
@@ -74,9 +81,7 @@ def test_a_pod_whose_session_died_after_the_flush_is_none(play: Play) -> None:
     popped = play.take("another session")
     play.done(popped, "scheduled", "another session", node="n1")
     bind_fact(play, "a", popped.attempt)
-    ended = [one for one in play.queue.take_effects() if isinstance(one, AttemptEnded)][-1]
-    assert ended.outcome == "scheduled"
-    assert not rescues.is_rescue(ended)
+    assert not rescues(play)
 
 
 def test_a_gated_pod_that_the_flush_left_alone_is_none(play: Play) -> None:
@@ -86,9 +91,8 @@ def test_a_gated_pod_that_the_flush_left_alone_is_none(play: Play) -> None:
     timeout(play)
     play.preemptions.end("uid-a")
     play.queue.activate("uid-a", play.now)
-    ended = bind(play, "a")
-    assert ended.attempt.pod.was_flushed
-    assert not rescues.is_rescue(ended)
+    assert play.queue.pods["uid-a"].was_flushed
+    assert not bind(play, "a")
 
 
 def test_the_story_has_what_reproduces_it(play: Play) -> None:
@@ -100,10 +104,11 @@ def test_the_story_has_what_reproduces_it(play: Play) -> None:
     play.node("nothing for it")
     play.apply(view("other"), None)
     timeout(play)
-    story = rescues.story(bind(play, "a"), play.leader.recent, "digest-1")
+    [rescued] = bind(play, "a")
+    story = rescued.story
     assert story["pod"] == "default/a"
     assert story["object"]["metadata"]["labels"] == {"app": ""}
-    assert (story["rejectors"], story["digest"]) == (["Also", "OnNodes"], "digest-1")
+    assert (story["rejectors"], story["digest"]) == (["Also", "OnNodes"], "d1")
     assert (story["previous_attempt"], story["attempt"]) == ("7-1", "7-2")
     assert (story["parked_at"], story["node"]) == (parked_at, "n1")
     told = [(one["event"], one["object"], one["id"], one["position"]) for one in story["events"]]
@@ -128,6 +133,6 @@ def test_the_memory_is_bounded_and_says_so() -> None:
 def test_room_that_was_given_up_is_remembered_too(play: Play) -> None:
     play.park_view(view("a"), "OnPods")
     play.apply(None, view("b"))
-    play.done(play.take(), "bind_error", assumed="n1")
+    play.done(play.take(), "bindError", assumed="n1")
     [dropped] = [one for one in play.leader.recent.events(0.0) if one.event == events.ASSIGNED_POD_DELETE.label]
     assert (dropped.id, dropped.object) == ("dropped-7-2", "default/b")

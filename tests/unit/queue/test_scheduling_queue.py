@@ -1,15 +1,16 @@
-"""Rules of the queue, one a test; the number is the line of PITFALLS.md that it obeys."""
+"""Rules of the queue, one a test: docs/rules.md, judge-then-record, and its neighbours there."""
 
 from podyard.framework import events
 from podyard.proto.actions import ActionType
-from podyard.queue.core.effects import Gated, Incoming, Judged, Nominated
+from podyard.queue.core.effects import Gated, Judged, Nominated
+from podyard.queue.core.messages import Incoming
 from tests.unit.queue.play import new_queue, node_event, park, pod_event, pod_object, queued
 
 TIMEOUT = Incoming(event=events.UNSCHEDULABLE_TIMEOUT)
 RETRY = Incoming(event=events.RETRY_ALL)
 
 
-def test_14_order_is_priority_then_time_then_arrival() -> None:
+def test_order_is_priority_then_time_then_arrival() -> None:
     queue = new_queue()
     for pod in (queued("late", 2.0), queued("early", 1.0), queued("high", 3.0, priority=5), queued("tie", 2.0)):
         queue.add(pod, 3.0)
@@ -17,7 +18,7 @@ def test_14_order_is_priority_then_time_then_arrival() -> None:
     assert order == ["high", "early", "late", "tie"]
 
 
-def test_1_events_during_an_attempt_are_judged_when_the_pod_comes_back() -> None:
+def test_events_during_an_attempt_are_judged_when_the_pod_comes_back() -> None:
     queue = new_queue()
     queue.add(pod := queued("p"), 0.0)
     queue.move_all(node_event("p"), 0.0)
@@ -33,7 +34,7 @@ def test_1_events_during_an_attempt_are_judged_when_the_pod_comes_back() -> None
     assert (pod.woken_by.plugin, pod.woken_by.reason) == ("OnNodes", "n helps p")
 
 
-def test_1_events_before_a_pods_own_pop_are_not_its_business() -> None:
+def test_events_before_a_pods_own_pop_are_not_its_business() -> None:
     queue = new_queue()
     for name in ("first", "second"):
         queue.add(queued(name), 0.0)
@@ -46,7 +47,7 @@ def test_1_events_before_a_pods_own_pop_are_not_its_business() -> None:
     assert (queue.pods["uid-first"].pool, queue.pods["uid-second"].pool) == ("backoffQ", "unschedulable")
 
 
-def test_2_the_list_of_events_is_cut_when_the_oldest_attempt_ends() -> None:
+def test_the_list_of_events_is_cut_when_the_oldest_attempt_ends() -> None:
     queue = new_queue()
     for name in ("a", "b"):
         queue.add(queued(name), 0.0)
@@ -59,7 +60,7 @@ def test_2_the_list_of_events_is_cut_when_the_oldest_attempt_ends() -> None:
     assert queue.in_flight.listing() == []
 
 
-def test_2_a_pod_made_again_under_its_name_does_not_end_the_old_attempt() -> None:
+def test_a_pod_made_again_under_its_name_does_not_end_the_old_attempt() -> None:
     queue = new_queue()
     queue.add(queued("p", uid="old"), 0.0)
     queue.pop()
@@ -72,7 +73,7 @@ def test_2_a_pod_made_again_under_its_name_does_not_end_the_old_attempt() -> Non
     assert "old" not in queue.pods
 
 
-def test_3_without_its_events_a_pod_is_never_parked() -> None:
+def test_without_its_events_a_pod_is_never_parked() -> None:
     queue = new_queue()
     queue.add(pod := queued("p"), 0.0)
     queue.pop()
@@ -81,7 +82,7 @@ def test_3_without_its_events_a_pod_is_never_parked() -> None:
     assert pod.pool == "backoffQ"
 
 
-def test_4_an_update_in_flight_is_kept_and_does_not_queue_the_pod_twice() -> None:
+def test_an_update_in_flight_is_kept_and_does_not_queue_the_pod_twice() -> None:
     queue = new_queue()
     queue.add(pod := queued("p"), 0.0)
     queue.pop()
@@ -94,7 +95,7 @@ def test_4_an_update_in_flight_is_kept_and_does_not_queue_the_pod_twice() -> Non
     assert pod.pool == "backoffQ"
 
 
-def test_5_activation_in_flight_leaves_an_event_for_that_pod_alone() -> None:
+def test_activation_in_flight_leaves_an_event_for_that_pod_alone() -> None:
     queue = new_queue()
     for name in ("a", "b"):
         queue.add(queued(name), 0.0)
@@ -105,14 +106,14 @@ def test_5_activation_in_flight_leaves_an_event_for_that_pod_alone() -> None:
     assert (queue.pods["uid-a"].pool, queue.pods["uid-b"].pool) == ("backoffQ", "unschedulable")
 
 
-def test_6_a_pods_own_forgetting_does_not_wake_itself() -> None:
+def test_a_pods_own_forgetting_does_not_wake_itself() -> None:
     queue = new_queue()
     mine, other = park(queue, "mine", "OnPods"), park(queue, "other", "OnPods")
     queue.move_all(pod_event("mine", "other"), 60.0, except_uid=mine.uid)
     assert (mine.pool, other.pool) == ("unschedulable", "activeQ")
 
 
-def test_9_rejectors_of_the_attempt_before_are_cleared() -> None:
+def test_rejectors_of_the_attempt_before_are_cleared() -> None:
     queue = new_queue()
     pod = park(queue, "p", "OnNodes")
     queue.activate(pod.uid, 1.0)
@@ -122,7 +123,7 @@ def test_9_rejectors_of_the_attempt_before_are_cleared() -> None:
     assert pod.pool == "errorBackoffQ"
 
 
-def test_10_no_rejector_means_an_error_which_is_retried_not_parked() -> None:
+def test_no_rejector_means_an_error_which_is_retried_not_parked() -> None:
     queue = new_queue()
     queue.add(pod := queued("p"), 0.0)
     queue.pop()
@@ -131,7 +132,7 @@ def test_10_no_rejector_means_an_error_which_is_retried_not_parked() -> None:
     assert (pod.consecutive_errors, pod.unschedulable_count) == (1, 0)
 
 
-def test_11_the_flush_rescues_after_more_than_five_minutes() -> None:
+def test_the_flush_rescues_after_more_than_five_minutes() -> None:
     queue = new_queue()
     pod = park(queue, "p", "OnNodes", now=10.0)
     queue.flush_unschedulable(TIMEOUT, 310.0)
@@ -141,14 +142,15 @@ def test_11_the_flush_rescues_after_more_than_five_minutes() -> None:
     assert pod.was_flushed
 
 
-def test_12_the_flush_leaves_gated_pods_to_their_gate() -> None:
+def test_the_flush_leaves_gated_pods_to_their_gate() -> None:
+    """docs/rules.md, flush-leaves-gated-pods."""
     queue = new_queue()
     queue.add(pod := queued("p", 0.0, "gate"), 0.0)
     queue.flush_unschedulable(TIMEOUT, 400.0)
     assert pod.pool == "gated"
 
 
-def test_13_a_gated_pod_hears_only_what_its_gating_plugin_registered() -> None:
+def test_a_gated_pod_hears_only_what_its_gating_plugin_registered() -> None:
     queue = new_queue()
     queue.add(pod := queued("p", 0.0, "gate"), 0.0)
     queue.take_effects()
@@ -159,7 +161,7 @@ def test_13_a_gated_pod_hears_only_what_its_gating_plugin_registered() -> None:
     assert pod.pool == "activeQ"
 
 
-def test_13_an_update_of_the_gated_pod_itself_is_always_looked_at() -> None:
+def test_an_update_of_the_gated_pod_itself_is_always_looked_at() -> None:
     queue = new_queue()
     queue.add(pod := queued("p", 0.0, "gate"), 0.0)
     pod.unschedulable_plugins |= {"OnPods"}
@@ -179,7 +181,7 @@ def test_gating_is_said_once_with_its_reason() -> None:
     assert pod.pool == "gated"
 
 
-def test_16_an_event_is_judged_and_kept_in_one_step() -> None:
+def test_an_event_is_judged_and_kept_in_one_step() -> None:
     queue = new_queue()
     parked = park(queue, "parked", "OnNodes")
     queue.add(flying := queued("flying"), 1.0)
@@ -189,7 +191,8 @@ def test_16_an_event_is_judged_and_kept_in_one_step() -> None:
     assert (parked.pool, flying.pool) == ("activeQ", "backoffQ")
 
 
-def test_22_queue_of_a_pending_plugin_skips_the_backoff() -> None:
+def test_queue_of_a_pending_plugin_skips_the_backoff() -> None:
+    """docs/rules.md, pending-skips-the-backoff."""
     queue = new_queue()
     for name, rejected in (("pending", {"pending": ["OnNodes"]}), ("rejected", {"unschedulable": ["OnNodes"]})):
         queue.add(queued(name), 0.0)
@@ -199,25 +202,25 @@ def test_22_queue_of_a_pending_plugin_skips_the_backoff() -> None:
     assert (queue.pods["uid-pending"].pool, queue.pods["uid-rejected"].pool) == ("activeQ", "backoffQ")
 
 
-def test_27_room_of_a_nomination_is_for_pods_of_at_most_its_priority() -> None:
+def test_room_of_a_nomination_is_for_pods_of_at_most_its_priority() -> None:
     queue = new_queue()
     low, high = park(queue, "low", "OnPods", priority=1), park(queue, "high", "OnPods", priority=9)
     queue.move_all(pod_event("low", "high"), 60.0, max_priority=5)
     assert (low.pool, high.pool) == ("activeQ", "unschedulable")
 
 
-def test_28_a_hint_that_fails_counts_as_queue_and_is_recorded() -> None:
+def test_a_hint_that_fails_counts_as_queue_and_is_recorded() -> None:
     queue = new_queue()
     pod = park(queue, "p", "OnNodes")
     queue.move_all(Incoming(event=node_event().event, new="not an object"), 60.0)
     assert pod.pool == "activeQ"
     (judged,) = queue.take_effects()
     assert isinstance(judged, Judged)
-    assert judged.moved[0].calls[0].answer == "Error"
-    assert "expected a node or a pod" in judged.moved[0].calls[0].reason
+    assert judged.moved[0].hints[0].answer == "Error"
+    assert "expected a node or a pod" in judged.moved[0].hints[0].reason
 
 
-def test_31_all_hints_answer_in_profile_order() -> None:
+def test_all_hints_answer_in_profile_order() -> None:
     queue = new_queue()
     pod = park(queue, "p", "Also", "OnPods", "OnNodes")
     queue.move_all(node_event("q", action=ActionType.UPDATE_NODE_LABEL), 1.0)
@@ -236,7 +239,7 @@ def test_one_queue_among_the_answers_is_enough() -> None:
     assert pod.woken_by.plugin == "Also"
 
 
-def test_34_a_pod_deleted_while_it_is_retried_leaves_no_nomination() -> None:
+def test_a_pod_deleted_while_it_is_retried_leaves_no_nomination() -> None:
     queue = new_queue()
     pod = park(queue, "p", "OnPods")
     queue.nominate(pod.uid, "n1")
@@ -300,7 +303,9 @@ def test_a_higher_priority_moves_a_waiting_pod_to_the_front() -> None:
 
 
 def test_an_event_for_everybody_leaves_out_whom_it_is_not_for() -> None:
-    """The limits of an event (PITFALLS 6, 27) hold for one that asks no hints too."""
+    """The limits of an event (docs/rules.md, own-drop-wakes-only-others;
+    docs/rules.md, ended-nomination-frees-room) hold for one that asks no hints too.
+    """
     queue = new_queue()
     own, high, low = (
         park(queue, name, "OnNodes", priority=priority) for name, priority in (("a", 0), ("b", 5), ("c", 0))

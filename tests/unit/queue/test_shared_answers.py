@@ -1,4 +1,6 @@
-"""Classes and indexes of parked pods never change an answer: the same play on a queue that asks every pod's hints."""
+"""Classes and indexes of parked pods never change an answer: the same play on a queue that asks every pod's
+hints.
+"""
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import cache
@@ -11,13 +13,14 @@ from hypothesis import strategies as st
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
 from podyard.framework.events import ClusterEvent, HintResult, OwnRegistration, Registration
-from podyard.framework.hint_sharing import KeyIndex, only_itself
 from podyard.objects.core import Node, Pod
+from podyard.plugins.hint_indexes import KeyIndex, only_itself
 from podyard.proto.actions import ActionType
 from podyard.queue import records
-from podyard.queue.core import scheduling_queue
-from podyard.queue.core.effects import Incoming, Judged
+from podyard.queue.core import waking
+from podyard.queue.core.effects import Judged
 from podyard.queue.core.gates import Gates, NamedGate
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import NO_OBSTACLES, QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from tests.support.objects import typed_node, typed_pod
@@ -177,7 +180,7 @@ class Play:
         return {
             "pools": {uid: (pod.pool, pod.gating_plugin) for uid, pod in self.queue.pods.items()},
             "moved": [
-                [(m.pod.uid, m.to, m.plugin, m.own, [(c.reason, c.own) for c in m.calls]) for m in one.moved]
+                [(m.uid, m.to, m.plugin, m.own, [(c.reason, c.own) for c in m.hints]) for m in one.moved]
                 for one in effects
             ],
         }
@@ -235,9 +238,9 @@ def test_an_index_never_changes_an_answer(steps: list[tuple[Any, ...]], named: i
     shared, plain = Play(SIGNERS), Play({})
     with pytest.MonkeyPatch.context() as patch:
         for step in steps:
-            patch.setattr(scheduling_queue, "NAMED_SKIPS", named)
+            patch.setattr(waking, "NAMED_SKIPS", named)
             found = shared.step(step)
-            patch.setattr(scheduling_queue, "NAMED_SKIPS", 10**6)
+            patch.setattr(waking, "NAMED_SKIPS", 10**6)
             assert found == plain.step(step)
 
 
@@ -267,7 +270,7 @@ def test_above_what_a_record_names_the_index_says_who_is_asked() -> None:
     assert len(asked) == 1
     judged = play.queue.take_effects()[0]
     assert isinstance(judged, Judged)
-    assert {move.pod.pod.metadata.labels["shape"] for move in judged.moved} == {"shape7"}
+    assert {play.queue.pods[move.uid].pod.metadata.labels["shape"] for move in judged.moved} == {"shape7"}
     assert len(judged.moved) == 10
     record = records.requeue_record(judged)
     assert [(one.plugin, one.reason, one.pods) for one in record.skipped_counts] == [("Shape", records.NOT_ASKED, 990)]
@@ -294,7 +297,7 @@ def test_the_pod_that_an_event_is_about_is_asked_whatever_the_index_says() -> No
     play.pod("p7", {"red"})
     judged = play.queue.take_effects()[0]
     assert isinstance(judged, Judged)
-    assert [move.pod.uid for move in judged.moved] == ["uid-p7"]
+    assert [move.uid for move in judged.moved] == ["uid-p7"]
 
 
 def of_obstacles(count: int, obstacle: Callable[[int], str]) -> Play:

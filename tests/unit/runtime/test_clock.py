@@ -1,4 +1,5 @@
-"""The steady clock: whatever the wall clock does, a second of it takes nearly a second, and it never goes back."""
+"""The steady clock: whatever the wall clock does, a second of it takes nearly a second, and it never goes
+back."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,5 @@
-"""Nobody asks the wall clock but the steady clock: a duration on it would last an hour longer when somebody sets it back."""
+"""Nobody asks the wall clock but the steady clock: a duration on it would last an hour longer when somebody
+sets it back."""
 
 import ast
 from collections.abc import Iterator

@@ -148,7 +148,7 @@ class Play:
 
     def core_allow(self, uid: str, plugin: str) -> None:
         """A Permit plugin lets a waiting pod go on."""
-        self.core._placing.waiting.allow(uid, plugin)  # pyright: ignore[reportPrivateUsage] - as the plugin itself would
+        self.core._placing.permits.allow(uid, plugin)  # pyright: ignore[reportPrivateUsage] - as the plugin itself would
 
     # ---- the binder
 

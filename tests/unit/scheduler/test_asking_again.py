@@ -1,4 +1,5 @@
-"""Decisions that wait in the binder: asked about again until they are answered, in nobody's way, withdrawn when preempted."""
+"""Decisions that wait in the binder: asked about again until they are answered, in nobody's way, withdrawn
+when preempted."""
 
 from podyard.binder.core.claims import claims_of
 from podyard.cluster.pods import PodView
@@ -12,7 +13,7 @@ from tests.unit.scheduler.play import Play
 PLUGINS = ("PrioritySort", "NodeUnschedulable", "NodeResourcesFit", "DefaultPreemption")
 
 
-def held(*names: str) -> tuple[Play, list[Decision]]:
+def waiting(*names: str) -> tuple[Play, list[Decision]]:
     """Pods whose decisions wait in the binder; together they fill node a."""
     play = Play(make_node("a", pods=1000), use=profile_of(*PLUGINS))
     pods = [make_pod(name, cpu=f"{4000 // len(names)}m", priority=1) for name in names]
@@ -30,45 +31,45 @@ def wait(play: Play, seconds: float = PAUSE_S) -> list[BindRequest]:
 
 
 def test_it_is_asked_about_again_and_again_but_not_twice_at_once() -> None:
-    play, (decision,) = held("p")
-    assert play.core.next_deadline == play.now + PAUSE_S
+    play, (decision,) = waiting("p")
+    assert play.core.wake_at == play.now + PAUSE_S
     assert wait(play, PAUSE_S / 2) == []
     (request,) = wait(play, PAUSE_S / 2)
     assert request.decisions == (decision,)
     assert wait(play, 10 * PAUSE_S) == []
-    assert play.core.next_deadline is None
+    assert play.core.wake_at is None
     play.answer(decision, "waiting")
     (request,) = wait(play)
     assert request.decisions == (decision,)
 
 
 def test_a_request_that_asks_again_is_never_skipped_by_the_binder() -> None:
-    play, decisions = held("p", "q")
+    play, decisions = waiting("p", "q")
     (request,) = wait(play)
     assert request.decisions == tuple(decisions)
     assert claims_of(request) == [None, None]
 
 
 def test_it_takes_no_place_among_the_unanswered() -> None:
-    play, (decision,) = held("p")
-    assert (play.core.unanswered, play.core.held) == (0, 1)
-    assert play.core.held_attempts() == (decision.attempt,)
+    play, (decision,) = waiting("p")
+    assert (play.core.unanswered, play.core.waiting) == (0, 1)
+    assert play.core.waiting_attempts() == (decision.attempt,)
     play.answer(decision, "bound")
-    assert (play.core.unanswered, play.core.held) == (1, 0)
+    assert (play.core.unanswered, play.core.waiting) == (1, 0)
     play.bind(decision)
-    assert (play.core.unanswered, play.core.held) == (0, 0)
+    assert (play.core.unanswered, play.core.waiting) == (0, 0)
 
 
 def test_its_binding_in_the_view_ends_the_wait_without_an_answer() -> None:
-    play, (decision,) = held("p")
+    play, (decision,) = waiting("p")
     play.bind(decision)
-    assert play.core.held == 0
+    assert play.core.waiting == 0
     assert not play.core.is_unsettled(decision.uid)
     assert wait(play) == []
 
 
 def test_a_refusal_gives_the_room_back_and_goes_to_error_backoff() -> None:
-    play, (decision,) = held("p")
+    play, (decision,) = waiting("p")
     other = make_pod("other", cpu="4")
     play.add(other)
     assert play.schedule(other) == []
@@ -76,25 +77,25 @@ def test_a_refusal_gives_the_room_back_and_goes_to_error_backoff() -> None:
     play.answer(decision, "error", cause="VolumeBinding", reasons=("not done within 600 s",))
     (result,) = [one for one in play.results("p") if one.outcome != "scheduled"]
     assert (result.outcome, result.assumed, result.message) == (
-        "bind_error",
+        "bindError",
         "a",
         "VolumeBinding: not done within 600 s",
     )
-    assert play.core.held == 0
+    assert play.core.waiting == 0
     assert [one.node for one in play.schedule(other)] == ["a"]
 
 
 def test_it_may_still_conflict_and_is_decided_anew() -> None:
-    play, (decision,) = held("p")
+    play, (decision,) = waiting("p")
     wait(play)
-    play.answer(decision, "conflict", cause="node gone")
+    play.answer(decision, "conflict", cause="nodeGone")
     (again,) = play.work()
     assert (again.attempt, again.number) == (decision.attempt, decision.number + 1)
-    assert play.core.held == 0
+    assert play.core.waiting == 0
 
 
 def test_who_was_asked_about_longest_ago_comes_first() -> None:
-    play, decisions = held(*(f"p{number}" for number in range(300)))
+    play, decisions = waiting(*(f"p{number}" for number in range(300)))
     (first,) = wait(play)
     assert first.decisions == tuple(decisions[:256])
     (second,) = wait(play)
@@ -107,7 +108,7 @@ def test_who_was_asked_about_longest_ago_comes_first() -> None:
 
 
 def test_who_is_withdrawn_comes_before_all_others() -> None:
-    play, decisions = held(*(f"p{number}" for number in range(300)))
+    play, decisions = waiting(*(f"p{number}" for number in range(300)))
     core = play.core
     last = core._placing.assumptions.get(decisions[-1].uid)  # pyright: ignore[reportPrivateUsage] - as a preemption does
     assert last is not None
@@ -117,7 +118,7 @@ def test_who_is_withdrawn_comes_before_all_others() -> None:
 
 
 def test_each_request_speaks_for_the_session_that_decided() -> None:
-    play, _ = held("p")
+    play, _ = waiting("p")
     play.session("s2")
     other = make_pod("new")
     play.set_node(make_node("b"))
@@ -137,8 +138,8 @@ def urgent(play: Play) -> PodView:
     return pod
 
 
-def test_36_a_victim_that_waits_in_the_binder_is_withdrawn_at_once() -> None:
-    play, (decision,) = held("p")
+def test_a_victim_that_waits_in_the_binder_is_withdrawn_at_once() -> None:
+    play, (decision,) = waiting("p")
     urgent(play)
     (preempt,) = play.of(Preempt)
     assert [victim.name for victim in preempt.victims] == ["p"]
@@ -147,11 +148,11 @@ def test_36_a_victim_that_waits_in_the_binder_is_withdrawn_at_once() -> None:
     assert play.core.is_unsettled(decision.uid)
     play.answer(decision, "error", cause="withdrawn")
     assert not play.core.is_unsettled(decision.uid)
-    assert play.results("p")[-1].outcome == "bind_error"
+    assert play.results("p")[-1].outcome == "bindError"
 
 
-def test_36_one_that_is_being_asked_about_is_withdrawn_with_the_next_question() -> None:
-    play, (decision,) = held("p")
+def test_one_that_is_being_asked_about_is_withdrawn_with_the_next_question() -> None:
+    play, (decision,) = waiting("p")
     wait(play)
     urgent(play)
     assert not any(one.withdrawn for request in play.requests() for one in request.decisions)

@@ -1,4 +1,5 @@
-"""The scheduler's core: every attempt ends once, room is counted at once and given back, conflicts are tried again."""
+"""The scheduler's core: every attempt ends once, room is counted at once and given back, conflicts are tried
+again."""
 
 from collections.abc import Hashable
 from typing import ClassVar
@@ -37,7 +38,7 @@ def test_pods_wait_until_the_view_has_reached_the_pops_position() -> None:
 
 
 def test_what_is_decided_is_counted_at_once() -> None:
-    """PITFALLS 47."""
+    """docs/rules.md, decided-counts-at-once."""
     play = Play(NODE)
     pods = [make_pod(f"p{number}", cpu="600m") for number in range(2)]
     play.add(*pods)
@@ -106,7 +107,7 @@ def test_a_bound_pod_leaves_the_books_when_it_is_answered_and_seen(seen_first: b
 
 
 def test_a_conflict_gives_the_room_back_tells_the_queue_and_tries_again_at_the_binders_position() -> None:
-    """PITFALLS 49."""
+    """docs/rules.md, retry-waits-for-what-the-binder-saw."""
     play, pod, other = Play(NODE), make_pod("p", cpu="1"), make_pod("q", cpu="1")
     play.add(pod, other)
     (decision,) = play.schedule(pod)
@@ -134,14 +135,15 @@ def test_after_three_retries_a_conflict_is_a_bind_error() -> None:
         play.answer(decision, "conflict", cause="fit", reasons=("full",))
     assert play.work() == []
     last = play.results()[-1]
-    assert (last.attempt, last.outcome, last.assumed, last.message) == ("1-1", "bind_error", "a", "fit: full")
+    assert (last.attempt, last.outcome, last.assumed, last.message) == ("1-1", "bindError", "a", "fit: full")
     (record,) = play.of(Record)
-    assert (record.record.outcome, record.record.node, record.record.message) == ("bind_error", "a", "fit: full")
+    assert (record.record.outcome, record.record.node, record.record.message) == ("bindError", "a", "fit: full")
     assert play.core.unanswered == 0
 
 
 def test_a_retry_that_finds_no_node_can_only_go_to_backoff() -> None:
-    """PITFALLS 3: the queue believes the pod scheduled, so it kept no events for it."""
+    """docs/rules.md, no-parking-without-events: the queue believes the pod scheduled, so it kept no events
+    for it."""
     play, pod = Play(NODE), make_pod("p", cpu="1")
     play.add(pod)
     (decision,) = play.schedule(pod)
@@ -149,7 +151,7 @@ def test_a_retry_that_finds_no_node_can_only_go_to_backoff() -> None:
     play.answer(decision, "conflict", cause="fit", reasons=("Insufficient cpu",))
     assert play.work() == []
     last = play.results()[-1]
-    assert (last.attempt, last.outcome, last.unschedulable_plugins, last.assumed) == ("1-1", "bind_error", (), "")
+    assert (last.attempt, last.outcome, last.unschedulable_plugins, last.assumed) == ("1-1", "bindError", (), "")
     assert last.message.startswith("fit: Insufficient cpu; then 0/1 nodes are available: 1 Insufficient cpu.")
     assert play.of(CycleSpan)[-1].keep
 
@@ -158,12 +160,12 @@ def test_a_pod_that_another_attempt_bound_elsewhere_gives_its_room_back() -> Non
     play, pod, other = Play(NODE), make_pod("p", cpu="1"), make_pod("q", cpu="1")
     play.add(pod, other)
     (decision,) = play.schedule(pod)
-    play.answer(decision, "already bound", node="z")
+    play.answer(decision, "alreadyBound", node="z")
     assert play.results()[-1].assumed == "a"
     assert play.schedule(other)
 
 
-@pytest.mark.parametrize(("answer", "outcome"), [("gone", "error"), ("error", "bind_error")])
+@pytest.mark.parametrize(("answer", "outcome"), [("gone", "error"), ("error", "bindError")])
 def test_other_answers_end_the_attempt_and_give_the_room_back(answer: str, outcome: str) -> None:
     play, pod, other = Play(NODE), make_pod("p", cpu="1"), make_pod("q", cpu="1")
     play.add(pod, other)
@@ -191,13 +193,13 @@ def test_a_foreign_binding_takes_the_place_of_what_was_assumed() -> None:
     (decision,) = play.schedule(pod)
     elsewhere = "b" if decision.node == "a" else "a"
     play.bind(decision, node=elsewhere, attempt="9-9")
-    play.answer(decision, "already bound", node=elsewhere)
+    play.answer(decision, "alreadyBound", node=elsewhere)
     (found,) = play.schedule(other)
     assert found.node == decision.node
 
 
 def test_a_pod_popped_again_waits_for_the_answer_of_its_old_attempt() -> None:
-    """PITFALLS 46: the old bind may have taken effect."""
+    """docs/rules.md, lost-answer-is-settled-first: the old bind may have taken effect."""
     play, pod = Play(NODE), make_pod("p")
     play.add(pod)
     (decision,) = play.schedule(pod)
@@ -221,7 +223,7 @@ def test_after_a_conflict_of_the_old_attempt_the_new_one_is_made() -> None:
     assert (found.attempt, found.node) == (again, "a")
     assert [(one.attempt, one.outcome) for one in play.results()] == [
         ("1-1", "scheduled"),
-        ("1-1", "bind_error"),
+        ("1-1", "bindError"),
         (again, "scheduled"),
     ]
 
@@ -273,7 +275,7 @@ def test_a_new_session_numbers_anew_and_tries_no_old_conflict_again() -> None:
     (found,) = play.schedule(pods[2])
     assert (found.number, play.claims(), play.requests()[-1].session) == (1, [(0, 0)], "s2")
     play.answer(decision, "conflict", cause="fit")
-    assert play.results("p")[-1].outcome == "bind_error"
+    assert play.results("p")[-1].outcome == "bindError"
     assert play.work() == []
 
 
@@ -296,7 +298,8 @@ def test_what_an_earlier_session_assumed_is_told_by_the_number_0_until_it_is_kno
 
 
 def test_a_pod_that_was_bound_and_deleted_before_the_answer_came_is_forgotten() -> None:
-    """An answer that is sent again comes seconds late; what is never forgotten would at last leave no room for pops."""
+    """An answer that is sent again comes seconds late; what is never forgotten would at last leave no room
+    for pops."""
     play, pod = Play(NODE), make_pod("p", cpu="1")
     play.add(pod)
     (decision,) = play.schedule(pod)
@@ -404,7 +407,7 @@ def test_a_pod_that_waits_at_permit_keeps_its_room_and_is_claimed() -> None:
     assert play.schedule(waiter) == []
     assert play.results() == []
     assert play.core.open_attempts() == ("1-1",)
-    assert play.core.next_deadline == play.now + 10.0
+    assert play.core.wake_at == play.now + 10.0
     (second,) = play.schedule(opener)
     assert play.claims() == [(1, 1)]
     assert play.core.ready
@@ -448,7 +451,7 @@ def test_a_pod_deleted_while_it_waits_gives_its_room_back() -> None:
     play.delete(pod)
     assert [(one.outcome, one.assumed) for one in play.results()] == [("error", "a")]
     assert play.schedule(other)
-    assert play.core.next_deadline is None
+    assert play.core.wake_at is None
 
 
 def test_outstanding_numbers_are_told_as_ranges() -> None:
@@ -475,7 +478,8 @@ def test_effects_of_an_attempt_come_before_its_request() -> None:
 
 
 def test_retries_of_conflicts_count_as_pods_of_a_slice() -> None:
-    """The engine's window bounds what is decided ahead of the binder: refused decisions must not go round it."""
+    """The engine's window bounds what is decided ahead of the binder: refused decisions must not go round
+    it."""
     play = Play(make_node("a", cpu="2"))
     pods = [make_pod(name, cpu="1") for name in ("p", "q")]
     play.add(*pods)

@@ -1,7 +1,8 @@
 """Safety and liveness of the scheduler's core under random orders of events.
 
-Safety: no node is overcommitted by what is bound and assumed; at most one decision of a pod is unanswered. Liveness: every popped attempt
-ends in a result, and when everything is answered and seen, the table counts exactly what is bound.
+Safety: no node is overcommitted by what is bound and assumed; at most one decision of a pod is unanswered.
+Liveness: every popped attempt ends in a result, and when everything is answered and seen, the table counts
+exactly what is bound.
 """
 
 from typing import Any

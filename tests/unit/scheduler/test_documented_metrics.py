@@ -1,4 +1,5 @@
-"""The metrics that the page about several schedulers names are there, under these names and with these labels."""
+"""The metrics that the page about several schedulers names are there, under these names and with these
+labels."""
 
 import re
 from pathlib import Path

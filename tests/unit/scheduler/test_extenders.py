@@ -30,7 +30,7 @@ def asked(play: Play) -> AskExtenders:
 
 
 def answer(play: Play, *answers: Any) -> None:
-    play.tell(ExtendersAnswered(asked(play).number, answers))
+    play.tell(ExtendersAnswered(asked(play).ticket, answers))
 
 
 def decided(play: Play) -> dict[str, str]:
@@ -61,7 +61,7 @@ def test_the_next_pod_is_not_looked_at_meanwhile(play: Play) -> None:
     answer(play, FilterAnswer(nodes=("b",)))
     assert play.core.ready
     play.work()
-    assert asked(play).number == 2
+    assert asked(play).ticket == 2
     answer(play, FilterAnswer(nodes=("a",)))
     assert decided(play) == {"p": "b", "q": "a"}
 
@@ -80,18 +80,19 @@ class Patient:
 
 
 def test_no_time_is_up_before_the_answer_is_there() -> None:
-    """Who is woken by the time finds nothing to do while an extender is asked: it would be woken again at once, and again."""
+    """Who is woken by the time finds nothing to do while an extender is asked: it would be woken again at
+    once, and again."""
     patient = resolve("default-scheduler", [Enabled(plugin=PrioritySort()), Enabled(plugin=Patient())])
     play = Play(make_node("a"), use=patient, extenders=(FILTERS,))
     schedule(play, make_pod("waits"))
     answer(play, FilterAnswer(nodes=("a",)))
-    due_at = play.core.next_deadline
+    due_at = play.core.wake_at
     assert due_at == play.now + 10.0
     schedule(play, make_pod("asks"))
-    assert asked(play).number == 2
-    assert play.core.next_deadline is None
+    assert asked(play).ticket == 2
+    assert play.core.wake_at is None
     answer(play, FilterAnswer(nodes=("a",)))
-    assert play.core.next_deadline == due_at
+    assert play.core.wake_at == due_at
 
 
 def test_what_changes_meanwhile_counts_afterwards(play: Play) -> None:
@@ -128,7 +129,7 @@ def test_points_of_an_extender_decide(play: Play) -> None:
 
 
 def test_a_new_session_forgets_the_question(play: Play) -> None:
-    """PITFALLS 2: the queue has taken the pod back; the late answer is nobody's."""
+    """docs/rules.md, every-pop-ends-once: the queue has taken the pod back; the late answer is nobody's."""
     schedule(play, make_pod("p"))
     play.set_node(make_node("c"))
     play.tell(SessionStarted("s2"))
@@ -139,12 +140,21 @@ def test_a_new_session_forgets_the_question(play: Play) -> None:
     assert not any(isinstance(effect, Done) for effect in play.effects)
 
 
+def test_an_answer_after_the_end_of_the_term_is_ignored(play: Play) -> None:
+    schedule(play, make_pod("p"))
+    play.core.close()
+    before = len(play.effects)
+    answer(play, FilterAnswer(nodes=("a",)))
+    assert len(play.effects) == before
+    assert not play.core.is_unsettled("uid-p")
+
+
 def test_an_answer_to_an_older_question_is_ignored(play: Play) -> None:
     schedule(play, make_pod("p"))
-    old = asked(play).number
+    old = asked(play).ticket
     play.tell(SessionStarted("s2"))
     schedule(play, make_pod("q"))
-    assert asked(play).number != old
+    assert asked(play).ticket != old
     play.tell(ExtendersAnswered(old, (FilterAnswer(nodes=("a",)),)))
     assert not decided(play)
     answer(play, FilterAnswer(nodes=("b",)))

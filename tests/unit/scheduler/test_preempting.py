@@ -1,4 +1,5 @@
-"""What the core makes of a preemption: nominations that count at once, victims that go back, the others for the shell."""
+"""What the core makes of a preemption: nominations that count at once, victims that go back, the others for
+the shell."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -112,7 +113,7 @@ def test_a_conflict_whose_retry_would_preempt_preempts_nobody() -> None:
     assert play.work() == []
     assert play.of(Preempt) == []
     record = play.of(Record)[-1].record
-    assert (record.outcome, record.victims, record.nominated_node) == ("bind_error", (), "")
+    assert (record.outcome, record.victims, record.nominated_node) == ("bindError", (), "")
 
 
 def test_two_pods_that_preempt_one_after_the_other_take_different_victims() -> None:
@@ -156,7 +157,7 @@ def test_an_own_nomination_lasts_through_other_changes_of_the_pod() -> None:
     assert tried(play, "thief") == ""
 
 
-def test_33_what_the_queue_says_later_takes_the_place_of_what_was_decided() -> None:
+def test_what_the_queue_says_later_takes_the_place_of_what_was_decided() -> None:
     play = stand()
     victim = low()
     bound(play, victim)
@@ -169,7 +170,7 @@ def test_33_what_the_queue_says_later_takes_the_place_of_what_was_decided() -> N
     assert tried(play, "next") == "a"
 
 
-def test_33_an_end_that_came_before_its_beginning_was_seen_counts() -> None:
+def test_an_end_that_came_before_its_beginning_was_seen_counts() -> None:
     """The queue wrote only the last of two wishes: nomination and end."""
     play = stand()
     victim = low()
@@ -181,7 +182,7 @@ def test_33_an_end_that_came_before_its_beginning_was_seen_counts() -> None:
     assert tried(play, "next") == "a"
 
 
-def test_33_a_nomination_that_nothing_can_fulfil_ends_at_once() -> None:
+def test_a_nomination_that_nothing_can_fulfil_ends_at_once() -> None:
     play = stand("a", "b")
     hopeless = make_pod("hopeless", cpu="5", priority=10, nominated="a")
     play.add(hopeless)
@@ -191,7 +192,7 @@ def test_33_a_nomination_that_nothing_can_fulfil_ends_at_once() -> None:
     assert {tried(play, f"after-{number}") for number in range(20)} == {"a", "b"}
 
 
-def test_34_a_pod_that_is_deleted_holds_no_room() -> None:
+def test_a_pod_that_is_deleted_holds_no_room() -> None:
     play = stand()
     victim = low()
     bound(play, victim)
@@ -267,7 +268,7 @@ def test_lower_nominations_to_the_node_end() -> None:
 # ---- victims that are only assumed
 
 
-def test_36_a_victim_that_the_binder_was_not_asked_for_goes_back_to_backoff() -> None:
+def test_a_victim_that_the_binder_was_not_asked_for_goes_back_to_backoff() -> None:
     play = stand("a", "b")
     first, victim, later, winner = high("first", "1"), low(), high("later", "1", 2), high("high", "4")
     play.add(first, victim, later, winner)
@@ -277,7 +278,7 @@ def test_36_a_victim_that_the_binder_was_not_asked_for_goes_back_to_backoff() ->
     [found] = play.of(Preempt)
     assert ([one.name for one in found.sent_back], found.victims, found.node) == (["low"], (), found.node)
     results = play.results("low")
-    assert [one.outcome for one in results] == ["scheduled", "bind_error"]
+    assert [one.outcome for one in results] == ["scheduled", "bindError"]
     assert (results[-1].assumed, results[-1].message) == (found.node, f"preempted by default/high on {found.node}")
     numbers = {one.name: one.number for one in decided}
     asked = {one.decisions[0].name: one for one in play.requests()}
@@ -285,7 +286,7 @@ def test_36_a_victim_that_the_binder_was_not_asked_for_goes_back_to_backoff() ->
     assert claimed == [(numbers["first"], numbers["later"] - 1)], "who counted on the victim still says so"
 
 
-def test_36_a_victim_that_the_binder_was_asked_for_is_left_to_the_shell() -> None:
+def test_a_victim_that_the_binder_was_asked_for_is_left_to_the_shell() -> None:
     play = stand()
     victim = low()
     play.add(victim)
@@ -314,7 +315,7 @@ def patient() -> Profile:
     return resolve("default-scheduler", [Enabled(plugin=plugin) for plugin in (*plugins, Patience())])
 
 
-def test_36_a_victim_that_waits_at_permit_goes_back_to_backoff() -> None:
+def test_a_victim_that_waits_at_permit_goes_back_to_backoff() -> None:
     play = stand(use=patient())
     victim = low()
     play.add(victim)
@@ -322,6 +323,6 @@ def test_36_a_victim_that_waits_at_permit_goes_back_to_backoff() -> None:
     found = preempt(play, high())
     assert ([one.name for one in found.sent_back], found.victims) == (["low"], ())
     [result] = play.results("low")
-    assert (result.outcome, result.assumed, result.unschedulable_plugins) == ("bind_error", "a", ())
-    assert play.core.next_deadline is None
+    assert (result.outcome, result.assumed, result.unschedulable_plugins) == ("bindError", "a", ())
+    assert play.core.wake_at is None
     assert len([one for one in play.of(Done) if one.result.name == "low"]) == 1

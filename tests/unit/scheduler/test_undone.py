@@ -1,4 +1,5 @@
-"""Every way in which a pod loses the node it was decided for: Reserve is undone in reverse, its room is free, the queue is told."""
+"""Every way in which a pod loses the node it was decided for: Reserve is undone in reverse, its room is free,
+the queue is told."""
 
 from collections.abc import Callable, Hashable
 from typing import ClassVar, NamedTuple
@@ -25,7 +26,8 @@ UNDONE = ["Second.unreserve", "First.unreserve"]
 
 
 class Recording:
-    """Reserve and Permit of two plugins, First and Second: what they are told to answer about pod p, and in which order they were asked."""
+    """Reserve and Permit of two plugins, First and Second: what they are told to answer about pod p, and in
+    which order they were asked."""
 
     name: ClassVar[str] = "First"
 
@@ -84,7 +86,7 @@ class Bench:
 
     @property
     def waiting(self) -> WaitingPods:
-        return self.play.core._placing.waiting  # pyright: ignore[reportPrivateUsage] - as plugins are given it
+        return self.play.core._placing.permits  # pyright: ignore[reportPrivateUsage] - as plugins are given it
 
     def high(self) -> PodView:
         pod = make_pod("high", cpu="4", priority=10)
@@ -207,14 +209,14 @@ def is_gone_for_the_binder(bench: Bench) -> None:
 
 
 def is_bound_elsewhere_says_the_binder(bench: Bench) -> None:
-    bench.play.answer(bench.decide(), "already bound", node="b")
+    bench.play.answer(bench.decide(), "alreadyBound", node="b")
 
 
 def is_bound_elsewhere_says_a_listing(bench: Bench) -> None:
     decision = bench.decide()
     bench.play.bind(decision, node="b", attempt="9-9")
     bench.play.listed()
-    bench.play.answer(decision, "already bound", node="b")
+    bench.play.answer(decision, "alreadyBound", node="b")
 
 
 def waits_in_the_binder_in_vain(bench: Bench) -> None:
@@ -268,19 +270,19 @@ PATHS = (
     Path(waits_no_time_at_all, "unschedulable"),
     Path(is_refused_while_it_waits, "unschedulable"),
     Path(is_deleted_while_it_waits, "error", stays=False),
-    Path(is_preempted_while_it_waits, "bind_error", stays=False),
-    Path(is_preempted_before_the_binder_is_asked, "bind_error", stays=False),
+    Path(is_preempted_while_it_waits, "bindError", stays=False),
+    Path(is_preempted_before_the_binder_is_asked, "bindError", stays=False),
     Path(is_bound_by_others_while_it_waits, "scheduled", stays=False),
     Path(loses_its_session_while_it_waits, "", told=False),
     Path(loses_its_session_when_it_was_allowed, "", told=False),
-    Path(conflicts_too_often, "bind_error", reserved=4),
-    Path(conflicts_and_then_fits_nowhere, "bind_error"),
-    Path(is_refused_by_the_binder, "bind_error"),
+    Path(conflicts_too_often, "bindError", reserved=4),
+    Path(conflicts_and_then_fits_nowhere, "bindError"),
+    Path(is_refused_by_the_binder, "bindError"),
     Path(is_gone_for_the_binder, "error"),
-    Path(is_bound_elsewhere_says_the_binder, "bind_error"),
-    Path(is_bound_elsewhere_says_a_listing, "bind_error", stays=False),
-    Path(waits_in_the_binder_in_vain, "bind_error"),
-    Path(is_preempted_while_it_waits_in_the_binder, "bind_error", stays=False),
+    Path(is_bound_elsewhere_says_the_binder, "bindError"),
+    Path(is_bound_elsewhere_says_a_listing, "bindError", stays=False),
+    Path(waits_in_the_binder_in_vain, "bindError"),
+    Path(is_preempted_while_it_waits_in_the_binder, "bindError", stays=False),
     Path(is_decided_again_while_unanswered, "unschedulable", reserved=2),
 )
 
@@ -297,7 +299,7 @@ def check(bench: Bench, path: Path) -> None:
     assert int(play.core.nodes.room.requested[0, row]) == 0
     assert not play.core.is_unsettled(uid)
     assert uid not in bench.waiting.unsettled()
-    assert play.core.next_deadline is None
+    assert play.core.wake_at is None
     assert play.core.open_attempts() == ()
     results = play.results("p")
     assert [one.outcome for one in results[-1:]] == ([path.outcome] if path.outcome else [])

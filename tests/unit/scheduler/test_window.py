@@ -28,7 +28,7 @@ def test_what_is_under_way_takes_room_until_it_is_answered_whatever_the_answer()
     one = Window(MOST)
     one.asked(200)
     assert one.room == 56
-    one.answered([*answers("gone", 30), *answers("error", 20), *answers("already bound", 10)])
+    one.answered([*answers("gone", 30), *answers("error", 20), *answers("alreadyBound", 10)])
     assert one.room == 56 + 60
 
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from podyard.bus import Delivery, Request
-from podyard.cluster import set_aside
 from podyard.cluster.changes import Change, Origin
 from podyard.proto import headers
 from podyard.shell import boundary as boundary_module
-from podyard.shell import causes
+from podyard.shell import causes, set_aside
 from podyard.shell.boundary import CHECK, MANY, REFUSED_S, Boundary
 from podyard.shell.causes import Cause
 from podyard.workloads.core.receipts import Receipts

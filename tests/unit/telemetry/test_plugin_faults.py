@@ -1,4 +1,5 @@
-"""Plugins' faults: each is counted, few are logged, and names that plugins make up do not make ever more counters."""
+"""Plugins' faults: each is counted, few are logged, and names that plugins make up do not make ever more
+counters."""
 
 import logging
 

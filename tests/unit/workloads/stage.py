@@ -1,4 +1,5 @@
-"""A stage for the core of workloads: the CLUSTER stream, the real views, and writes that are carried out when the test says."""
+"""A stage for the core of workloads: the CLUSTER stream, the real views, and writes that are carried out when
+the test says."""
 
 import itertools
 import random
@@ -7,9 +8,11 @@ from typing import Any
 
 from podyard.bus import Outgoing
 from podyard.cluster import intents
+from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import ClusterError
 from podyard.cluster.intents import Intent, Keep, Put, Stored
 from podyard.cluster.keys import ObjectKey
+from podyard.cluster.view import ClusterView
 from podyard.objects import admission, times
 from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import Condition, PodStatusFact
@@ -18,13 +21,13 @@ from podyard.workloads.core import actions
 from podyard.workloads.core.actions import Alter, Create, Delete, Done, Remove, Work
 from podyard.workloads.core.controller import Workloads
 from podyard.workloads.core.templates import Maker
-from podyard.workloads.reader import ViewLookup, WorkloadsView
+from podyard.workloads.reading import ViewLookup, folds
 from tests.support import stored
 from tests.support.stream import ClusterStream
 
 
 class Stage:
-    """One reign. `settle` lets everything happen until nothing more does."""
+    """One term. `settle` lets everything happen until nothing more does."""
 
     def __init__(self) -> None:
         self.now = 1_800_000_000.0
@@ -36,14 +39,15 @@ class Stage:
         self.held: deque[Work] = deque()
         self.hold = False
         """Whether writes wait until `release`."""
-        self._uids = itertools.count(1)
+        self._uids, self._made = itertools.count(1), itertools.count(1)
         self.begin()
 
     def begin(self) -> None:
-        """A new reign, which lists everything."""
-        self.view = WorkloadsView()
-        maker = Maker(ViewLookup(self.view.documents), lambda: f"uid-{next(self._uids)}", random.Random(7))
-        self.core = Workloads(self.view.cluster, self.view.documents, maker)
+        """A new term, which lists everything."""
+        self.cluster, self.documents = ClusterView(), DocumentView()
+        self.view = folds(self.cluster, self.documents)
+        maker = Maker(ViewLookup(self.documents), lambda: f"made-{next(self._made)}", random.Random(7))
+        self.core = Workloads(self.cluster, self.documents, maker)
         self.read = 0
         self.held.clear()
         self.view.begin_listing()
@@ -129,7 +133,7 @@ class Stage:
         return self.put(write.key, step, intents.Author("workloads", causes=intent.causes))
 
     def occupies(self, uid: str) -> bool:
-        pod = self.view.cluster.pods_by_uid.get(uid)
+        pod = self.cluster.pods_by_uid.get(uid)
         return pod is not None and pod.bound is not None
 
     def put(self, key: ObjectKey, step: Put | intents.Remove, author: intents.Author) -> int:
@@ -160,7 +164,7 @@ class Stage:
         there = intents.living(self.there(subjects.object_(*key)))
         admitted = admission.admit(
             document,
-            ViewLookup(self.view.documents),
+            ViewLookup(self.documents),
             old=None if there is None else there.document(),
             now=self.now,
             new_uid=lambda: f"uid-{next(self._uids)}",
@@ -236,7 +240,7 @@ class Stage:
 
     def pods(self) -> list[Any]:
         self.follow()
-        return sorted(self.view.cluster.pods.values(), key=lambda pod: pod.name)
+        return sorted(self.cluster.pods.values(), key=lambda pod: pod.name)
 
     def active(self) -> list[Any]:
         return [pod for pod in self.pods() if not pod.deleting and not pod.released and not pod.ended]

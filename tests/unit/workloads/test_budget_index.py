@@ -1,4 +1,5 @@
-"""The index of budgets says what one would find by comparing every budget with every pod, and looks at few."""
+"""The index of budgets says what one would find by comparing every budget with every pod, and looks at
+few."""
 
 from typing import Any
 
@@ -109,7 +110,8 @@ def test_budgets_have_the_pods_that_they_select_after_every_change(steps: list[A
 
 @pytest.mark.parametrize("change", ["a pod", "a budget's status"])
 def test_a_change_looks_at_few(monkeypatch: pytest.MonkeyPatch, change: str) -> None:
-    """300 pods and 300 budgets: a pod that changes meets its own, a budget with another status meets nobody."""
+    """300 pods and 300 budgets: a pod that changes meets its own, a budget with another status meets
+    nobody."""
     world = Followed()
     for number in range(300):
         world.put("pods", "a", f"p{number}", labels={"app": f"x{number}"})

@@ -215,7 +215,7 @@ def test_a_pod_whose_node_is_gone_goes(stage: Stage):
     stage.settle()
     stage.bind("single")
     stage.settle()
-    stage.release_pod("single", "node gone")
+    stage.release_pod("single", "nodeGone")
     stage.settle()
     assert not stage.exists("pods", "single")
 

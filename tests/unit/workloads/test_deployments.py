@@ -20,7 +20,8 @@ def sizes(stage: Stage) -> dict[str, int]:
 
 
 def roll_on(stage: Stage, *, most: int, least_available: int) -> None:
-    """Let pods become ready and end, step by step, and see that the rollout keeps to its bounds at every step."""
+    """Let pods become ready and end, step by step, and see that the rollout keeps to its bounds at every
+    step."""
     for _ in range(40):
         stage.settle()
         check_bounds(stage, most, least_available)

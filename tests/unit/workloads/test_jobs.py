@@ -249,7 +249,7 @@ def test_a_pod_of_a_lost_node_counts_as_failed(stage: Stage):
     name = stage.active()[0].name
     stage.bind(name)
     stage.report(name)
-    stage.release_pod(name, "node gone")
+    stage.release_pod(name, "nodeGone")
     stage.settle()
     assert stage.document("jobs", "sum")["status"]["failed"] == 1
     assert not stage.exists("pods", name)

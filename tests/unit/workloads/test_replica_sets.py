@@ -151,7 +151,7 @@ def test_creations_of_a_leader_before_that_arrive_late_are_surplus(stage: Stage)
     assert len(stage.active()) == 2
 
 
-@pytest.mark.parametrize("how", ["deleted", "evicted", "failed", "node gone"])
+@pytest.mark.parametrize("how", ["deleted", "evicted", "failed", "nodeGone"])
 def test_a_lost_pod_is_replaced(stage: Stage, how: str):
     stage.apply(replica_set(2))
     stage.settle()
@@ -165,7 +165,7 @@ def test_a_lost_pod_is_replaced(stage: Stage, how: str):
         case "failed":
             stage.report(lost, phase="Failed", ready=False, ended=True)
         case _:
-            stage.release_pod(lost, "node gone")
+            stage.release_pod(lost, "nodeGone")
     stage.settle()
     assert len(stage.active()) == 2
     assert lost not in [pod.name for pod in stage.active()]

@@ -1,4 +1,5 @@
-"""Which pods go first. Source: pkg/controller/controller_utils.go, ActivePodsWithRanks; one case a rule, in its order."""
+"""Which pods go first. Source: pkg/controller/controller_utils.go, ActivePodsWithRanks; one case a rule, in
+its order."""
 
 from itertools import permutations
 

@@ -1,4 +1,5 @@
-"""Claims that wait for no pod get their volume; simulated volumes are made when they are wanted, and go with their claims."""
+"""Claims that wait for no pod get their volume; simulated volumes are made when they are wanted, and go with
+their claims."""
 
 from typing import Any
 
@@ -82,7 +83,7 @@ def bound(stage: Stage, name: str) -> str:
 
 
 def volumes(stage: Stage) -> list[str]:
-    return sorted(name for _, name in stage.view.cluster.others.get("persistentvolumes", {}))
+    return sorted(name for _, name in stage.cluster.others.get("persistentvolumes", {}))
 
 
 def test_a_claim_that_waits_for_no_pod_gets_the_smallest_volume_that_will_do(stage: Stage) -> None:

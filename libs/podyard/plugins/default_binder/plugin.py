@@ -1,6 +1,7 @@
 """Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/defaultbinder/default_binder.go.
 
-The reference's plugin calls the API server; here the binder commits what no other Bind plugin took for itself.
+The reference's plugin calls the API server; here the binder commits what no other Bind plugin took for
+itself.
 """
 
 from typing import ClassVar, Final

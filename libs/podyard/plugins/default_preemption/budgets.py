@@ -19,7 +19,7 @@ class _Budget(NamedTuple):
     number: int
     selector: Selector
     disrupted: frozenset[str]
-    """Names of pods whose eviction is counted already (PITFALLS 38)."""
+    """Names of pods whose eviction is counted already (docs/rules.md, budgets-are-shared-by-victims)."""
 
 
 class Split(NamedTuple):
@@ -44,7 +44,8 @@ class Budgets:
                 self._by_namespace.setdefault(budget.metadata.namespace, []).append(found)
 
     def split(self, pods: Sequence[PlacedPod]) -> Split:
-        """Take every pod from the budgets that select it; one that overdraws any of them violates, and counts once.
+        """Take every pod from the budgets that select it; one that overdraws any of them violates, and counts
+        once.
 
         :param pods: most important first: they use the budgets up in this order
         """
@@ -71,7 +72,8 @@ class Budgets:
 
 
 def _selector(budget: PodDisruptionBudget) -> Selector | None:
-    """`None` for a budget that counts for nothing: unlike in the eviction API, an empty selector selects nothing here."""
+    """`None` for a budget that counts for nothing: unlike in the eviction API, an empty selector selects
+    nothing here."""
     try:
         selector = selectors.compile_labels(budget.spec.selector)
     except SelectorError:

@@ -1,8 +1,9 @@
 """How many nodes are tried, from which on, and which of them is taken.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemption), plugins/defaultpreemption/
-default_preemption.go (calculateNumCandidates, GetOffsetAndNumCandidates). Where the reference rolls dice or walks a map, a generator seeded
-with the pod's uid decides (PITFALLS 39).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/preemption/preemption.go (pickOneNodeForPreemption),
+plugins/defaultpreemption/ default_preemption.go (calculateNumCandidates, GetOffsetAndNumCandidates). Where
+the reference rolls dice or walks a map, a generator seeded with the pod's uid decides
+(docs/rules.md, preemption-choice-repeats).
 """
 
 from collections.abc import Sequence
@@ -34,8 +35,8 @@ Cost: TypeAlias = tuple[int, int, int, int, float, int]
 def cost(candidate: Candidate) -> Cost:
     """What the victims are worth; the smallest is best.
 
-    In this order: broken budgets, the highest priority, the sum of priorities, the number of victims, and how long the victims of highest
-    priority have run (a late start costs less).
+    In this order: broken budgets, the highest priority, the sum of priorities, the number of victims, and how
+    long the victims of highest priority have run (a late start costs less).
     """
     victims = candidate.victims
     seconds, placed_at = importance.earliest_start(victims)

@@ -1,10 +1,11 @@
 """What would have to go from a node for the pod to fit: tried out, node by node.
 
-On a node all pods of lower priority are taken away. If the pod fits then, they come back one by one, most important first, as long as it
-still fits; who cannot come back is a victim. Only victims on the node itself are looked at, and affinity to a victim is lost (PITFALLS 41).
+On a node all pods of lower priority are taken away. If the pod fits then, they come back one by one, most
+important first, as long as it still fits; who cannot come back is a victim. Only victims on the node itself
+are looked at, and affinity to a victim is lost (docs/rules.md, victims-are-on-the-node).
 
-Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode), pkg/scheduler/framework/preemption/
-preemption.go (DryRunPreemption).
+Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go (SelectVictimsOnNode),
+pkg/scheduler/framework/preemption/preemption.go (DryRunPreemption).
 """
 
 from collections.abc import Iterable
@@ -15,8 +16,8 @@ import msgspec
 from podyard.cluster.node_table import PlacedPod, Trial
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.diagnosis import NodeJudge
 from podyard.framework.pod_info import PodInfo
-from podyard.framework.row_judge import PASSES, RowJudge
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
 from podyard.plugins.default_preemption import importance
@@ -36,7 +37,7 @@ class DryRun(msgspec.Struct):
     :ivar state: what PreFilter wrote for the pod
     """
 
-    judge: RowJudge
+    judge: NodeJudge
     state: CycleState
     pod: PodInfo
     cluster: Snapshot
@@ -53,7 +54,9 @@ class DryRun(msgspec.Struct):
             return _NodeTrial(self, row, trial).run(name, lower)
 
     def search(self, rows: Iterable[int], wanted: int) -> "Found":
-        """Try nodes in this order until there are candidates enough: one that breaks no budget, and `wanted` in all."""
+        """Try nodes in this order until there are candidates enough: one that breaks no budget, and `wanted`
+        in all.
+        """
         found = Found()
         clean, broken = list[Candidate](), list[Candidate]()
         for row in rows:
@@ -71,7 +74,9 @@ class DryRun(msgspec.Struct):
 
 
 class Found(msgspec.Struct):
-    """What a search came to: candidates, those that break no budget first, and why other nodes that were tried are none, by row."""
+    """What a search came to: candidates, those that break no budget first, and why other nodes that were
+    tried are none, by row.
+    """
 
     candidates: list[Candidate] = []
     statuses: dict[int, Status] = {}
@@ -135,7 +140,7 @@ class _NodeTrial:
         run = self._run
         self._trial.add(pod)
         self._told(run.judge.add_pod(self._state, run.pod, pod, self._row))
-        if run.judge.first_rejector(self._state, run.pod, self._row)[0] == PASSES:
+        if run.judge.takes(self._state, run.pod, self._row):
             return True
         self._remove(pod)
         return False

@@ -1,9 +1,11 @@
-"""What may help a pod that preempts. Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go (EventsToRegister)."""
+"""What may help a pod that preempts. Source: kube-scheduler v1.36.2,
+plugins/defaultpreemption/default_preemption.go (EventsToRegister).
+"""
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import EventFilter
 from podyard.objects.pod import Pod
+from podyard.plugins.hint_indexes import EventFilter
 from podyard.proto.actions import ActionType
 
 
@@ -17,7 +19,8 @@ def _nobody() -> EventFilter:
 
 
 def after_deletion(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Never a reason by itself: the plugins that rejected the pod say whether the room helps, and the end of the preemption activates it.
+    """Never a reason by itself: the plugins that rejected the pod say whether the room helps, and the end of
+    the preemption activates it.
 
     Source: isPodSchedulableAfterAssignedPodDeletion.
     """

@@ -1,4 +1,5 @@
-"""The lowest priority on each node, kept up to date: most attempts for pods that fit nowhere end here, without a look at any pod."""
+"""The lowest priority on each node, kept up to date: most attempts for pods that fit nowhere end here,
+without a look at any pod."""
 
 from collections import Counter
 from typing import Final

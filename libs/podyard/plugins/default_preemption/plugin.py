@@ -1,6 +1,8 @@
-"""Preemption: pods of lower priority make room. Decides only; who carries it out is the scheduler (victims) and the queue (nominations).
+"""Preemption: pods of lower priority make room. Decides only; who carries it out is the scheduler (victims)
+and the queue (nominations).
 
-Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go, pkg/scheduler/framework/preemption/preemption.go (Preempt).
+Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go,
+pkg/scheduler/framework/preemption/preemption.go (Preempt).
 """
 
 from collections.abc import Generator, Hashable, Mapping, Sequence
@@ -47,11 +49,13 @@ class DefaultPreemption:
         return None
 
     def pre_enqueue(self, pod: Pod) -> Status:
-        """Lets every pod in. Which preemptions run the queue alone knows, and its `PreemptionGate` answers for this plugin."""
+        """Lets every pod in. Which preemptions run the queue alone knows, and its `PreemptionGate` answers
+        for this plugin."""
         return statuses.SUCCESS
 
     def post_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> PostFilterResult:
-        """SUCCESS with a node and its victims. UNSCHEDULABLE leaves the nomination while victims end, and ends it if nothing helps."""
+        """SUCCESS with a node and its victims. UNSCHEDULABLE leaves the nomination while victims end, and
+        ends it if nothing helps."""
         random = Random(pod.uid)
         found = self._candidates(state, pod, cluster, diagnosis, random)
         return found if isinstance(found, PostFilterResult) else _chosen(found, random)
@@ -114,7 +118,8 @@ def _agreed(node: str, victims: NodeVictims, before: Candidate | None) -> Candid
 def ineligible(pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> str:
     """Why the pod may not preempt (now); empty if it may.
 
-    It waits while victims on its nominated node end, unless that node cannot take it any more (PITFALLS 37).
+    It waits while victims on its nominated node end, unless that node cannot take it any more
+    (docs/rules.md, preemptor-waits-for-its-victims).
 
     Source: PodEligibleToPreemptOthers.
     """
@@ -132,7 +137,8 @@ def ineligible(pod: PodInfo, cluster: Snapshot, diagnosis: Diagnosis) -> str:
 
 
 def potential_rows(cluster: Snapshot, diagnosis: Diagnosis) -> list[int]:
-    """Rows of the nodes where pods less might help, in the order of their names (PITFALLS 39, 40)."""
+    """Rows of the nodes where pods less might help, in the order of their names
+    (docs/rules.md, preemption-choice-repeats; docs/rules.md, prefilters-run-before-preemption)."""
     return _by_name(diagnosis.rows(Code.UNSCHEDULABLE), cluster)
 
 

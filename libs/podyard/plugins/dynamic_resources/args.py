@@ -1,4 +1,5 @@
-"""Arguments of DynamicResources. Source: pkg/scheduler/apis/config/types_pluginargs.go (DynamicResourcesArgs)."""
+"""Arguments of DynamicResources. Source: pkg/scheduler/apis/config/types_pluginargs.go
+(DynamicResourcesArgs)."""
 
 import msgspec
 

@@ -1,14 +1,15 @@
 """Which ResourceClaims a pod uses, and what is wrong with them.
 
-Source: v1.36.2, staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/claim.go (Name, IsForPod), kube-scheduler's
-plugins/dynamicresources/dynamicresources.go (foreachPodResourceClaim), assumecache (NotFoundError).
+Source: v1.36.2, staging/src/k8s.io/dynamic-resource-allocation/resourceclaim/claim.go (Name, IsForPod),
+kube-scheduler's plugins/dynamicresources/dynamicresources.go (foreachPodResourceClaim), assumecache
+(NotFoundError).
 """
 
 from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
+from podyard.objects.claims import full_name
 from podyard.objects.core import Pod
-from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import PodResourceClaim
 from podyard.objects.resource import ResourceClaim
 
@@ -42,12 +43,12 @@ def _name(pod: Pod, use: PodResourceClaim) -> str | None:
         return use.resource_claim_name
     if use.resource_claim_template_name is None:
         raise ClaimFault(
-            f'pod "{_key(pod.metadata)}", spec.resourceClaim "{use.name}": none of the supported fields are set'
+            f'pod "{full_name(pod.metadata)}", spec.resourceClaim "{use.name}": none of the supported fields are set'
         )
     for status in pod.status.resource_claim_statuses:
         if status.name == use.name:
             return status.resource_claim_name
-    raise ClaimFault(f'pod "{_key(pod.metadata)}": ResourceClaim not created yet')
+    raise ClaimFault(f'pod "{full_name(pod.metadata)}": ResourceClaim not created yet')
 
 
 def _usable(pod: Pod, use: PodResourceClaim, name: str, claim: ResourceClaim | None) -> ResourceClaim:
@@ -56,7 +57,7 @@ def _usable(pod: Pod, use: PodResourceClaim, name: str, claim: ResourceClaim | N
     if claim.metadata.deletion_timestamp is not None:
         raise ClaimFault(f'resourceclaim "{name}" is being deleted')
     if use.resource_claim_name is None and not _made_for(pod, claim):
-        owned = f"ResourceClaim {_key(claim.metadata)} was not created for pod {_key(pod.metadata)}"
+        owned = f"ResourceClaim {full_name(claim.metadata)} was not created for pod {full_name(pod.metadata)}"
         raise ClaimFault(f"{owned} (pod is not owner)")
     return claim
 
@@ -64,7 +65,3 @@ def _usable(pod: Pod, use: PodResourceClaim, name: str, claim: ResourceClaim | N
 def _made_for(pod: Pod, claim: ResourceClaim) -> bool:
     owner = claim.metadata.controller
     return owner is not None and owner.uid == pod.metadata.uid
-
-
-def _key(metadata: ObjectMeta) -> str:
-    return f"{metadata.namespace}/{metadata.name}"

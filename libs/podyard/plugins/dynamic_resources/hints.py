@@ -1,20 +1,21 @@
 """What may help a pod whose claims for devices could not be used.
 
-Source: kube-scheduler v1.36.2, plugins/dynamicresources/dynamicresources.go (EventsToRegister, isSchedulableAfterClaimChange,
-isSchedulableAfterPodChange).
+Source: kube-scheduler v1.36.2, plugins/dynamicresources/dynamicresources.go (EventsToRegister,
+isSchedulableAfterClaimChange, isSchedulableAfterPodChange).
 """
 
 from collections.abc import Callable
 from functools import partial
 from typing import TypeAlias
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import only_itself
 from podyard.objects.core import Pod
 from podyard.objects.resource import ResourceClaim
+from podyard.plugins import hinted
 from podyard.plugins.dynamic_resources import claims
 from podyard.plugins.dynamic_resources.claims import ClaimFault, Claims
+from podyard.plugins.hint_indexes import only_itself
 from podyard.proto.actions import ActionType
 
 AllClaims: TypeAlias = Callable[[], Claims]
@@ -22,7 +23,9 @@ AllClaims: TypeAlias = Callable[[], Claims]
 
 
 def after_claim_change(known: AllClaims, pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if all claims of the pod are there, and this one is the pod's and has changed, or it gave devices back."""
+    """Queue if all claims of the pod are there, and this one is the pod's and has changed, or it gave devices
+    back.
+    """
     before, claim = hinted.present(ResourceClaim, old, new)
     name = f"{claim.metadata.namespace}/{claim.metadata.name}"
     try:
@@ -53,7 +56,9 @@ def after_pod_change(known: AllClaims, pod: Pod, old: object | None, new: object
 
 
 def registrations(known: AllClaims) -> tuple[Registration, ...]:
-    """Nodes added, with other room or labels; claims, classes and slices added or changed; the pod's claims made."""
+    """Nodes added, with other room or labels; claims, classes and slices added or changed; the pod's claims
+    made.
+    """
     nodes = ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE | ActionType.UPDATE_NODE_LABEL
     changed = ActionType.ADD | ActionType.UPDATE
     made = ClusterEvent(events.POD, ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM)

@@ -9,7 +9,8 @@ from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import PostFilterResult, PreBindResult, PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import PostFilterResult, PreBindResult, PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.one_at_a_time import NoPreference
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import NO_OBJECTS, Objects, Snapshot
 from podyard.framework.status import PluginFault, Status
@@ -32,7 +33,7 @@ NOTHING_TO_WRITE: Final = PreBindResult()
 NEVER_BEGAN: Final = PostFilterResult(status=statuses.error(NOT_FOUND))
 
 
-class DynamicResources:
+class DynamicResources(NoPreference):
     """PreEnqueue, PreFilter, Filter, PostFilter, Score, Reserve, PreBind.
 
     A pod that comes as far as Reserve has no claims.
@@ -46,7 +47,8 @@ class DynamicResources:
         self._objects: Objects | None = None
 
     def use_objects(self, objects: Objects) -> None:
-        """Where PreEnqueue and the hints find claims: the live view. Without it PreEnqueue holds nothing back, and hints say Queue."""
+        """Where PreEnqueue and the hints find claims: the live view. Without it PreEnqueue holds nothing
+        back, and hints say Queue."""
         self._objects = objects
 
     def signature(self, pod: PodInfo) -> Hashable:
@@ -98,12 +100,6 @@ class DynamicResources:
         """Nothing was allocated for the pod, so nothing can be given back for another try."""
         return NEVER_BEGAN if state.find(CLAIMS) is None else NOTHING_TO_DEALLOCATE
 
-    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
-        return np.zeros(len(rows), dtype=np.int64)
-
-    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        return 0
-
     def reserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status:
         return statuses.SUCCESS
 
@@ -115,7 +111,8 @@ class DynamicResources:
 
     def _known(self) -> Claims:
         """
-        :raises PluginFault: if nobody said where claims are found; of a hint it counts as Queue (PITFALLS 28)
+        :raises PluginFault: if nobody said where claims are found; of a hint it counts as Queue
+            (docs/rules.md, failing-hint-means-queue)
         """
         if self._objects is None:
             raise PluginFault("claims cannot be looked up here")

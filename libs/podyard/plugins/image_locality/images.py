@@ -1,6 +1,7 @@
 """Which nodes have which images.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/backend/cache/cache.go (addNodeImageStates, removeNodeImageStates).
+Source: kube-scheduler v1.36.2, pkg/scheduler/backend/cache/cache.go (addNodeImageStates,
+removeNodeImageStates).
 """
 
 from collections.abc import Iterable, Sequence
@@ -40,7 +41,8 @@ class ImageState:
         return self._listed
 
     def points(self, nodes_total: int) -> int:
-        """The image's size, scaled by the share of nodes that have it. Source: image_locality.go, scaledImageScore."""
+        """The image's size, scaled by the share of nodes that have it. Source: image_locality.go,
+        scaledImageScore."""
         return int(float(self.size_bytes) * (float(len(self.rows)) / float(nodes_total)))
 
 
@@ -73,7 +75,8 @@ class ImageStates:
             self._by_row[row] = images
 
     def _resize(self, images: Sequence[ContainerImage]) -> None:
-        """The reference forgets a node's images and reads them again at every update: what only that node has gets its size."""
+        """The reference forgets a node's images and reads them again at every update: what only that node has
+        gets its size."""
         for image in reversed(images):
             for name in image.names:
                 state = self.states[name]

@@ -63,7 +63,8 @@ class ImageLocality:
         return containers_of(pod), images_of(pod)
 
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
-        """What each image is worth on nodes that have it: it changes as it spreads, and as nodes come and go."""
+        """What each image is worth on nodes that have it: it changes as it spreads, and as nodes come and
+        go."""
         known, images = self._last
         if known is not pod.pod:
             images = images_of(pod)

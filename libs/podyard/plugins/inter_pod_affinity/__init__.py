@@ -6,5 +6,6 @@
     filtering, scoring, hints    the rules; plugin: the extension points
     obstacles, own_hints         why it rejects, and what helps then that the reference does not know of
 
-Nothing here goes through pods one by one when a pod is judged: what a cycle needs is kept up to date as pods come and go.
+Nothing here goes through pods one by one when a pod is judged: what a cycle needs is kept up to date as pods
+come and go.
 """

@@ -1,4 +1,5 @@
-"""Arguments of InterPodAffinity. Source: pkg/scheduler/apis/config/types_pluginargs.go (InterPodAffinityArgs)."""
+"""Arguments of InterPodAffinity. Source: pkg/scheduler/apis/config/types_pluginargs.go
+(InterPodAffinityArgs)."""
 
 from typing import Annotated
 

@@ -1,10 +1,11 @@
 """Counts of pods by topology domain, with version numbers that say when an answer may be another.
 
-A domain is a value of a node label, the topology key; here it is the number that the key's label column gives to the value. Nodes
-without the label are in no domain.
+A domain is a value of a node label, the topology key; here it is the number that the key's label column gives
+to the value. Nodes without the label are in no domain.
 """
 
-from collections.abc import Iterator
+import weakref
+from collections.abc import Callable, Iterator
 from typing import Final, Protocol, TypeAlias
 
 import numpy as np
@@ -79,7 +80,8 @@ class DomainStamps:
         return self._table.label_column(key)
 
     def stamp(self, key: str) -> int:
-        """Another number if a node is in another domain of `key`, or domains have other numbers, than when last asked."""
+        """Another number if a node is in another domain of `key`, or domains have other numbers, than when
+        last asked."""
         known = self._keys.get(key)
         if known is None:
             known = _Key()
@@ -100,7 +102,8 @@ class DomainStamps:
 class GroupCounts:
     """Counts of a set of pods that is told of each of them.
 
-    :ivar version: drawn from the clock when a count changes; with `edges` only when a domain becomes empty or ceases to be
+    :ivar version: drawn from the clock when a count changes; with `edges` only when a domain becomes empty or
+        ceases to be
     """
 
     __slots__ = ("_clock", "_counts", "_domains", "_edges", "_occupied", "_rows", "_stamp", "_turned", "key", "version")
@@ -199,30 +202,29 @@ class SelectedCounts:
         self._table = table
         self._clock = clock
         self._checked = NEVER
-        self._source: DomainSums | None = None
+        self._source: Callable[[], DomainSums | None] = _no_source
+        """The index's, as long as it keeps them: it bounds what all of them take."""
         self._counted = self._edged = NEVER
         """What the source told when it was looked at last."""
         self._occupied: int | None = None
         self.counted = self.edged = next(clock)
 
-    def refresh(self) -> None:
+    def refresh(self) -> DomainSums:
         """Look at the table as it is now."""
-        version = self._table.version
-        if self._checked != version:
+        version, source = self._table.version, self._source()
+        if source is None or self._checked != version:
             self._checked = version
-            self._look(self._table.index(SelectorCounts).sums(self.selection, self.key))
+            source = self._table.index(SelectorCounts).sums(self.selection, self.key)
+            self._look(source)
+        return source
 
     def by_domain(self) -> ByDomain:
         """Counts as of now."""
-        self.refresh()
-        assert self._source is not None
-        return self._source.sums
+        return self.refresh().sums
 
     @property
     def edges(self) -> Edges:
-        self.refresh()
-        assert self._source is not None
-        return self._source.edges
+        return self.refresh().edges
 
     @property
     def occupied(self) -> int:
@@ -232,8 +234,8 @@ class SelectedCounts:
         return self._occupied
 
     def _look(self, source: DomainSums) -> None:
-        if source is not self._source:
-            self._source, self._counted, self._edged = source, NEVER, NEVER
+        if source is not self._source():
+            self._source, self._counted, self._edged = weakref.ref(source), NEVER, NEVER
         if source.counted != self._counted:
             self._counted = source.counted
             self.counted = next(self._clock)
@@ -241,3 +243,7 @@ class SelectedCounts:
                 self._edged = source.edges.end
                 self.edged = self.counted
                 self._occupied = None
+
+
+def _no_source() -> None:
+    """Nobody has looked yet."""

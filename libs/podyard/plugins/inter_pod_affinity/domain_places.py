@@ -1,4 +1,5 @@
-"""Which domains the rows of an array are in, kept for the array that was asked about last: mostly it is the same one in the next cycle."""
+"""Which domains the rows of an array are in, kept for the array that was asked about last: mostly it is the
+same one in the next cycle."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ class Places:
         self._kept: dict[str, tuple[NodeTable, int, Rows, NDArray[np.intp]]] = {}
 
     def of(self, key: str, nodes: NodeTable, rows: Rows) -> NDArray[np.intp]:
-        """The number of each row's domain, ABSENT for none; as an index type, which `take` needs not convert."""
+        """The number of each row's domain, ABSENT for none; as an index type, which `take` needs not
+        convert."""
         kept = self._kept.get(key)
         if kept is not None and kept[2] is rows and kept[0] is nodes and kept[1] == nodes.topology_version:
             return kept[3]

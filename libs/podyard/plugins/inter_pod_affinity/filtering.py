@@ -1,7 +1,7 @@
 """Required affinity and anti-affinity: what PreFilter remembers and which nodes Filter takes.
 
-Counts are read as they are now, so what PreFilter remembers stays right as long as the plugin's token does not change; a trial's pods more
-or less are kept beside them.
+Counts are read as they are now, so what PreFilter remembers stays right as long as the plugin's token does
+not change; a trial's pods more or less are kept beside them.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/filtering.go.
 """
@@ -26,7 +26,8 @@ NOT_NEAR: Final = 3
 NOT_APART: Final = 2
 """The pod's required anti-affinity."""
 KEPT_OUT: Final = 1
-"""The required anti-affinity of a placed pod. Of several reasons the one with the greatest number is told: it is asked about first."""
+"""The required anti-affinity of a placed pod. Of several reasons the one with the greatest number is told: it
+is asked about first."""
 
 FEW_EDGES: Final = 8
 """If more domains changed, or a domain has more nodes, all nodes are judged again."""

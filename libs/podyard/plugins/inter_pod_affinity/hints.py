@@ -1,16 +1,18 @@
 """What may help a pod that no node took because of pod affinity or anti-affinity.
 
-A pod's own terms are asked without knowing the labels of namespaces: a namespaceSelector then fits every namespace or none (see the
-surprises in the requeue suite).
+A pod's own terms are asked without knowing the labels of namespaces: a namespaceSelector then fits every
+namespace or none (see the surprises in the requeue suite).
 
-Source: kube-scheduler v1.36.2, plugins/interpodaffinity/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
+Source: kube-scheduler v1.36.2, plugins/interpodaffinity/plugin.go (isSchedulableAfterPodChange,
+isSchedulableAfterNodeChange).
 """
 
 from collections.abc import Iterable, Mapping
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
 from podyard.plugins.inter_pod_affinity import term_index, terms
 from podyard.plugins.inter_pod_affinity.terms import PodTerms, Term
 from podyard.proto.actions import ActionType
@@ -32,7 +34,8 @@ def _meant(by: Iterable[Term], pod: Pod) -> bool:
 
 
 def after_pod_change(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if a placed pod came that the pod wants to be near, or one left from which it had to be apart, or the other way round.
+    """Queue if a placed pod came that the pod wants to be near, or one left from which it had to be apart, or
+    the other way round.
 
     Also if the pod itself has other labels: the terms of placed pods may mean it no more.
     """

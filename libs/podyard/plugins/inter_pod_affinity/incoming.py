@@ -1,10 +1,12 @@
-"""A pod to be scheduled as the plugin sees it: its terms with their namespaces resolved, and which placed pods they mean.
+"""A pod to be scheduled as the plugin sees it: its terms with their namespaces resolved, and which placed
+pods they mean.
 
-The reference lists the namespaces that a namespaceSelector chooses, but goes on asking the selector itself, about no labels: one that
-only excludes (NotIn, DoesNotExist) then means every namespace (kubernetes#141526). So it is here.
+The reference lists the namespaces that a namespaceSelector chooses, but goes on asking the selector itself,
+about no labels: one that only excludes (NotIn, DoesNotExist) then means every namespace (kubernetes#141526).
+So it is here.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/plugin.go (mergeAffinityTermNamespacesIfNotEmpty,
-GetNamespaceLabelsSnapshot).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/plugin.go
+(mergeAffinityTermNamespacesIfNotEmpty, GetNamespaceLabelsSnapshot).
 """
 
 from collections.abc import Iterable, Mapping

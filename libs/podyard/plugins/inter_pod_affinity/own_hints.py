@@ -7,9 +7,10 @@ namespace, so that no event is missed.
 
 from collections.abc import Sequence
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, OwnRegistration
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
 from podyard.plugins.inter_pod_affinity import own_index, terms
 from podyard.plugins.inter_pod_affinity.obstacles import (
     ANY_KEY,

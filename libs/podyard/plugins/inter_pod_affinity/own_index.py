@@ -4,9 +4,10 @@ way, and parts of labels."""
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, Final
 
-from podyard.framework import hinted
-from podyard.framework.hint_sharing import KeyIndex, OwnRead
+from podyard.framework.hint_sharing import OwnRead
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.inter_pod_affinity import terms
 from podyard.plugins.inter_pod_affinity.obstacles import (
     ANY_KEY,

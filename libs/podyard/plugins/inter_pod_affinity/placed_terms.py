@@ -1,7 +1,9 @@
-"""The affinity terms of all placed pods, grouped so that an incoming pod finds those that mean it without looking at the others.
+"""The affinity terms of all placed pods, grouped so that an incoming pod finds those that mean it without
+looking at the others.
 
-Equal terms of different pods are one group with counts by domain. A group is filed under one equality requirement of its selector (and
-under its namespaces if they are few), so a pod looks only into the files of its own labels.
+Equal terms of different pods are one group with counts by domain. A group is filed under one equality
+requirement of its selector (and under its namespaces if they are few), so a pod looks only into the files of
+its own labels.
 """
 
 import sys
@@ -32,7 +34,8 @@ ANSWERS_BYTES: Final = 4 * 1024 * 1024
 """What the groups of incoming pods (by namespace and labels) take that are remembered; semi-arbitrary."""
 
 SELECTIONS_BYTES: Final = 4 * 1024 * 1024
-"""What (terms of incoming pods, topology key) take that keep their counts by domain; the counts are `SelectorCounts`'."""
+"""What (terms of incoming pods, topology key) take that keep their counts by domain; the counts are
+`SelectorCounts`'."""
 
 SELECTION_BYTES: Final = 1024
 """What one takes besides its selector."""
@@ -122,7 +125,8 @@ class TermGroups:
         self._answers.clear()
 
     def _files_of(self, term: Term) -> tuple[File, ...]:
-        """Where to look for a term: the smallest files of those that would do. A selector for nothing is in no file."""
+        """Where to look for a term: the smallest files of those that would do. A selector for nothing is in
+        no file."""
         if term.selector.nothing:
             return ()
         listed = term.namespace_selector.nothing and len(term.namespaces) <= FEW_NAMESPACES

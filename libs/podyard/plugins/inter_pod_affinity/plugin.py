@@ -1,9 +1,10 @@
 """Pods near other pods, or apart from them, by topology domain.
 
-What placed pods ask for is found in an index of their terms, what the incoming pod asks for in counts of the pods that its terms mean;
-both are kept up to date pod by pod, and a cycle works on domains, not on pods.
+What placed pods ask for is found in an index of their terms, what the incoming pod asks for in counts of the
+pods that its terms mean; both are kept up to date pod by pod, and a cycle works on domains, not on pods.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go.
+Source: kube-scheduler v1.36.2,
+pkg/scheduler/framework/plugins/interpodaffinity/{plugin,filtering,scoring}.go.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -11,12 +12,12 @@ from typing import ClassVar, Final, NamedTuple
 
 from podyard.cluster.node_table import PlacedPod
 from podyard.framework import status as statuses
-from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
+from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import OwnRegistration, Registration
 from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
-from podyard.framework.status import PluginFault, Status
+from podyard.framework.status import Status
 from podyard.memory.kept import Kept
 from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
@@ -101,7 +102,7 @@ class InterPodAffinity:
     def hint_signature(self, pod: Pod) -> Hashable:
         return term_index.read_of(pod)
 
-    # ---- filtering -----------------------------------------------------------------------------------------------------------
+    # ---- filtering -----------------------------------------------------------------------------------------
 
     def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
@@ -160,7 +161,7 @@ class InterPodAffinity:
             return statuses.unschedulable(REASON_ANTI_AFFINITY, obstacles=obstacles.not_apart(found))
         return statuses.unschedulable(REASON_EXISTING, obstacles=obstacles.kept_out(found))
 
-    # ---- scoring -------------------------------------------------------------------------------------------------------------
+    # ---- scoring -------------------------------------------------------------------------------------------
 
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         own, index = self._signature(pod).terms, cluster.nodes.index(PlacedTerms)
@@ -200,7 +201,7 @@ class InterPodAffinity:
             return scoring.normalized_by_domain(points[0], cluster.nodes, _places(state), rows, scores)
         return scoring.normalized(scores)
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- inside --------------------------------------------------------------------------------------------
 
     def _signature(self, pod: PodInfo) -> Signature:
         """All that is read of the pod; that of the last pod is remembered."""
@@ -212,7 +213,8 @@ class InterPodAffinity:
         return found
 
     def _incoming(self, pod: PodInfo, cluster: Snapshot) -> Incoming:
-        """The pod with its terms resolved and their counts as of now; those of the latest signatures are remembered."""
+        """The pod with its terms resolved and their counts as of now; those of the latest signatures are
+        remembered."""
         if cluster is not self._cluster:
             self._cluster, self._last_asked = cluster, (None, None, 0)
             self._asked.clear()
@@ -280,21 +282,15 @@ def _filter_state(state: CycleState) -> FilterState:
 
     :raises StateMissingError: if it is disabled
     """
-    found = state.find(FILTER_STATE)
-    if found is None:
-        raise StateMissingError(FILTER_STATE.name, "error ")
-    return found
+    return state.read(FILTER_STATE, "error ")
 
 
 def _points(state: CycleState) -> PointsByKey:
     """What PreScore wrote.
 
-    :raises PluginFault: if it is disabled
+    :raises ScoreStateMissingError: if it is disabled
     """
-    found = state.find(POINTS)
-    if found is None:
-        raise PluginFault(f'failed to read "{POINTS.name}" from cycleState: not found')
-    return found
+    return state.read_for_score(POINTS)
 
 
 def _places(state: CycleState) -> Places:

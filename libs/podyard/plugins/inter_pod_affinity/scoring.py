@@ -25,7 +25,8 @@ NO_POINTS: Final[PointsByKey] = ()
 
 
 def points(weighted: Iterable[tuple[Counts, int]]) -> PointsByKey:
-    """What being in a domain is worth; nothing at all if no term means a pod in any domain, or the pod itself.
+    """What being in a domain is worth; nothing at all if no term means a pod in any domain, or the pod
+    itself.
 
     :param weighted: pods by domain, and what each of them is worth
     """
@@ -62,7 +63,8 @@ def score_one(found: PointsByKey, nodes: NodeTable, row: int) -> int:
 
 
 def normalized(raw: Scores) -> Scores:
-    """From the lowest points (0) to the highest (100), cut off to whole numbers; 0 for all if they are equal."""
+    """From the lowest points (0) to the highest (100), cut off to whole numbers; 0 for all if they are
+    equal."""
     if not len(raw):
         return raw
     lowest, highest = int(raw.min()), int(raw.max())

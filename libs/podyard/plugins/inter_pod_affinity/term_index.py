@@ -1,8 +1,8 @@
 """Which parked pods' affinity terms an event of a pod or a node can concern.
 
-A pod that comes must be meant by all affinity terms of the parked pod, one that goes by all its anti-affinity terms, or by its own
-anti-affinity terms mean the parked pod. So one of the terms, the one easiest to look up, is enough to find them by: namespaces and parts
-of labels (`pod_keys`).
+A pod that comes must be meant by all affinity terms of the parked pod, one that goes by all its anti-affinity
+terms, or by its own anti-affinity terms mean the parked pod. So one of the terms, the one easiest to look up,
+is enough to find them by: namespaces and parts of labels (`pod_keys`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from podyard.framework import hinted, pod_keys
-from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects.affinity import Affinity, PodAffinity, PodAntiAffinity
 from podyard.objects.core import Node, Pod
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import PodSpec
+from podyard.plugins import hinted, pod_keys
+from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.inter_pod_affinity import terms
 from podyard.plugins.inter_pod_affinity.terms import PodTerms, Term
 

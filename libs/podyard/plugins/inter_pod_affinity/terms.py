@@ -1,10 +1,11 @@
 """Pod affinity terms, compiled: which pods a term means, and whether a pod is one of them. Pure.
 
-A term means pods of some labels in some namespaces. Its namespaces are listed, or chosen by labels, or both; with neither the term means
-the namespace of the pod that has it.
+A term means pods of some labels in some namespaces. Its namespaces are listed, or chosen by labels, or both;
+with neither the term means the namespace of the pod that has it.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (newAffinityTerm, getNamespacesFromPodAffinityTerm), the keys of
-matchLabelKeys and mismatchLabelKeys as pkg/registry/core/pod/strategy.go merges them.
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/types.go (newAffinityTerm,
+getNamespacesFromPodAffinityTerm), the keys of matchLabelKeys and mismatchLabelKeys as
+pkg/registry/core/pod/strategy.go merges them.
 """
 
 from collections.abc import Iterable, Mapping
@@ -115,8 +116,8 @@ def compiled(term: PodAffinityTerm, namespace: str, labels: Mapping[str, str]) -
 def _merged(term: PodAffinityTerm, labels: Mapping[str, str]) -> Selector:
     """The selector with the pod's own values of the named labels.
 
-    The API server merges them when the pod is created. A key that is in the selector in this way already was merged then, with the value of
-    that time. An absent selector stays absent.
+    The API server merges them when the pod is created. A key that is in the selector in this way already was
+    merged then, with the value of that time. An absent selector stays absent.
     """
     selector = selectors.compile_labels(term.label_selector)
     if selector.nothing or not (term.match_label_keys or term.mismatch_label_keys):
@@ -156,7 +157,8 @@ def may_cover(term: Term, namespace: str) -> bool:
 def all_match(terms: Iterable[Term], namespace: str, labels: Mapping[str, str]) -> bool:
     """Whether a pod is meant by every one of the terms, of which there is at least one.
 
-    Their namespace selectors are asked about no labels, as the reference does with the terms of a pod to be scheduled.
+    Their namespace selectors are asked about no labels, as the reference does with the terms of a pod to be
+    scheduled.
 
     Source: filtering.go, podMatchesAllAffinityTerms.
     """

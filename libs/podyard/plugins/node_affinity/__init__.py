@@ -1,1 +1,2 @@
-"""NodeAffinity: nodes must have what the pod's nodeSelector and node affinity require; what it prefers scores."""
+"""NodeAffinity: nodes must have what the pod's nodeSelector and node affinity require; what it prefers
+scores."""

@@ -5,11 +5,12 @@ Source: kube-scheduler v1.36.2, plugins/nodeaffinity/node_affinity.go (isSchedul
 
 from functools import partial
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects import selectors
 from podyard.objects.core import Node, Pod
 from podyard.objects.selectors import NodeTerms
+from podyard.plugins import hinted
 from podyard.plugins.node_affinity import label_index
 from podyard.proto.actions import ActionType
 

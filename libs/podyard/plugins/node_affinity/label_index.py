@@ -1,18 +1,20 @@
-"""Which parked pods' node selectors a node event can concern: by the labels that changed, or by what a new node has.
+"""Which parked pods' node selectors a node event can concern: by the labels that changed, or by what a new
+node has.
 
-A selector that did not match a node before, and does now, has a requirement that did not hold before: of a label that changed, to one of
-the values if it lists some. A new node can match a term only if it has one of the values, or labels, or the name that the term asks for.
+A selector that did not match a node before, and does now, has a requirement that did not hold before: of a
+label that changed, to one of the values if it lists some. A new node can match a term only if it has one of
+the values, or labels, or the name that the term asks for.
 """
 
 from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Any, Final, TypeAlias, cast
 
-from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import selectors
 from podyard.objects.affinity import NodeAffinity
 from podyard.objects.core import Node
 from podyard.objects.selectors import NodeTerm, NodeTerms
+from podyard.plugins.hint_indexes import KeyIndex
 
 Signature: TypeAlias = tuple[tuple[tuple[str, str], ...], NodeAffinity | None]
 """As `NodeAffinity.hint_signature` makes it: the node selector's labels, and the node affinity."""
@@ -22,7 +24,8 @@ BECAME: Final = "became"
 VALUE: Final = "value"
 LABEL: Final = "label"
 NAME: Final = "name"
-"""Kinds of keys: a label that changed; the value that it has now; a value, a label or the name of a new node."""
+"""Kinds of keys: a label that changed; the value that it has now; a value, a label or the name of a new node.
+"""
 
 
 def keys_of(signature: Any) -> Iterable[Hashable] | None:
@@ -75,7 +78,8 @@ def _of_new_node(term: NodeTerm) -> Iterable[Hashable] | None:
 def keys_of_event(added: NodeTerms | None, old: object | None, new: object | None) -> Iterable[Hashable] | None:
     """Keys of a node event.
 
-    :param added: what the plugin's arguments demand of nodes on top: if there is any, every event may concern everybody
+    :param added: what the plugin's arguments demand of nodes on top: if there is any, every event may concern
+        everybody
     """
     if added is not None or not isinstance(new, Node) or not isinstance(old, Node | None):
         return None

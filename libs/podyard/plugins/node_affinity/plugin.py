@@ -5,7 +5,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from podyard.framework import node_matching
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
@@ -20,6 +19,7 @@ from podyard.objects.affinity import NodeSelector, NodeSelectorTerm, PreferredSc
 from podyard.objects.core import Pod
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import NodeTerms, PreferredTerm, RequiredNodeAffinity
+from podyard.plugins import node_matching
 from podyard.plugins.node_affinity import hints
 from podyard.plugins.node_affinity.args import Args
 
@@ -53,9 +53,11 @@ def preferred_of(pod: PodInfo) -> tuple[PreferredSchedulingTerm, ...]:
 
 
 def named_nodes(terms: Iterable[NodeSelectorTerm]) -> frozenset[str] | None:
-    """The nodes that the terms name by `metadata.name`; `None` if one of them names none, so that all nodes may do.
+    """The nodes that the terms name by `metadata.name`; `None` if one of them names none, so that all nodes
+    may do.
 
-    Terms are ORed, the requirements of one are ANDed (PITFALLS 43). An empty answer: the names contradict each other.
+    Terms are ORed, the requirements of one are ANDed (docs/rules.md, terms-that-name-nodes-are-ored). An
+    empty answer: the names contradict each other.
     """
     names: frozenset[str] | None = None
     for term in terms:

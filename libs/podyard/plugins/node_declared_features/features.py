@@ -22,7 +22,8 @@ NONE_NEEDED: Final[FeatureSet] = frozenset()
 
 
 def needed(spec: PodSpec) -> FeatureSet:
-    """The features that a node must declare for the pod. The other declared features matter only to updates of running pods."""
+    """The features that a node must declare for the pod. The other declared features matter only to updates
+    of running pods."""
     found: list[str] = []
     for container in (*spec.containers, *spec.init_containers):
         if any(rule.action == RESTART_ALL for rule in container.restart_policy_rules):

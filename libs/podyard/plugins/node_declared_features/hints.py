@@ -1,16 +1,17 @@
 """What may help a pod that needs a feature which no node declares.
 
-Source: kube-scheduler v1.36.2, plugins/nodedeclaredfeatures/nodedeclaredfeatures.go (isSchedulableAfterNodeChange,
-isSchedulableAfterPodUpdate).
+Source: kube-scheduler v1.36.2, plugins/nodedeclaredfeatures/nodedeclaredfeatures.go
+(isSchedulableAfterNodeChange, isSchedulableAfterPodUpdate).
 """
 
 from collections.abc import Iterable
 from functools import partial
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import only_itself, same_for_all
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import only_itself, same_for_all
 from podyard.plugins.node_declared_features import features
 from podyard.proto.actions import ActionType
 

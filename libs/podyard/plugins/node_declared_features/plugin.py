@@ -1,4 +1,5 @@
-"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go."""
+"""Source: kube-scheduler v1.36.2,
+pkg/scheduler/framework/plugins/nodedeclaredfeatures/nodedeclaredfeatures.go."""
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final

@@ -1,4 +1,5 @@
-"""What may help a pod whose named node was missing. Source: kube-scheduler v1.36.2, plugins/nodename/node_name.go."""
+"""What may help a pod whose named node was missing. Source: kube-scheduler v1.36.2,
+plugins/nodename/node_name.go."""
 
 from podyard.framework import events
 from podyard.framework.events import Registration

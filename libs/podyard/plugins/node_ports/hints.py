@@ -6,11 +6,12 @@ Source: kube-scheduler v1.36.2, plugins/nodeports/node_ports.go (isSchedulableAf
 from collections.abc import Hashable, Iterable
 from typing import Any, cast
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.node_ports import ports
 from podyard.proto.actions import ActionType
 from podyard.proto.placement import HostPort

@@ -1,6 +1,7 @@
 """When two pods ask for the same port of a node, and which nodes have it taken.
 
-Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/types.go (HostPortInfo.CheckConflict).
+Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/types.go
+(HostPortInfo.CheckConflict).
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,8 @@ from podyard.framework.interfaces import Rows
 from podyard.proto.placement import HostPort
 
 ANY_ADDRESS: Final = "0.0.0.0"
-"""Host IP of a port that is taken on all of the node's addresses; also what a port without a host IP means."""
+"""Host IP of a port that is taken on all of the node's addresses; also what a port without a host IP
+means."""
 
 PortKey: TypeAlias = tuple[str, int]
 """(protocol, port number)."""
@@ -23,7 +25,8 @@ NOBODY: Final[dict[int, dict[str, int]]] = {}
 
 
 def conflict(wanted: HostPort, used: HostPort) -> bool:
-    """Whether both cannot be on one node: same protocol and number, and the same address or one of them all addresses."""
+    """Whether both cannot be on one node: same protocol and number, and the same address or one of them all
+    addresses."""
     if wanted.port != used.port or wanted.protocol != used.protocol:
         return False
     return wanted.ip == used.ip or ANY_ADDRESS in (wanted.ip, used.ip)

@@ -1,8 +1,10 @@
 """How evenly a node's resources are used, with the pod and without: on all nodes at once and on one.
 
-The arithmetic is that of the reference, in 64-bit floats and in the same order, since its results are cut to whole numbers.
+The arithmetic is that of the reference, in 64-bit floats and in the same order, since its results are cut to
+whole numbers.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go (balancedResourceScorer).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources/balanced_allocation.go
+(balancedResourceScorer).
 """
 
 import math
@@ -32,7 +34,8 @@ class Shares(NamedTuple):
 
 
 def scores(resources: Sequence[Counted], nodes: NodeTable, rows: Rows) -> Scores:
-    """For each row 50 to 100: 75 if the pod leaves the node as even as it is, more if it makes it more even."""
+    """For each row 50 to 100: 75 if the pod leaves the node as even as it is, more if it makes it more
+    even."""
     shares = [share for one in resources if (share := _shares(one, nodes, rows)) is not None]
     if all(share.missing is None for share in shares):
         return _changes([share.with_pod for share in shares], [share.without for share in shares], len(rows))

@@ -48,7 +48,7 @@ class NodeResourcesBalancedAllocation:
         return 0 if counted is None else balance.score_one(counted, cluster.nodes, row)
 
     def _requests_nothing(self, pod: PodInfo) -> bool:
-        """Such pods would all go to one node (PITFALLS 45)."""
+        """Such pods would all go to one node (docs/rules.md, empty-requests-are-not-balanced)."""
         requests = pod.usage.requests
         return not any(requests.get(spec.name) for spec in self.args.resources)
 
@@ -56,7 +56,8 @@ class NodeResourcesBalancedAllocation:
         return allocation.requested(self.args.resources, pod.usage.requests)
 
     def _counted(self, state: CycleState, pod: PodInfo) -> tuple[Counted, ...] | None:
-        """What PreScore wrote; the same made here if PreScore is disabled. `None`: nothing is requested, the score is 0."""
+        """What PreScore wrote; the same made here if PreScore is disabled. `None`: nothing is requested, the
+        score is 0."""
         found = state.find(COUNTED)
         if found is None and not self._requests_nothing(pod):
             found = self._count(pod)

@@ -35,7 +35,8 @@ def assumed(resources: Iterable[ResourceSpec], usage: Usage) -> tuple[Counted, .
 
 
 def requested(resources: Iterable[ResourceSpec], amounts: Mapping[str, int]) -> tuple[Counted, ...]:
-    """The resources that count for a pod with these amounts; others than the native ones only if it requests them."""
+    """The resources that count for a pod with these amounts; others than the native ones only if it requests
+    them."""
     found: list[Counted] = []
     for spec in resources:
         amount = amounts.get(spec.name, 0)
@@ -47,8 +48,8 @@ def requested(resources: Iterable[ResourceSpec], amounts: Mapping[str, int]) -> 
 def containers_only(pod: PodInfo) -> Usage:
     """What the pod takes without its requests as a whole.
 
-    The score of NodeResourcesFit ignores them for the incoming pod, though Filter counts them; a quirk of v1.36.2 that the
-    conformance data shows (`pod-level-resources-fit-score`).
+    The score of NodeResourcesFit ignores them for the incoming pod, though Filter counts them; a quirk of
+    v1.36.2 that the conformance data shows (`pod-level-resources-fit-score`).
     """
     spec = pod.pod.spec
     if spec.resources is None:

@@ -1,4 +1,5 @@
-"""Arguments of NodeResourcesFit. Source: pkg/scheduler/apis/config/types_pluginargs.go (NodeResourcesFitArgs)."""
+"""Arguments of NodeResourcesFit. Source: pkg/scheduler/apis/config/types_pluginargs.go
+(NodeResourcesFitArgs)."""
 
 from typing import Annotated, Literal
 
@@ -31,8 +32,8 @@ class RequestedToCapacityRatioParam(
 class ScoringStrategy(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """How a node's use of each resource makes a score.
 
-    LeastAllocated: the larger the free share of the resources, the higher. MostAllocated: the larger the used share.
-    RequestedToCapacityRatio: as its function says; only then `requested_to_capacity_ratio` is set.
+    LeastAllocated: the larger the free share of the resources, the higher. MostAllocated: the larger the used
+    share. RequestedToCapacityRatio: as its function says; only then `requested_to_capacity_ratio` is set.
     """
 
     type: Literal["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"] = "LeastAllocated"
@@ -44,7 +45,8 @@ class ScoringStrategy(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
 
 
 class Args(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """Extended resources that Filter ignores (by name, or by what comes before the slash), and how Score counts."""
+    """Extended resources that Filter ignores (by name, or by what comes before the slash), and how Score
+    counts."""
 
     ignored_resources: tuple[str, ...] = ()
     ignored_resource_groups: tuple[str, ...] = ()

@@ -25,7 +25,8 @@ NATIVE: Final = ("cpu", "memory", "ephemeral-storage")
 
 
 class Wanted(NamedTuple):
-    """What a pod requests of the resources that Filter looks at: names and amounts above 0, cpu in milli-CPU."""
+    """What a pod requests of the resources that Filter looks at: names and amounts above 0, cpu in
+    milli-CPU."""
 
     resources: tuple[tuple[str, int], ...]
 
@@ -36,7 +37,8 @@ def is_extended(resource: str) -> bool:
 
 
 def wanted(requests: Mapping[str, int], ignored: Collection[str], ignored_groups: Collection[str]) -> Wanted:
-    """What to look at: cpu, memory, ephemeral storage, then the others by name, without ignored extended resources."""
+    """What to look at: cpu, memory, ephemeral storage, then the others by name, without ignored extended
+    resources."""
     found = [(name, requests[name]) for name in NATIVE if requests.get(name, 0) > 0]
     if len(found) < len(requests):
         found += [
@@ -52,11 +54,11 @@ def _ignored(name: str, ignored: Collection[str], groups: Collection[str]) -> bo
 
 
 def shortages(want: Wanted, nodes: NodeTable, rows: Rows) -> Verdicts:
-    """For each row the bits of what it lacks; 0 if the pod fits. Most nodes lack nothing, so what nobody lacks costs
-    no bits.
+    """For each row the bits of what it lacks; 0 if the pod fits. Most nodes lack nothing, so what nobody
+    lacks costs no bits.
 
-    Nothing wraps: what a node has is 0 or more, what the pod wants above 0, and a sum above int64 stands in its column
-    as the largest number, which is more than any node has left beside the pod.
+    Nothing wraps: what a node has is 0 or more, what the pod wants above 0, and a sum above int64 stands in
+    its column as the largest number, which is more than any node has left beside the pod.
     """
     codes = np.zeros(len(rows), dtype=np.int64)
     full = (nodes.pod_count >= nodes.pod_limit).take(rows)

@@ -3,18 +3,19 @@
 from collections.abc import Hashable, Iterable
 from typing import Any, Final, cast
 
-from podyard.framework import hinted
-from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
 from podyard.objects.resource import DeviceClass
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import KeyIndex
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 """A device class without an extended resource name of its own can be asked for as this and its name."""
 
 
 def index_by_freed() -> KeyIndex[Any]:
-    """An empty index for events of pods. Whoever leaves a node concerns everybody (PITFALLS 26)."""
+    """An empty index for events of pods. Whoever leaves a node concerns everybody
+    (docs/rules.md, any-deletion-on-a-node-counts)."""
     return KeyIndex(_resources, _freed)
 
 

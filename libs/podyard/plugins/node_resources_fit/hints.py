@@ -1,18 +1,19 @@
 """What may help a pod that fits no node's free room.
 
-Source: kube-scheduler v1.36.2, plugins/noderesources/fit.go (isSchedulableAfterPodEvent, isSchedulableAfterNodeChange,
-isSchedulableAfterDeviceClassEvent).
+Source: kube-scheduler v1.36.2, plugins/noderesources/fit.go (isSchedulableAfterPodEvent,
+isSchedulableAfterNodeChange, isSchedulableAfterDeviceClassEvent).
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from typing import Final
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects import pod_requests, quantity
 from podyard.objects.core import Node, Pod
 from podyard.objects.resource import DeviceClass
+from podyard.plugins import hinted
 from podyard.plugins.node_resources_fit.freed_index import DEVICE_CLASS_PREFIX, index_by_class, index_by_freed
 from podyard.plugins.node_resources_fit.room_index import RoomIndex
 from podyard.proto.actions import ActionType
@@ -47,7 +48,8 @@ def after_pod_event(pod: Pod, old: object | None, new: object | None) -> HintRes
 
 
 def _after_deletion(pod: Pod, gone: Pod | None) -> HintResult:
-    """Any deletion of a pod with a node counts, whatever it had (PITFALLS 26)."""
+    """Any deletion of a pod with a node counts, whatever it had
+    (docs/rules.md, any-deletion-on-a-node-counts)."""
     assert gone is not None, "hinted.changed gives one of the two"
     name = "/".join(gone.key)
     node = hinted.place_of(gone)
@@ -144,7 +146,8 @@ def after_device_class(pod: Pod, old: object | None, new: object | None) -> Hint
 
 
 class Ignored:
-    """Resources that the plugin's arguments tell it not to look at: by name, or extended ones by their group."""
+    """Resources that the plugin's arguments tell it not to look at: by name, or extended ones by their
+    group."""
 
     def __init__(self, resources: Collection[str] = (), groups: Collection[str] = ()) -> None:
         self._resources = frozenset(resources)

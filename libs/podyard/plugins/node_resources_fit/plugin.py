@@ -76,7 +76,8 @@ class NodeResourcesFit:
         return fit.shortages_one(self._wanted(state), cluster.nodes, row)
 
     def lacking(self, usage: Usage, nodes: NodeTable, row: int) -> tuple[str, ...]:
-        """The reasons why the node in `row` has no room for a pod that takes `usage`; none if it has: the binder's check."""
+        """The reasons why the node in `row` has no room for a pod that takes `usage`; none if it has: the
+        binder's check."""
         want = fit.wanted(usage.requests, self._ignored, self._ignored_groups)
         code = fit.shortages_one(want, nodes, row)
         return fit.reasons(want, code) if code else ()
@@ -110,7 +111,8 @@ class NodeResourcesFit:
         return found
 
     def _by_devices(self, resource: str) -> bool:
-        """Whether a device class stands for this extended resource: devices of a node may then be what the pod asks for."""
+        """Whether a device class stands for this extended resource: devices of a node may then be what the
+        pod asks for."""
         classes: Iterable[DeviceClass] = () if self._objects is None else self._objects.others.get(CLASSES, {}).values()
         return any(hints.stands_for(one, resource) for one in classes)
 

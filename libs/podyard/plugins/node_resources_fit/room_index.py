@@ -1,4 +1,5 @@
-"""Which parked pods a node could hold at all: the sizes of all of them as columns, compared with a node's at once."""
+"""Which parked pods a node could hold at all: the sizes of all of them as columns, compared with a node's at
+once."""
 
 from collections.abc import Callable, Hashable, Iterable
 from typing import Any, Final, cast
@@ -17,7 +18,8 @@ Amounts = tuple[tuple[str, int], ...]
 
 
 class RoomIndex:
-    """Sizes of parked pods. A pod that is larger than the whole node, or wants nothing of what grew, would be answered Skip.
+    """Sizes of parked pods. A pod that is larger than the whole node, or wants nothing of what grew, would be
+    answered Skip.
 
     :param ignored: whether a resource is not looked at
     :param by_devices: whether devices may stand for a resource that the node does not list
@@ -108,7 +110,8 @@ class RoomIndex:
 
 
 def _amounts(signature: Any) -> Amounts:
-    """A size's resources; of a pod that could not be read nothing is known, so that any node may be large enough."""
+    """A size's resources; of a pod that could not be read nothing is known, so that any node may be large
+    enough."""
     return cast("Amounts", signature) if isinstance(signature, tuple) else ()
 
 

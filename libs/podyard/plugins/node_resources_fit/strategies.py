@@ -1,7 +1,8 @@
-"""How the use of a node's resources makes a score: the three scoring strategies, on all nodes at once and on one.
+"""How the use of a node's resources makes a score: the three scoring strategies, on all nodes at once and on
+one.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources: least_allocated.go, most_allocated.go,
-requested_to_capacity_ratio.go; plugins/helper/shape_score.go.
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/noderesources: least_allocated.go,
+most_allocated.go, requested_to_capacity_ratio.go; plugins/helper/shape_score.go.
 """
 
 from collections.abc import Sequence
@@ -32,7 +33,8 @@ Amounts: TypeAlias = NDArray[np.uint64]
 
 
 class Strategy(Protocol):
-    """A score of 0 to 100 for the node if it took the pod. A resource that the node does not have is left out."""
+    """A score of 0 to 100 for the node if it took the pod. A resource that the node does not have is left
+    out."""
 
     def scores(self, resources: Resources, nodes: NodeTable, rows: Rows) -> Scores:
         """For each row."""
@@ -128,7 +130,8 @@ def strategy(args: ScoringStrategy) -> Strategy:
 
 
 def shape_score(shape: Sequence[UtilizationShapePoint], percent: int) -> int:
-    """What a shape says, 0 to 100: straight lines between its points, level before the first and after the last.
+    """What a shape says, 0 to 100: straight lines between its points, level before the first and after the
+    last.
 
     Divisions round towards zero, as Go's do. Source: helper.BuildBrokenLinearFunction.
     """
@@ -169,9 +172,9 @@ def _cells(counted: Counted, nodes: NodeTable, row: int) -> tuple[int, int]:
 def _percent(part: Amounts, whole: Amounts) -> Scores:
     """Rounded down; `part` is 0 to `whole`, which is at least 1.
 
-    Floats divide five times as fast as whole numbers. Below EXACT they give the same: 100 times the part is exact, and
-    a quotient that is no whole number is farther from the next one than its rounding error. From HUGE on, Python's own
-    integers divide.
+    Floats divide five times as fast as whole numbers. Below EXACT they give the same: 100 times the part is
+    exact, and a quotient that is no whole number is farther from the next one than its rounding error. From
+    HUGE on, Python's own integers divide.
     """
     largest = int(whole.max(initial=0))
     if largest < EXACT:

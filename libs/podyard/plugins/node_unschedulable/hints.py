@@ -5,12 +5,13 @@ Source: kube-scheduler v1.36.2, plugins/nodeunschedulable/node_unschedulable.go.
 
 from typing import Final
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import only_itself
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import only_itself
 from podyard.proto.actions import ActionType
 
 CORDON: Final = Taint(key=taints.UNSCHEDULABLE, effect=taints.NO_SCHEDULE)
@@ -29,7 +30,7 @@ def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintR
 
 
 def after_toleration(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if this very pod now tolerates cordoned nodes (PITFALLS 24)."""
+    """Queue if this very pod now tolerates cordoned nodes (docs/rules.md, own-toleration-helps)."""
     _, changed = hinted.present(Pod, old, new)
     if changed.metadata.uid != pod.metadata.uid:
         return events.skip(f"the tolerations of another pod, {'/'.join(changed.key)}, changed")

@@ -7,13 +7,14 @@ from collections.abc import Hashable, Iterable, Iterator
 from functools import partial
 from typing import Any, Final
 
-from podyard.framework import claim_index, events, hinted
-from podyard.framework.claim_index import ReadOfVolumes
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import KeyIndex, same_for_all
 from podyard.objects import claims, csi_migration
 from podyard.objects.core import PersistentVolumeClaim, Pod
 from podyard.objects.storage import CSINode, VolumeAttachment
+from podyard.plugins import claim_index, hinted
+from podyard.plugins.claim_index import ReadOfVolumes
+from podyard.plugins.hint_indexes import KeyIndex, same_for_all
 from podyard.plugins.node_volume_limits.resolving import considered
 from podyard.proto.actions import ActionType
 
@@ -43,7 +44,9 @@ def _drivers(pod: Pod) -> Iterator[str | tuple[str]]:
 
 
 def after_csi_node_update(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if the node may have more volumes of some driver. A limit that is not told counts as 0, before and after."""
+    """Queue if the node may have more volumes of some driver. A limit that is not told counts as 0, before
+    and after.
+    """
     before, node = hinted.present(CSINode, old, new)
     if before is None:
         raise hinted.UnexpectedObjectError(CSINode.__name__, None)

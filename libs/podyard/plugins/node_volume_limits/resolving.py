@@ -1,6 +1,7 @@
 """Which volume of which CSI driver a volume of a pod is.
 
-Source: kube-scheduler v1.36.2, plugins/nodevolumelimits/csi.go (filterAttachableVolumes, getCSIDriverInfo, getNodeVolumeAttachmentInfo).
+Source: kube-scheduler v1.36.2, plugins/nodevolumelimits/csi.go (filterAttachableVolumes, getCSIDriverInfo,
+getNodeVolumeAttachmentInfo).
 """
 
 from collections.abc import Iterable
@@ -52,9 +53,11 @@ class Resolver:
         """Volumes that a pod needs attached to its node.
 
         :param csi_node: whether the node has a CSINode: without one no in-tree volume counts as a driver's
-        :param wanted: the pod is to be placed, so that all its claims must be there; those of placed pods may be gone
+        :param wanted: the pod is to be placed, so that all its claims must be there; those of placed pods may
+            be gone
         :raises ClaimMissingError: if a claim of a wanted pod is not there
-        :raises PluginFault: if the claim of an ephemeral volume is not the pod's own, or a volume has no name that makes sense
+        :raises PluginFault: if the claim of an ephemeral volume is not the pod's own, or a volume has no name
+            that makes sense
         """
         found: set[Attachable] = set()
         for volume in pod.spec.volumes:
@@ -69,7 +72,8 @@ class Resolver:
         return found
 
     def of_claim(self, claim: PersistentVolumeClaim, csi_node: bool) -> Attachable | None:
-        """The volume a claim is bound to, or will be; `None` if it is no driver's, or nothing is known of it."""
+        """The volume a claim is bound to, or will be; `None` if it is no driver's, or nothing is known of
+        it."""
         bound = claim.spec.volume_name
         volume: PersistentVolume | None = self._volumes.get(("", bound)) if bound else None
         if volume is None:
@@ -87,7 +91,8 @@ class Resolver:
         return Attachable(plugin.driver, handle) if handle else None
 
     def attached(self, attachments: Iterable[VolumeAttachment]) -> set[Attachable]:
-        """Volumes that attachments name; those of inline volumes, and of volumes that no driver made, do not count."""
+        """Volumes that attachments name; those of inline volumes, and of volumes that no driver made, do not
+        count."""
         found: set[Attachable] = set()
         for attachment in attachments:
             name = attachment.spec.source.persistent_volume_name
@@ -112,7 +117,8 @@ class Resolver:
         return claim
 
     def _of_class(self, claim: PersistentVolumeClaim, csi_node: bool) -> Attachable | None:
-        """A volume that is not made yet, under a name of its own: it counts as another one than the volume it will be."""
+        """A volume that is not made yet, under a name of its own: it counts as another one than the volume it
+        will be."""
         name = claims.class_of_claim(claim)
         storage_class: StorageClass | None = self._classes.get(("", name)) if name else None
         if storage_class is None:

@@ -20,7 +20,8 @@ SYSTEM_DEFAULTS: Final = (
     TopologySpreadConstraint(max_skew=3, topology_key=HOSTNAME, when_unsatisfiable=SCHEDULE_ANYWAY),
     TopologySpreadConstraint(max_skew=5, topology_key=ZONE, when_unsatisfiable=SCHEDULE_ANYWAY),
 )
-"""For pods without constraints of their own, if the profile says nothing else. Source: plugin.go, systemDefaultConstraints."""
+"""For pods without constraints of their own, if the profile says nothing else. Source: plugin.go,
+systemDefaultConstraints."""
 
 
 class Constraint(NamedTuple):
@@ -37,7 +38,8 @@ class Constraint(NamedTuple):
 
     @property
     def counted(self) -> Selector:
-        """Which placed pods count. An empty selector matches every pod, yet counts none. Source: countPodsMatchSelector."""
+        """Which placed pods count. An empty selector matches every pod, yet counts none. Source:
+        countPodsMatchSelector."""
         return selectors.NOTHING if self.selector.everything else self.selector
 
 
@@ -64,7 +66,8 @@ def compiled(
 
 
 def with_selector(listed: Iterable[Constraint], selector: Selector) -> tuple[Constraint, ...]:
-    """Default constraints for a pod to whose Services and controllers `selector` belongs. Source: buildDefaultConstraints."""
+    """Default constraints for a pod to whose Services and controllers `selector` belongs. Source:
+    buildDefaultConstraints."""
     return () if selector.everything else tuple(one._replace(selector=selector) for one in listed)
 
 

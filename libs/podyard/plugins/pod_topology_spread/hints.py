@@ -1,15 +1,17 @@
 """What may help a pod that hard spread constraints kept off all nodes.
 
-Source: kube-scheduler v1.36.2, podtopologyspread/plugin.go (isSchedulableAfterPodChange, isSchedulableAfterNodeChange).
+Source: kube-scheduler v1.36.2, podtopologyspread/plugin.go (isSchedulableAfterPodChange,
+isSchedulableAfterNodeChange).
 """
 
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.framework.status import PluginFault
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
 from podyard.plugins.pod_topology_spread import constraints, owners, reading, spread_index
 from podyard.plugins.pod_topology_spread.constraints import Constraint
 from podyard.plugins.pod_topology_spread.reading import ReadOfPod
@@ -17,7 +19,8 @@ from podyard.proto.actions import ActionType
 
 
 class HardConstraints:
-    """The hard constraints of parked pods: their own or the default ones, whose selector Services and controllers give.
+    """The hard constraints of parked pods: their own or the default ones, whose selector Services and
+    controllers give.
 
     :param defaults: without selectors
     """
@@ -88,7 +91,8 @@ def _after_update(listed: Sequence[Constraint], pod: Pod, before: Pod, after: Po
 
 
 def after_node_change(hard: HardConstraints, pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if a node joined, left or changed its domain, or has other taints. A domain that goes may help as well (PITFALLS 25)."""
+    """Queue if a node joined, left or changed its domain, or has other taints. A domain that goes may help as
+    well (docs/rules.md, leaving-a-domain-helps)."""
     before, after = hinted.changed(Node, old, new)
     listed = hard.of(pod)
     keys = [one.topology_key for one in listed]
@@ -123,7 +127,9 @@ def _after_node_update(keys: Sequence[str], before: Node, after: Node, *, then: 
 
 
 def registrations(hard: HardConstraints) -> tuple[Registration, ...]:
-    """Pods that come, go or have other labels; the pod's own tolerations; nodes that come, go or have other labels or taints."""
+    """Pods that come, go or have other labels; the pod's own tolerations; nodes that come, go or have other
+    labels or taints.
+    """
     pods = ActionType.ADD | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION | ActionType.DELETE
     nodes = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
     return (

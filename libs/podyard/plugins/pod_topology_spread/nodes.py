@@ -1,6 +1,7 @@
 """Which nodes count for a constraint.
 
-Source: kube-scheduler v1.36.2, podtopologyspread/common.go (nodeLabelsMatchSpreadConstraints, matchNodeInclusionPolicies).
+Source: kube-scheduler v1.36.2, podtopologyspread/common.go (nodeLabelsMatchSpreadConstraints,
+matchNodeInclusionPolicies).
 """
 
 import numpy as np
@@ -8,14 +9,16 @@ from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import ABSENT
 from podyard.cluster.node_table import NodeTable
-from podyard.framework import node_matching
 from podyard.objects import taints
 from podyard.objects.affinity import Toleration
 from podyard.objects.selectors import RequiredNodeAffinity
+from podyard.plugins import node_matching
 
 
 class CountingNodes:
-    """Nodes with all of some labels, and, where the constraint honors them, with the affinity and tolerated taints of the pod."""
+    """Nodes with all of some labels, and, where the constraint honors them, with the affinity and tolerated
+    taints of the pod.
+    """
 
     __slots__ = ("_hash", "_parts")
 

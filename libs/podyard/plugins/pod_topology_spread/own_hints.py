@@ -1,25 +1,30 @@
-"""What may help a pod that hard spread constraints kept off nodes, which the reference's hints do not know of.
+"""What may help a pod that hard spread constraints kept off nodes, which the reference's hints do not know
+of.
 
-A constraint that honors the pod's node selector and affinity counts only nodes that match them. A node that matches
-no more may have been the emptiest domain: without it the others may take the pod. The reference
-(kube-scheduler v1.36.2, podtopologyspread/plugin.go, isSchedulableAfterNodeChange) looks at topology labels and
-taints alone.
+A constraint that honors the pod's node selector and affinity counts only nodes that match them. A node that
+matches no more may have been the emptiest domain: without it the others may take the pod. The reference
+(kube-scheduler v1.36.2, podtopologyspread/plugin.go, isSchedulableAfterNodeChange) looks at topology labels
+and taints alone.
 """
 
 from collections.abc import Hashable, Iterable
 from typing import Any, Final
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, OwnRegistration
-from podyard.framework.hint_sharing import KeyIndex, OwnRead
+from podyard.framework.hint_sharing import OwnRead
 from podyard.objects import selectors
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.pod_topology_spread.reading import ReadOfPod
 from podyard.plugins.pod_topology_spread.skew import Skews
 from podyard.proto.actions import ActionType
 
 NODES_IT_CHOOSES: Final = "too few on nodes that it chooses"
-"""A constraint counts only nodes that match the pod's node selector and affinity, and one of them has too few pods."""
+"""A constraint counts only nodes that match the pod's node selector and affinity, and one of them has too few
+pods.
+"""
 
 
 def obstacles(skews: Skews) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The label selector that a pod's Services and controller stand for: whom default constraints spread.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector, GetPodServices).
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/helper/spread.go (DefaultSelector,
+GetPodServices).
 """
 
 from collections.abc import Hashable, Mapping
@@ -69,7 +70,8 @@ def selected(services: Mapping[str, str], owner: object | None) -> Selector:
     """The selector of a pod.
 
     :param services: the selectors of all Services that match the pod, merged
-    :param owner: the controlling ReplicationController, ReplicaSet or StatefulSet; None: it has none, or that is gone
+    :param owner: the controlling ReplicationController, ReplicaSet or StatefulSet; None: it has none, or that
+        is gone
     """
     match owner:
         case ReplicationController():
@@ -103,7 +105,8 @@ class OwnerSelectors:
         """Selectors by namespace and one label that they ask for."""
         self._known = Kept[Hashable, _Known](SELECTORS_BYTES, fewest=1)
         self._last: tuple[Pod | None, _Known | None] = (None, None)
-        """The pod that was asked about last: a cycle asks several times, and for equal pods shows the same one."""
+        """The pod that was asked about last: a cycle asks several times, and for equal pods shows the same
+        one."""
 
     def selector(self, pod: Pod, lookup: Lookup) -> Selector:
         """The selector of `pod`; an empty one if it belongs to nothing."""
@@ -137,7 +140,8 @@ class OwnerSelectors:
                 self._services.setdefault((namespace, key, value), []).append(service.spec.selector)
 
     def _matching(self, pod: Pod) -> dict[str, str]:
-        """The labels that the Services of the pod select by: they match it, so they do not contradict each other."""
+        """The labels that the Services of the pod select by: they match it, so they do not contradict each
+        other."""
         namespace, labels = pod.metadata.namespace, pod.metadata.labels
         merged: dict[str, str] = {}
         for key, value in labels.items():

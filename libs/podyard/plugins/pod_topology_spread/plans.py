@@ -1,4 +1,5 @@
-"""What the plugin does for a pod: its constraints with the pods and nodes that count for them. Depends on the pod only."""
+"""What the plugin does for a pod: its constraints with the pods and nodes that count for them. Depends on the
+pod only."""
 
 from collections.abc import Hashable
 from typing import Final, NamedTuple
@@ -33,7 +34,8 @@ class Plan(NamedTuple):
     hard: tuple[Planned, ...] = ()
     soft: tuple[Planned, ...] = ()
     all_labels: bool = True
-    """Whether a node must have the labels of all soft constraints to get points. Not so for the system's defaults."""
+    """Whether a node must have the labels of all soft constraints to get points. Not so for the system's
+    defaults."""
     hard_fault: str = ""
     soft_fault: str = ""
     """Why the constraints cannot be compiled."""

@@ -1,4 +1,5 @@
-"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, filtering.go, scoring.go."""
+"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/podtopologyspread/plugin.go, filtering.go,
+scoring.go."""
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final
@@ -8,7 +9,7 @@ import msgspec
 from podyard.cluster.node_table import PlacedPod
 from podyard.cluster.selector_counts import SelectorCounts
 from podyard.framework import status as statuses
-from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
+from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import OwnRegistration, Registration
 from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
@@ -84,10 +85,11 @@ class PodTopologySpread:
         return self._hints.read_of(pod)
 
     def use_objects(self, objects: Objects) -> None:
-        """Where hints find Services and controllers. Without it they say Queue for pods under hard default constraints."""
+        """Where hints find Services and controllers. Without it they say Queue for pods under hard default
+        constraints."""
         self._hints.lookup = owners.Followed(objects)
 
-    # ---- Filter --------------------------------------------------------------------------------------------------------------
+    # ---- Filter --------------------------------------------------------------------------------------------
 
     def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         if not self._hard_defaults and not pod.pod.spec.topology_spread_constraints:
@@ -134,7 +136,7 @@ class PodTopologySpread:
             return statuses.unresolvable(REASON_NO_LABEL)
         return statuses.unschedulable(REASON, obstacles=own_hints.obstacles(state.read(SKEWS)))
 
-    # ---- Score ---------------------------------------------------------------------------------------------------------------
+    # ---- Score ---------------------------------------------------------------------------------------------
 
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         if not self._soft_defaults and not pod.pod.spec.topology_spread_constraints:
@@ -165,10 +167,11 @@ class PodTopologySpread:
     def normalize(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, scores: Scores) -> Scores:
         return scoring.normalized(scores, _spreading(state).ignored(rows))
 
-    # ---- plans ---------------------------------------------------------------------------------------------------------------
+    # ---- plans ---------------------------------------------------------------------------------------------
 
     def _plan(self, pod: PodInfo, cluster: Snapshot) -> Plan:
-        """The pod's constraints, its own or the defaults. The last answer is kept: a cycle asks several times for its pod."""
+        """The pod's constraints, its own or the defaults. The last answer is kept: a cycle asks several times
+        for its pod."""
         own = bool(pod.pod.spec.topology_spread_constraints)
         selector = None if own else self._owners.selector(pod.pod, cluster)
         if self._last is not None and self._last[0] is pod.pod and self._last[1] is selector:
@@ -229,7 +232,4 @@ def _with_pod(state: CycleState, pod: PodInfo, other: PlacedPod, row: int, more:
 
 
 def _spreading(state: CycleState) -> Spreading:
-    found = state.find(SPREADING)
-    if found is None:
-        raise StateMissingError(SPREADING.name, "error ")
-    return found
+    return state.read(SPREADING, "error ")

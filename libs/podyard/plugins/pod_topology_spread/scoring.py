@@ -1,7 +1,7 @@
 """How many matching pods the domains of a node have, by soft constraints: the part of Score. Fewer is better.
 
-Source: kube-scheduler v1.36.2, podtopologyspread/scoring.go. Floating point: the reference's operations in its order; the logarithm is
-the platform's, which may differ in the last bit.
+Source: kube-scheduler v1.36.2, podtopologyspread/scoring.go. Floating point: the reference's operations in
+its order; the logarithm is the platform's, which may differ in the last bit.
 """
 
 import math
@@ -21,11 +21,13 @@ from podyard.plugins.pod_topology_spread.plans import Plan, Planned
 
 HALF: Final = 0.5
 EMPTY: Final = ""
-"""The reference takes a node without the label for one whose value is empty, when it counts domains and pods in them."""
+"""The reference takes a node without the label for one whose value is empty, when it counts domains and pods
+in them."""
 
 
 class HostPart:
-    """A soft constraint on the host name: pods are counted by node, whatever the label's value and the inclusion policies."""
+    """A soft constraint on the host name: pods are counted by node, whatever the label's value and the
+    inclusion policies."""
 
     __slots__ = ("_column", "_count", "_offset", "_weight")
 
@@ -113,7 +115,8 @@ class Labelled:
 
 
 class Spreading:
-    """All soft constraints of a pod, for one set of feasible nodes. Never changed; asked about feasible nodes only."""
+    """All soft constraints of a pod, for one set of feasible nodes. Never changed; asked about feasible nodes
+    only."""
 
     __slots__ = ("_parts", "labels")
 
@@ -216,7 +219,8 @@ def _size(column: LabelColumn, scored: NDArray[np.intp]) -> int:
 
 
 def _homeless(planned: Planned, column: LabelColumn, nodes: NodeTable) -> int:
-    """Matching pods on nodes without the label that count otherwise; only asked if some node's value is empty."""
+    """Matching pods on nodes without the label that count otherwise; only asked if some node's value is
+    empty."""
     if EMPTY not in column.ids:
         return 0
     mask = nodes.live if planned.among is None else planned.among.mask(nodes)

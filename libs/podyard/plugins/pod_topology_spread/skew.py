@@ -60,7 +60,8 @@ class Skew:
     def with_pod(self, labels: Mapping[str, str], row: int, more: int) -> "Skew":
         """With a pod of the right namespace more, or less, on the node of `row`; whether or not it is ending.
 
-        Taking away an ending pod, which was never counted, lowers the count all the same. Source: updateWithPod, which does so.
+        Taking away an ending pod, which was never counted, lowers the count all the same. Source:
+        updateWithPod, which does so.
         """
         domain = self.sums.domains.homes.item(row)
         if domain == ABSENT or not self.planned.constraint.selector.matches(labels):

@@ -1,16 +1,17 @@
 """Which parked pods' hard spread constraints an event can concern.
 
-A pod counts for a constraint only in the parked pod's namespace, and if the constraint's selector means it, before or after. A node counts
-only with all topology keys, and changes something only if the value of one of them changes, or its taints do.
+A pod counts for a constraint only in the parked pod's namespace, and if the constraint's selector means it,
+before or after. A node counts only with all topology keys, and changes something only if the value of one of
+them changes, or its taints do.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
-from podyard.framework import hinted, pod_keys
-from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects.core import Node, Pod
 from podyard.objects.errors import SelectorError
+from podyard.plugins import hinted, pod_keys
+from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.pod_topology_spread.constraints import Constraint
 from podyard.plugins.pod_topology_spread.reading import ReadOfPod
 
@@ -19,10 +20,14 @@ ANY_POD: Final = "any pod"
 CHANGED: Final = "changed"
 PRESENT: Final = "present"
 ANY_NODE: Final = "any node"
-"""Kinds of keys of nodes: a label that changed; one that is there, before or after; nodes that come, go or have other taints."""
+"""Kinds of keys of nodes: a label that changed; one that is there, before or after; nodes that come, go or
+have other taints.
+"""
 
 HardOf = Callable[[ReadOfPod], "Sequence[Constraint] | None"]
-"""The hard constraints of what was read of a pod; `None`: not to be told from it alone. May raise `SelectorError`."""
+"""The hard constraints of what was read of a pod; `None`: not to be told from it alone. May raise
+`SelectorError`.
+"""
 
 
 def of_pods(hard_of: HardOf) -> KeyIndex[Any]:

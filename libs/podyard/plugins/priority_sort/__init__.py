@@ -1,1 +1,2 @@
-"""PrioritySort orders activeQ: priority, then time. Never in here: anything that changes while a pod waits."""
+"""PrioritySort orders activeQ: priority, then time. Never in here: anything that changes while a pod
+waits."""

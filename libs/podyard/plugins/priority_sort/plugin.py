@@ -16,5 +16,6 @@ class PrioritySort:
     name: ClassVar[str] = NAME
 
     def sort_key(self, queued: QueuedPod) -> tuple[int, float]:
-        """Priority descending, then the time at which it was put into the queue (PITFALLS 14)."""
+        """Priority descending, then the time at which it was put into the queue
+        (docs/rules.md, equal-priority-goes-by-age)."""
         return (-queued.priority, queued.queued_at)

@@ -1,9 +1,10 @@
 """What opens a pod's gates. Source: kube-scheduler v1.36.2, plugins/schedulinggates/scheduling_gates.go."""
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import only_itself
 from podyard.objects.core import Pod
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import only_itself
 from podyard.proto.actions import ActionType
 
 

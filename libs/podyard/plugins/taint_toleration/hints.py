@@ -3,12 +3,13 @@
 Source: kube-scheduler v1.36.2, plugins/tainttoleration/taint_toleration.go.
 """
 
-from podyard.framework import events, hinted
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import only_itself
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node, Pod
+from podyard.plugins import hinted
+from podyard.plugins.hint_indexes import only_itself
 from podyard.proto.actions import ActionType
 
 

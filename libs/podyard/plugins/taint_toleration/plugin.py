@@ -13,7 +13,7 @@ from podyard.framework.interfaces import Rows, Scope, Scores, Verdicts
 from podyard.framework.normalizing import default_normalize
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
-from podyard.framework.status import PluginFault, Status
+from podyard.framework.status import Status
 from podyard.objects import taints
 from podyard.objects.affinity import Taint, Toleration
 from podyard.objects.core import Pod
@@ -30,7 +30,8 @@ def repels(on_node: Sequence[Taint], tolerations: Sequence[Toleration]) -> bool:
 
 
 def soft_taints(on_node: Sequence[Taint], tolerations: Sequence[Toleration]) -> int:
-    """How many PreferNoSchedule taints the pod does not tolerate. Source: countIntolerableTaintsPreferNoSchedule."""
+    """How many PreferNoSchedule taints the pod does not tolerate. Source:
+    countIntolerableTaintsPreferNoSchedule."""
     soft = [one for one in tolerations if not one.effect or one.effect == taints.PREFER_NO_SCHEDULE]
     return sum(taint.effect == taints.PREFER_NO_SCHEDULE and not taints.tolerated(soft, taint) for taint in on_node)
 
@@ -78,12 +79,9 @@ def judge(state: CycleState, pod: PodInfo) -> TaintJudge:
 
 def _scored(state: CycleState) -> TaintJudge:
     """
-    :raises PluginFault: if PreScore is disabled and Score is not
+    :raises ScoreStateMissingError: if PreScore is disabled and Score is not
     """
-    found = state.find(SCORED)
-    if found is None:
-        raise PluginFault(f'failed to read "{SCORED.name}" from cycleState: not found')
-    return found
+    return state.read_for_score(SCORED)
 
 
 class TaintToleration:

@@ -1,1 +1,2 @@
-"""VolumeBinding: bound claims decide where a pod can go; unbound ones get their volume with it, on its node, in the same commit."""
+"""VolumeBinding: bound claims decide where a pod can go; unbound ones get their volume with it, on its node,
+in the same commit."""

@@ -1,8 +1,9 @@
-"""What this process has promised of volumes and claims before their objects say so, and what it has worked out about volumes.
+"""What this process has promised of volumes and claims before their objects say so, and what it has worked
+out about volumes.
 
-A promise is made at Reserve (scheduler) or PreBind (binder) and belongs to a placed pod, or one for which room is kept: it ends with the
-pod's place in the table, or when the object has a claim, or a node, of its own, or is no more. So two pods never take one volume, however
-late the objects come.
+A promise is made at Reserve (scheduler) or PreBind (binder) and belongs to a placed pod, or one for which
+room is kept: it ends with the pod's place in the table, or when the object has a claim, or a node, of its
+own, or is no more. So two pods never take one volume, however late the objects come.
 
 Source: kube-scheduler v1.36.2, pkg/scheduler/util/assumecache, volumebinding/assume_cache.go.
 """
@@ -87,7 +88,8 @@ class VolumeBooks:
         self.version += 1
 
     def _settled(self, name: str) -> None:
-        """The volume's own object says what becomes of it: nothing is promised of it any more, also if it is free again later."""
+        """The volume's own object says what becomes of it: nothing is promised of it any more, also if it is
+        free again later."""
         self._volumes.pop(name, None)
 
     def claim_of(self, volume: PersistentVolume) -> ObjectReference | None:

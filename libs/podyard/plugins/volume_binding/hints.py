@@ -7,13 +7,14 @@ from collections.abc import Hashable, Iterable
 from functools import partial
 from typing import Any
 
-from podyard.framework import claim_index, events, hinted
-from podyard.framework.claim_index import ReadOfVolumes
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import KeyIndex, same_for_all
 from podyard.objects import claims, csi_migration
 from podyard.objects.core import PersistentVolumeClaim, Pod
 from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
+from podyard.plugins import claim_index, hinted
+from podyard.plugins.claim_index import ReadOfVolumes
+from podyard.plugins.hint_indexes import KeyIndex, same_for_all
 from podyard.plugins.volume_binding.provisioning import volume_limit
 from podyard.proto.actions import ActionType
 

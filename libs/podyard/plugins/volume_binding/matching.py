@@ -1,9 +1,11 @@
 """Which of the volumes that are there already a claim can be bound to, on each node.
 
-On every node the smallest volume that will do; a volume that was bound to the claim beforehand comes first, and if it cannot be reached the
-claim has none. Claims of one pod take turns, the smallest first, each without the volumes that the others took on that node.
+On every node the smallest volume that will do; a volume that was bound to the claim beforehand comes first,
+and if it cannot be reached the claim has none. Claims of one pod take turns, the smallest first, each without
+the volumes that the others took on that node.
 
-Source: kube-scheduler v1.36.2, component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume); binder.go (findMatchingVolumes).
+Source: kube-scheduler v1.36.2, component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume); binder.go
+(findMatchingVolumes).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -27,7 +29,8 @@ MOST_OWN: Final = 1024
 
 
 def is_for(reference: ObjectReference | None, claim: PersistentVolumeClaim) -> bool:
-    """Whether a volume with this claimRef is bound to the claim, or to be bound. Source: IsVolumeBoundToClaim."""
+    """Whether a volume with this claimRef is bound to the claim, or to be bound. Source:
+    IsVolumeBoundToClaim."""
     meta = claim.metadata
     return (
         reference is not None
@@ -111,7 +114,8 @@ def matchers_of(unbound: Sequence[PersistentVolumeClaim], books: VolumeBooks, cl
 
 
 def _own(claim: PersistentVolumeClaim, stock: Stock, books: VolumeBooks) -> list[Item]:
-    """The volumes that are for this claim, by what they say themselves or by a promise, the smallest first."""
+    """The volumes that are for this claim, by what they say themselves or by a promise, the smallest
+    first."""
     key = claim.metadata.namespace, claim.metadata.name
     found = {
         item.name: item

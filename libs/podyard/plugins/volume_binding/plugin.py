@@ -6,13 +6,12 @@ It takes part in scoring and never scores: the feature gate StorageCapacityScori
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final
 
-import numpy as np
-
 from podyard.cluster.keys import ObjectKey
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import ObjectWrite, PreBindResult, PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import ObjectWrite, PreBindResult, PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.one_at_a_time import NoPreference
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
@@ -23,14 +22,14 @@ from podyard.objects.meta import ObjectMeta, ObjectReference
 from podyard.plugins.volume_binding import hints, pod_claims, provisioned, writing
 from podyard.plugins.volume_binding.args import Args
 from podyard.plugins.volume_binding.books import CSI_NODES, Promises, VolumeBooks
-from podyard.plugins.volume_binding.judging import (
+from podyard.plugins.volume_binding.claims_on_nodes import (
     FAILED,
     NO_ROOM,
     NOTHING_TO_BIND,
     OUT_OF_REACH,
     VOLUME_MISSING,
     Choice,
-    Judge,
+    ClaimsOnNodes,
 )
 from podyard.plugins.volume_binding.provisioned import AWAITED, ProvisionFault
 from podyard.plugins.volume_binding.provisioning import CAPACITIES, DRIVERS
@@ -45,17 +44,17 @@ REASONS: Final = {
 }
 NOT_TO_BE_HAD: Final = "the volumes that were chosen for the pod's claims are not to be had any more"
 
-JUDGE: Final = StateKey[Judge]("VolumeBinding")
+ON_NODES: Final = StateKey[ClaimsOnNodes]("VolumeBinding")
 
 
-def _judge(state: CycleState) -> Judge:
-    found = state.find(JUDGE)
+def _on_nodes(state: CycleState) -> ClaimsOnNodes:
+    found = state.find(ON_NODES)
     if found is None:
         raise PluginFault("not found")
     return found
 
 
-class VolumeBinding:
+class VolumeBinding(NoPreference):
     """PreFilter, Filter, PreScore, Score, Reserve, PreBind."""
 
     name: ClassVar[str] = NAME
@@ -94,37 +93,31 @@ class VolumeBinding:
         if not claims.has_claims(pod.pod):
             return PreFilterResult(status=statuses.SKIP)
         try:
-            state.write(JUDGE, Judge(pod_claims.claims_of(pod, cluster), cluster))
+            state.write(ON_NODES, ClaimsOnNodes(pod_claims.claims_of(pod, cluster), cluster))
         except pod_claims.ClaimFault as fault:
             return PreFilterResult(status=statuses.unresolvable(str(fault)))
         return PreFilterResult()
 
     def filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Verdicts:
-        return _judge(state).codes(rows)
+        return _on_nodes(state).codes(rows)
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        return _judge(state).code(row)
+        return _on_nodes(state).code(row)
 
     def verdict(self, state: CycleState, code: int) -> Status:
         if code >= FAILED:
-            return statuses.error(_judge(state).failures[code - FAILED])
+            return statuses.error(_on_nodes(state).failures[code - FAILED])
         return statuses.unresolvable(*(reason for flag, reason in REASONS.items() if code & flag))
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
         return statuses.SKIP
 
-    def score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows) -> Scores:
-        return np.zeros(len(rows), dtype=np.int64)
-
-    def score_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
-        return 0
-
     def reserve(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status:
         """Promise the pod what its unbound claims get on the node, and tell the decision."""
-        judge = state.find(JUDGE)
-        if judge is None or not judge.claims.delayed:
+        on_nodes = state.find(ON_NODES)
+        if on_nodes is None or not on_nodes.claims.delayed:
             return statuses.SUCCESS
-        choice = judge.choice(cluster.nodes.row_of.get(node_name, -1))
+        choice = on_nodes.choice(cluster.nodes.row_of.get(node_name, -1))
         if choice is None:
             return statuses.error(f'no pod volumes found for node "{node_name}"')
         state.write(CHOSEN, _told(choice))
@@ -137,8 +130,8 @@ class VolumeBinding:
     def pre_bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
         """Bind the volumes that the decision names, in the same commit; what it does not name is chosen here.
 
-        UNSCHEDULABLE: they are not to be had any more by what the binder knows. WAIT: some are to be made; their claims get the node first.
-        ERROR: they are not made after all.
+        UNSCHEDULABLE: they are not to be had any more by what the binder knows. WAIT: some are to be made;
+        their claims get the node first. ERROR: they are not made after all.
         """
         if not claims.has_claims(pod.pod):
             return PreBindResult()
@@ -154,16 +147,17 @@ class VolumeBinding:
 
     def _bind(self, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> PreBindResult:
         try:
-            judge = Judge(pod_claims.claims_of(pod, cluster), cluster)
+            on_nodes = ClaimsOnNodes(pod_claims.claims_of(pod, cluster), cluster)
         except pod_claims.ClaimFault as fault:
             return PreBindResult(status=statuses.unschedulable(str(fault)))
         books = cluster.nodes.index(VolumeBooks)
-        if not judge.claims.delayed:
-            books.forget(pod.uid)  # promised by a decision that came to nothing: its claims got other volumes since
+        if not on_nodes.claims.delayed:
+            # promised by a decision that came to nothing: its claims got other volumes since
+            books.forget(pod.uid)
             return PreBindResult()
         told = state.find(CHOSEN)
         decided = None if told is None else {one.claim: one.volume for one in told}
-        choice = judge.choice(cluster.nodes.row_of.get(node_name, -1), decided)
+        choice = on_nodes.choice(cluster.nodes.row_of.get(node_name, -1), decided)
         if choice is None:
             return PreBindResult(status=statuses.unschedulable(NOT_TO_BE_HAD))
         books.promise(pod.uid, _promises(choice, node_name))

@@ -1,6 +1,7 @@
 """A pod's claims: which are bound, and which get their volume together with the pod.
 
-Source: kube-scheduler v1.36.2, plugins/volumebinding/volume_binding.go (podHasPVCs), binder.go (GetPodVolumeClaims).
+Source: kube-scheduler v1.36.2, plugins/volumebinding/volume_binding.go (podHasPVCs), binder.go
+(GetPodVolumeClaims).
 """
 
 from typing import NamedTuple
@@ -29,7 +30,8 @@ class PodClaims(NamedTuple):
 
 def claims_of(pod: PodInfo, cluster: Snapshot) -> PodClaims:
     """
-    :raises ClaimFault: if a claim is missing, lost, being deleted, of another pod, or should have been bound without the pod
+    :raises ClaimFault: if a claim is missing, lost, being deleted, of another pod, or should have been bound
+        without the pod
     :raises PluginFault: if a class does not say when its volumes are bound
     """
     known = cluster.objects(claims.CLAIMS)

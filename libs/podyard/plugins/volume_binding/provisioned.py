@@ -1,8 +1,9 @@
 """Whether the volumes that are made for a pod's claims are there, or still can be.
 
-A claim is given the node, and whoever makes its volume says in the objects what came of it: a volume bound to the claim, or the node taken
-away again. That mark stays when the wait times out, as in the reference: the volume may be made at any moment, for that node, and without
-the mark the claim could be given another node meanwhile.
+A claim is given the node, and whoever makes its volume says in the objects what came of it: a volume bound to
+the claim, or the node taken away again. That mark stays when the wait times out, as in the reference: the
+volume may be made at any moment, for that node, and without the mark the claim could be given another node
+meanwhile.
 
 Source: kube-scheduler v1.36.2, plugins/volumebinding/binder.go (BindPodVolumes, checkBindings).
 """
@@ -16,7 +17,7 @@ from podyard.framework.snapshot import Snapshot
 from podyard.objects import claims
 from podyard.objects.core import PersistentVolume, PersistentVolumeClaim
 from podyard.plugins.volume_binding import matching
-from podyard.plugins.volume_binding.judging import Choice
+from podyard.plugins.volume_binding.claims_on_nodes import Choice
 
 
 class Awaited(NamedTuple):
@@ -53,8 +54,8 @@ def awaited(namespace: str, choice: Choice) -> Awaited:
 def missing(what: Awaited, node_name: str, cluster: Snapshot) -> tuple[tuple[str, ...], tuple[ObjectKey, ...]]:
     """Claims that are not bound yet, by name, none if all are; and volumes whose coming is awaited besides.
 
-    :raises ProvisionFault: if a claim is gone, lost or going, or its volume is not made on this node after all; if a chosen volume is gone
-        or belongs to another claim
+    :raises ProvisionFault: if a claim is gone, lost or going, or its volume is not made on this node after
+        all; if a chosen volume is gone or belongs to another claim
     """
     _check_chosen(what, cluster)
     names: list[str] = []

@@ -1,7 +1,7 @@
 """Where a volume can be made for a claim.
 
-Source: kube-scheduler v1.36.2, plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity), apis/core/v1/helper
-(MatchTopologySelectorTerms).
+Source: kube-scheduler v1.36.2, plugins/volumebinding/binder.go (checkVolumeProvisions, hasEnoughCapacity),
+apis/core/v1/helper (MatchTopologySelectorTerms).
 """
 
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_table import NodeTable
-from podyard.framework import node_matching
 from podyard.framework.snapshot import Snapshot
 from podyard.objects import claims, quantity, selectors
 from podyard.objects.core import PersistentVolumeClaim
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import NodeTerm, NodeTerms, Requirement, Selector
 from podyard.objects.storage import CSIDriver, CSIStorageCapacity, StorageClass, TopologySelectorTerm
+from podyard.plugins import node_matching
 
 DRIVERS: Final = "csidrivers"
 CAPACITIES: Final = "csistoragecapacities"
@@ -104,6 +104,8 @@ def _roomy(claim: PersistentVolumeClaim, storage_class: StorageClass, cluster: S
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
-    """Bytes of the largest volume that can be made, `None` if nothing is known. Source: binder.go, volumeLimit."""
+    """Bytes of the largest volume that can be made, `None` if nothing is known. Source: binder.go,
+    volumeLimit.
+    """
     limit = capacity.maximum_volume_size if capacity.maximum_volume_size is not None else capacity.capacity
     return None if limit is None else quantity.value(limit)

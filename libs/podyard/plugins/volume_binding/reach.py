@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_table import NodeTable
-from podyard.framework import node_matching
 from podyard.objects import selectors
 from podyard.objects.affinity import NodeSelector
 from podyard.objects.selectors import NodeTerm, NodeTerms
+from podyard.plugins import node_matching
 
 
 class Reach(NamedTuple):

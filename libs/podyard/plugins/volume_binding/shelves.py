@@ -1,7 +1,7 @@
 """Volumes by class, the smallest first, brought up to date volume by volume.
 
-Source of the order: component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume takes the smallest that will do); of volumes of one
-size the reference takes any, Podyard the first by name.
+Source of the order: component-helpers/storage/volume/pv_helpers.go (FindMatchingVolume takes the smallest
+that will do); of volumes of one size the reference takes any, Podyard the first by name.
 """
 
 from bisect import bisect_left
@@ -100,7 +100,8 @@ class Shelves:
     """All volumes of a cluster."""
 
     def __init__(self, settled: Callable[[str], None] = lambda name: None) -> None:
-        """:param settled: told of a volume by name when its object says whose it is, when it is gone, or another has its name"""
+        """:param settled: told of a volume by name when its object says whose it is, when it is gone, or
+        another has its name"""
         self._settled = settled
         self._items: dict[str, Item] = {}
         self._shelves: dict[str, Shelf] = {}

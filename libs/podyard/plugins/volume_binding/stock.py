@@ -35,7 +35,8 @@ class Demand(NamedTuple):
     """On the volume's labels; `None`: any."""
 
     def alike(self, traits: Traits) -> bool:
-        """Whether volume mode and attributes class agree, as they must even if the volume was bound to the claim beforehand."""
+        """Whether volume mode and attributes class agree, as they must even if the volume was bound to the
+        claim beforehand."""
         return (self.mode, self.attributes_class) == traits[:2]
 
     def suits(self, item: Item) -> bool:
@@ -115,7 +116,8 @@ class Stock:
             places.append(place)
 
     def first(self, nodes: NodeTable, rows: NDArray[np.intp]) -> NDArray[np.int64]:
-        """For each row (second axis) the places of the first few volumes that the node reaches, ascending, then NONE."""
+        """For each row (second axis) the places of the first few volumes that the node reaches, ascending,
+        then NONE."""
         first = np.full((self._depth, len(rows)), NONE, dtype=np.int64)
         for key, by_value in self._by_label.items():
             column = nodes.label_column(key)

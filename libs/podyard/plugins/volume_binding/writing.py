@@ -1,6 +1,8 @@
-"""New versions of volumes and claims, to be written together with the pod's binding; and what makes them bound to each other.
+"""New versions of volumes and claims, to be written together with the pod's binding; and what makes them
+bound to each other.
 
-Nobody else completes a binding of a volume that was chosen for a pod, so both sides of it are written at once.
+Nobody else completes a binding of a volume that was chosen for a pod, so both sides of it are written at
+once.
 
 Source: kube-scheduler v1.36.2, component-helpers/storage/volume/pv_helpers.go (GetBindVolumeToClaim);
 kube-controller-manager v1.36.2, pkg/controller/volume/persistentvolume/pv_controller.go (bind).

@@ -1,6 +1,7 @@
 """Index: how many volumes of placed pods stand for a claim.
 
-Source: kube-scheduler v1.36.2, framework/types.go (updatePVCRefCounts), backend/cache/snapshot.go (IsPVCUsedByPods).
+Source: kube-scheduler v1.36.2, framework/types.go (updatePVCRefCounts), backend/cache/snapshot.go
+(IsPVCUsedByPods).
 """
 
 from podyard.cluster.node_table import NodeTable, PlacedPod

@@ -6,12 +6,13 @@ Source: kube-scheduler v1.36.2, plugins/volumerestrictions/volume_restrictions.g
 from collections.abc import Hashable, Iterable
 from typing import Any, cast
 
-from podyard.framework import claim_index, events, hinted
-from podyard.framework.claim_index import ReadOfVolumes
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import KeyIndex
 from podyard.objects import claims
 from podyard.objects.core import PersistentVolumeClaim, Pod
+from podyard.plugins import claim_index, hinted
+from podyard.plugins.claim_index import ReadOfVolumes
+from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.volume_restrictions.disks import disks_of, first_clash
 from podyard.proto.actions import ActionType
 
@@ -43,7 +44,7 @@ def after_claim_add(pod: Pod, old: object | None, new: object | None) -> HintRes
     """Queue if the pod's claim is there now."""
     _, claim = hinted.present(PersistentVolumeClaim, old, new)
     name = claim.metadata.name
-    if claim.metadata.namespace != pod.metadata.namespace or name not in claims.named_claims(pod):
+    if not claims.names(pod, claim):
         return events.skip(f"the pod does not use the new claim {claims.full_name(claim.metadata)}")
     return events.queue(f"the pod's claim {name} is there now")
 

@@ -1,4 +1,5 @@
-"""Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go."""
+"""Source: kube-scheduler v1.36.2,
+pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go."""
 
 from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final, NamedTuple

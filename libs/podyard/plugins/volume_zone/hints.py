@@ -5,13 +5,14 @@ Source: kube-scheduler v1.36.2, plugins/volumezone/volume_zone.go.
 
 from functools import partial
 
-from podyard.framework import claim_index, events, hinted
-from podyard.framework.claim_index import ReadOfVolumes
+from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.framework.hint_sharing import same_for_all
 from podyard.objects import claims
 from podyard.objects.core import PersistentVolume, PersistentVolumeClaim, Pod
 from podyard.objects.storage import StorageClass
+from podyard.plugins import claim_index, hinted
+from podyard.plugins.claim_index import ReadOfVolumes
+from podyard.plugins.hint_indexes import same_for_all
 from podyard.plugins.volume_zone.topology import topologies_of
 from podyard.proto.actions import ActionType
 
@@ -34,7 +35,7 @@ def after_claim_change(pod: Pod, old: object | None, new: object | None) -> Hint
     """Queue if it is the pod's claim."""
     _, claim = hinted.present(PersistentVolumeClaim, old, new)
     name = claim.metadata.name
-    if claim.metadata.namespace != pod.metadata.namespace or name not in claims.named_claims(pod):
+    if not claims.names(pod, claim):
         return events.skip(f"the pod does not use the claim {claims.full_name(claim.metadata)}")
     return events.queue(f"the pod's claim {name} is new or changed")
 

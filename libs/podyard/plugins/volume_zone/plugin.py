@@ -5,7 +5,6 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from podyard.framework import node_matching
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
@@ -16,6 +15,7 @@ from podyard.framework.status import PluginFault, Status
 from podyard.objects import claims, selectors
 from podyard.objects.core import PersistentVolumeClaim, Pod
 from podyard.objects.selectors import Requirement, Selector
+from podyard.plugins import node_matching
 from podyard.plugins.volume_zone import hints
 from podyard.plugins.volume_zone.topology import LABELS, SUCCESSOR, Topology, topologies_of
 

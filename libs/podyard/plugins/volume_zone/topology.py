@@ -1,6 +1,7 @@
 """Which zones and regions a volume's labels name.
 
-Source: kube-scheduler v1.36.2, plugins/volumezone/volume_zone.go (getPVTopologies), cloud-provider/volume/helpers/zones.go.
+Source: kube-scheduler v1.36.2, plugins/volumezone/volume_zone.go (getPVTopologies),
+cloud-provider/volume/helpers/zones.go.
 """
 
 from typing import Final, NamedTuple

@@ -1,21 +1,22 @@
 """The binder's pure core: judges decisions and says what to write, in which order, and what an answer means.
 
-Duty: one binding a pod uid, for ever; no node over its allocatable; nothing written or said by a deposed binder; every unclear write
-settled by the fence.
-Never in here: await, clocks, logs, the bus, telemetry.
+Duty: one binding a pod uid, for ever; no node over its allocatable; nothing written or said by a deposed
+binder; every unclear write settled by the fence. Never in here: await, clocks, logs, the bus, telemetry.
 
 - `effects`      what the core is told and what it wants done
 - `fence`        who may write, and what became of a send
 - `world`        view, node table and own writes: what is judged by
-- `intake`       decisions in hand, and answers to repetitions
+- `pending`      one decision without an answer: its states, and what may happen to it
+- `intake`       pending decisions, and answers to repetitions
 - `ahead`        decisions that wait for the view to reach their position
-- `judge`        is the pod there, does the node take it
+- `node_takes_pod`  is the pod there to be bound, does the node take it
+- `verdicts`     what is to become of a pending decision
 - `skipping`     when the filters need not be asked again: what came after which position
 - `claims`       which decisions a decision counted on
 - `points`       PreBind, Bind, PostBind
 - `batch`        a commit and its messages
-- `held`         decisions of which a PreBind plugin waits
-- `gathering`    builds a batch from what waits, takes one apart that was not written
+- `waiting`      decisions of which a PreBind plugin waits
+- `gathering`    does what the verdicts say: builds a batch, takes one apart that was not written
 - `inspection`   why a commit's compare-and-set failed
 - `releases`     ends of bindings, tombstones
 - `forced`       pods created with a node name

@@ -1,4 +1,5 @@
-"""One commit: what it holds, and the messages it is written as, in the order of DESIGN 3."""
+"""One commit: what it holds, and the messages it is written as
+(docs/rules.md, fence-comes-last-in-the-batch)."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,8 +8,8 @@ import msgspec
 
 from podyard.binder.core.effects import Write
 from podyard.binder.core.fence import FenceKeeper
-from podyard.binder.core.intake import Open
-from podyard.binder.core.judge import Accepted
+from podyard.binder.core.node_takes_pod import Accepted
+from podyard.binder.core.pending import Pending
 from podyard.binder.core.releases import ReadyRelease
 from podyard.framework.interfaces import ObjectWrite
 from podyard.proto import codec, streams, subjects
@@ -20,17 +21,19 @@ MAX_BATCH: Final = streams.MAX_BATCH
 """Decisions of one batch, and releases."""
 
 MAX_BINDING_BYTES: Final = 256 * 1024
-"""How large one binding may be. A larger one would be refused by the server, and its mates with it, again and again."""
+"""How large one binding may be. A larger one would be refused by the server, and its mates with it, again and
+again."""
 
 MAX_RECORD_BYTES: Final = streams.MAX_PAYLOAD_BYTES - MAX_BINDING_BYTES - 256 * 1024
-"""From which size of its bindings on a commit record takes no more: the last one, releases and headers still fit."""
+"""From which size of its bindings on a commit record takes no more: the last one, releases and headers still
+fit."""
 
 MAX_OBJECTS: Final = 100
 """Objects that PreBind may want written for one decision."""
 
 MAX_PAYLOADS: Final = 640
-"""Bindings and objects of PreBind in one batch, before the last decision: with that, 256 releases, the record and the fence below the
-server's 1,000."""
+"""Bindings and objects of PreBind in one batch, before the last decision: with that, 256 releases, the record
+and the fence below the server's 1,000."""
 
 CAUSE_SIZE: Final = "size"
 
@@ -38,14 +41,15 @@ SERVICE: Final = "binder"
 
 
 class Batch:
-    """What one commit is to do. A batch with refusals only is written as a move of the fence: that, too, proves that we still lead."""
+    """What one commit is to do. A batch with refusals only is written as a move of the fence: that, too,
+    proves that we still lead."""
 
     def __init__(self) -> None:
         self.id = ""
-        self.accepted: list[tuple[Open, Accepted]] = []
+        self.accepted: list[tuple[Pending, Accepted]] = []
         self.forced: list[BoundPod] = []
-        self.refused: list[tuple[Open, BindAnswer]] = []
-        self.waiting: list[tuple[Open, Accepted]] = []
+        self.refused: list[tuple[Pending, BindAnswer]] = []
+        self.waiting: list[tuple[Pending, Accepted]] = []
         """Decisions of which only what PreBind wants first is written, not the binding."""
         self.releases: list[ReadyRelease] = []
         self.expiries: list[Write] = []
@@ -76,25 +80,25 @@ class Batch:
         """Whether there is no room for another binding, in the record or in the batch."""
         return self._entry_bytes >= MAX_RECORD_BYTES or len(self._payloads) >= MAX_PAYLOADS
 
-    def accept(self, held: Open, accepted: Accepted, now: float) -> str:
+    def accept(self, pending: Pending, accepted: Accepted, now: float) -> str:
         """The decision is to be bound.
 
         :return: empty, or why it cannot be written
         """
-        fault = too_many(accepted.writes) or self._add(accepted.bound, held, now)
+        fault = self._add(accepted.bound, pending, now)
         if fault:
             return fault
-        self.accepted.append((held, accepted))
+        self.accepted.append((pending, accepted))
         for write in accepted.writes:
-            self._payloads.append(_object_write(write, held.decision.trace))
+            self._payloads.append(_object_write(write, pending.decision.trace))
             self.touched.add(self._payloads[-1].subject)
         return ""
 
-    def wait(self, held: Open, accepted: Accepted) -> None:
+    def wait(self, pending: Pending, accepted: Accepted) -> None:
         """The decision is to wait, once what its plugins want first is durable."""
-        self.waiting.append((held, accepted))
+        self.waiting.append((pending, accepted))
         for write in first_writes(accepted):
-            self._payloads.append(_object_write(write, held.decision.trace))
+            self._payloads.append(_object_write(write, pending.decision.trace))
             self.touched.add(self._payloads[-1].subject)
 
     def force(self, bound: BoundPod, now: float) -> bool:
@@ -104,8 +108,8 @@ class Batch:
         self.forced.append(bound)
         return True
 
-    def _add(self, bound: BoundPod, held: Open | None, now: float) -> str:
-        payload = codec.encode(_binding(bound, held, now))
+    def _add(self, bound: BoundPod, pending: Pending | None, now: float) -> str:
+        payload = codec.encode(_binding(bound, pending, now))
         if len(payload) > MAX_BINDING_BYTES:
             return f"the binding takes {len(payload)} bytes, at most {MAX_BINDING_BYTES} can be written: give the pod fewer labels"
         self._entry_bytes += len(payload)
@@ -113,7 +117,8 @@ class Batch:
         return ""
 
     def writes(self, keeper: FenceKeeper, position: int, now: float) -> list[Write]:
-        """Its messages: bindings and releases (and objects of PreBind), the record, last the fence. Gives it a new id."""
+        """Its messages: bindings and releases (and objects of PreBind), the record, last the fence. Gives it
+        a new id."""
         self.id = keeper.next_id()
         self.sent_at = now
         messages = [*self._payloads, *(ready.write for ready in self.releases), *self.expiries]
@@ -167,7 +172,7 @@ def subjects_of(writes: Sequence[ObjectWrite]) -> set[str]:
     return {subjects.object_(write.resource, write.namespace, write.name) for write in writes}
 
 
-def _binding(bound: BoundPod, held: Open | None, now: float) -> Binding:
+def _binding(bound: BoundPod, pending: Pending | None, now: float) -> Binding:
     return Binding(
         namespace=bound.namespace,
         name=bound.name,
@@ -181,13 +186,14 @@ def _binding(bound: BoundPod, held: Open | None, now: float) -> Binding:
         volumes=bound.volumes,
         forced=bound.forced,
         trace=bound.trace,
-        decision=held.decision.record if held is not None else None,
+        decision=pending.decision.record if pending is not None else None,
         bound_at=now,
     )
 
 
 def _object_write(write: ObjectWrite, trace: str) -> Write:
-    """An object's new version. Its metadata.resourceVersion names the version that the plugin read; without one it must not exist."""
+    """An object's new version. Its metadata.resourceVersion names the version that the plugin read; without
+    one it must not exist."""
     metadata = dict(write.document.get("metadata", {}))
     version = str(metadata.pop("resourceVersion", "") or "0")
     event = ClusterEvent(

@@ -2,12 +2,14 @@
 
     ELECTED --fence moved--> LISTING --listing holds the fence, and all placements can be read--> SERVING
        any  --the fence is somebody else's--> DEPOSED
-   SERVING  --a placement cannot be read--> DEPOSED, and LISTING in the next reign until that is mended (`blocking`)
+   SERVING  --a placement cannot be read--> DEPOSED, and LISTING in the next term until that is mended
+   (`blocking`)
 
-While SERVING at most one send is under way. A send that is not clearly settled is followed by moves of the fence until one of them, or
-the send itself, is known to be applied (`fence`). What was not applied is judged again, whatever it was before.
+While SERVING at most one send is under way. A send that is not clearly settled is followed by moves of the
+fence until one of them, or the send itself, is known to be applied (`fence`). What was not applied is judged
+again, whatever it was before.
 
-One binder object is one reign: whoever is elected again starts with a new one and reads everything anew.
+One binder object is one term: whoever is elected again starts with a new one and reads everything anew.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,8 +26,9 @@ from podyard.binder.core.fence import FenceKeeper, Standing
 from podyard.binder.core.forced import Forced
 from podyard.binder.core.gathering import Gatherer
 from podyard.binder.core.inspection import NO_FINDINGS, Findings
-from podyard.binder.core.intake import Intake, Open, Ticket
-from podyard.binder.core.judge import Accepted
+from podyard.binder.core.intake import Intake
+from podyard.binder.core.node_takes_pod import Accepted
+from podyard.binder.core.pending import Pending, Ticket
 from podyard.binder.core.releases import Releases
 from podyard.binder.core.usage_check import UsageCheck
 from podyard.binder.core.world import View, World
@@ -37,24 +40,24 @@ from podyard.proto.binder_api import BindAnswer, BindReply
 from podyard.proto.placement import Fence
 
 GATHER_S: Final = 0.010
-"""How long decisions and releases wait for mates. Source: DESIGN 3."""
+"""How long decisions and releases wait for mates (docs/rules.md, decisions-wait-for-mates)."""
 
 GATHER_EXPIRIES_S: Final = 1.0
 """TTLs of tombstones are in no hurry."""
 
 POSITION_POLL_S: Final = 0.002
-"""How soon to look again if all that waits waits for the view."""
+"""How soon to look again if all decisions are of positions that the view has not reached."""
 
 FIRST_RETRY_S: Final = 0.05
 LAST_RETRY_S: Final = 1.0
 """Delays between moves of the fence that stay unclear, doubling."""
 
-MAX_WAITING: Final = 32 * MAX_BATCH
-"""Decisions that may wait; above, requests are refused: back-pressure instead of memory."""
+MAX_UNJUDGED: Final = 32 * MAX_BATCH
+"""Decisions that may be to be judged; above, requests are refused: back-pressure instead of memory."""
 
 
 class Phase(Enum):
-    """Where a reign is."""
+    """Where a term is."""
 
     ELECTED = auto()
     LISTING = auto()
@@ -63,7 +66,7 @@ class Phase(Enum):
 
 
 class Binder:
-    """One reign. Owned by one task; not to be used after `StepDown`."""
+    """One term. Owned by one task; not to be used after `StepDown`."""
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class Binder:
         :param view: what the informer keeps up to date
         :param profiles: by name; requests with another digest are refused
         :param holder: instance name
-        :param session: unique to this process start and reign: batch ids are made of it
+        :param session: unique to this process start and term: batch ids are made of it
         :param child_trace: from the traceparent of a cycle to that of its bind span
         :param binding_extender: the one that binds the pods that it is interested in
         :param set_aside: why no decision about one of these pods is judged; empty: it is
@@ -105,7 +108,7 @@ class Binder:
         self._sending = ""
         """Id of the send whose answer we wait for; empty: none."""
         self._retry_s = FIRST_RETRY_S
-        self._settled: list[tuple[Open, BindAnswer]] = []
+        self._settled: list[tuple[Pending, BindAnswer]] = []
         """Answers that wait for our next commit or fence move."""
         self._gather_from: float | None = None
         self._not_before = 0.0
@@ -161,22 +164,23 @@ class Binder:
         return due
 
     @property
-    def judging(self) -> Open | None:
+    def judging(self) -> Pending | None:
         """The decision that is being judged; None outside of that."""
         return self._gatherer.judging
 
     @property
-    def held(self) -> int:
-        """Decisions that wait for a PreBind plugin."""
-        return self._gatherer.held
+    def waiting(self) -> int:
+        """Decisions of which a PreBind plugin waits."""
+        return self._gatherer.waiting
 
     @property
     def idle(self) -> bool:
         """Whether nothing is under way and nobody waits."""
-        waiting = self._gatherer.waiting + len(self._settled) + self._gatherer.asked + self._gatherer.held
-        return not self._sending and self._batch is None and not waiting
+        gatherer = self._gatherer
+        pending = gatherer.unjudged + len(self._settled) + gatherer.asked + gatherer.waiting
+        return not self._sending and self._batch is None and not pending
 
-    # ---- taking over ---------------------------------------------------------------------------------------------------------
+    # ---- taking over ---------------------------------------------------------------------------------------
 
     def _on_elected(self, message: effects.Elected) -> None:
         self._lease_epoch = message.lease_epoch
@@ -216,7 +220,7 @@ class Binder:
         if self.phase is Phase.LISTING:
             fence = self._view.fence
             if fence is None or fence.batch != self.keeper.batch:
-                self._out.append(effects.Relist("the listing does not hold the fence that was moved before it"))
+                self._doubt_listing()
                 return
             self.phase = Phase.SERVING
             self._out.append(effects.Serve())
@@ -226,7 +230,14 @@ class Binder:
         self._read_bindings()
         self._note_work()
 
-    # ---- sends and what became of them ---------------------------------------------------------------------------------------
+    def _doubt_listing(self) -> None:
+        """The listing does not hold the fence that was moved before it: it is stale, or of a stream made
+        again since, which never will hold it. No read can tell which; moving the fence does: applied, all is
+        listed anew, and refused with a lower version, the term ends."""
+        if not self._sending:
+            self._move("the listing does not hold the fence that was moved before it")
+
+    # ---- sends and what became of them ---------------------------------------------------------------------
 
     def _send(self, batch_id: str, writes: Sequence[effects.Write], delay_s: float = 0.0) -> None:
         self._sending = batch_id
@@ -251,8 +262,9 @@ class Binder:
             self._move(message.why)
 
     def _note_failure(self, why: str) -> None:
-        """One lost answer is nothing. Where moves of the fence are taken and batches are not (somebody has all batches open that the
-        server allows), the next is sent after a pause, or thousands of moves would be all that this comes to."""
+        """One lost answer is nothing. Where moves of the fence are taken and batches are not (somebody has
+        all batches open that the server allows), the next is sent after a pause, or thousands of moves would
+        be all that this comes to."""
         self._failures += 1
         if self._failures > 1:
             self._not_before = self._now + min(LAST_RETRY_S, FIRST_RETRY_S * 2 ** min(self._failures - 2, 10))
@@ -275,13 +287,17 @@ class Binder:
             self._out.append(effects.ReadFence(0.0 if self._retry_s == FIRST_RETRY_S else self._retry_s))
 
     def _on_written(self, batch_id: str, sequence: int) -> None:
-        """A send is known to be applied; all others that expected the same fence are not and never will be."""
+        """A send is known to be applied; all others that expected the same fence are not and never will
+        be."""
         self.keeper.applied(batch_id, sequence)
         self._sending = ""
         self._retry_s = FIRST_RETRY_S
         if self.phase is Phase.ELECTED:
             self.phase = Phase.LISTING
             self._out.append(effects.StartListing())
+            return
+        if self.phase is Phase.LISTING:
+            self._out.append(effects.Relist("the listing did not hold the fence that was moved before it"))
             return
         batch, self._batch = self._batch, None
         if batch is not None and batch.id == batch_id:
@@ -301,8 +317,8 @@ class Binder:
         self._out.append(effects.StepDown(reason))
 
     def _on_inspected(self, message: effects.Inspected) -> None:
-        """Why a commit's compare-and-set failed: the fence, or a binding that the view does not know. Or what has become of what cannot be
-        read."""
+        """Why a commit's compare-and-set failed: the fence, or a binding that the view does not know. Or what
+        has become of what cannot be read."""
         if self.phase is Phase.LISTING:
             if message.fence.sequence != self.keeper.sequence or self._blocking.is_other(message.stored):
                 self._step_down("what could not be read has changed: everything is read anew")
@@ -339,7 +355,7 @@ class Binder:
         self._sending, self._batch = "", None
         self._judge_again(batch, found)
 
-    # ---- building a batch ----------------------------------------------------------------------------------------------------
+    # ---- building a batch ----------------------------------------------------------------------------------
 
     def _flush(self) -> None:
         """Send what has gathered, if nothing is under way and it is time."""
@@ -351,7 +367,7 @@ class Binder:
         self._gatherer.asks.clear()
         if batch.empty and not self._settled:
             self._note_success()
-            self._gather_from = self._now - GATHER_S + POSITION_POLL_S if self._gatherer.waiting else None
+            self._gather_from = self._now - GATHER_S + POSITION_POLL_S if self._gatherer.unjudged else None
             self._note_work()
             return
         self._batch = batch
@@ -383,7 +399,7 @@ class Binder:
         self._read_bindings()
         self._gather_from = self._now - GATHER_S
 
-    # ---- after a commit ------------------------------------------------------------------------------------------------------
+    # ---- after a commit ------------------------------------------------------------------------------------
 
     def _committed(self, batch: Batch) -> None:
         self._releases.done(batch.releases)
@@ -403,44 +419,44 @@ class Binder:
                 )
             )
         complete: list[Ticket] = []
-        for held, accepted in batch.accepted:
+        for pending, accepted in batch.accepted:
             bound = accepted.bound
             answer = BindAnswer(attempt=bound.attempt, uid=bound.uid, result="bound", node=bound.node)
-            complete += self._answer(held, answer, accepted)
-        for held, answer in batch.refused:
-            complete += self._answer(held, answer, None)
-        for held, answer in self._gatherer.written(batch):
-            complete += self._intake.tell_waiting(held, answer)
+            complete += self._answer(pending, answer, accepted)
+        for pending, answer in batch.refused:
+            complete += self._answer(pending, answer, None)
+        for pending, answer in self._gatherer.written(batch):
+            complete += self._intake.tell_waiting(pending, answer)
         self._reply(complete)
 
     def _answer_settled(self) -> None:
         """An own write came after these judgements: they may be told."""
         settled, self._settled = self._settled, []
         complete: list[Ticket] = []
-        for held, answer in settled:
-            complete += self._answer(held, answer, None)
+        for pending, answer in settled:
+            complete += self._answer(pending, answer, None)
         self._reply(complete)
 
-    def _answer(self, held: Open, answer: BindAnswer, accepted: Accepted | None) -> list[Ticket]:
+    def _answer(self, pending: Pending, answer: BindAnswer, accepted: Accepted | None) -> list[Ticket]:
         """Said after an own write only, so a binding that it tells of was durable at the fence's sequence."""
         if answer.result == "bound" and not answer.committed_at:
             answer = msgspec.structs.replace(answer, committed_at=self.keeper.sequence)
         bound = accepted.bound if accepted is not None else None
-        self._out.append(effects.Settled(held.decision, answer, bound, held.received_at, session=held.key[0]))
+        self._out.append(effects.Settled(pending.decision, answer, bound, pending.received_at, session=pending.key[0]))
         if accepted is not None:
-            profile = self._profiles[held.decision.profile]
+            profile = self._profiles[pending.decision.profile]
             points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node)
-        return self._intake.answer(held, answer)
+        return self._intake.answer(pending, answer)
 
     def _reply(self, complete: Sequence[Ticket]) -> None:
-        """What was accepted counted against later decisions: whoever was refused for it must see it before trying again, and the own view
-        shows the last commit only a moment after it was acknowledged."""
+        """What was accepted counted against later decisions: whoever was refused for it must see it before
+        trying again, and the own view shows the last commit only a moment after it was acknowledged."""
         position = max(self._view.position, self.keeper.sequence)
         for ticket in complete:
             reply = BindReply(epoch=self.keeper.epoch, position=position, answers=ticket.complete())
             self._out.append(effects.Reply(ticket.id, reply))
 
-    # ---- what comes in -------------------------------------------------------------------------------------------------------
+    # ---- what comes in -------------------------------------------------------------------------------------
 
     def _on_requested(self, message: effects.Requested) -> None:
         request = message.request
@@ -463,8 +479,8 @@ class Binder:
     def _why_refused(self, digests: Mapping[str, str]) -> str:
         if self.phase is not Phase.SERVING:
             return "this binder does not lead"
-        if self._gatherer.waiting >= MAX_WAITING:
-            return f"{self._gatherer.waiting} decisions wait already; ask again"
+        if self._gatherer.unjudged >= MAX_UNJUDGED:
+            return f"{self._gatherer.unjudged} decisions are to be judged already; ask again"
         for name, digest in digests.items():
             own = self._digests.get(name)
             if own != digest:

@@ -1,8 +1,9 @@
 """Placements that cannot be read: what a binder that has taken over finds of them in its listing.
 
-Room that is taken would look free, and a uid that is bound would look unbound: so it does not lead. It keeps the lease, says what it is,
-and looks now and then whether that is still so. Somebody who mends it (`podyard mend`) moves the fence; then the reign ends, and the next
-one lists anew. Nothing is guessed: what a binding was is known to people at best.
+Room that is taken would look free, and a uid that is bound would look unbound: so it does not lead. It keeps
+the lease, says what it is, and looks now and then whether that is still so. Somebody who mends it (`podyard
+mend`) moves the fence; then the term ends, and the next one lists anew. Nothing is guessed: what a binding
+was is known to people at best.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,7 +48,8 @@ class Blocking:
 
 
 def first_unreadable(stored: Mapping[str, Stored]) -> Unreadable | None:
-    """The first of these that is a binding, or was one, and cannot be read; other subjects are not asked for what they hold."""
+    """The first of these that is a binding, or was one, and cannot be read; other subjects are not asked for
+    what they hold."""
     for subject, found in stored.items():
         if found.placement is None and subject.startswith(_BINDINGS):
             return Unreadable(subject, found.sequence, found.fault)

@@ -1,4 +1,5 @@
-"""Which decisions of its session a decision counts on, and which of a session's numbers are there: see `skipping`."""
+"""Which decisions of its session a decision counts on, and which of a session's numbers are there: see
+`skipping`."""
 
 from bisect import bisect_left, bisect_right, insort
 from collections import deque
@@ -13,7 +14,8 @@ MOST_RANGES: Final = 64
 
 
 class Claims(NamedTuple):
-    """Numbers of its session that a decision counted as placed and unseen: ranges, both ends included, ascending and apart."""
+    """Numbers of its session that a decision counted as placed and unseen: ranges, both ends included,
+    ascending and apart."""
 
     ranges: tuple[tuple[int, int], ...]
     size: int

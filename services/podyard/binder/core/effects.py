@@ -4,12 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change, Unreadable
-from podyard.cluster.pods import PodView
 from podyard.proto.binder_api import BindAnswer, BindReply, BindRequest, Decision
 from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Fence, Placement, Release
 
-# ---- what the core is told --------------------------------------------------------------------------------------------------
+# ---- what the core is told ---------------------------------------------------------------------------------
 
 
 class Elected(NamedTuple):
@@ -35,14 +34,16 @@ class Applied(NamedTuple):
 
 
 class Conflicted(NamedTuple):
-    """A send was refused by a compare-and-set (10071). `number` is the last sequence of the subject that failed."""
+    """A send was refused by a compare-and-set (10071). `number` is the last sequence of the subject that
+    failed."""
 
     batch_id: str
     number: int | None
 
 
 class Unclear(NamedTuple):
-    """A send was not answered, or refused without saying why (10164): it may have been applied, or may yet be."""
+    """A send was not answered, or refused without saying why (10164): it may have been applied, or may yet
+    be."""
 
     batch_id: str
     why: str
@@ -120,12 +121,12 @@ Message: TypeAlias = (
     | Tick
 )
 
-# ---- what it wants done -----------------------------------------------------------------------------------------------------
+# ---- what it wants done ------------------------------------------------------------------------------------
 
 
 class Write(NamedTuple):
-    """A message for the CLUSTER stream. `expect` is the subject's last sequence, 0: there must be none. `expires`: it is kept only as long
-    as a deletion marker.
+    """A message for the CLUSTER stream. `expect` is the subject's last sequence, 0: there must be none.
+    `expires`: it is kept only as long as a deletion marker.
     """
 
     subject: str
@@ -190,13 +191,15 @@ class StepDown(NamedTuple):
 
 
 class Blocked(NamedTuple):
-    """Nothing may be written: placements are stored that cannot be read. Looked at again, and said again, until they are mended."""
+    """Nothing may be written: placements are stored that cannot be read. Looked at again, and said again,
+    until they are mended."""
 
     unreadable: Sequence[Unreadable]
 
 
 class PassedOver(NamedTuple):
-    """Something that no binder wrote lies where the next commit's record belongs; the next but one is used instead."""
+    """Something that no binder wrote lies where the next commit's record belongs; the next but one is used
+    instead."""
 
     subject: str
     sequence: int
@@ -233,13 +236,15 @@ class FenceMoving(NamedTuple):
 
 
 class CommitsFail(NamedTuple):
-    """One commit after the other is not taken, though other writes are; with an empty reason: one was taken again."""
+    """One commit after the other is not taken, though other writes are; with an empty reason: one was taken
+    again."""
 
     reason: str
 
 
 class PluginFailed(NamedTuple):
-    """A plugin raised, or answered nonsense. Up to Bind that is the decision's answer; after PostBind the pod is bound all the same."""
+    """A plugin raised, or answered nonsense. Up to Bind that is the decision's answer; after PostBind the pod
+    is bound all the same."""
 
     plugin: str
     point: str
@@ -248,13 +253,18 @@ class PluginFailed(NamedTuple):
 
 
 class AskToBind(NamedTuple):
-    """Let the extender bind. The node takes the pod, and keeps its room for it meanwhile; the commit follows the answer."""
+    """Let the extender bind. The node takes the pod, and keeps its room for it meanwhile; the commit follows
+    the answer."""
 
     key: tuple[str, int]
     """Session and number of the decision."""
     extender: str
-    pod: PodView
+    pod: PodRef
     node: str
+
+
+Ask: TypeAlias = ReadFence | Send | Inspect | ReadBindings | AskToBind
+"""What the core is told the answer of."""
 
 
 class UsageDrift(NamedTuple):
@@ -264,10 +274,7 @@ class UsageDrift(NamedTuple):
 
 
 Effect: TypeAlias = (
-    ReadFence
-    | Send
-    | Inspect
-    | ReadBindings
+    Ask
     | StartListing
     | Relist
     | Serve
@@ -280,6 +287,5 @@ Effect: TypeAlias = (
     | FenceMoving
     | CommitsFail
     | PluginFailed
-    | AskToBind
     | UsageDrift
 )

@@ -1,16 +1,17 @@
 """The fence: who may write placements, and what became of the last write.
 
-Every batch ends with a new version of the fence, a compare-and-set on the version before. So of all batches that expect one version
-at most one is ever applied, and one that was not applied when the fence moved never will be. All rules here follow from that:
+Every batch ends with a new version of the fence, a compare-and-set on the version before. So of all batches
+that expect one version at most one is ever applied, and one that was not applied when the fence moved never
+will be. All rules here follow from that:
 
-    moved by us                -> everything we sent before with the old version was not applied, and never will be
-    moved, batch id is ours    -> exactly that send was applied
-    not moved                  -> nothing is known (a read may be stale): move it again
-    moved by somebody else     -> deposed: write nothing, say nothing
-    lower than we know it,
-    says a compare-and-set     -> another stream than the one that was listed: all that is known is void, begin anew
+    moved by us                -> everything we sent before with the old version was not applied, and never
+    will be moved, batch id is ours    -> exactly that send was applied not moved                  -> nothing
+    is known (a read may be stale): move it again moved by somebody else     -> deposed: write nothing, say
+    nothing lower than we know it, says a compare-and-set     -> another stream than the one that was listed:
+    all that is known is void, begin anew
 
-Source: DESIGN 3 "Commit"; each rule was found by a model checker.
+Each was found by a model checker: docs/rules.md, fence-settles-unclear-writes;
+docs/rules.md, take-over-lists-up-to-its-fence; docs/rules.md, refusals-wait-for-an-own-write.
 """
 
 from enum import Enum
@@ -88,7 +89,8 @@ class FenceKeeper:
         self._sent.clear()
 
     def pass_over(self) -> None:
-        """The next number is taken by what no binder wrote: use the one behind it. Readers see a gap, and list anew."""
+        """The next number is taken by what no binder wrote: use the one behind it. Readers see a gap, and
+        list anew."""
         self.n += 1
 
     def look(self, found: Fence | None, sequence: int) -> Standing:
@@ -100,7 +102,8 @@ class FenceKeeper:
         return Standing.THEIRS
 
     def went_back(self, number: int | None) -> bool:
-        """Whether a refused move says that the fence has a lower version than we know: no stream that goes on can say that.
+        """Whether a refused move says that the fence has a lower version than we know: no stream that goes on
+        can say that.
 
         :param number: the fence's last sequence as the refusal names it; `None`: it names none
         """

@@ -1,7 +1,7 @@
 """Pods that their creator put on a node: bound without judgement, as in Kubernetes, and flagged.
 
-One whose node does not exist waits for it: a binding to no node would end at once. One whose binding is too large to be written stays
-unbound. Source: DESIGN 3, "Life of an object".
+One whose node does not exist waits for it: a binding to no node would end at once. One whose binding is too
+large to be written stays unbound (docs/rules.md, forced-pod-is-bound-unjudged).
 """
 
 from collections.abc import Iterable

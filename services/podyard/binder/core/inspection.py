@@ -1,16 +1,17 @@
 """Why a commit's compare-and-set failed, when it was not the fence.
 
-The server names no subject, only the failing one's sequence; so all that the batch guards is read, and compared with what it expects.
+The server names no subject, only the failing one's sequence; so all that the batch guards is read, and
+compared with what it expects.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from podyard.binder.core import judge
+from podyard.binder.core import node_takes_pod
 from podyard.binder.core.batch import Batch
 from podyard.binder.core.effects import Stored, Write
-from podyard.binder.core.intake import Open
-from podyard.binder.core.judge import Accepted
+from podyard.binder.core.node_takes_pod import Accepted
+from podyard.binder.core.pending import Pending
 from podyard.proto import subjects
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.placement import BoundPod
@@ -19,7 +20,7 @@ from podyard.proto.placement import BoundPod
 class Findings(NamedTuple):
     """What is in the way of a batch."""
 
-    answers: Sequence[tuple[Open, BindAnswer]] = ()
+    answers: Sequence[tuple[Pending, BindAnswer]] = ()
     """Decisions that can never be written as they are."""
     bound_elsewhere: frozenset[str] = frozenset()
     """Uids of the batch that have a binding already: dropped from it."""
@@ -37,23 +38,25 @@ NO_FINDINGS: Final = Findings()
 
 def find(batch: Batch, stored: Mapping[str, Stored]) -> Findings:
     """Compare a refused batch with what its subjects hold."""
-    answers: list[tuple[Open, BindAnswer]] = []
-    for held, accepted in (*batch.accepted, *batch.waiting):
-        answer = _why_not_written(held, accepted, batch, stored)
+    answers: list[tuple[Pending, BindAnswer]] = []
+    for pending, accepted in (*batch.accepted, *batch.waiting):
+        answer = _why_not_written(pending, accepted, batch, stored)
         if answer is not None:
-            answers.append((held, answer))
+            answers.append((pending, answer))
     elsewhere = frozenset(bound.uid for bound in batch.bound if _subject(bound) in stored)
     rewritten = [*(ready.write for ready in batch.releases), *batch.expiries]
     return Findings(answers, elsewhere, any(_moved_on(write, stored) for write in rewritten))
 
 
-def _why_not_written(held: Open, accepted: Accepted, batch: Batch, stored: Mapping[str, Stored]) -> BindAnswer | None:
+def _why_not_written(
+    pending: Pending, accepted: Accepted, batch: Batch, stored: Mapping[str, Stored]
+) -> BindAnswer | None:
     bound = accepted.bound
     found = stored.get(_subject(bound))
     if found is not None:
         placement = found.placement
         node, attempt = (placement.node, placement.attempt) if placement is not None else ("", "?")
-        return judge.bound_before(held.decision, node, attempt)
+        return node_takes_pod.bound_before(pending.decision, node, attempt)
     for subject, expected in batch.object_writes(accepted).items():
         there = stored.get(subject)
         if (there.sequence if there is not None else 0) != expected:

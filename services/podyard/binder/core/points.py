@@ -1,6 +1,7 @@
 """The extension points that run in the binder: PreBind and Bind before the commit, PostBind after it.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), framework/runtime (RunPreBindPlugins, RunBindPlugins).
+Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), framework/runtime
+(RunPreBindPlugins, RunBindPlugins).
 """
 
 from typing import Any, Final, NamedTuple, cast
@@ -39,7 +40,8 @@ class Prepared(NamedTuple):
     status: Status = statuses.SUCCESS
     writes: tuple[ObjectWrite, ...] = ()
     overtaken: bool = False
-    """PreBind rejected the pod: what it was to get is gone, another try may do. Everything else is an error."""
+    """PreBind rejected the pod: what it was to get is gone, another try may do. Everything else is an
+    error."""
     waits: tuple[Wait, ...] = ()
     """Plugins that wait; with any, `writes` are for later, and nobody was asked to bind."""
 
@@ -62,12 +64,13 @@ def prepare(
 ) -> Prepared:
     """Ask PreBind, then, if none waits, who binds. Without a Bind plugin the binder itself does.
 
-    Unlike the reference, where each plugin blocks those behind it, all are asked: so what they wait for goes on at the same time.
+    Unlike the reference, where each plugin blocks those behind it, all are asked: so what they wait for goes
+    on at the same time.
 
     :param volumes: what the decision says that the pod's claims get
     :param state: of this decision, from the first time it was asked about on
-    :return: the first status that is neither SUCCESS nor WAIT, with its plugin; else who waits, and all objects to be written in the
-        same commit
+    :return: the first status that is neither SUCCESS nor WAIT, with its plugin; else who waits, and all
+        objects to be written in the same commit
     """
     if not profile.pre_bind and not profile.bind:
         return NOTHING_TO_DO

@@ -1,8 +1,8 @@
 """Which bindings have to end, and which tombstones may go.
 
-A binding ends when its pod has ended, when its node is gone, or when its object is gone. The tombstone stays while the object lives, so
-that a uid is never bound twice; then it gets a TTL. Both rewrite the stored message, which is read first: it names its sequence, and
-holds the decision that `explain` shows.
+A binding ends when its pod has ended, when its node is gone, or when its object is gone. The tombstone stays
+while the object lives, so that a uid is never bound twice; then it gets a TTL. Both rewrite the stored
+message, which is read first: it names its sequence, and holds the decision that `explain` shows.
 """
 
 from collections.abc import Iterable, Mapping
@@ -30,13 +30,13 @@ class ReadyRelease(NamedTuple):
 def why_release(pod: PodView, nodes: Mapping[str, object]) -> ReleaseReason | None:
     """Why the binding of a bound pod has to end; `None`: it goes on.
 
-    A pod that has ended holds no room; one whose agent still stops it does. A deleted object ends the binding at once: whoever removes the
-    object of a bound pod has waited for its agent, or asked for no grace.
+    A pod that has ended holds no room; one whose agent still stops it does. A deleted object ends the binding
+    at once: whoever removes the object of a bound pod has waited for its agent, or asked for no grace.
     """
     if pod.gone:
         return "orphan" if pod.sequence == UNKNOWN_OBJECT else "terminated"
     if pod.bound is not None and pod.bound.node not in nodes:
-        return "node gone"
+        return "nodeGone"
     if _nothing_runs(pod):
         return "terminated" if pod.deleting else "completed"
     return None
@@ -93,7 +93,8 @@ class Releases:
         return found
 
     def take_answer(self, found: Mapping[str, Stored | None]) -> bool:
-        """What the bindings hold; returns whether some were not there (a stale read) and will be read again."""
+        """What the bindings hold; returns whether some were not there (a stale read) and will be read
+        again."""
         missing = False
         for uid, stored in found.items():
             self._reading.discard(uid)
@@ -139,7 +140,7 @@ class Releases:
             pod = subjects.parse_pod(write.subject)
             self._expire(PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid))
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- inside --------------------------------------------------------------------------------------------
 
     def _node_gone(self, node: str) -> None:
         for bound in list(self._world.table.pods_on(node).values()):
@@ -178,7 +179,8 @@ class Releases:
             self._unread[pod.uid] = pod
 
     def _not_found(self, uid: str) -> bool:
-        """Nothing to be read: a stale read of a live binding, or a tombstone that is gone, as it should be."""
+        """Nothing to be read: a stale read of a live binding, or a tombstone that is gone, as it should
+        be."""
         if self._expiring.pop(uid, None) is not None and uid not in self._wanted:
             return False
         pod = self._world.view.pods_by_uid.get(uid)
@@ -199,7 +201,8 @@ class Releases:
         return False
 
     def _still_to_end(self, uid: str) -> bool:
-        """Judge once more what was noted before the read: its node may be back. Of a pod that the view has lost nothing else is known."""
+        """Judge once more what was noted before the read: its node may be back. Of a pod that the view has
+        lost nothing else is known."""
         pod = self._world.view.pods_by_uid.get(uid)
         if pod is None:
             return True

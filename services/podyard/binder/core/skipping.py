@@ -1,42 +1,46 @@
-"""When PreFilter and all Filters may be skipped: a scheduler has asked them, and nothing has happened since that it did not count on.
+"""When PreFilter and all Filters may be skipped: a scheduler has asked them, and nothing has happened since
+that it did not count on.
 
-A decision says at which position P of the stream it was made, and which decisions of its session its scheduler counted as placed then
-without having seen their bindings (its claims). The filters decide by the pod, its node, all other objects, the placed pods and the
-nominations to that node, and by nothing else; binder and scheduler have equal profiles (the digest). So their answer here is the one that
-the scheduler had if both decide by the same cluster. That is so if
+A decision says at which position P of the stream it was made, and which decisions of its session its
+scheduler counted as placed then without having seen their bindings (its claims). The filters decide by the
+pod, its node, all other objects, the placed pods and the nominations to that node, and by nothing else;
+binder and scheduler have equal profiles (the digest). So their answer here is the one that the scheduler had
+if both decide by the same cluster. That is so if
 
-1. no object that a filter may read is another than at P: nothing *foreign* came after P. Foreign is every change of a node or of any
-   other object, of the object of a placed pod, every release, and whatever a listing brings. Not foreign: pods that nobody placed come,
-   change and go (they are in no table), and what agents say of pods (schedulers do not follow it);
+1. no object that a filter may read is another than at P: nothing *foreign* came after P. Foreign is every
+   change of a node or of any other object, of the object of a placed pod, every release, and whatever a
+   listing brings. Not foreign: pods that nobody placed come, change and go (they are in no table), and what
+   agents say of pods (schedulers do not follow it);
 2. the pod itself is the version that the scheduler knew: its object is not newer than P;
-3. the pods placed since P are exactly the claimed ones: as many bindings came after P as are claimed, and each claimed number is one of
-   them. Two finite sets of which one holds the other, and that are equally large, are equal. A claimed decision that was refused, dropped
-   or never sent is missing, a binding of another session, by force or unknown is one too many: both say no;
-4. each of them stands where the scheduler had it, as what it had it: the number names decision and node, and a number counts only while
-   the pod's object is not newer than that decision;
-5. nobody is nominated to the node by any fact, and no room is kept on it for anybody. Nominations that only the scheduler knew made it
-   ask the filters twice, with and without them, and both passed.
+3. the pods placed since P are exactly the claimed ones: as many bindings came after P as are claimed, and
+   each claimed number is one of them. Two finite sets of which one holds the other, and that are equally
+   large, are equal. A claimed decision that was refused, dropped or never sent is missing, a binding of
+   another session, by force or unknown is one too many: both say no;
+4. each of them stands where the scheduler had it, as what it had it: the number names decision and node, and
+   a number counts only while the pod's object is not newer than that decision;
+5. nobody is nominated to the node by any fact, and no room is kept on it for anybody. Nominations that only
+   the scheduler knew made it ask the filters twice, with and without them, and both passed.
 
-Pods with claims are filtered always: of promises that are not in the objects yet each process has a memory of its own.
+Pods with claims are filtered always: of promises that are not in the objects yet each process has a memory of
+its own.
 
-What is not known says no: a binder that took over or listed again skips only over what came after its listing; of old bindings the log
-forgets the oldest, and everything before them with it. A decision that claims a later number than its own says what it cannot have known.
-Pod there, unbound, node there, room and ports are judged always, and PreBind always runs.
+What is not known says no: a binder that took over or listed again skips only over what came after its
+listing; of old bindings the log forgets the oldest, and everything before them with it. A decision that
+claims a later number than its own says what it cannot have known. Pod there, unbound, node there, room and
+ports are judged always, and PreBind always runs.
 
-Source: DESIGN 3, "The binder judges, once, in one order".
+The rule: docs/rules.md, skip-only-what-was-counted-on.
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable
-from typing import ClassVar, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from podyard.binder.core.claims import Claims, Numbers
 from podyard.cluster.changes import Change
 from podyard.cluster.pods import PodView
-from podyard.framework.status import Status
 from podyard.objects import claims as volume_claims
 from podyard.proto import subjects
-from podyard.proto.binder_api import Decision
 
 KEPT: Final = 16_384
 """Bindings that are remembered: seconds of them at the design's rate, longer than a decision is under way."""
@@ -45,23 +49,12 @@ Key: TypeAlias = tuple[str, int]
 """Session and number of a decision."""
 
 
-class WrongSkip(AssertionError):
-    """The filters were skipped and would have said no: a bug in the argument above. Raised only while `Skipping.verify` is set."""
-
-    def __init__(self, decision: Decision, status: Status) -> None:
-        self.decision = decision
-        self.status = status
-        super().__init__(f"{decision.attempt} on {decision.node}, decided at {decision.position}: {status}")
-
-
 class Skipping:
     """The log of what came after which position. A change costs O(1), a question O(log bindings + ranges).
 
-    Invariant: every placed pod that came after `_foreign` is counted, and `_sessions` has the numbers of those that may be claimed.
+    Invariant: every placed pod that came after `_foreign` is counted, and `_sessions` has the numbers of
+    those that may be claimed.
     """
-
-    verify: ClassVar[bool] = False
-    """Ask the filters after every skip all the same, and raise `WrongSkip` if they say no: for tests."""
 
     def __init__(self) -> None:
         self._foreign = 0
@@ -74,10 +67,11 @@ class Skipping:
         """Position of the last binding that the view showed while it was pending here."""
         self._positions: list[int] = [0]
         self._counts: list[int] = [0]
-        """By record, ascending: its position, and how many bindings became durable up to it. The first one stands for all before."""
+        """By record, ascending: its position, and how many bindings became durable up to it. The first one
+        stands for all before."""
         self._sessions: dict[str, Numbers] = {}
 
-    # ---- what happens --------------------------------------------------------------------------------------------------------
+    # ---- what happens --------------------------------------------------------------------------------------
 
     def foreign(self, position: int) -> None:
         """Something happened at `position` that no scheduler can have counted on before."""
@@ -140,7 +134,7 @@ class Skipping:
         elif uid in self._unseen:
             self._disown(self._unseen.pop(uid))
 
-    # ---- the question --------------------------------------------------------------------------------------------------------
+    # ---- the question --------------------------------------------------------------------------------------
 
     def covers(self, session: str, position: int, claims: Claims | None) -> bool:
         """Whether nothing came after `position` but what `claims` names, and all of that did."""
@@ -154,10 +148,11 @@ class Skipping:
         numbers = self._sessions.get(session)
         return numbers is not None and numbers.hold_all(claims.ranges, position)
 
-    # ---- inside --------------------------------------------------------------------------------------------------------------
+    # ---- inside --------------------------------------------------------------------------------------------
 
     def _shows(self, uid: str, position: int) -> None:
-        """The view shows a binding: one of ours, before or after its acknowledgement, or one that nobody here knows."""
+        """The view shows a binding: one of ours, before or after its acknowledgement, or one that nobody here
+        knows."""
         if uid in self._pending:
             self._shown = max(self._shown, position)
         elif self._unseen.pop(uid, None) is None:
@@ -194,7 +189,8 @@ def has_claims(pod: PodView) -> bool:
 
 
 def _concerns_placed(change: Change) -> bool:
-    """Whether it ends a binding, or makes the object of a placed pod another; what its agent says does not count."""
+    """Whether it ends a binding, or makes the object of a placed pod another; what its agent says does not
+    count."""
     old, new = change.old, change.new
     if change.release is not None:
         return True

@@ -1,7 +1,8 @@
 """Does the node table agree with the live bindings? Checked all the time, a few nodes at a time.
 
-Usage is kept by adding and taking away. Should it ever drift from the sum, nodes would be overcommitted or left empty for good: so every
-node is compared with the view's bindings and our own writes once a round. Costs about 10 µs a node.
+Usage is kept by adding and taking away. Should it ever drift from the sum, nodes would be overcommitted or
+left empty for good: so every node is compared with the view's bindings and our own writes once a round. Costs
+about 10 µs a node.
 """
 
 from collections.abc import Collection

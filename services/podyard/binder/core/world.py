@@ -1,14 +1,15 @@
-"""What the binder judges by: the view of its informer, the node table, and what it wrote itself and the view has not shown yet.
+"""What the binder judges by: the view of its informer, the node table, and what it wrote itself and the view
+has not shown yet.
 
-Own writes count at once: a decision counts from the moment it is accepted (its mates must see it), a release from its acknowledgement.
-The view shows both later, by the commit record.
+Own writes count at once: a decision counts from the moment it is accepted (its mates must see it), a release
+from its acknowledgement. The view shows both later, by the commit record.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from podyard.binder.core import skipping
-from podyard.binder.core.intake import Open
+from podyard.binder.core.pending import Pending
 from podyard.binder.core.skipping import Key, Skipping
 from podyard.cluster.changes import Change, Unreadable
 from podyard.cluster.node_table import NodeTable, PlacedPod
@@ -42,7 +43,8 @@ class View(Protocol):
 
 
 class World:
-    """View, table and own writes. Invariant: `table` holds exactly the view's live bindings but `unseen_releases`, and `unseen`."""
+    """View, table and own writes. Invariant: `table` holds exactly the view's live bindings but
+    `unseen_releases`, and `unseen`."""
 
     def __init__(self, view: View, schedulers: Collection[str] | None = None) -> None:
         """
@@ -57,7 +59,8 @@ class World:
         self.unseen: dict[str, BoundPod] = {}
         """Accepted or committed by us, not yet bound in the view, by uid."""
         self.kept: dict[str, BoundPod] = {}
-        """Pods whose room is kept although they are not accepted yet, by uid: the table counts them nowhere."""
+        """Pods whose room is kept although they are not accepted yet, by uid: the table counts them
+        nowhere."""
         self.unseen_releases: set[str] = set()
         """Uids released by us, still bound in the view."""
         self.skipping = Skipping()
@@ -118,12 +121,12 @@ class World:
         if not only_bound:
             self.skipping.foreign(position)
 
-    def may_skip(self, held: Open) -> bool:
+    def may_skip(self, pending: Pending) -> bool:
         """Whether the filters need not be asked again about a decision: see `skipping`."""
-        decision = held.decision
+        decision = pending.decision
         if self.nominated.on(decision.node) or self.table.kept_on(decision.node):
             return False
-        if not self.skipping.covers(held.key[0], decision.position, held.claims):
+        if not self.skipping.covers(pending.key[0], decision.position, pending.claims):
             return False
         pod = self.view.pods_by_uid.get(decision.uid)
         return pod is not None and pod.sequence <= decision.position and not skipping.has_claims(pod)

@@ -1,7 +1,7 @@
 """Benchmarks: the services as processes, measured from outside.
 
-Duty: play a load through the public doors, count what was durably done, and say what it cost; or time one core in this process. Never in
-here: a figure that is not measured in the run that prints it.
+Duty: play a load through the public doors, count what was durably done, and say what it cost; or time one
+core in this process. Never in here: a figure that is not measured in the run that prints it.
 
 - `load`     pods and nodes to create, and creating them at the pace of the api
 - `meters`   CPU seconds of processes, messages through the NATS server

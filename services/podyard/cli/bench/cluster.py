@@ -18,8 +18,8 @@ NAMESPACE: Final = "default"
 ZONE: Final = "topology.kubernetes.io/zone"
 HOST: Final = "kubernetes.io/hostname"
 KINDS: Final = ("plain", "selector", "spread", "anti-affinity", "affinity")
-"""A plain pod; a node selector and tolerations; a hard spread over zones; required anti-affinity to its own kind on a host; preferred
-affinity to its own kind in a zone."""
+"""A plain pod; a node selector and tolerations; a hard spread over zones; required anti-affinity to its own
+kind on a host; preferred affinity to its own kind in a zone."""
 
 _MIX: Final = (*("plain",) * 6, *KINDS[1:])
 """Of ten placed pods six are plain."""

@@ -1,7 +1,9 @@
-"""`bench contention`: several schedulers fill a cluster until nothing fits; one of them, and the leading binder, are killed midway.
+"""`bench contention`: several schedulers fill a cluster until nothing fits; one of them, and the leading
+binder, are killed midway.
 
-All pods are there from the beginning, so that the schedulers are never idle: they decide on views of the cluster that the others' decisions
-have overtaken, and the fuller the nodes are, the more of that the binder refuses.
+All pods are there from the beginning, so that the schedulers are never idle: they decide on views of the
+cluster that the others' decisions have overtaken, and the fuller the nodes are, the more of that the binder
+refuses.
 """
 
 import time
@@ -22,19 +24,21 @@ from podyard.cli.lab.lab import Lab
 from podyard.cli.lab.plan import Planned
 from podyard.cli.top import looking
 from podyard.cli.top.figures import CONFLICTS, DECISIONS, RETRIES
-from podyard.cluster.snapshot import snapshot
 from podyard.framework.profile import Profile
 from podyard.proto import codec, subjects
 from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from podyard.runtime import clock
+from podyard.shell.snapshot import snapshot
 
 LOOK_EVERY_S: Final = 0.25
 STALLED_AFTER_S: Final = 120.0
-"""Nothing bound and nobody parked for so long: the run has failed, and says how far it came. A standby takes over after 10 s."""
+"""Nothing bound and nobody parked for so long: the run has failed, and says how far it came. A standby takes
+over after 10 s."""
 KILL_SCHEDULER_AT: Final = 0.4
 """Bound pods, of all, when a scheduler is killed; it is started again."""
 KILL_BINDER_AT: Final = 0.6
-"""Bound pods, of all, when the binder that leads is killed, for good: its standby takes over when the lease has run out."""
+"""Bound pods, of all, when the binder that leads is killed, for good: its standby takes over when the lease
+has run out."""
 PARKED: Final = "unschedulable"
 MOST_LISTED: Final = 10_000
 RESULTS: Final = "podyard_scheduler_results_total"
@@ -147,7 +151,7 @@ class Contention:
         await load.create(self._bus, payloads)
         self._created = True
 
-    # ---- the middle ----------------------------------------------------------------------------------------------------------
+    # ---- the middle ----------------------------------------------------------------------------------------
 
     async def _until_at_rest(self) -> None:
         """All pods are bound or parked, at two looks in a row: a wake-up may be under way at one."""
@@ -203,7 +207,7 @@ class Contention:
     def _sum(self, name: str) -> int:
         return sum(self._tally.total(child.instance, name) for child in self._schedulers)
 
-    # ---- the end -------------------------------------------------------------------------------------------------------------
+    # ---- the end -------------------------------------------------------------------------------------------
 
     async def _result(self, to_bind: float, to_rest: float) -> ContentionResult:
         end = end_state.judge(await snapshot(self._bus), self._profile)
@@ -242,7 +246,7 @@ class Contention:
             conflict_rate=conflicts / max(1, decisions),
             conflicts_by_cause=self._tally.by(name, CONFLICTS, "cause"),
             retries=self._tally.total(name, RETRIES),
-            given_up=self._tally.total(name, RESULTS, outcome="bind_error"),
+            given_up=self._tally.total(name, RESULTS, outcome="bindError"),
         )
 
     async def _unexplained(self) -> tuple[str, ...]:

@@ -1,4 +1,5 @@
-"""Counts to keep with measurements, as `python -m tests.counts --json` makes them: an installed package has no tests."""
+"""Counts to keep with measurements, as `python -m tests.counts --json` makes them: an installed package has
+no tests."""
 
 import sys
 from pathlib import Path

@@ -1,8 +1,9 @@
 """`bench cycle`: what one scheduling cycle costs, in this process, by kind of pod and size of the cluster.
 
-Every pod is assumed on its node after its cycle, so that the next cycle meets a cluster that has changed. Times are CPU times of this
-thread, so that other work on the machine counts as little as possible. Pods are made before the clock starts; what is worked out of a pod
-for the first time (its requests, its signature) counts as part of its cycle.
+Every pod is assumed on its node after its cycle, so that the next cycle meets a cluster that has changed.
+Times are CPU times of this thread, so that other work on the machine counts as little as possible. Pods are
+made before the clock starts; what is worked out of a pod for the first time (its requests, its signature)
+counts as part of its cycle.
 """
 
 import gc
@@ -22,7 +23,8 @@ from podyard.framework.snapshot import Snapshot
 from podyard.proto.placement import BoundPod
 
 FIRST_PODS: Final = 200
-"""Pods of each kind that share nothing with an earlier one: more than there are signatures whose results are kept."""
+"""Pods of each kind that share nothing with an earlier one: more than there are signatures whose results are
+kept."""
 SEEN_PODS: Final = 200
 """Pods of one signature; the first two are not counted: nobody has seen them."""
 NOT_COUNTED: Final = 2

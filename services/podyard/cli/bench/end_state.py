@@ -1,4 +1,5 @@
-"""What a run has left, judged from the stream alone: how full nodes are, who fits and was not bound, which rule was broken."""
+"""What a run has left, judged from the stream alone: how full nodes are, who fits and was not bound, which
+rule was broken."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -40,9 +41,9 @@ def judge(view: ClusterView, profile: Profile) -> EndState:
     unbound = [pod for pod in view.pods.values() if pod.bound is None and not pod.released]
     fitting: dict[str, str] = {}
     for pod in unbound:
-        judgement = cycle.judge(pod)
-        if judgement.feasible_count:
-            fitting[pod.name] = table.names[int(judgement.feasible[0])]
+        feasibility = cycle.judge(pod)
+        if feasibility.feasible_count:
+            fitting[pod.name] = table.names[int(feasibility.feasible[0])]
     room, rows = table.room, table.rows()
     return EndState(
         bound=sum(1 for pod in view.pods.values() if pod.bound is not None),

@@ -1,6 +1,8 @@
-"""The kinds of events that `bench events` measures. Each begins with the nodes as `node` makes them and everybody parked.
+"""The kinds of events that `bench events` measures. Each begins with the nodes as `node` makes them and
+everybody parked.
 
-Left out, since the reference's rules wake pods of ten plugins: new nodes, other taints; and pods that leave, which wake all that lack room.
+Left out, since the reference's rules wake pods of ten plugins: new nodes, other taints; and pods that leave,
+which wake all that lack room.
 """
 
 from collections.abc import Callable, Iterator

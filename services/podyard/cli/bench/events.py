@@ -1,7 +1,8 @@
 """`bench events`, first part: what a cluster event costs the core of a queue with ten thousand parked pods.
 
-Receipt (decoding and folding into the view), classifying, the queue's own work and the making of the record are told apart. Default
-plugins, the registries and indexes that the service has; CPU times of this thread, so that other work on the machine counts little.
+Receipt (decoding and folding into the view), classifying, the queue's own work and the making of the record
+are told apart. Default plugins, the registries and indexes that the service has; CPU times of this thread, so
+that other work on the machine counts little.
 """
 
 import gc
@@ -19,6 +20,7 @@ from podyard.cli.bench.parked import Cast
 from podyard.framework.profile import Profile
 from podyard.proto import codec, subjects
 from podyard.queue import records
+from podyard.queue.core import messages
 from podyard.queue.core.effects import Effect, Judged
 
 Progress = Callable[[str], None]
@@ -59,7 +61,9 @@ class CoreResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class UnexpectedMovesError(Exception):
-    """An event of the benchmark moved other pods than it is meant to: the figures would be of something else."""
+    """An event of the benchmark moved other pods than it is meant to: the figures would be of something
+    else.
+    """
 
     def __init__(self, kind: str, wanted: int, moved: int) -> None:
         super().__init__(f"an event of kind {kind!r} moved {moved} parked pods, not {wanted}")
@@ -132,10 +136,8 @@ def _measure(leading: Leading, kind: Kind) -> EventCost:
         for change in changes:
             _ = change.events
         classified = clock()
-        for change in changes:
-            leading.changes.apply(change, leading.now)
+        effects = leading.core.step(messages.Changed(changes), leading.now)
         judged = clock()
-        effects = leading.leader.queue.take_effects()
         _encode(effects)
         recorded = clock()
         times.receive.append(received - begun)
@@ -161,9 +163,7 @@ def _measure_all(leading: Leading, pods: int) -> float:
         leading.park_again()
         changes = leading.view.apply(leading.put(subjects.NODES, event_kinds.node(0, cpu=1000)))
         begun = time.thread_time()
-        for change in changes:
-            leading.changes.apply(change, leading.now)
-        effects = leading.leader.queue.take_effects()
+        effects = leading.core.step(messages.Changed(changes), leading.now)
         _encode(effects)
         found.append(time.thread_time() - begun)
         _check("fits all", pods, effects)

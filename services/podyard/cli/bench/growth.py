@@ -144,7 +144,7 @@ class Growth:
         self._rounds.append(created)
         await self._until_bound()
 
-    # ---- changes -------------------------------------------------------------------------------------------------------------
+    # ---- changes -------------------------------------------------------------------------------------------
 
     async def _create(self, documents: list[Document]) -> None:
         reply = await self._apply(documents, create_only=True)
@@ -218,7 +218,7 @@ class Growth:
     async def _request(self, subject: str, payload: bytes) -> bytes:
         return (await self._bus.request(subject, payload, timeout_s=REQUEST_TIMEOUT_S)).payload
 
-    # ---- what comes of it ----------------------------------------------------------------------------------------------------
+    # ---- what comes of it ----------------------------------------------------------------------------------
 
     def _on_commit(self, _subject: str, payload: bytes, _trace: str) -> None:
         try:

@@ -1,6 +1,7 @@
 """The file of all measurements: a JSON array, an entry a line, so that one more is one line in a diff.
 
-Every line after the first entry's begins with the comma, so that no other line changes. It is only ever replaced as a whole.
+Every line after the first entry's begins with the comma, so that no other line changes. It is only ever
+replaced as a whole.
 """
 
 import os
@@ -23,7 +24,8 @@ MODE: Final = 0o644
 
 
 def find(code: Path = Path(__file__)) -> Path | None:
-    """The history in the checkout that `code`, by default this very module, is in; `None`: it is installed elsewhere."""
+    """The history in the checkout that `code`, by default this very module, is in; `None`: it is installed
+    elsewhere."""
     for place in code.resolve().parents:
         if (place / PLACE).is_file() and (place / NEIGHBOUR).is_dir():
             return place / PLACE
@@ -52,7 +54,8 @@ def check(file: Path) -> None:
 
 
 def append(file: Path, entry: Entry) -> None:
-    """Add an entry; the file is made if it is not there. Whatever happens meanwhile, the file is the old one or the new one.
+    """Add an entry; the file is made if it is not there. Whatever happens meanwhile, the file is the old one
+    or the new one.
 
     :raises CliError: if the file is damaged, or cannot be written
     """

@@ -1,11 +1,13 @@
-"""A leading queue without its shell, full of parked pods: deliveries go in as from the bus, everything else is the service's own code."""
+"""A leading queue's core without its shell, full of parked pods: deliveries go in as from the bus."""
 
+import itertools
 import time
 from typing import Any, Final
 
 import msgspec
 
 from podyard.bus import Delivery
+from podyard.cli.bench import parked
 from podyard.cli.bench.parked import Cast
 from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
@@ -13,10 +15,10 @@ from podyard.framework.profile import Profile
 from podyard.proto import codec, headers, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import BoundPod, CommitRecord
-from podyard.proto.queue_api import AttemptResult, DoneRequest, PopRequest
+from podyard.proto.queue_api import DoneRequest, PoppedPod, PopReply, PopRequest
 from podyard.queue import assembly
-from podyard.queue.core.changes import Changes
-from podyard.queue.core.leader import Leader
+from podyard.queue.core import messages
+from podyard.queue.core.effects import Reply
 from podyard.queue.settings import QueueSettings
 
 SESSION: Final = "bench"
@@ -31,17 +33,19 @@ class Leading:
         self.view = ClusterView()
         self.view.begin_listing()
         self.view.end_listing(1)
-        self.leader: Leader = assembly.build_leader(
+        self.core = assembly.build_queue(
             (profile,),
             assembly.registries((profile,)),
             QueueSettings(),
             epoch=1,
             view=self.view,
+            instance=SESSION,
             new_trace=lambda: "",
             timer=time.perf_counter,
         )
-        self.changes = Changes(self.leader, (profile.name,))
         self.now = 1000.0
+        self.core.step(messages.Begin({}), self.now)
+        self._tickets = itertools.count(1)
         self._digests = {profile.name: profile.digest}
         self._sequence = 1
         self._commits = 0
@@ -78,9 +82,20 @@ class Leading:
     def happen(self, delivery: Delivery) -> list[Change]:
         """Take a delivery in, all the way."""
         changes = self.view.apply(delivery)
-        for change in changes:
-            self.changes.apply(change, self.now)
+        self.core.step(messages.Changed(changes), self.now)
         return changes
+
+    def pop(self) -> tuple[PoppedPod, ...]:
+        """Pods to try, if there are any."""
+        ticket = next(self._tickets)
+        request = PopRequest(session=SESSION, pop_id=str(ticket), digests=self._digests)
+        effects = self.core.step(messages.Asked(ticket, request), self.now)
+        return tuple(
+            pod
+            for effect in effects
+            if isinstance(effect, Reply) and isinstance(effect.reply, PopReply)
+            for pod in effect.reply.pods
+        )
 
     def park(self, cast: Cast, count: int) -> float:
         """Have so many pods tried once and rejected; their backoff is over.
@@ -93,30 +108,18 @@ class Leading:
             rejectors[one.document["metadata"]["uid"]] = one.rejectors
             self.happen(self.put(subjects.PODS, one.document))
         taken = 0.0
-        while self.leader.queue.has_ready():
-            request = PopRequest(session=SESSION, pop_id=str(self.leader.queue.cycle), digests=self._digests)
-            reply = self.leader.pop(request, self.now, 1)
-            results = tuple(
-                AttemptResult(
-                    namespace=pod.namespace,
-                    name=pod.name,
-                    uid=pod.uid,
-                    attempt=pod.attempt,
-                    outcome="unschedulable",
-                    unschedulable_plugins=rejectors[pod.uid],
-                )
-                for pod in (reply.pods if reply is not None else ())
-            )
+        while self.core.leader.queue.has_ready():
+            results = tuple(parked.rejected(pod, rejectors[pod.uid]) for pod in self.pop())
+            done = messages.Asked(next(self._tickets), DoneRequest(session=SESSION, results=results))
             begun = time.thread_time()
-            self.leader.done(DoneRequest(session=SESSION, results=results), self.now)
+            self.core.step(done, self.now)
             taken += time.thread_time() - begun
-        self.leader.queue.take_effects()
         self.now += LONG_S
         return taken
 
     def park_again(self) -> None:
         """Pods that events moved are tried and rejected as before."""
-        queue = self.leader.queue
+        queue = self.core.leader.queue
         if queue.has_ready():
             while (pod := queue.pop()) is not None:
                 queue.fail(pod.uid, self.now, unschedulable=pod.unschedulable_plugins)

@@ -29,7 +29,8 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hardware(self) -> str:
-        """What must be equal for seconds to be compared; versions may differ, their change is one of those measured."""
+        """What must be equal for seconds to be compared; versions may differ, their change is one of those
+        measured."""
         return f"{self.cores} cores, {self.cpu}" if self.cores > 1 else f"1 core, {self.cpu}"
 
 

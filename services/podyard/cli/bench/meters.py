@@ -12,7 +12,8 @@ VARZ_TIMEOUT_S: Final = 5.0
 
 
 class ServerCounts(msgspec.Struct, frozen=True):
-    """Messages since the server started: `in_msgs` it received, `out_msgs` it delivered (replies and acknowledgements included)."""
+    """Messages since the server started: `in_msgs` it received, `out_msgs` it delivered (replies and
+    acknowledgements included)."""
 
     in_msgs: int = 0
     out_msgs: int = 0

@@ -1,10 +1,14 @@
-"""A queue full of parked pods for `bench events`: pods of many shapes, each with the plugins that would reject it. Pure.
+"""A queue full of parked pods for `bench events`: pods of many shapes, each with the plugins that would
+reject it. Pure.
 
-A cast says how many of which: events that concern nobody in one cast wake many in another, by the reference's rules.
+A cast says how many of which: events that concern nobody in one cast wake many in another, by the reference's
+rules.
 """
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
+
+from podyard.proto.queue_api import AttemptResult, PoppedPod
 
 SIZES: Final = 500
 """Different sizes of pods that found no room."""
@@ -31,6 +35,18 @@ REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 Document = dict[str, Any]
 
 
+def rejected(pod: PoppedPod, rejectors: tuple[str, ...]) -> AttemptResult:
+    """What a scheduler tells the queue of a pod that these plugins rejected."""
+    return AttemptResult(
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        attempt=pod.attempt,
+        outcome="unschedulable",
+        unschedulable_plugins=rejectors,
+    )
+
+
 class Parked(NamedTuple):
     """A pod and the plugins that rejected it."""
 
@@ -48,8 +64,8 @@ class Shape(NamedTuple):
 
 
 def plain(number: int) -> Parked:
-    """Of twenty pods ten want more room than there is, three a node label, two a toleration, two a zone in balance, one to be near and one
-    to be apart from others, one a host port: of some 50 workloads."""
+    """Of twenty pods ten want more room than there is, three a node label, two a toleration, two a zone in
+    balance, one to be near and one to be apart from others, one a host port: of some 50 workloads."""
     return _pod(number, _PLAIN[number % len(_PLAIN)](number))
 
 

@@ -1,7 +1,6 @@
 """One entry of the history: what all benchmarks found of one commit on one machine."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from statistics import median
 
 import msgspec
@@ -11,6 +10,7 @@ from podyard.cli.bench.cycles import CycleResult
 from podyard.cli.bench.events import CoreResult
 from podyard.cli.bench.machine import Commit, Machine
 from podyard.cli.bench.storm import StormResult
+from podyard.objects.times import rfc3339
 
 
 class Throughput(msgspec.Struct, frozen=True, kw_only=True):
@@ -22,7 +22,8 @@ class Throughput(msgspec.Struct, frozen=True, kw_only=True):
     pods_per_second: float
     """From the first create to the last durable commit."""
     cpu_us_per_pod: dict[str, float]
-    """CPU time (user and system), microseconds, by process: the NATS server and the benchmark's client among them."""
+    """CPU time (user and system), microseconds, by process: the NATS server and the benchmark's client among
+    them."""
     pods_per_commit: float
     stored_per_pod: float
     """Messages stored in CLUSTER."""
@@ -76,7 +77,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
     cycle: Cycles
     events: Events
     counts: dict[str, float] = {}
-    """What no load can blur, as `python -m tests.counts --json` tells it: `objects.queue` (per pod), `calls.plain` (per cycle)."""
+    """What no load can blur, as `python -m tests.counts --json` tells it: `objects.queue` (per pod),
+    `calls.plain` (per cycle)."""
 
     @property
     def label(self) -> str:
@@ -101,7 +103,7 @@ def entry(
     return Entry(
         commit=commit.hash,
         dirty=commit.dirty,
-        date=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        date=rfc3339(now),
         machine=machine,
         throughput=_throughput(runs),
         cycle=Cycles(

@@ -1,7 +1,9 @@
-"""`bench events`, second part: how long pops take while a thousand nodes a second change, through a queue service on a NATS server.
+"""`bench events`, second part: how long pops take while a thousand nodes a second change, through a queue
+service on a NATS server.
 
-This process plays the scheduler: it pops the pods and parks them as rejected. Then it pops others, one every few milliseconds whether the
-last one was answered or not, first in peace and then while nodes grow a little, which concerns nobody's pods but has to be judged.
+This process plays the scheduler: it pops the pods and parks them as rejected. Then it pops others, one every
+few milliseconds whether the last one was answered or not, first in peace and then while nodes grow a little,
+which concerns nobody's pods but has to be judged.
 """
 
 import gc
@@ -20,7 +22,6 @@ from podyard.framework.profile import Profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.queue_api import (
-    AttemptResult,
     DoneRequest,
     PoppedPod,
     PopReply,
@@ -150,17 +151,7 @@ class Storm:
     async def _reject(self, pods: Sequence[PoppedPod]) -> None:
         if not pods:
             return
-        results = tuple(
-            AttemptResult(
-                namespace=pod.namespace,
-                name=pod.name,
-                uid=pod.uid,
-                attempt=pod.attempt,
-                outcome="unschedulable",
-                unschedulable_plugins=self._rejectors.get(pod.name, (PROBE_REJECTOR,)),
-            )
-            for pod in pods
-        )
+        results = tuple(parked.rejected(pod, self._rejectors.get(pod.name, (PROBE_REJECTOR,))) for pod in pods)
         payload = await self._request("done", codec.encode(DoneRequest(session=SESSION, results=results)))
         reply = codec.decode(QueueReply, payload)
         if reply.refused or reply.unknown:

@@ -1,1 +1,2 @@
-"""One module a command: its function is the command, its docstring the help. Heavy imports happen when a command runs."""
+"""One module a command: its function is the command, its docstring the help. Heavy imports happen when a
+command runs."""

@@ -23,8 +23,8 @@ def apply(
 ) -> int:
     """Create or replace objects: Kubernetes manifests in YAML or JSON, many documents or Lists.
 
-    All documents are checked first. If one is wrong, nothing is applied; the error names file, document and field, and the exit
-    code is 2. Status and what admission set stay as they are.
+    All documents are checked first. If one is wrong, nothing is applied; the error names file, document and
+    field, and the exit code is 2. Status and what admission set stay as they are.
 
     ```
     podyard apply -f web.yaml
@@ -75,7 +75,8 @@ async def _apply(bus: "Bus", manifests: "list[Manifest]", *, why: str, dry_run: 
 
     documents = [manifest.document for manifest in manifests]
     if len(documents) > 1 and not dry_run and _one_request_is_not_enough(documents):
-        # one request is all or nothing by itself; of several, the first must not be written if the last is refused
+        # one request is all or nothing by itself; of several, the first must not be written if the last is
+        # refused
         _check(manifests, await objects_client.apply(bus, documents, why=why, dry_run=True))
     results = await objects_client.apply(bus, documents, why=why, dry_run=dry_run)
     _check(manifests, results)
@@ -96,10 +97,12 @@ def _one_request_is_not_enough(documents: list[dict[str, Any]]) -> bool:
 def _check(manifests: "list[Manifest]", results: "list[ObjectResult]") -> None:
     """
     :raises InputError: with file, document and field of every fault
-    :raises CliError: no object has a fault, and yet they were not written, for instance because NATS has no room
+    :raises CliError: no object has a fault, and yet they were not written, for instance because NATS has no
+        room
     """
     from podyard.cli import objects_client
     from podyard.cli.errors import CliError, InputError, listed
+    from podyard.telling import words
 
     refused = [
         (manifest, result)
@@ -112,11 +115,16 @@ def _check(manifests: "list[Manifest]", results: "list[ObjectResult]") -> None:
     if faults:
         # without a fault of their own the others were refused because of those that have one
         raise InputError(listed(faults), "nothing of it was applied")
-    raise CliError(listed([str(manifest.fault("", result.message or result.outcome)) for manifest, result in refused]))
+    raise CliError(
+        listed(
+            [str(manifest.fault("", result.message or words.spoken(result.outcome))) for manifest, result in refused]
+        )
+    )
 
 
 def _print(manifests: "list[Manifest]", results: "list[ObjectResult]", output: str, *, dry_run: bool) -> None:
-    from podyard.cli.render import names, plain
+    from podyard.cli.render import plain
+    from podyard.telling import names
 
     if output in ("json", "yaml"):
         print(plain.dump([plain.builtins(result) for result in results], output), end="")

@@ -76,9 +76,11 @@ def cycle(
     curve: Annotated[bool, Parameter(negative="--no-curve")] = True,
     output: JsonOutputOption = "text",
 ) -> int:
-    """One scheduling cycle, by kind of pod: when nothing is shared with an earlier pod, and when its signature was seen.
+    """One scheduling cycle, by kind of pod: when nothing is shared with an earlier pod, and when its
+    signature was seen.
 
-    Runs in this process, with the default profile, on a cluster in memory: three zones, two placed pods a node.
+    Runs in this process, with the default profile, on a cluster in memory: three zones, two placed pods a
+    node.
 
     ```
     podyard bench cycle
@@ -104,9 +106,11 @@ def cycle(
 
 @bench.command
 def events(*, pods: int = 10_000, updates: int = 1000, output: JsonOutputOption = "text") -> int:
-    """What a cluster event costs a queue full of parked pods, by kind of event, and how long pops take in a storm of node updates.
+    """What a cluster event costs a queue full of parked pods, by kind of event, and how long pops take in a
+    storm of node updates.
 
-    The costs are those of the queue's core, in this process; the storm goes through services and an embedded NATS server.
+    The costs are those of the queue's core, in this process; the storm goes through services and an embedded
+    NATS server.
 
     ```
     podyard bench events
@@ -147,7 +151,8 @@ def everything(
     ```
 
     :param runs: Runs of `bench basic`, whose medians are kept.
-    :param history: File that the entry is added to; default: docs/performance.json of the checkout that this program is run from.
+    :param history: File that the entry is added to; default: docs/performance.json of the checkout that this
+        program is run from.
     :param counts: File of counts to keep with the entry, or `-` for standard input; default: none are kept.
     """
     from podyard.cli.bench.keeping import Keeping

@@ -28,7 +28,8 @@ config = App(name="config", help=ABOUT)
 
 @config.command
 def validate(file: str, /, *, output: JsonOutputOption = "text") -> int:
-    """Say everything that is wrong with a configuration file, as kube-scheduler v1.36.2 would; exit code 1 if anything is.
+    """Say everything that is wrong with a configuration file, as kube-scheduler v1.36.2 would; exit code 1 if
+    anything is.
 
     Plugins of the form `package.module:Class` are imported, and their methods checked.
 

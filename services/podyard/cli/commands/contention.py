@@ -27,10 +27,12 @@ def contention(
     data: Annotated[str, Parameter(show_default=False)] = "",
     output: JsonOutputOption = "text",
 ) -> int:
-    """Several schedulers fill a cluster until nothing fits any more: how many of their decisions conflict, and what is left.
+    """Several schedulers fill a cluster until nothing fits any more: how many of their decisions conflict,
+    and what is left.
 
-    Nodes of 8 to 32 CPUs; pods of 100m to 4 CPUs, all there from the beginning. At the end every unbound pod is judged against every
-    node. A scheduler and the leading binder are killed midway; the binder's standby takes over when the lease has run out (10 s).
+    Nodes of 8 to 32 CPUs; pods of 100m to 4 CPUs, all there from the beginning. At the end every unbound pod
+    is judged against every node. A scheduler and the leading binder are killed midway; the binder's standby
+    takes over when the lease has run out (10 s).
 
     ```
     podyard bench contention
@@ -45,7 +47,8 @@ def contention(
     :param kills: Kill a scheduler (it is started again) and the leading binder (it is not).
     :param compare: Play the same pods with one scheduler too, without kills.
     :param seed: Another number makes other nodes and pods.
-    :param data: Directory that keeps the logs and streams of the run with several schedulers; default: a temporary one.
+    :param data: Directory that keeps the logs and streams of the run with several schedulers; default: a
+        temporary one.
     """
     from podyard.cli.bench import mixed
     from podyard.cli.errors import InputError

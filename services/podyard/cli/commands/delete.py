@@ -37,7 +37,8 @@ def delete(
 ) -> int:
     """Delete objects by kind and name, by files, or by selector.
 
-    A bound pod is ended by its node within its grace period; only then does it disappear (`--wait` waits for that).
+    A bound pod is ended by its node within its grace period; only then does it disappear (`--wait` waits for
+    that).
 
     ```
     podyard delete pod web-1 web-2
@@ -78,7 +79,7 @@ async def _delete(
     import sys
 
     from podyard.cli import objects_client
-    from podyard.cli.render import names
+    from podyard.telling import names, words
 
     if not found:
         print("No objects found.")
@@ -89,11 +90,11 @@ async def _delete(
     ):
         full = names.of_resource(target.resource, target.name)
         if result.outcome in objects_client.GOOD:
-            print(f"{full} {result.outcome}")
-        elif result.outcome != "not found" or not ignore_not_found:
+            print(f"{full} {words.spoken(result.outcome)}")
+        elif result.outcome != "notFound" or not ignore_not_found:
             reason = result.message or "; ".join(f"{error.field}: {error.detail}" for error in result.errors)
             where = f" in namespace {target.namespace}" if target.namespace else ""
-            sys.stderr.write(f"error: {full}{where}: {result.outcome}{': ' + reason if reason else ''}\n")
+            sys.stderr.write(f"error: {full}{where}: {words.spoken(result.outcome)}{': ' + reason if reason else ''}\n")
             code = 1
     return code
 
@@ -105,13 +106,13 @@ async def _wait(bus: "Bus", found: "list[ObjectRef]", timeout_s: float) -> None:
     """
     import anyio
 
+    from podyard.cli import stored_objects
     from podyard.cli.errors import CliError
-    from podyard.cli.objects_view import ObjectsView
-    from podyard.cluster.informer import Followed, Informer
+    from podyard.cluster.keys import ObjectKey
     from podyard.proto import subjects
 
-    listed = tuple({subjects.object_(ref.resource, ref.namespace, ref.name) for ref in found})
-    view = ObjectsView()
+    keys = dict.fromkeys(ObjectKey(ref.resource, ref.namespace, ref.name) for ref in found)
+    objects = stored_objects.nothing()
     changed = anyio.Event()
 
     def note(_changes: object) -> None:
@@ -119,14 +120,12 @@ async def _wait(bus: "Bus", found: "list[ObjectRef]", timeout_s: float) -> None:
         changed.set()
         changed = anyio.Event()
 
-    informer = Informer(bus, view, Followed(listed, listed), service="cli", on_changes=note)
+    def left() -> list[str]:
+        return [key.name for key in keys if objects.has(key)]
+
     with anyio.move_on_after(timeout_s) as limit:
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(informer.run)
-            await informer.synced()
-            while any(view.has(ref.resource, ref.namespace, ref.name) for ref in found):
+        async with stored_objects.following(bus, objects, tuple(subjects.object_(*key) for key in keys), note):
+            while left():
                 await changed.wait()
-            tasks.cancel_scope.cancel()
     if limit.cancelled_caught:
-        left = [ref.name for ref in found if view.has(ref.resource, ref.namespace, ref.name)]
-        raise CliError(f"still there after {timeout_s:g} s: {', '.join(left)}", "`podyard get` shows their state")
+        raise CliError(f"still there after {timeout_s:g} s: {', '.join(left())}", "`podyard get` shows their state")

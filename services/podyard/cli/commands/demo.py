@@ -25,8 +25,8 @@ def demo(
 ) -> int:
     """Run the whole stack on an embedded NATS server and tell a story, in under a minute.
 
-    Pods are scheduled, wait, are woken by some events and not by others, are evicted and moved. Every step counts only when
-    it is seen in what the services stored; the exit code is 0 only if all were.
+    Pods are scheduled, wait, are woken by some events and not by others, are evicted and moved. Every step
+    counts only when it is seen in what the services stored; the exit code is 0 only if all were.
 
     ```
     podyard demo
@@ -34,11 +34,13 @@ def demo(
     podyard demo --running --nats nats://127.0.0.1:4222
     ```
 
-    :param keep: Leave the stack running afterwards, until Ctrl-C, to look around with `podyard get pods` and others.
-    :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at the end.
-    :param running: Tell the story in the stack that runs already (see --nats): its nodes, and what an earlier telling left,
-        are written over. It needs all services, a descheduler that looks every few seconds, and pressure that ends soon:
-        deploy/lab/options.yaml.
+    :param keep: Leave the stack running afterwards, until Ctrl-C, to look around with `podyard get pods` and
+        others.
+    :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at
+        the end.
+    :param running: Tell the story in the stack that runs already (see --nats): its nodes, and what an earlier
+        telling left, are written over. It needs all services, a descheduler that looks every few seconds, and
+        pressure that ends soon: deploy/lab/options.yaml.
     """
     import anyio
 
@@ -111,9 +113,9 @@ async def _play(bus: "Bus", stage: "Stage", *, afresh: bool = False) -> None:
     from podyard.cli.demo.evidence import gather
     from podyard.cli.demo.story import TRAINER, Story
     from podyard.cli.explain import gather as records
-    from podyard.cli.explain import report
     from podyard.cli.render import explain as rendered
     from podyard.runtime import clock
+    from podyard.telling import explanation
 
     async with gather(bus) as seen:
         do = Actions(bus)
@@ -126,5 +128,5 @@ async def _play(bus: "Bus", stage: "Stage", *, afresh: bool = False) -> None:
                 with stage.step(step.title, seen) as told:
                     await step.act()
                     told.text = await step.see()
-        told_of_a = report.build(await records.gather(bus, *TRAINER))
+        told_of_a = explanation.build(await records.gather(bus, *TRAINER))
         stage.show("podyard explain pod trainer: pod A, from what was stored", rendered.view(told_of_a, clock.now()))

@@ -25,10 +25,11 @@ def explain(
 ) -> int:
     """Tell a pod's story: every attempt, what woke it, what did not, where it was bound, when it started.
 
-    For each attempt: which plugin rejected how many nodes and why, the best scores. For each event that reached the pod's
-    hints: which plugin answered what, and why.
+    For each attempt: which plugin rejected how many nodes and why, the best scores. For each event that
+    reached the pod's hints: which plugin answered what, and why.
 
-    With --would: what an event would do to the waiting pod, without publishing it: each rejecting plugin's hint and its answer.
+    With --would: what an event would do to the waiting pod, without publishing it: each rejecting plugin's
+    hint and its answer.
 
     ```
     podyard explain pod web-1
@@ -68,12 +69,13 @@ def explain(
 
 
 async def _explain(bus: "Bus", namespace: str, name: str, output: str) -> None:
-    from podyard.cli.explain import gather, report
+    from podyard.cli.explain import gather
     from podyard.cli.render import console, plain
     from podyard.cli.render import explain as rendered
     from podyard.runtime import clock
+    from podyard.telling import explanation
 
-    story = report.build(await gather.gather(bus, namespace, name))
+    story = explanation.build(await gather.gather(bus, namespace, name))
     if output == "json":
         print(plain.dump(story, "json"), end="")
     else:

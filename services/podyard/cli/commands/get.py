@@ -22,8 +22,8 @@ def get(
     watch: WatchOption = False,
     nats: NatsOption = None,
 ) -> int:
-    """Show objects, in kubectl's columns, joined with what the services know: the node from the binding, the status from the
-    node's agent.
+    """Show objects, in kubectl's columns, joined with what the services know: the node from the binding, the
+    status from the node's agent.
 
     ```
     podyard get pods
@@ -35,7 +35,8 @@ def get(
     podyard get widgets.v1.example.com -o name
     ```
 
-    :param kind: Kinds with commas (plural, singular or short), KIND/NAME, `all`, or a custom PLURAL.VERSION.GROUP.
+    :param kind: Kinds with commas (plural, singular or short), KIND/NAME, `all`, or a custom
+        PLURAL.VERSION.GROUP.
     :param names: Names of objects of that kind.
     """
     from podyard.cli import getting, session

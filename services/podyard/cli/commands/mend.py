@@ -19,9 +19,11 @@ def mend(
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="")] = False,
     nats: NatsOption = None,
 ) -> int:
-    """Say what a binding was that cannot be read, or write the fence anew. Until then no binder leads: room that is taken would look free.
+    """Say what a binding was that cannot be read, or write the fence anew. Until then no binder leads: room
+    that is taken would look free.
 
-    Only the binder's identity may write placements: on a secured lab run it with `eval "$(podyard security env DIRECTORY binder)"`.
+    Only the binder's identity may write placements: on a secured lab run it with
+    `eval "$(podyard security env DIRECTORY binder)"`.
 
     ```
     podyard mend
@@ -30,7 +32,8 @@ def mend(
     podyard mend placement.fence
     ```
 
-    :param subject: What /readyz of the binder names; without it all that cannot be read are listed, with what is known of them.
+    :param subject: What /readyz of the binder names; without it all that cannot be read are listed, with what
+        is known of them.
     :param node: The pod was bound to this node: it takes there what it requests, and goes on running.
     :param gone: Nothing of the pod runs any more: it takes no room, and its uid is never bound again.
     :param yes: Do it; without it, it is said and asked for.

@@ -19,7 +19,8 @@ def history(
     plot: Annotated[str, Parameter(show_default=False)] = "",
     output: JsonOutputOption = "text",
 ) -> int:
-    """What the measurements so far found: throughput, CPU by process and counts, commit by commit. Only those of one machine are compared.
+    """What the measurements so far found: throughput, CPU by process and counts, commit by commit. Only those
+    of one machine are compared.
 
     ```
     podyard bench history

@@ -26,9 +26,9 @@ def publish(
 ) -> int:
     """Publish a typed event: the queue asks the hints of the plugins that registered it; no state changes.
 
-    Resources: Pod, AssignedPod, UnschedulablePod, Node, PersistentVolumeClaim, storage.k8s.io/CSINode, ..., or a custom
-    `<plural>.<version>.<group>`. Actions: Add, Delete, Update, UpdateNodeTaint, UpdateNodeLabel, UpdateNodeAllocatable,
-    UpdatePodLabel, ...
+    Resources: Pod, AssignedPod, UnschedulablePod, Node, PersistentVolumeClaim, storage.k8s.io/CSINode, ...,
+    or a custom `<plural>.<version>.<group>`. Actions: Add, Delete, Update, UpdateNodeTaint, UpdateNodeLabel,
+    UpdateNodeAllocatable, UpdatePodLabel, ...
 
     A scenario is a file of timed events, objects and conditions; see examples/scenarios/.
 

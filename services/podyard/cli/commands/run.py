@@ -5,12 +5,9 @@ import os
 import signal
 import sys
 import threading
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from cyclopts import Parameter
-
-SUPERVISED: Final = "PODYARD_SUPERVISED"
-"""Set by `podyard up`: the service ends when its standard input closes, which it does when `up` is gone, however it went."""
 
 
 def run(
@@ -28,8 +25,8 @@ def run(
 ) -> int:
     """Run one service until Ctrl-C or SIGTERM.
 
-    Settings come from defaults, the options file, `PODYARD_*` variables and flags, later ones win. NATS may be missing: the
-    service waits for it and says so on `/readyz` and in its log (standard error).
+    Settings come from defaults, the options file, `PODYARD_*` variables and flags, later ones win. NATS may
+    be missing: the service waits for it and says so on `/readyz` and in its log (standard error).
 
     ```
     podyard run queue --nats nats://127.0.0.1:4222
@@ -40,7 +37,8 @@ def run(
 
     :param name: api, queue, scheduler, binder, node_agent, descheduler or workloads.
     :param config: Options file (YAML): common topics at the top, one section a service.
-    :param instance: Name of this instance; give each its own. A restarted instance takes its lease over at once.
+    :param instance: Name of this instance; give each its own. A restarted instance takes its lease over at
+        once.
     :param nats: NATS server, several with commas.
     :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler and binder.
     :param http: Port of /healthz, /readyz, /metrics, /configz; 0 any free one, -1 none.
@@ -65,7 +63,7 @@ def run_service(name: str, config: str | None = None, flags: dict[str, Any] | No
     _load_structlog_alone()
     from podyard.cli import services
     from podyard.cli.errors import InputError
-    from podyard.runtime.service import run as run_definition
+    from podyard.runtime import process
     from podyard.runtime.settings import SettingsError, load_settings
 
     try:
@@ -85,15 +83,16 @@ def run_service(name: str, config: str | None = None, flags: dict[str, Any] | No
     except SettingsError as error:
         sys.stderr.write("".join(f"error: {problem}\n" for problem in error.problems))
         return 2
-    if os.environ.get(SUPERVISED):
+    if os.environ.get(services.SUPERVISED):
         threading.Thread(target=_end_with_supervisor, name="supervisor watch", daemon=True).start()
-    return run_definition(definition, common, own)
+    return process.run(definition, common, own)
 
 
 def _load_structlog_alone() -> None:
     """Load structlog without rich, which it takes along for coloured tracebacks if it finds it.
 
-    Services print plain ones, and rich with pygments is a quarter of what a service loads: 0.25 s of CPU a start (measured).
+    Services print plain ones, and rich with pygments is a quarter of what a service loads: 0.25 s of CPU a
+    start (measured).
     """
     if "rich" in sys.modules or "structlog" in sys.modules:
         return

@@ -27,7 +27,8 @@ def init(
     cluster: Annotated[str, Parameter(show_default=False)] = "",
     agent: Annotated[tuple[str, ...], Parameter(name="--agent", negative="", show_default=False)] = (),
 ) -> int:
-    """Make keys, a certificate authority with certificates, and configurations of NATS servers. Nothing is overwritten, no secret is shown.
+    """Make keys, a certificate authority with certificates, and configurations of NATS servers. Nothing is
+    overwritten, no secret is shown.
 
     ```
     podyard security init ~/podyard-security
@@ -36,7 +37,8 @@ def init(
     ```
 
     :param directory: Where; it must not exist.
-    :param host: Further name or address of the NATS servers; may be repeated. Known anyway: localhost and `nats`.
+    :param host: Further name or address of the NATS servers; may be repeated. Known anyway: localhost and
+        `nats`.
     :param cluster: Names of the servers of a cluster, by commas: a configuration for each.
     :param agent: NAME=NODE,NODE: an agent that may report about these nodes only; may be repeated.
     """
@@ -56,12 +58,11 @@ def init(
 
 @security.command
 def bootstrap(directory: str, /, *, replicas: int = 1, nats: NatsOption = None) -> int:
-    """Make the streams and their mirrors, as the administrators; `podyard up --security` does it by itself. Repeating it changes nothing.
+    """Make the streams and their mirrors, as the administrators; `podyard up --security` does it by itself.
+    Repeating it changes nothing.
 
-    ```
-    podyard security bootstrap ~/podyard-security --nats nats://nats:4222
-    podyard security bootstrap ~/podyard-security --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222 --replicas 3
-    ```
+    ``` podyard security bootstrap ~/podyard-security --nats nats://nats:4222 podyard security bootstrap
+    ~/podyard-security --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222 --replicas 3 ```
 
     :param directory: As `podyard security init` made it.
     :param replicas: Copies of each stream: 1 on one server, 3 in a cluster.
@@ -112,7 +113,8 @@ def env(directory: str, identity: str, /) -> int:
     ```
 
     :param directory: As `podyard security init` made it.
-    :param identity: api, queue, scheduler, binder, node_agent, descheduler, workloads, person, bridge, or agent-NAME.
+    :param identity: api, queue, scheduler, binder, node_agent, descheduler, workloads, person, bridge, or
+        agent-NAME.
     """
     import shlex
     from pathlib import Path

@@ -21,10 +21,11 @@ def top(
     output: JsonOutputOption = "text",
     nats: NatsOption = None,
 ) -> int:
-    """Show schedulers (pops, decisions, shares, conflicts by cause), the queue's pools, binders (bindings, commits) and what is ready.
+    """Show schedulers (pops, decisions, shares, conflicts by cause), the queue's pools, binders (bindings,
+    commits) and what is ready.
 
-    On a terminal it goes on until Ctrl-C; in a pipe, with --once or with -o json it looks twice and ends. Rates are between two looks,
-    other figures since the process began.
+    On a terminal it goes on until Ctrl-C; in a pipe, with --once or with -o json it looks twice and ends.
+    Rates are between two looks, other figures since the process began.
 
     ```
     podyard top

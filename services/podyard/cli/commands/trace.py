@@ -21,10 +21,12 @@ def trace(
     jaeger: Annotated[str, Parameter(env_var="PODYARD_JAEGER_URL", show_default=False)] = "",
     output: JsonOutputOption = "text",
 ) -> int:
-    """Show a pod's traces as trees: each attempt's way through queue, scheduler, binder and node agent, with the page to open.
+    """Show a pod's traces as trees: each attempt's way through queue, scheduler, binder and node agent, with
+    the page to open.
 
-    Below a span: what went wrong, what woke the pod, and the spans that it came from: the attempt before, the change that
-    moved it, the eviction that it replaces. Times are from the trace's start, then how long it took.
+    Below a span: what went wrong, what woke the pod, and the spans that it came from: the attempt before, the
+    change that moved it, the eviction that it replaces. Times are from the trace's start, then how long it
+    took.
 
     ```
     podyard trace web-1

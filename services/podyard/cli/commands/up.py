@@ -26,8 +26,8 @@ def up(
 ) -> int:
     """Run an embedded NATS server and every service, each a process of its own, until Ctrl-C.
 
-    Services that end are started again. Other commands find this lab without flags. Traces go where the standard
-    `OTEL_EXPORTER_OTLP_ENDPOINT` says.
+    Services that end are started again. Other commands find this lab without flags. Traces go where the
+    standard `OTEL_EXPORTER_OTLP_ENDPOINT` says.
 
     ```
     podyard up --nodes 8
@@ -40,12 +40,14 @@ def up(
 
     :param nodes: Virtual nodes to create: node-1 ..., 8 CPUs and 16 GiB each, in three zones.
     :param services: Which, and how many of each; default: one of each.
-    :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at the end.
+    :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at
+        the end.
     :param port: Port of NATS; -1 is any free one.
     :param config: Options file for all services.
     :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler and binder.
     :param log_level: debug, info, warning or error, of the services' logs.
-    :param security: Directory of `podyard security init`: TLS, and every process with its own key and permissions.
+    :param security: Directory of `podyard security init`: TLS, and every process with its own key and
+        permissions.
     :param secure: The same with keys of its own, made in the data directory if they are not there yet.
     """
     import anyio
@@ -79,7 +81,8 @@ def up(
 
 
 def _checked(scheduler_config: str) -> str:
-    """The file, if the services can run by it: better told here once than by three services again and again."""
+    """The file, if the services can run by it: better told here once than by three services again and
+    again."""
     from podyard.cli import scheduler_configuration
 
     if scheduler_config:

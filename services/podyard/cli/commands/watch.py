@@ -20,8 +20,9 @@ def watch(
     output: JsonOutputOption = "text",
     nats: NatsOption = None,
 ) -> int:
-    """Show what happens as it happens: changes of objects with the cluster events they amount to, bindings, attempts that did
-    not bind, what each event moved and skipped, Kubernetes-like events, bare events, dead letters.
+    """Show what happens as it happens: changes of objects with the cluster events they amount to, bindings,
+    attempts that did not bind, what each event moved and skipped, Kubernetes-like events, bare events, dead
+    letters.
 
     ```
     podyard watch

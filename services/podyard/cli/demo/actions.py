@@ -14,11 +14,13 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ObjectResult
 from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
 from podyard.runtime import clock
+from podyard.telling import words
 
 WHO: Final = "demo"
 PATIENCE_S: Final = 30.0
 ANSWER_S: Final = 5.0
-"""Seconds for one answer. An api that dies with the request in hand never answers: its successor is asked again."""
+"""Seconds for one answer. An api that dies with the request in hand never answers: its successor is asked
+again."""
 
 RETRY_S: Final = 0.2
 GIBIBYTE: Final = 1024**3
@@ -84,4 +86,4 @@ class Actions:
 
 def _fault(result: ObjectResult) -> str:
     details = "; ".join(f"{error.field}: {error.detail}" for error in result.errors)
-    return f"{result.resource} {result.name}: {result.outcome} {result.message or details}"
+    return f"{result.resource} {result.name}: {words.spoken(result.outcome)} {result.message or details}"

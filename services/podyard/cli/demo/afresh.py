@@ -20,7 +20,8 @@ WHY: Final = "the story begins afresh"
 
 
 async def begin(do: Actions, seen: Evidence, within_s: float) -> None:
-    """Delete the story's objects, if there are any, end the pressure it made, and forget the records about it.
+    """Delete the story's objects, if there are any, end the pressure it made, and forget the records about
+    it.
 
     :raises NotSeenError: if they are still there after `within_s` seconds
     :raises RefusedError: with the api's reasons
@@ -36,7 +37,8 @@ async def begin(do: Actions, seen: Evidence, within_s: float) -> None:
 
 
 async def _relieve(do: Actions, seen: Evidence, within_s: float) -> None:
-    """Report memory enough for nodes under pressure until it is over: the story's sensor ended with the story."""
+    """Report memory enough for nodes under pressure until it is over: the story's sensor ended with the
+    story."""
 
     def report() -> None:
         for node in _pressed(seen):

@@ -8,13 +8,13 @@ import anyio
 import msgspec
 
 from podyard.bus import Bus, Delivery, WatchSpec
-from podyard.cluster.informer import Informer, with_placements
 from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import K8sEvent
 from podyard.proto.requeues import RequeueRecord
+from podyard.shell.informer import Informer, with_placements
 
 T = TypeVar("T")
 READER: Final = "demo"

@@ -1,4 +1,5 @@
-"""The demo on a terminal: steps with their state, live, and what was seen; plain lines where there is no terminal."""
+"""The demo on a terminal: steps with their state, live, and what was seen; plain lines where there is no
+terminal."""
 
 import time
 from collections.abc import Generator
@@ -19,7 +20,8 @@ REFRESH_PER_S: Final = 8
 
 
 class Stage:
-    """Shows one step after the other. With a terminal the running step is live; without one, each is a line when it is done."""
+    """Shows one step after the other. With a terminal the running step is live; without one, each is a line
+    when it is done."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -29,7 +29,8 @@ class Step(NamedTuple):
 
 
 class Story:
-    """The demo's story over a running lab. `patience_s`: how long one step may take; more where services are killed."""
+    """The demo's story over a running lab. `patience_s`: how long one step may take; more where services are
+    killed."""
 
     def __init__(self, actions: Actions, seen: Evidence, patience_s: float = 15.0) -> None:
         self._do = actions
@@ -266,7 +267,8 @@ class Story:
         return max(sorted(counts), key=lambda node: counts[node])
 
     def _node(self, name: str, memory: str | None = None) -> dict[str, Any]:
-        """The node's manifest as its file says, with another memory; every change of the story stays in it."""
+        """The node's manifest as its file says, with another memory; every change of the story stays in
+        it."""
         node = self._nodes[name]
         if memory is not None:
             node["status"]["capacity"]["memory"] = node["status"]["allocatable"]["memory"] = memory

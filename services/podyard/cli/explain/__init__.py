@@ -1,1 +1,1 @@
-"""A pod's story: every attempt, what woke it and what did not, the binding, the start. Gathered, then put together purely."""
+"""What the bus holds about one pod, gathered: `podyard.telling` makes a story of it."""

@@ -34,7 +34,8 @@ class Jaeger:
     def __init__(self, url: str = "", link_url: str = "") -> None:
         """
         :param url: where its query API is; empty: `$PODYARD_JAEGER_URL`, else this machine's
-        :param link_url: where a person's browser finds its pages; empty: `$PODYARD_JAEGER_LINK_URL`, else `url`
+        :param link_url: where a person's browser finds its pages; empty: `$PODYARD_JAEGER_LINK_URL`, else
+            `url`
         :raises InputError: if the address is none
         """
         self.url = (url or os.environ.get(URL_VARIABLE, "") or DEFAULT_URL).rstrip("/")
@@ -58,7 +59,8 @@ class Jaeger:
     def search(
         self, service: str, operation: str = "", tags: Mapping[str, str] | None = None, limit: int = 20
     ) -> list[Trace]:
-        """Whole traces of which one span is of `service`, is called `operation` and has all `tags`; the newest, by start.
+        """Whole traces of which one span is of `service`, is called `operation` and has all `tags`; the
+        newest, by start.
 
         :param tags: attributes of the span; booleans as `true` and `false`
         :raises CliError: if Jaeger does not answer

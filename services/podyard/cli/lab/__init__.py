@@ -1,1 +1,2 @@
-"""A whole Podyard on one machine: embedded NATS server, supervised services, a state file that other commands find."""
+"""A whole Podyard on one machine: embedded NATS server, supervised services, a state file that other commands
+find."""

@@ -1,7 +1,8 @@
 """One supervised service process: started, asked whether it is ready, started again when it ends.
 
-It gets its settings by environment, its log goes to a file, and it ends when its standard input closes, so that none survives
-`up`, however that ends. It has a session of its own: Ctrl-C reaches `up`, which ends the services in order.
+It gets its settings by environment, its log goes to a file, and it ends when its standard input closes, so
+that none survives `up`, however that ends. It has a session of its own: Ctrl-C reaches `up`, which ends the
+services in order.
 """
 
 import os
@@ -17,9 +18,9 @@ from typing import Final, Literal, TypeAlias
 import anyio
 from anyio.abc import Process
 
-from podyard.cli.commands.run import SUPERVISED
 from podyard.cli.lab import plan
 from podyard.cli.lab.plan import Planned
+from podyard.cli.services import SUPERVISED
 
 State: TypeAlias = Literal["starting", "ready", "not ready", "ended", "stopping", "stopped"]
 PROBE_EVERY_S: Final = 0.5
@@ -143,7 +144,8 @@ class Child:
 
 
 def _free_port() -> int:
-    """A port nobody uses now. Should another take it before the service does, the service ends and gets the next one."""
+    """A port nobody uses now. Should another take it before the service does, the service ends and gets the
+    next one."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return found.getsockname()[1]

@@ -42,12 +42,13 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     """Further variables of the services."""
     announce: bool = False
-    """Whether other commands find it without flags. Only what a person started to work with should be found: a `podyard apply`
-    must not land in a benchmark that happens to run."""
+    """Whether other commands find it without flags. Only what a person started to work with should be found:
+    a `podyard apply` must not land in a benchmark that happens to run."""
     server_settings: dict[str, Any] = {}
     """Further settings of the NATS server's configuration file."""
     security: str = ""
-    """Directory of `podyard security init`: every process connects as its own identity. Empty: nobody has to log in."""
+    """Directory of `podyard security init`: every process connects as its own identity. Empty: nobody has to
+    log in."""
     secure: bool = False
     """The same with the directory `security` in `data_dir`, made if it is not there."""
 

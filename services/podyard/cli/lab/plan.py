@@ -24,7 +24,8 @@ class Planned(NamedTuple):
 
 
 def parse(text: str) -> tuple[Planned, ...]:
-    """The processes for `--services`: names by commas, `queue=2` or `queue*2` for two of it; empty is one of each.
+    """The processes for `--services`: names by commas, `queue=2` or `queue*2` for two of it; empty is one of
+    each.
 
     :raises InputError: for an unknown service or a number that makes no sense
     """
@@ -44,7 +45,8 @@ def parse(text: str) -> tuple[Planned, ...]:
 
 
 def restart_delay_s(failures: int) -> float:
-    """Seconds to wait before the next start; `failures` ends in a row without a stable time between, from 1."""
+    """Seconds to wait before the next start; `failures` ends in a row without a stable time between, from
+    1."""
     return min(FIRST_DELAY_S * 2 ** min(failures - 1, MOST_DOUBLINGS), LONGEST_DELAY_S)
 
 

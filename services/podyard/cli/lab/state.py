@@ -1,7 +1,7 @@
 """The file by which other commands find a running `podyard up`: one a lab, in the state directory.
 
-Directory: `$PODYARD_STATE_DIR`, else `$XDG_STATE_HOME/podyard`, else `~/.local/state/podyard`. A file whose process is gone
-(killed before it could tidy up) is ignored and removed.
+Directory: `$PODYARD_STATE_DIR`, else `$XDG_STATE_HOME/podyard`, else `~/.local/state/podyard`. A file whose
+process is gone (killed before it could tidy up) is ignored and removed.
 """
 
 import os
@@ -32,7 +32,8 @@ class LabState(msgspec.Struct, frozen=True, kw_only=True):
     """NATS server."""
     data_dir: str = ""
     security: str = ""
-    """Directory of `podyard security init`, by which other commands connect as a person; empty: nobody has to log in."""
+    """Directory of `podyard security init`, by which other commands connect as a person; empty: nobody has to
+    log in."""
     started_at: float = 0.0
     """Seconds since 1970, UTC."""
     services: dict[str, LabService] = {}

@@ -1,4 +1,5 @@
-"""The history of measurements as tables: commit by commit on each machine, then the last entry against the one before."""
+"""The history of measurements as tables: commit by commit on each machine, then the last entry against the
+one before."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final

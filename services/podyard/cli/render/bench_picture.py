@@ -1,7 +1,8 @@
-"""The history of measurements as a picture: a column of panels for each machine, an entry a step from left to right.
+"""The history of measurements as a picture: a column of panels for each machine, an entry a step from left to
+right.
 
-Above what was measured, from zero; below a strip for each count, whose own range fills it: there every step is a change of the program.
-Needs matplotlib, which the extra `plots` brings.
+Above what was measured, from zero; below a strip for each count, whose own range fills it: there every step
+is a change of the program. Needs matplotlib, which the extra `plots` brings.
 """
 
 # pyright: reportUnknownMemberType=false

@@ -1,4 +1,5 @@
-"""One place that makes consoles: colours on a terminal, plain text in a pipe, and never a table cut to 80 columns there."""
+"""One place that makes consoles: colours on a terminal, plain text in a pipe, and never a table cut to 80
+columns there."""
 
 import sys
 from typing import Final

@@ -6,26 +6,27 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from podyard.cli.explain import report
 from podyard.cli.render import times
 from podyard.cli.render.hints import whose
-from podyard.cli.render.queue import waits_for
 from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection
 from podyard.proto.requeues import HintCall
+from podyard.telling import entries, words
+from podyard.telling.explanation import Explanation
+from podyard.telling.queued import waits_for
 
 INDENT: Final = "              "
 OUTCOME_STYLES: Final = {
     "scheduled": "green",
     "unschedulable": "red",
     "error": "bold red",
-    "bind_error": "bold red",
+    "bindError": "bold red",
     "gated": "magenta",
 }
 PREEMPTION: Final = "preemption: "
 """In an attempt's message: what follows says why no other pod makes room."""
 
 
-def view(pod: report.PodReport, now: float) -> RenderableType:
+def view(pod: Explanation, now: float) -> RenderableType:
     """Heading, then one entry after the other in time order, then where the pod waits."""
     lines = [_heading(pod, now)]
     for entry in pod.entries:
@@ -36,7 +37,7 @@ def view(pod: report.PodReport, now: float) -> RenderableType:
     return Group(*lines)
 
 
-def _heading(pod: report.PodReport, now: float) -> Text:
+def _heading(pod: Explanation, now: float) -> Text:
     text = Text(f"Pod {pod.namespace}/{pod.name}", style="bold")
     text.append(f"  {pod.state}", style="green" if pod.node else "yellow")
     details = [f"uid {pod.uid}"] if pod.uid else []
@@ -51,7 +52,7 @@ def _heading(pod: report.PodReport, now: float) -> Text:
     return text
 
 
-def _entry(entry: report.Entry) -> Iterator[Text]:
+def _entry(entry: entries.Entry) -> Iterator[Text]:
     return _RENDERERS[type(entry)](entry)
 
 
@@ -66,9 +67,9 @@ def _below(content: str, style: str = "") -> Text:
     return Text(f"{INDENT}{content}", style=style)
 
 
-def _attempt(entry: report.Attempt) -> Iterator[Text]:
+def _attempt(entry: entries.Attempt) -> Iterator[Text]:
     record = entry.record
-    outcome = record.outcome.replace("_", " ")
+    outcome = words.spoken(record.outcome)
     chosen = f" on {record.node}" if record.node else ""
     judged = f"  {record.nodes_feasible} of {record.nodes_total} nodes fit" if record.nodes_total else ""
     took = f", {times.duration(record.duration_us / 1e6)}" if record.duration_us else ""
@@ -119,7 +120,7 @@ def _score(score: NodeScore) -> str:
     return f"{score.node} {score.total}" + (f" ({points})" if points else "")
 
 
-def _woken(entry: report.Woken) -> Iterator[Text]:
+def _woken(entry: entries.Woken) -> Iterator[Text]:
     by = f" of {entry.object}" if entry.object else ""
     yield _line(entry.at, ("woken by ", "green"), (entry.event, "bold"), (by, ""), (_moved_to(entry.to), "dim"))
     yield from _hints(entry.hints, entry.plugin)
@@ -130,7 +131,7 @@ def _moved_to(pool: str) -> str:
     return f"  to {pool}" if pool else ""
 
 
-def _not_woken(entry: report.NotWoken) -> Iterator[Text]:
+def _not_woken(entry: entries.NotWoken) -> Iterator[Text]:
     by = f" of {entry.object}" if entry.object else ""
     repeated = f"  {entry.times} times, last" if entry.times > 1 else ""
     yield _line(entry.at, ("not woken by ", "yellow"), (entry.event, "bold"), (by, ""), (repeated, "dim"))
@@ -158,37 +159,37 @@ def _origin(who: str, why: str) -> Iterator[Text]:
         yield _below(why, "dim")
 
 
-def _bound(entry: report.Bound) -> Iterator[Text]:
+def _bound(entry: entries.Bound) -> Iterator[Text]:
     forced = " without judgement: it was created with nodeName" if entry.forced else ""
     yield _line(entry.at, ("bound", "bold green"), (f" to {entry.node}{forced}", ""))
 
 
-def _started(entry: report.Started) -> Iterator[Text]:
+def _started(entry: entries.Started) -> Iterator[Text]:
     yield _line(entry.at, ("started", "bold green"), (f" on {entry.node}, now {entry.phase}", ""))
     if entry.reason or entry.message:
         yield _below(": ".join(filter(None, [entry.reason, entry.message])))
 
 
-def _released(entry: report.Released) -> Iterator[Text]:
-    yield _line(entry.at, ("released", "bold"), (f" from {entry.node}: {entry.reason}", ""))
+def _released(entry: entries.Released) -> Iterator[Text]:
+    yield _line(entry.at, ("released", "bold"), (f" from {entry.node}: {words.spoken(entry.reason)}", ""))
 
 
-def _told(entry: report.Told) -> Iterator[Text]:
+def _told(entry: entries.Told) -> Iterator[Text]:
     yield _line(entry.at, (entry.reason, "bold"), (f": {entry.message}", ""), (f"  ({entry.reporter})", "dim"))
 
 
 _RENDERERS: Final[dict[type[Any], Callable[[Any], Iterator[Text]]]] = {
-    report.Attempt: _attempt,
-    report.Woken: _woken,
-    report.NotWoken: _not_woken,
-    report.Bound: _bound,
-    report.Started: _started,
-    report.Released: _released,
-    report.Told: _told,
+    entries.Attempt: _attempt,
+    entries.Woken: _woken,
+    entries.NotWoken: _not_woken,
+    entries.Bound: _bound,
+    entries.Started: _started,
+    entries.Released: _released,
+    entries.Told: _told,
 }
 
 
-def _waiting(pod: report.PodReport, now: float) -> Iterator[Text]:
+def _waiting(pod: Explanation, now: float) -> Iterator[Text]:
     queued = pod.queued
     if queued is None or pod.node:
         return

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from podyard.cli.render import tables, times
 from podyard.proto.queue_api import QueuedPodInfo, QueueListReply
+from podyard.telling.queued import waits_for
 
 POOLS: Final = ("activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlight", "binding")
 """In the order of a pod's way through the queue."""
@@ -55,28 +56,6 @@ def _until(pod: QueuedPodInfo, now: float) -> str:
         return ""
     left = pod.until - now
     return f"in {times.duration(left)}" if left > 0 else "now"
-
-
-def waits_for(pod: QueuedPodInfo) -> str:
-    """Why the pod is where it is, in few words."""
-    parts: list[str] = []
-    if pod.gating_plugin:
-        parts.append(f"gate of {pod.gating_plugin}")
-    message = pod.message
-    if pod.unschedulable_plugins:
-        parts.append("rejected by " + ", ".join(pod.unschedulable_plugins) + (f": {message}" if message else ""))
-        message = ""
-    if pod.pending_plugins:
-        parts.append("pending in " + ", ".join(pod.pending_plugins))
-    if pod.nominated_node:
-        parts.append(f"nominated to {pod.nominated_node}")
-    if pod.session and pod.pool == "inFlight":
-        parts.append(f"with {pod.session}")
-    if pod.woken_by is not None and pod.pool in ("activeQ", "backoffQ"):
-        parts.append(f"woken by {pod.woken_by.event}")
-    if message:
-        parts.append(message)
-    return "; ".join(parts)
 
 
 def lines(reply: QueueListReply, now: float) -> list[str]:

@@ -9,7 +9,8 @@ Cell = str | Text
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
-    """A table without lines; cells of `rows` in the order of `headers`. Only the last column gives way on a narrow terminal."""
+    """A table without lines; cells of `rows` in the order of `headers`. Only the last column gives way on a
+    narrow terminal."""
     made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_edge=False)
     for column, header in enumerate(headers):
         widest = max([len(header), *(len(row[column]) for row in rows)])

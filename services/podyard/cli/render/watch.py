@@ -5,13 +5,14 @@ from typing import Any, Final
 import msgspec
 from rich.text import Text
 
-from podyard.cli.render import names, times
+from podyard.cli.render import times
 from podyard.cluster.changes import Change
 from podyard.cluster.pods import PodView
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter, K8sEvent
 from podyard.proto.requeues import RequeueRecord
+from podyard.telling import names, words
 
 KINDS: Final = ("change", "attempt", "requeue", "event", "bare", "dead")
 """Kinds of lines, as `--only` names them."""
@@ -91,7 +92,9 @@ def attempt(record: AttemptRecord) -> Line:
         namespace=record.namespace,
         name=record.name,
         resource="pods",
-        text=f"pod/{record.name} attempt {record.number} {record.outcome}{by}: {record.message}".rstrip(": "),
+        text=f"pod/{record.name} attempt {record.number} {words.spoken(record.outcome)}{by}: {record.message}".rstrip(
+            ": "
+        ),
         position=record.position,
         record=record,
     )

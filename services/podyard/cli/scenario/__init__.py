@@ -15,8 +15,8 @@
       - signals: {node: node-1, memory.available: 100Mi of 8Gi, pods: {default/web: 7Gi}, every: 1s, for: 30s}
       - delete: [pod/web]
 
-A step has one action (`apply`, `delete`, `patch`, `publish`, `signals`, `wait`, `repeat`), optional `name`, `at` or `after`.
-The file is checked as a whole, with all faults told at once, before anything is done.
+A step has one action (`apply`, `delete`, `patch`, `publish`, `signals`, `wait`, `repeat`), optional `name`,
+`at` or `after`. The file is checked as a whole, with all faults told at once, before anything is done.
 
 - `model`   the steps as data
 - `load`    from text to steps, all faults at once

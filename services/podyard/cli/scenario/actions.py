@@ -1,4 +1,5 @@
-"""Reading one action of a step; each function notes what is wrong and returns what it could make of the rest."""
+"""Reading one action of a step; each function notes what is wrong and returns what it could make of the
+rest."""
 
 import re
 from pathlib import Path
@@ -6,17 +7,18 @@ from typing import Any, Final, cast
 
 import yaml
 
+from podyard.cli import selection
 from podyard.cli.errors import InputError
 from podyard.cli.options import DEFAULT_NAMESPACE
 from podyard.cli.scenario import model
 from podyard.cli.scenario.faults import Faults, items, mapping
-from podyard.cli.selection import Selector
 from podyard.cli.targets import kind_named, reference
 from podyard.objects import quantity
 from podyard.objects.errors import ManifestError, ObjectError
 from podyard.objects.kinds import kind_of_event
 from podyard.objects.manifests import Manifest
 from podyard.objects.manifests import load as load_manifests
+from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto import actions as action_types
 from podyard.proto.message import ObjectRef
 from podyard.proto.signals import PodUsage, SignalValue
@@ -244,7 +246,7 @@ def wait(value: Any, path: str, faults: Faults, directory: Path) -> model.Wait |
 
 def _selector(text: str, path: str, faults: Faults) -> Selector:
     try:
-        return Selector.parse(text)
+        return selection.parse(text)
     except InputError as error:
         faults.add(path, error.message)
-        return Selector(())
+        return EVERYTHING

@@ -4,7 +4,8 @@ from typing import Any, Final, Literal, TypeAlias
 
 import msgspec
 
-from podyard.cli.selection import Selector
+from podyard.objects import label_text
+from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto.message import ObjectRef
 from podyard.proto.signals import PodUsage, SignalValue
 
@@ -52,7 +53,8 @@ class Publish(_Action, frozen=True, kw_only=True):
 
 
 class Signals(_Action, frozen=True, kw_only=True):
-    """Synthetic usage of a node; repeated `every_s` for `for_s` seconds while later steps run, once if `for_s` is 0."""
+    """Synthetic usage of a node; repeated `every_s` for `for_s` seconds while later steps run, once if
+    `for_s` is 0."""
 
     node: str
     signals: dict[str, SignalValue]
@@ -68,19 +70,20 @@ class Wait(_Action, frozen=True, kw_only=True):
     state: str
     namespace: str = "default"
     name: str = ""
-    selector: Selector = Selector(())
+    selector: Selector = EVERYTHING
     count: int | None = None
     within_s: float = WITHIN_S
 
     def described(self) -> str:
         """In words: `3 pods app=web Running`."""
         number = "all" if self.count is None else str(self.count)
-        chosen = self.name or str(self.selector)
+        chosen = self.name or label_text.text_of(self.selector)
         return f"{number} {self.what}{' ' + chosen if chosen else ''} {self.state}"
 
 
 class Repeat(_Action, frozen=True, kw_only=True):
-    """Do steps again and again, `rate` times a second at most (0: without a pause); `${n}` in them is the number, from 1."""
+    """Do steps again and again, `rate` times a second at most (0: without a pause); `${n}` in them is the
+    number, from 1."""
 
     times: int
     rate: float

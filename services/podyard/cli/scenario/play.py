@@ -13,16 +13,17 @@ import msgspec
 from podyard.bus.connection import Bus
 from podyard.cli import objects_client
 from podyard.cli.errors import CliError, InputError
-from podyard.cli.objects_view import ObjectsView
 from podyard.cli.scenario import load, model, waiting
-from podyard.cli.targets import object_subjects
-from podyard.cluster.informer import Followed, Informer
+from podyard.cli.stored_objects import of_resources
+from podyard.cluster.view import ClusterView
 from podyard.proto import codec, subjects
 from podyard.proto.events import BareEvent
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ObjectResult
 from podyard.proto.signals import NodeSignals
 from podyard.runtime import clock
+from podyard.shell.informer import Followed, Informer
+from podyard.telling import words
 
 FLUSH_EVERY: Final = 256
 """Events sent between two looks at the clock and at the connection."""
@@ -38,7 +39,7 @@ class Player:
         self._say = say
         self._who = objects_client.person()
         self._why = why
-        self._view = ObjectsView()
+        self._view = ClusterView()
         self._changed = anyio.Event()
 
     async def play(self, scenario: model.Scenario) -> None:
@@ -46,7 +47,7 @@ class Player:
 
         :raises CliError: a step could not be done, or what it waited for did not come in time
         """
-        listed = object_subjects([subjects.PODS, subjects.NODES])
+        listed = of_resources([subjects.PODS, subjects.NODES])
         informer = Informer(self._bus, self._view, Followed(listed, listed), service="cli", on_changes=self._note)
         async with anyio.create_task_group() as background:
             background.start_soon(informer.run)
@@ -120,10 +121,10 @@ class Player:
     async def _wait(self, action: model.Wait) -> str:
         begun = time.monotonic()
         with anyio.move_on_after(action.within_s) as limit:
-            while not waiting.holds(action, self._view.cluster):
+            while not waiting.holds(action, self._view):
                 await self._changed.wait()
         if limit.cancelled_caught:
-            progress = waiting.progress(action, self._view.cluster)
+            progress = waiting.progress(action, self._view)
             raise CliError(
                 f"waited {action.within_s:g} s in vain for {action.described()}: {progress}",
                 "`podyard get pods` and `podyard explain pod NAME` show why",
@@ -199,8 +200,8 @@ def _told(results: Sequence[ObjectResult], *, missing_is_fine: bool = False) -> 
     counts: dict[str, int] = {}
     for result in results:
         counts[result.outcome] = counts.get(result.outcome, 0) + 1
-        fine = result.outcome in objects_client.GOOD or (missing_is_fine and result.outcome == "not found")
+        fine = result.outcome in objects_client.GOOD or (missing_is_fine and result.outcome == "notFound")
         if not fine:
             reasons = [f"{error.field}: {error.detail}" for error in result.errors] or [result.message]
-            raise CliError(f"{result.resource}/{result.name} {result.outcome}: {'; '.join(reasons)}")
-    return ", ".join(f"{count} {outcome}" for outcome, count in counts.items()) or "nothing"
+            raise CliError(f"{result.resource}/{result.name} {words.spoken(result.outcome)}: {'; '.join(reasons)}")
+    return ", ".join(f"{count} {words.spoken(outcome)}" for outcome, count in counts.items()) or "nothing"

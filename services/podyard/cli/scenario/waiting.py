@@ -40,7 +40,8 @@ def _nodes(wait: Wait, view: ClusterView) -> list[NodeView]:
 
 
 def pod_is(pod: PodView, state: str) -> bool:
-    """Whether a pod is in a state; Unschedulable: unbound and its PodScheduled condition, if known, is not True."""
+    """Whether a pod is in a state; Unschedulable: unbound and its PodScheduled condition, if known, is not
+    True."""
     if state == "Bound":
         return pod.bound is not None
     if state == "Unschedulable":

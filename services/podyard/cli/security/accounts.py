@@ -1,9 +1,11 @@
-"""NATS servers' configuration from the table of identities. Pure: public keys and paths in, a JSON document out.
+"""NATS servers' configuration from the table of identities. Pure: public keys and paths in, a JSON document
+out.
 
-A mirror usually makes its consumer in the account it reads from, which for that must export `$JS.API.CONSUMER.CREATE`: a door for
-everybody who gets a message to that import's subject, since nobody checks where a push consumer delivers. Here
-CORE's consumers for the mirrors are made beforehand (NATS ADR-60), and CORE exports no more than their reset, flow control and
-acknowledgements: who abuses those can delay a mirror.
+A mirror usually makes its consumer in the account it reads from, which for that must export
+`$JS.API.CONSUMER.CREATE`: a door for everybody who gets a message to that import's subject, since nobody
+checks where a push consumer delivers. Here CORE's consumers for the mirrors are made beforehand (NATS
+ADR-60), and CORE exports no more than their reset, flow control and acknowledgements: who abuses those can
+delay a mirror.
 """
 
 from collections.abc import Mapping, Sequence
@@ -84,7 +86,8 @@ def single(made_accounts: Mapping[str, Any], folder: str, store_dir: str) -> dic
 def clustered(
     made_accounts: Mapping[str, Any], folder: str, store_dir: str, hosts: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Configurations of the servers of one cluster, in the order of `hosts`: written to disk before it is acknowledged."""
+    """Configurations of the servers of one cluster, in the order of `hosts`: written to disk before it is
+    acknowledged."""
     alone = single(made_accounts, folder, store_dir)
     return [
         {

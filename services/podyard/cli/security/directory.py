@@ -1,6 +1,6 @@
 """The directory that `podyard security init` writes, and how others find their way in it.
 
-    ca/ca.crt, ca.key                 the authority; `ca.key` is needed for nothing but further certificates: take it away
+    ca/ca.crt, ca.key                 the authority; `ca.key` only makes further certificates: take it away
     server/                           for the servers only: key, certificates, configurations
         server.crt, server.key, ca.crt
         accounts.json                 who may do what (public keys only)

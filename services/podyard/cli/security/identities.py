@@ -1,4 +1,5 @@
-"""Who may publish and listen to what. Pure; the one table from which servers' configurations and tests are made.
+"""Who may publish and listen to what. Pure; the one table from which servers' configurations and tests are
+made.
 
 Inside CORE the permissions stop mistakes; what keeps EDGE out of CORE are the accounts (`accounts`).
 """
@@ -28,7 +29,8 @@ ALL_NODES: Final = "node_agent"
 """The agent that plays every node, as the lab has it. A node's own agent is made with `agent`."""
 
 READ_API: Final = "JS.read.API"
-"""What EDGE writes for `$JS.API`: the JetStream of READ. `$JS.API` itself would be asked twice, in EDGE and in READ."""
+"""What EDGE writes for `$JS.API`: the JetStream of READ. `$JS.API` itself would be asked twice, in EDGE and
+in READ."""
 
 MIRROR_CONSUMER: Final = "mirror"
 READABLE: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "K8SEVENTS", "DEAD")
@@ -47,7 +49,8 @@ _READING_VERBS: Final = ("list", "would")
 
 
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
-    """One user of NATS. `publishes` without `denied`; `subscribes` without the inbox, which every identity has of its own."""
+    """One user of NATS. `publishes` without `denied`; `subscribes` without the inbox, which every identity
+    has of its own."""
 
     name: str
     account: str

@@ -25,7 +25,8 @@ _KEPT_AS_IS: Final = (
 
 
 async def bootstrap(security: Path, servers: tuple[str, ...], *, replicas: int = 1) -> None:
-    """Make what is missing: CORE's streams, the consumers for the mirrors, the mirrors, the agents' leases. Waits for the servers.
+    """Make what is missing: CORE's streams, the consumers for the mirrors, the mirrors, the agents' leases.
+    Waits for the servers.
 
     :raises BusError: for what an operator has to settle, such as a stream with other settings
     """

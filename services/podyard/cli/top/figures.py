@@ -91,7 +91,8 @@ class BinderRow(msgspec.Struct, frozen=True, kw_only=True):
     commits: int = 0
     commits_per_s: float | None = None
     batch: float | None = None
-    """Mean bindings of a commit since the look before, or since the start at the first; None: there was no commit."""
+    """Mean bindings of a commit since the look before, or since the start at the first; None: there was no
+    commit."""
     commit_ms: float | None = None
     """Mean time of a commit, over the same."""
     refused: dict[str, int] = {}

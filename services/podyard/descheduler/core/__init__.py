@@ -1,13 +1,13 @@
 """What the descheduler decides, without doing it. Source: sigs.k8s.io/descheduler v0.36.0.
 
-Duty: read a policy, judge pods, run a cycle. A cycle is a generator: it yields each eviction it wants, and is told what became of it.
+Duty: read a policy, judge pods, run a cycle. A cycle is a generator: it yields each eviction it wants, and is
+told what became of it.
 Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 
 - `policy`        the policy file as Structs
 - `loading`       from text to a policy: decode, validate, default
 - `building`      from a policy to profiles with plugins
 - `arguments`     what arguments of plugins share: namespaces, priority threshold, selectors
-- `label_text`    label selectors in text form
 - `state`         the cluster as one cycle sees it
 - `evictor`, `protections`, `node_fit`   which pods may go: the plugin DefaultEvictor
 - `limits`        how many may go

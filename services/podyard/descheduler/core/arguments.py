@@ -1,4 +1,5 @@
-"""What the arguments of several plugins share. Sources: pkg/api/types.go, pkg/framework/plugins/*/types.go."""
+"""What the arguments of several plugins share. Sources: pkg/api/types.go,
+pkg/framework/plugins/*/types.go."""
 
 import msgspec
 
@@ -59,6 +60,7 @@ def compiled(selector: LabelSelector | None) -> selectors.Selector:
 
 
 def selector_sentence(error: SelectorError) -> str:
-    """The fault as the reference words it: its last field name stands before the sentence, but for operators."""
+    """The fault as the reference words it: its last field name stands before the sentence, but for
+    operators."""
     field = error.field.rpartition(".")[2]
     return error.detail if field in ("", "operator") else f"{field}: {error.detail}"

@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, NamedTuple, cast
 
-from podyard.descheduler.core import label_text
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.framework import (
     BalancePlugin,
@@ -23,6 +22,8 @@ from podyard.descheduler.core.framework import (
 from podyard.descheduler.core.policy import PluginSet, Policy, Profile
 from podyard.descheduler.core.state import CycleState
 from podyard.framework.status import described, told
+from podyard.objects import label_text
+from podyard.objects.errors import LabelTextError
 from podyard.objects.pod import Pod
 from podyard.objects.selectors import Selector
 
@@ -79,7 +80,7 @@ def node_selector(policy: Policy) -> Selector:
     """
     try:
         return label_text.parse(policy.node_selector or "")
-    except label_text.LabelTextError as error:
+    except LabelTextError as error:
         raise PolicyError("build", (str(error),)) from error
 
 
@@ -98,7 +99,8 @@ _POINTS: Final = (
     ("filter", "filter"),
     ("pre_eviction_filter", "preEvictionFilter"),
 )
-"""Extension points with plugins: field of `Plugins`, which is also the method of a plugin that has it, and name in sentences."""
+"""Extension points with plugins: field of `Plugins`, which is also the method of a plugin that has it, and
+name in sentences."""
 
 
 class _Builder:

@@ -1,7 +1,8 @@
 """One cycle: all Deschedule plugins of all profiles, then all Balance plugins, within the limits.
 
-`run` is a generator. It yields each eviction that is to be carried out and is sent what became of it; it returns the record of the cycle.
-Source: pkg/descheduler/descheduler.go, runProfiles; pkg/descheduler/evictions/evictions.go (v0.36.0).
+`run` is a generator. It yields each eviction that is to be carried out and is sent what became of it; it
+returns the record of the cycle. Source: pkg/descheduler/descheduler.go, runProfiles;
+pkg/descheduler/evictions/evictions.go (v0.36.0).
 """
 
 from collections.abc import Callable, Generator, Iterator, Mapping
@@ -21,7 +22,8 @@ from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 
 MOST_ASKS: Final = 4
-"""Evictions that one run of a plugin may want for each pod there is: one that never ends is stopped; semi-arbitrary."""
+"""Evictions that one run of a plugin may want for each pod there is: one that never ends is stopped;
+semi-arbitrary."""
 
 LEAST_NODES: Final = 2
 """With fewer ready nodes a pod has nowhere to go: the cycle is skipped."""

@@ -8,7 +8,8 @@
 from typing import Literal, TypeAlias
 
 Stage: TypeAlias = Literal["decode", "validate", "default", "build"]
-"""decode: the text. validate: arguments of plugins. default: the priority threshold. build: profiles and plugins."""
+"""decode: the text. validate: arguments of plugins. default: the priority threshold. build: profiles and
+plugins."""
 
 
 class PolicyError(ValueError):

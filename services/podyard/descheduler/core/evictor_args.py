@@ -1,4 +1,5 @@
-"""Arguments of the plugin DefaultEvictor. Source: pkg/framework/plugins/defaultevictor/types.go and validation.go."""
+"""Arguments of the plugin DefaultEvictor. Source: pkg/framework/plugins/defaultevictor/types.go and
+validation.go."""
 
 from typing import Final, TypeAlias
 

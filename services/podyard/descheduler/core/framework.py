@@ -1,6 +1,7 @@
 """What a plugin is, what it is given, and how it asks for evictions.
 
-A plugin's run is a generator: `answer = yield Evict(...)`. Asking is all it does; the cycle checks limits, the shell evicts.
+A plugin's run is a generator: `answer = yield Evict(...)`. Asking is all it does; the cycle checks limits,
+the shell evicts.
 """
 
 from collections.abc import Generator
@@ -26,7 +27,8 @@ class Answer(Enum):
 
     EVICTED = "evicted"
     FAILED = "failed"
-    """The eviction was refused, e.g. by a disruption budget: final for this cycle, no retry (PITFALLS 69)."""
+    """The eviction was refused, e.g. by a disruption budget: final for this cycle, no retry
+    (docs/rules.md, a-refusal-is-final-for-the-cycle)."""
     NODE_LIMIT = "nodeLimit"
     """No more pods of this node may go: leave the node."""
     NAMESPACE_LIMIT = "namespaceLimit"
@@ -58,7 +60,8 @@ Run: TypeAlias = Generator[Evict, Answer, None]
 
 
 class Verdict(NamedTuple):
-    """Whether a pod may go; `reasons` are all checks that say no. A refusal without reasons: its annotation forbids it."""
+    """Whether a pod may go; `reasons` are all checks that say no. A refusal without reasons: its annotation
+    forbids it."""
 
     allowed: bool
     reasons: tuple[str, ...] = ()

@@ -1,4 +1,5 @@
-"""How many pods may go in a cycle. Checked before an eviction; only those that succeeded count (PITFALLS 68).
+"""How many pods may go in a cycle. Checked before an eviction; only those that succeeded count
+(docs/rules.md, limits-come-before-the-call).
 
 Source: pkg/descheduler/evictions/evictions.go, EvictPod; errors.go.
 """

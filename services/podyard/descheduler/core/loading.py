@@ -1,7 +1,8 @@
 """From the text of a policy file to a policy with defaults, as the reference's loader does.
 
-Stages: decode (text, types, unknown argument fields), validate (arguments, metrics providers), default (the evictor's place and its
-priority threshold). Source: pkg/descheduler/policyconfig.go (v0.36.0); data in tests/conformance/data/policy.
+Stages: decode (text, types, unknown argument fields), validate (arguments, metrics providers), default (the
+evictor's place and its priority threshold). Source: pkg/descheduler/policyconfig.go (v0.36.0); data in
+tests/conformance/data/policy.
 """
 
 import re
@@ -49,7 +50,8 @@ def load(
 def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Policy:
     """Stage decode.
 
-    An oddity of the reference is kept: a document without apiVersion is an empty policy, whatever else it says.
+    An oddity of the reference is kept: a document without apiVersion is an empty policy, whatever else it
+    says.
     """
     try:
         document = read(text)

@@ -1,4 +1,5 @@
-"""What is wrong with a policy's metrics providers. Source: pkg/descheduler/policyconfig.go, validateDeschedulerConfiguration."""
+"""What is wrong with a policy's metrics providers. Source: pkg/descheduler/policyconfig.go,
+validateDeschedulerConfiguration."""
 
 from collections import Counter
 from urllib.parse import urlsplit

@@ -1,7 +1,9 @@
-"""Whether another node would take a pod, as the descheduler estimates it: coarser than the scheduler (PITFALLS 65).
+"""Whether another node would take a pod, as the descheduler estimates it: coarser than the scheduler
+(docs/rules.md, node-fit-is-coarse).
 
-It looks at the running pod's spec, at node selector and affinity, taints, requests, cordons, and the pod's own anti-affinity against pods
-on that very node; not at topology spread, pod affinity, volumes, ports. Source: pkg/descheduler/node/node.go, NodeFit.
+It looks at the running pod's spec, at node selector and affinity, taints, requests, cordons, and the pod's
+own anti-affinity against pods on that very node; not at topology spread, pod affinity, volumes, ports.
+Source: pkg/descheduler/node/node.go, NodeFit.
 """
 
 from podyard.descheduler.core import tolerations

@@ -34,7 +34,8 @@ class Plugins(PolicyPart, frozen=True, kw_only=True):
 
 
 class PluginConfig(PolicyPart, frozen=True, kw_only=True):
-    """Arguments of one plugin. While loading `args` is a JSON value, afterwards the plugin's Struct; None is all defaults."""
+    """Arguments of one plugin. While loading `args` is a JSON value, afterwards the plugin's Struct; None is
+    all defaults."""
 
     name: str = ""
     args: Any = None

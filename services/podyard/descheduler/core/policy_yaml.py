@@ -1,4 +1,5 @@
-"""YAML of a policy file, read as the reference reads it: the first document counts, and of duplicate keys the last."""
+"""YAML of a policy file, read as the reference reads it: the first document counts, and of duplicate keys the
+last."""
 
 import re
 from typing import Any, Final, cast
@@ -10,7 +11,8 @@ _NOT_TEXT: Final = {
     f"{_TAGS}int": re.compile(r"[-+]?(0|[1-9][0-9]*|0[0-7]+|0x[0-9a-fA-F]+)\Z"),
     f"{_TAGS}float": re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z"),
 }
-"""Numbers as go-yaml reads them: `12:30` and `2001-01-01` stay text, of which PyYAML would make a number and a date."""
+"""Numbers as go-yaml reads them: `12:30` and `2001-01-01` stay text, of which PyYAML would make a number and
+a date."""
 
 
 class PolicyTextError(ValueError):

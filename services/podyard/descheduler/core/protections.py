@@ -171,7 +171,8 @@ def _too_young(args: DefaultEvictorArgs, now: float) -> Check:
     sentence = f"pod age is not older than MinPodAge: &Duration{{Duration:{age},}} seconds"
 
     def check(pod: Pod) -> str:
-        """A pod that has not started is too young, whatever the age; so is one of which nobody can say when."""
+        """A pod that has not started is too young, whatever the age; so is one of which nobody can say
+        when."""
         started = pod.status.start_time
         try:
             return sentence if not started or now - times.seconds_of(started) < age.seconds else ""

@@ -1,6 +1,7 @@
 """The cluster as one cycle sees it: read at its start, and kept up with what the cycle itself does.
 
-So the second plugin knows what the first has evicted (PITFALLS 66 and 67). Pods and nodes are joined views.
+So the second plugin knows what the first has evicted (docs/rules.md, a-cycle-sees-its-own-evictions). Pods
+and nodes are joined views.
 """
 
 from collections.abc import Iterable, Mapping
@@ -53,7 +54,8 @@ class CycleState:
             self._by_owner[uid] = self._by_owner.get(uid, 0) + 1
 
     def ready_nodes(self) -> list[Node]:
-        """Nodes that are ready, cordoned ones too, sorted by name. A node without the condition counts as ready."""
+        """Nodes that are ready, cordoned ones too, sorted by name. A node without the condition counts as
+        ready."""
         return [node for node in self.nodes if is_ready(node)]
 
     def pods_on(self, node: str) -> list[Pod]:

@@ -1,4 +1,5 @@
-"""Which taints a pod tolerates, as the descheduler sees it: the comparing operators Gt and Lt work, unlike in the scheduler.
+"""Which taints a pod tolerates, as the descheduler sees it: the comparing operators Gt and Lt work, unlike in
+the scheduler.
 
 Source: pkg/utils/predicates.go, TolerationsTolerateTaintsWithFilter.
 """

@@ -10,6 +10,6 @@ Never in here: await, clocks, the bus, logs, telemetry.
 - `annotations`   what a pod's annotations ask of its virtual containers
 - `nodes`, `virtual_node`  nodes: pressure, heartbeats, the eviction loop
 - `readings`      from synthetic signals to what the eviction manager reads
-- `pod_facts`, `node_facts`, `times`  how facts are worded
+- `pod_facts`, `node_facts`           how facts are worded
 - `eviction/`     the eviction manager
 """

@@ -1,4 +1,5 @@
-"""The agent's core: nodes and pods together. A shell tells it what was seen, and carries out what it hands out."""
+"""The agent's core: nodes and pods together. A shell tells it what was seen, and carries out what it hands
+out."""
 
 from collections.abc import Iterable
 
@@ -44,9 +45,11 @@ class Agent:
         return self._drop(name, gone=True, now=now)
 
     def pod_seen(self, view: PodView, stored_at: float, now: float) -> list[Effect]:
-        """A pod is there, or has changed; pods of other nodes, and pods without a place, are none of the agent's business.
+        """A pod is there, or has changed; pods of other nodes, and pods without a place, are none of the
+        agent's business.
 
-        :param stored_at: UTC seconds, when the fact that made the view was stored; the time of its binding if that says none
+        :param stored_at: UTC seconds, when the fact that made the view was stored; the time of its binding if
+            that says none
         """
         placement = view.bound or view.release
         if placement is None or placement.node not in self.nodes:
@@ -78,5 +81,6 @@ class Agent:
 
 
 def _bound_at(view: PodView, stored_at: float, now: float) -> float:
-    """When the pod was bound, UTC seconds; `now` if neither its binding nor `stored_at` says so, or says a time that is yet to come."""
+    """When the pod was bound, UTC seconds; `now` if neither its binding nor `stored_at` says so, or says a
+    time that is yet to come."""
     return min((view.bound.bound_at if isinstance(view.bound, Binding) else stored_at) or now, now)

@@ -1,7 +1,7 @@
 """What a pod's annotations ask of its virtual containers.
 
 - `podyard.io/start-delay: 500ms`    how long they take to start
-- `podyard.io/run-duration: 5s`      how long they run before the pod has succeeded; without it they run until they are ended
+- `podyard.io/run-duration: 5s`      how long they run until the pod has succeeded; without it, until ended
 - `podyard.io/stop-delay: 2s`        how long they take to end when asked to, at most the grace period
 
 Values are Go durations of 0 or more.
@@ -28,7 +28,8 @@ class Pace(NamedTuple):
 def pace(pod: Pod, usual: Pace) -> tuple[Pace, tuple[str, ...]]:
     """The pod's pace, and a sentence for each annotation that is wrong and therefore ignored.
 
-    :param usual: what holds without annotations; its `run_s` only for pods of a Job, others have no end of their own
+    :param usual: what holds without annotations; its `run_s` only for pods of a Job, others have no end of
+        their own
     """
     controller = pod.metadata.controller
     run_s = usual.run_s if controller is not None and controller.kind == "Job" else None

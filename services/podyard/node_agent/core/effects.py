@@ -1,4 +1,5 @@
-"""What the core asks its shell for. Facts about one object are carried out in the order in which they were handed out."""
+"""What the core asks its shell for. Facts about one object are carried out in the order in which they were
+handed out."""
 
 from typing import NamedTuple, TypeAlias
 

@@ -1,14 +1,14 @@
 """How a node's status is worded.
 
-Sources: pkg/kubelet/nodestatus/setters.go (conditions), pkg/controller/nodelifecycle (taints by condition), v1.36.2.
+Sources: pkg/kubelet/nodestatus/setters.go (conditions), pkg/controller/nodelifecycle (taints by condition),
+v1.36.2.
 """
 
 from collections.abc import Collection
 from typing import Final, NamedTuple
 
-from podyard.node_agent.core import times
 from podyard.node_agent.core.eviction import signals
-from podyard.objects.times import rfc3339
+from podyard.objects.times import rfc3339, rfc3339_micro
 from podyard.proto.facts import Condition, NodeStatusFact, TaintFact
 
 
@@ -69,7 +69,7 @@ def fact(node: str, uid: str, pressure: Collection[str], before: NodeStatusFact 
         node_uid=uid,
         conditions=(*conditions, _kept(old, ready)),
         taints=tuple(taints),
-        at=times.exact(now),
+        at=rfc3339_micro(now),
     )
 
 

@@ -93,7 +93,8 @@ class Nodes:
     def drop(self, name: str, *, gone: bool) -> Iterator[Effect]:
         """A node is not the agent's any more.
 
-        :param gone: its object is gone, so what was said of it goes too; else somebody else reports about it now
+        :param gone: its object is gone, so what was said of it goes too; else somebody else reports about it
+            now
         """
         if self._nodes.pop(name, None) is None:
             return
@@ -133,7 +134,8 @@ class Nodes:
         return self._in_groups(now + self._rhythm.heartbeat_s)
 
     def _in_groups(self, due: float) -> float:
-        """`due`, moved to where others beat too: thousands of nodes shall not wake the process each on its own."""
+        """`due`, moved to where others beat too: thousands of nodes shall not wake the process each on its
+        own."""
         grid = self._rhythm.heartbeat_s / BEAT_GROUPS
         return math.ceil(due / grid) * grid
 

@@ -2,10 +2,9 @@
 
 from functools import lru_cache
 
-from podyard.node_agent.core import times
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.virtual_pod import Ending, VirtualPod
-from podyard.objects.times import rfc3339
+from podyard.objects.times import rfc3339, rfc3339_micro
 from podyard.proto.facts import Condition, PodStatusFact
 
 TERMINATION_BY_KUBELET = "TerminationByKubelet"
@@ -22,7 +21,7 @@ def running(pod: VirtualPod, now: float) -> PodStatusFact:
         phase="Running",
         conditions=_ready(rfc3339(now)),
         start_time=rfc3339(pod.accepted_at),
-        at=times.exact(now),
+        at=rfc3339_micro(now),
     )
 
 
@@ -39,7 +38,7 @@ def ended(pod: VirtualPod, ending: Ending, now: float) -> PodStatusFact:
         conditions=_ended(ending, rfc3339(now)),
         start_time=rfc3339(pod.accepted_at),
         ended=True,
-        at=times.exact(now),
+        at=rfc3339_micro(now),
     )
 
 

@@ -1,25 +1,26 @@
 """The pods of the agent's nodes: what each does, and what follows from what is seen of it.
 
-`seen` brings a pod to what a reader's view says of it, whatever was known before. So it does not matter whether a change, a new
-listing or a restart shows it, nor whether it comes twice.
+`seen` brings a pod to what a reader's view says of it, whatever was known before. So it does not matter
+whether a change, a new listing or a restart shows it, nor whether it comes twice.
 """
 
 from collections.abc import Callable, Iterable
 
 from podyard.cluster.pods import PodView
-from podyard.node_agent.core import annotations, pod_facts, times
+from podyard.node_agent.core import annotations, pod_facts
 from podyard.node_agent.core.annotations import Pace
 from podyard.node_agent.core.effects import Announce, Effect, PodStarted, PutPodStatus, RemovePodStatus
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_pod import SUCCEEDED, TERMINATED, Ending, State, VirtualPod
+from podyard.objects import times
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import Pod
+from podyard.objects.pod_defaults import TERMINATION_GRACE_PERIOD_S
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import K8sEvent
 
-DEFAULT_GRACE_S = 30
 """Source: api/core/v1, DefaultTerminationGracePeriodSeconds; for objects that were not defaulted."""
 
 
@@ -83,9 +84,11 @@ class Pods:
         return [RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)]
 
     def take_over(self, view: PodView, bound_at: float, now: float) -> list[Effect]:
-        """See a pod of a node that has just come as if for the first time, also if the agent abandoned it with that node before.
+        """See a pod of a node that has just come as if for the first time, also if the agent abandoned it
+        with that node before.
 
-        Nobody else would end an abandoned pod that is still bound: a binder that has listed meanwhile never saw the node go.
+        Nobody else would end an abandoned pod that is still bound: a binder that has listed meanwhile never
+        saw the node go.
 
         :param bound_at: as of `seen`
         """
@@ -105,7 +108,8 @@ class Pods:
             self._rearm(pod)
 
     def abandon(self, node: str, now: float) -> None:
-        """The node is gone, or another agent's: nothing of its pods runs here. Their facts go with their objects."""
+        """The node is gone, or another agent's: nothing of its pods runs here. Their facts go with their
+        objects."""
         for pod in self.on(node):
             pod.end(TERMINATED, now)
             self._timers.cancel(pod.uid)
@@ -157,8 +161,9 @@ class Pods:
 
     def _resume(self, pod: VirtualPod, fact: PodStatusFact, now: float) -> None:
         pod.reported = True
-        at = min(times.from_text(fact.at, now), now)  # of an agent before this one, whose clock may have been ahead
-        pod.accepted_at = min(times.from_text(fact.start_time, pod.accepted_at), now)
+        # of an agent before this one, whose clock may have been ahead
+        at = min(times.seconds_or(fact.at, now), now)
+        pod.accepted_at = min(times.seconds_or(fact.start_time, pod.accepted_at), now)
         if fact.ended or fact.phase in ("Succeeded", "Failed"):
             pod.end(Ending(fact.phase, fact.reason, fact.message), at)
         elif fact.phase == "Running":
@@ -170,7 +175,8 @@ class Pods:
             return
         metadata = view.stored.metadata
         if view.release is not None:
-            # Its room is given away already (the node is gone, or was): nothing of it may run, and nobody waits for a fact.
+            # Its room is given away already (the node is gone, or was): nothing of it may run, and nobody
+            # waits for a fact.
             pod.end(TERMINATED, now)
             self._timers.cancel(pod.uid)
         elif metadata.deletion_timestamp is not None:
@@ -219,8 +225,8 @@ class Pods:
 def _grace_s(metadata: ObjectMeta) -> float:
     """Seconds that a deleted pod has from now, when its deletion is received.
 
-    The deletion timestamp is by the clock of who deleted it, which may be hours away. Source: kubelet, pod_workers.go,
-    calculateEffectiveGracePeriod looks at the seconds alone, too.
+    The deletion timestamp is by the clock of who deleted it, which may be hours away. Source: kubelet,
+    pod_workers.go, calculateEffectiveGracePeriod looks at the seconds alone, too.
     """
     grace = metadata.deletion_grace_period_seconds
-    return DEFAULT_GRACE_S if grace is None else grace
+    return TERMINATION_GRACE_PERIOD_S if grace is None else grace

@@ -11,7 +11,8 @@ from podyard.proto.signals import NodeSignals, NodeUsage, PodUsage
 def summary(signals: NodeSignals, observed_at: float, pods: Iterable[Pod]) -> Summary:
     """The node as the signals describe it.
 
-    A pod that they do not name is idle: synthetic statistics know every pod. (A pod without statistics would be evicted first.)
+    A pod that they do not name is idle: synthetic statistics know every pod. (A pod without statistics would
+    be evicted first.)
 
     :param observed_at: UTC seconds, of all signals
     :param pods: the active pods of the node
@@ -27,7 +28,8 @@ def summary(signals: NodeSignals, observed_at: float, pods: Iterable[Pod]) -> Su
 
 
 def report(signals: NodeSignals, observed_at: float, pods: Iterable[Pod]) -> NodeUsage:
-    """What is published as the node's usage: the signals, and the usage of those pods that still are there."""
+    """What is published as the node's usage: the signals, and the usage of those pods that still are
+    there."""
     alive = {pod.key for pod in pods}
     return NodeUsage(
         node=signals.node,
@@ -60,7 +62,8 @@ def _stats(pod: Pod, usage: PodUsage | None) -> PodStats:
 
 
 def shares(total: int, weights: list[int]) -> list[int]:
-    """`total` in whole parts in proportion to `weights` (equal parts if all are 0); what is left over goes to the first."""
+    """`total` in whole parts in proportion to `weights` (equal parts if all are 0); what is left over goes to
+    the first."""
     if not weights:
         return []
     if not any(weights):

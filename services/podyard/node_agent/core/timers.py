@@ -7,7 +7,8 @@ K = TypeVar("K")
 
 
 class Timers(Generic[K]):
-    """At most one due time a key. Setting it again replaces it: older heap entries are skipped when they come up."""
+    """At most one due time a key. Setting it again replaces it: older heap entries are skipped when they come
+    up."""
 
     def __init__(self) -> None:
         self._due: dict[K, float] = {}

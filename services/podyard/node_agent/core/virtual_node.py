@@ -40,8 +40,8 @@ class VirtualNode:
     def observe(self, signals: NodeSignals, now: float) -> None:
         """Signals came in; they replace earlier ones.
 
-        They count as observed now: the clock of who observed them may be set back, and would hide all that comes for so long. The same
-        ones once more are not newer.
+        They count as observed now: the clock of who observed them may be set back, and would hide all that
+        comes for so long. The same ones once more are not newer.
         """
         if self.signals is None or not signals.at or signals.at != self.signals.at:
             self.observed_at = now
@@ -53,7 +53,8 @@ class VirtualNode:
         return self.signals is not None or bool(self.manager.conditions)
 
     def synchronize(self, active: list[Pod], now: float) -> Round:
-        """One step of the eviction manager; after an eviction the loop waits for the pod's cleanup (PITFALLS 57)."""
+        """One step of the eviction manager; after an eviction the loop waits for the pod's cleanup
+        (docs/rules.md, one-pod-a-step)."""
         summary = Summary()
         if self.signals is not None:
             summary = readings.summary(self.signals, self.observed_at, active)

@@ -4,12 +4,14 @@
 
     accepted --- start delay ---> RUNNING --- run duration ---> ENDED (Succeeded)
        |                             |
-       +------------- end -----------+---> STOPPING --- stop delay, at most the grace period ---> ENDED (Failed)
+       +------------- end -----------+---> STOPPING --- stop delay, at most the grace period ---> ENDED
+       (Failed)
        |
        +--- refused ---> ENDED (Failed, Evicted)
 
-A pod is STARTING from its acceptance on. An end is asked for by a deletion timestamp, an eviction, or the loss of its place; the
-first one says why it ended, a later one may only make it sooner. When its object is gone the pod is forgotten, whatever its state.
+A pod is STARTING from its acceptance on. An end is asked for by a deletion timestamp, an eviction, or the
+loss of its place; the first one says why it ended, a later one may only make it sooner. When its object is
+gone the pod is forgotten, whatever its state.
 """
 
 from enum import Enum
@@ -40,7 +42,8 @@ class Ending(NamedTuple):
 
 SUCCEEDED: Final = Ending("Succeeded")
 TERMINATED: Final = Ending("Failed")
-"""Ended because it was deleted. Not a success, even if it had no time to fail: a Job must not count an interrupted pod as done."""
+"""Ended because it was deleted. Not a success, even if it had no time to fail: a Job must not count an
+interrupted pod as done."""
 
 
 class VirtualPod:
@@ -102,7 +105,8 @@ class VirtualPod:
         self.state, self.since = State.RUNNING, now
 
     def stop(self, ending: Ending, grace_s: float, now: float) -> None:
-        """End its containers within `grace_s` seconds from now. Once it is stopping, that can only become sooner."""
+        """End its containers within `grace_s` seconds from now. Once it is stopping, that can only become
+        sooner."""
         stop_at = now + min(self.pace.stop_s, max(grace_s, 0.0))
         if self.state is State.STOPPING and self.stop_at is not None:
             self.stop_at = min(self.stop_at, stop_at)

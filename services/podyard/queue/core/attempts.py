@@ -5,12 +5,12 @@ from typing import Literal
 from podyard.memory.kept import Kept
 from podyard.memory.sizes import bytes_of
 from podyard.proto.decisions import WakeUp
-from podyard.proto.queue_api import PopReply
+from podyard.proto.queue_api import PoppedPod, PopReply
 from podyard.queue.core.queued_pod import QueuedPod
 
 KEPT_POPS_BYTES = 2 * 1024 * 1024
-"""What answers take that are kept per session for a pop that is asked again: at least four of 256 pods; a scheduler has one or two
-pops under way."""
+"""What answers take that are kept per session for a pop that is asked again: at least four of 256 pods; a
+scheduler has one or two pops under way."""
 
 KEPT_NUMBERS_BYTES = 16 * 1024
 """What their numbers take."""
@@ -66,6 +66,24 @@ class Attempt:
         """Heartbeats in a row that should have listed it and did not."""
 
 
+def popped(attempt: Attempt) -> PoppedPod:
+    """An attempt as its scheduler is told of it."""
+    namespace, name = attempt.pod.key
+    return PoppedPod(
+        namespace=namespace,
+        name=name,
+        uid=attempt.pod.uid,
+        attempt=attempt.id,
+        number=attempt.number,
+        profile=attempt.pod.profile,
+        queued_at=attempt.queued_at,
+        popped_at=attempt.popped_at,
+        woken_by=attempt.woken_by,
+        trace=attempt.trace,
+        previous_trace=attempt.previous_trace,
+    )
+
+
 class Session:
     """One process start of a scheduler."""
 
@@ -99,7 +117,8 @@ class Sessions:
         self._dead = Kept[str, bool](KEPT_DEAD_BYTES)
 
     def heard(self, session_id: str, now: float) -> Session | None:
-        """The session, which has just shown a sign of life; None if it is dead already and must not come back."""
+        """The session, which has just shown a sign of life; None if it is dead already and must not come
+        back."""
         if session_id in self._dead:
             return None
         session = self._living.get(session_id)
@@ -121,7 +140,8 @@ class Sessions:
         return late
 
     def excuse(self, late_s: float) -> None:
-        """This process did not look for so long (it stood still, or the clock jumped): heartbeats may lie unread."""
+        """This process did not look for so long (it stood still, or the clock jumped): heartbeats may lie
+        unread."""
         for session in self._living.values():
             session.heard_at += late_s
 

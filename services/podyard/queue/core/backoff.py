@@ -1,6 +1,7 @@
 """How long a pod waits after a failed attempt.
 
-Source: pkg/scheduler/backend/queue/backoff_queue.go (calculateBackoffDuration, alignToWindow, isPodBackingoff).
+Source: pkg/scheduler/backend/queue/backoff_queue.go (calculateBackoffDuration, alignToWindow,
+isPodBackingoff).
 """
 
 from math import floor
@@ -20,7 +21,8 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
     max_s: float = 10.0
 
     def duration_s(self, pod: QueuedPod) -> float:
-        """Seconds to wait after the pod's last failure; errors in a row count by themselves (PITFALLS 17)."""
+        """Seconds to wait after the pod's last failure; errors in a row count by themselves
+        (docs/rules.md, errors-count-apart)."""
         count = pod.consecutive_errors or pod.unschedulable_count
         if count == 0:
             return 0.0
@@ -33,5 +35,6 @@ class Backoff(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def is_backing_off(pod: QueuedPod, now: float) -> bool:
-    """Whether the pod still waits. It does during the whole second in which its backoff ends (PITFALLS 18)."""
+    """Whether the pod still waits. It does during the whole second in which its backoff ends
+    (docs/rules.md, backoff-ends-with-its-second)."""
     return pod.backoff_expiry is not None and pod.backoff_expiry >= floor(now)

@@ -1,7 +1,8 @@
 """From changes of the cluster to calls of the queue.
 
-Source: pkg/scheduler/eventhandlers.go of kube-scheduler v1.36.2; data in tests/conformance/data/classify (queueCalls). Bound
-room comes free by a release alone, never by the pod's object (DESIGN.md 4).
+Source: pkg/scheduler/eventhandlers.go of kube-scheduler v1.36.2; data in tests/conformance/data/classify
+(queueCalls). Bound room comes free by a release alone, never by the pod's object
+(docs/rules.md, room-comes-free-by-the-release).
 """
 
 from collections.abc import Collection, Mapping
@@ -13,13 +14,15 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
-from podyard.framework.profile import DEFAULT_SCHEDULER
 from podyard.objects.core import Pod
 from podyard.proto import subjects
 from podyard.proto.actions import ActionType
+from podyard.proto.message import DEFAULT_SCHEDULER, PodRef
 from podyard.proto.placement import BoundPod
-from podyard.queue.core.effects import Incoming, NominationOver
-from podyard.queue.core.leader import Leader, on_node
+from podyard.queue.core.effects import NominationOver
+from podyard.queue.core.given_up import on_node
+from podyard.queue.core.leader import Leader
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 
 
@@ -29,7 +32,8 @@ def profile_of(view: PodView) -> str:
 
 
 def is_pending(view: PodView | None, profiles: Collection[str]) -> bool:
-    """Whether the queue is to have this pod: no binding, no tombstone, none that cannot be read, created without a node, ours.
+    """Whether the queue is to have this pod: no binding, no tombstone, none that cannot be read, created
+    without a node, ours.
 
     Also one that is being deleted: its scheduler lets it go when its turn comes.
     """
@@ -87,11 +91,12 @@ class Changes:
                     self._queue.move_all(incoming, now)
 
     def _is_handled(self, resource: str, event: ClusterEvent) -> bool:
-        """Whether such an event reaches the queue: those of nodes always, of others if a plugin registered that very resource and action.
+        """Whether such an event reaches the queue: those of nodes always, of others if a plugin registered
+        that very resource and action.
 
         Source: eventhandlers.go, addAllEventHandlers.
         """
-        return resource == subjects.NODES or self._queue.judge.is_registered(event)
+        return resource == subjects.NODES or self._queue.hints.is_registered(event)
 
     def _pod(self, change: Change, now: float) -> None:
         old, new = cast("PodView | None", change.old), cast("PodView | None", change.new)
@@ -121,8 +126,8 @@ class Changes:
     def compare(self, pods: Mapping[str, PodView], now: float) -> int:
         """After a listing: have exactly the pods that are to be scheduled.
 
-        The listing's changes have seen to that; but a pod that is forgotten, or tried for ever, because one of them was not
-        understood would be so until the next leader.
+        The listing's changes have seen to that; but a pod that is forgotten, or tried for ever, because one
+        of them was not understood would be so until the next leader.
 
         :param pods: of the view, by uid
         :return: how many pods the queue had too many or too few
@@ -144,7 +149,9 @@ class Changes:
     def _move_pod(
         self, change: Change, event: ClusterEvent, old: PodView | None, new: PodView | None, now: float
     ) -> None:
-        """An event of an assigned pod. One of which nothing but its end is known: no hint can look at it, all say Queue."""
+        """An event of an assigned pod. One of which nothing but its end is known: no hint can look at it, all
+        say Queue.
+        """
         missed = change.gap or (old is None and new is None)
         if self._queue.wants(event, missed):  # joining the objects costs more than asking
             incoming = self._incoming(change, event, _object(old), _object(new), missed)
@@ -163,9 +170,11 @@ class Changes:
                 self._nomination_ended(change, old, now)
 
     def _bound_as_another(self, change: Change, assumed: Pod | None, new: PodView, now: float) -> None:
-        """A pod was written again between its decision and its binding: for its scheduler it changes with the binding.
+        """A pod was written again between its decision and its binding: for its scheduler it changes with the
+        binding.
 
-        Until then it kept others out, or drew them, by the labels that it had when it was assumed. The reference tells nobody.
+        Until then it kept others out, or drew them, by the labels that it had when it was assumed. The
+        reference tells nobody.
 
         :param assumed: the version that was decided; `None`: it is not known
         """
@@ -217,16 +226,20 @@ class Changes:
     def _nomination_is_over(self, view: PodView | None) -> None:
         """The fact about a pod that needs none any more is to go."""
         if view is not None and view.nomination is not None:
-            self._queue.effects.append(NominationOver(namespace=view.namespace, name=view.name, uid=view.uid))
+            self._queue.effects.append(NominationOver(PodRef(namespace=view.namespace, name=view.name, uid=view.uid)))
 
     def _assumed_ends(self, change: Change, pod: QueuedPod, node: str, now: float) -> None:
-        """An assumed pod is deleted: its room will come free. Source: eventhandlers.go, updatePod and deletePod of assumed pods."""
+        """An assumed pod is deleted: its room will come free. Source: eventhandlers.go, updatePod and
+        deletePod of assumed pods.
+        """
         event = events.ASSIGNED_POD_DELETE
         if self._queue.wants(event):
             self._queue.move_all(self._incoming(change, event, on_node(pod.pod, node), None), now)
 
     def _nomination_ended(self, change: Change, old: PodView, now: float) -> None:
-        """The room that a nomination kept is free, for pods of at most its priority (PITFALLS 27, 33, 34)."""
+        """The room that a nomination kept is free, for pods of at most its priority
+        (docs/rules.md, ended-nomination-frees-room).
+        """
         event = events.ASSIGNED_POD_DELETE
         if self._queue.wants(event):
             self._queue.move_all(self._incoming(change, event, old.pod, None), now, max_priority=old.priority)
@@ -246,6 +259,7 @@ class Changes:
             why=origin.why,
             trace=origin.trace,
             missed=missed,
+            bytes=origin.bytes,
         )
 
     def _event_id(self, sequence: int) -> str:

@@ -1,52 +1,52 @@
-"""What the queue was told, and what it wants done: values between the core and its shell."""
+"""What the queue's core wants done, in its order: frozen values between the core and its shell.
 
-from typing import TypeAlias
+A pod is named by a PodRef, an attempt by its id. What the core is told is in `messages`.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from podyard.framework.events import ClusterEvent
-from podyard.proto.decisions import Outcome
-from podyard.proto.requeues import HintCall, PoolName
-from podyard.queue.core.attempts import Attempt
-from podyard.queue.core.queued_pod import QueuedPod
+from podyard.proto.decisions import Outcome, WakeUp
+from podyard.proto.message import PodRef
+from podyard.proto.queue_api import PopReply, QueueListReply, QueueReply, WouldReply
+from podyard.proto.requeues import HintCall, PodMove
+from podyard.queue.core.messages import Incoming
+
+# ---- answers ----------------------------------------------------------------------------------------------
 
 
-class Incoming(msgspec.Struct, frozen=True, kw_only=True):
-    """One cluster event with the changed object before and after, and what people want to know about it."""
+class Reply(NamedTuple):
+    """Answer the request `ticket`."""
 
-    event: ClusterEvent
-    old: object | None = None
-    new: object | None = None
-    id: str = ""
-    """Key of the event's RequeueRecord."""
-    object_name: str = ""
-    """namespace/name of the object, or its name."""
-    position: int = 0
-    """CLUSTER sequence; 0 if it has none."""
-    who: str = ""
-    why: str = ""
-    trace: str = ""
-    missed: bool = False
-    """A version of the object was missed: counts as all actions of the resource, and every hint as Queue."""
+    ticket: int
+    reply: PopReply | QueueReply | QueueListReply | WouldReply
 
 
-class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A pod that an event moved. `plugin` decided ("" if no hint was needed), `own` by a hint that the
-    reference does not have."""
+class Declined(NamedTuple):
+    """The request `ticket` gets no answer but this error."""
 
-    pod: QueuedPod
-    from_: PoolName
-    to: PoolName
-    plugin: str = ""
-    own: bool = False
-    calls: tuple[HintCall, ...] = ()
+    ticket: int
+    reason: str
+
+
+class StepDown(NamedTuple):
+    """A scheduler knows of a leader with this higher epoch: say nothing more, and lead above it or not at
+    all.
+    """
+
+    epoch: int
+
+
+# ---- what events did --------------------------------------------------------------------------------------
 
 
 class Skip(msgspec.Struct, frozen=True, kw_only=True):
     """Pods that stayed, and what their hints answered: the same for all of them."""
 
-    pods: tuple[QueuedPod, ...]
-    """Not more than a record names; `count` has all."""
+    pods: tuple[PodRef, ...]
+    """Empty if they are more than a record names; `count` has all."""
     count: int = 1
     calls: tuple[HintCall, ...]
 
@@ -62,12 +62,13 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
     """An event reached parked pods (or, `attempt` set, one pod that came back from that attempt)."""
 
     incoming: Incoming
-    moved: tuple[Move, ...] = ()
+    moved: tuple[PodMove, ...] = ()
     skipped: tuple[Skip, ...] = ()
     not_asked: tuple[NotAsked, ...] = ()
     """A pod with several rejectors is counted for each."""
     attempt: str = ""
     at: float
+    """Seconds since 1970, UTC."""
 
     @property
     def skipped_pods(self) -> int:
@@ -75,41 +76,135 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
         return sum(skip.count for skip in self.skipped) + sum(one.count for one in self.not_asked)
 
 
-class Gated(msgspec.Struct, frozen=True, kw_only=True):
-    """A PreEnqueue plugin keeps a pod out; said once per plugin and message in a row."""
+# ---- what is to be written --------------------------------------------------------------------------------
 
-    pod: QueuedPod
+
+class Gated(msgspec.Struct, frozen=True, kw_only=True):
+    """A PreEnqueue plugin keeps a pod out: a record is due. Said once per plugin and message in a row.
+
+    Times are seconds since 1970, UTC.
+    """
+
+    pod: PodRef
     plugin: str
     message: str
     at: float
+    profile: str = ""
+    attempts: int = 0
+    """The pod's attempts so far."""
+    queued_at: float = 0.0
+    woken_by: WakeUp | None = None
+    """What ended its last parking."""
+    previous_trace: str = ""
+    """Traceparent of its last attempt."""
 
 
 class Nominated(msgspec.Struct, frozen=True, kw_only=True):
     """A pod's nomination changed: write the fact. `node` "" ends it."""
 
-    pod: QueuedPod
+    pod: PodRef
     node: str
+    priority: int = 0
+    """The pod's."""
 
 
-class NominationOver(msgspec.Struct, frozen=True, kw_only=True):
+class NominationOver(NamedTuple):
     """A pod with a nomination fact was bound or is gone: the fact is to go too."""
 
-    namespace: str
-    name: str
-    uid: str
+    pod: PodRef
+
+
+class PodGone(NamedTuple):
+    """A pod's object was deleted: a nomination that is still being written is to go, too."""
+
+    pod: PodRef
+
+
+class Purge(NamedTuple):
+    """A pod is gone: its attempts' records are to go, too."""
+
+    pod: PodRef
+
+
+# ---- what is to be told -----------------------------------------------------------------------------------
 
 
 class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt is over: its root span and its counts are due."""
+    """An attempt is over: its root span and its counts are due. Times are seconds since 1970, UTC."""
 
-    attempt: Attempt
-    outcome: Outcome
+    pod: PodRef
+    attempt: str
+    """Its id."""
+    number: int
+    """The pod's attempts up to this one."""
+    profile: str
+    session: str
+    """The scheduler that had it."""
+    queued_at: float
+    popped_at: float
     at: float
+    outcome: Outcome
     node: str = ""
     """Where it was bound, or was to be."""
     message: str = ""
+    """Why it failed."""
     by_queue: bool = False
-    """The queue ended it: no scheduler will write its record."""
+    """The queue ended it: a record is due, since no scheduler writes one."""
+    rejectors: frozenset[str] = frozenset()
+    """Plugins that rejected the pod in this attempt; those of the one before if this one bound it."""
+    woken_by: WakeUp | None = None
+    """What led to the attempt."""
+    trace: str = ""
+    """Traceparent of its root span."""
+    previous_trace: str = ""
+    """Traceparent of the attempt before."""
+    causes: tuple[str, ...] = ()
+    """Traceparents of what made the pod."""
 
 
-Effect: TypeAlias = Judged | Gated | Nominated | NominationOver | AttemptEnded
+class Rescued(NamedTuple):
+    """A pod was bound right after the safety flush: a hint is wrong, or a registration is missing."""
+
+    story: Mapping[str, Any]
+    """Builtins; all that is needed to see which."""
+
+
+class Began(NamedTuple):
+    """The queue is filled: serve from now on."""
+
+    pods: int
+
+
+class Differed(NamedTuple):
+    """After a listing the queue had so many pods too many or too few: changes were missed. It has the right
+    ones now.
+    """
+
+    pods: int
+
+
+class PluginFailed(NamedTuple):
+    """A plugin raised, or answered nonsense; the queue went on as its place in `core` says."""
+
+    plugin: str
+    point: str
+    """The extension point, as the reference spells it in messages."""
+    detail: str
+
+
+Effect: TypeAlias = (
+    Reply
+    | Declined
+    | StepDown
+    | Judged
+    | Gated
+    | Nominated
+    | NominationOver
+    | PodGone
+    | Purge
+    | AttemptEnded
+    | Rescued
+    | Began
+    | Differed
+    | PluginFailed
+)

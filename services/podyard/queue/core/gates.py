@@ -1,6 +1,7 @@
 """PreEnqueue: plugins that may keep a pod out of activeQ and backoffQ.
 
-Source: pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins), plugins/defaultpreemption (PreEnqueue).
+Source: pkg/scheduler/backend/queue/scheduling_queue.go (runPreEnqueuePlugins), plugins/defaultpreemption
+(PreEnqueue).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,8 @@ Gate: TypeAlias = Callable[[Pod], str | None]
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 
 KEPT_ENDED_BYTES: Final = 256 * 1024
-"""What attempts whose preemption has ended may take, some 1,000; semi-arbitrary: a request is repeated within seconds."""
+"""What attempts whose preemption has ended may take, some 1,000; semi-arbitrary: a request is repeated within
+seconds."""
 
 
 class NamedGate(NamedTuple):
@@ -78,7 +80,8 @@ class PreemptionGate:
     def start(self, uid: str, session: str = "", victim: str = "", attempt: str = "") -> None:
         """Preemption for pod `uid` runs; `victim` is the uid of the last one, "" while it is not known.
 
-        A repeated start that arrives after the end of the same attempt's preemption would never be ended: it is ignored.
+        A repeated start that arrives after the end of the same attempt's preemption would never be ended: it
+        is ignored.
         """
         if attempt not in self._ended:
             self._running[uid] = _Preemption(session, victim)

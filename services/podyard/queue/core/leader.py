@@ -1,18 +1,13 @@
 """The protocol of the queue's leader: pop, heartbeat, done, activate, preempting, and what time does to it.
 
-Source: DESIGN.md 4. Every attempt that was handed out ends exactly once: by `done`, by its binding fact, by its pod's end,
-or with its session.
+Every attempt that was handed out ends exactly once: by `done`, by its binding fact, by its pod's end, or with
+its session (docs/rules.md, every-pop-ends-once).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 
-import msgspec
-
 from podyard.framework import events
-from podyard.framework.events import ClusterEvent
-from podyard.objects import claims
 from podyard.objects.core import Pod
-from podyard.proto.actions import ActionType
 from podyard.proto.decisions import Outcome
 from podyard.proto.queue_api import (
     ActivateRequest,
@@ -25,10 +20,12 @@ from podyard.proto.queue_api import (
     QueueReply,
     SessionHeartbeat,
 )
-from podyard.queue.core.attempts import Attempt, Session, Sessions
-from podyard.queue.core.effects import AttemptEnded, Incoming
+from podyard.queue.core import given_up, rescues
+from podyard.queue.core.attempts import Attempt, Session, Sessions, popped
+from podyard.queue.core.effects import AttemptEnded, Rescued
 from podyard.queue.core.gates import PreemptionGate
 from podyard.queue.core.mates import are_mates
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.recent import Recent
 from podyard.queue.core.scheduling_queue import SchedulingQueue
@@ -44,9 +41,6 @@ MOST_PODS = 256
 
 TICK_S = 1.0
 """How often `tick` runs."""
-
-VOLUMES_GIVEN_BACK = ClusterEvent(events.PERSISTENT_VOLUME, ActionType.UPDATE)
-"""Stands for the end of what a scheduler had promised a pod besides its room."""
 
 PREEMPTION_OVER = "the preemption for it is over"
 
@@ -97,13 +91,13 @@ class Leader:
         self._attempt_count = 0
         self._ticked_at = 0.0
 
-    # -- pop ---------------------------------------------------------------------------------------------------
+    # -- pop -------------------------------------------------------------------------------------------------
 
     def pop(self, request: PopRequest, now: float, position: int) -> PopReply | None:
         """Pods to schedule; None if there are none now. The same `pop_id` gets the same answer again.
 
-        How many: the scheduler asks for about 5 ms of its own cycles by `max_pods`, so that a pod of high priority that
-        comes in the meantime does not wait long.
+        How many: the scheduler asks for about 5 ms of its own cycles by `max_pods`, so that a pod of high
+        priority that comes in the meantime does not wait long.
         """
         session = self.sessions.heard(request.session, now)
         if session is None:
@@ -124,7 +118,8 @@ class Leader:
     def pop_nothing(self, request: PopRequest, position: int) -> PopReply:
         """The answer if there were no pods for as long as the request waits.
 
-        Kept as any other: a repetition of the request would take pods for which its scheduler no longer waits.
+        Kept as any other: a repetition of the request would take pods for which its scheduler no longer
+        waits.
         """
         reply = PopReply(epoch=self.epoch, position=position)
         session = self.sessions.get(request.session)
@@ -133,18 +128,20 @@ class Leader:
         return reply
 
     def _take(self, session: Session, limit: int, now: float) -> tuple[PoppedPod, ...]:
-        """Up to `limit` pods, and those right behind them that are of the last one's kind and look at each other: two schedulers that had
-        some of them each would put them in each other's way. Who asks for one pod gets one."""
+        """Up to `limit` pods, and those right behind them that are of the last one's kind and look at each
+        other: two schedulers that had some of them each would put them in each other's way. Who asks for one
+        pod gets one.
+        """
         most = MOST_PODS if limit > 1 else limit
         session.last_pop += 1
-        popped = list[PoppedPod]()
+        taken = list[PoppedPod]()
         last: QueuedPod | None = None
-        while len(popped) < limit or (len(popped) < most and last is not None and self._mate_of(last)):
+        while len(taken) < limit or (len(taken) < most and last is not None and self._mate_of(last)):
             last = self.queue.pop()
             if last is None:
                 break
-            popped.append(self._hand_out(last, session, now))
-        return tuple(popped)
+            taken.append(self._hand_out(last, session, now))
+        return tuple(taken)
 
     def _mate_of(self, last: QueuedPod) -> bool:
         head = self.queue.active.head()
@@ -157,20 +154,7 @@ class Leader:
         pod.attempt, pod.earlier = attempt_id, ()
         pod.previous_trace = attempt.trace
         self.attempts[attempt_id] = session.attempts[attempt_id] = self._attempt_of[pod.uid] = attempt
-        namespace, name = pod.key
-        return PoppedPod(
-            namespace=namespace,
-            name=name,
-            uid=pod.uid,
-            attempt=attempt_id,
-            number=pod.attempts,
-            profile=pod.profile,
-            queued_at=pod.timestamp,
-            popped_at=now,
-            woken_by=pod.woken_by,
-            trace=attempt.trace,
-            previous_trace=attempt.previous_trace,
-        )
+        return popped(attempt)
 
     def _difference(self, digests: Mapping[str, str]) -> str:
         """What is different in the scheduler's profiles, in words; "" if nothing is."""
@@ -191,12 +175,14 @@ class Leader:
     def _dead(self, session: str) -> str:
         return NO_SESSION.format(session=session, limit=self._session_timeout_s)
 
-    # -- done --------------------------------------------------------------------------------------------------
+    # -- done ------------------------------------------------------------------------------------------------
 
     def done(self, request: DoneRequest, now: float) -> QueueReply:
-        """Take the results of attempts. Idempotent by attempt id; one that is not open here is named in `unknown`.
+        """Take the results of attempts. Idempotent by attempt id; one that is not open here is named in
+        `unknown`.
 
-        An id alone does not tell: two leaders may have had the same epoch for a moment, after the stream of leases was made again.
+        An id alone does not tell: two leaders may have had the same epoch for a moment, after the stream of
+        leases was made again.
         """
         session = self.sessions.heard(request.session, now)
         unknown = list[str]()
@@ -216,20 +202,19 @@ class Leader:
         pod = attempt.pod
         if attempt.state == "binding":
             return
-        self.queue.done(pod.uid)
-        if pod.uid not in self.queue.pods:
+        if not self.queue.await_binding(pod.uid):
             self._end(attempt, "error", now, node=result.node, message="the pod was gone before it could be bound")
             return
         self.assume(attempt, result.node)
         attempt.state = "binding"
-        pod.pool = "binding"
         pod.deadline = now + self._binding_timeout_s
         self.queue.nominator.set(pod.uid, "")
         self.binding[pod.uid] = pod
 
     def _failed(self, attempt: Attempt, result: AttemptResult, now: float) -> None:
-        """Put the pod back. Its own dropped assumption is news for the others only: of a rejection after the pod went back,
-        of an error before (PITFALLS 6)."""
+        """Put the pod back. Its own dropped assumption is news for the others only: of a rejection after the
+        pod went back, of an error before (docs/rules.md, own-drop-wakes-only-others).
+        """
         pod = attempt.pod
         rejected = bool(result.unschedulable_plugins or result.pending_plugins)
         if not rejected:
@@ -247,7 +232,7 @@ class Leader:
         )
         if rejected:
             self._dropped(result, pod, now)
-        nominated = "" if result.outcome == "bind_error" else result.nominated_node
+        nominated = "" if result.outcome == "bindError" else result.nominated_node
         if nominated is not None:
             self.queue.nominate(pod.uid, nominated)
         for cleared in result.cleared:
@@ -255,36 +240,15 @@ class Leader:
         self._end(attempt, result.outcome, now, node=result.assumed or result.node, message=result.message)
 
     def _dropped(self, result: AttemptResult, pod: QueuedPod | None, now: float) -> None:
-        """Room that was assumed is free again, unless the pod was bound to that very node. Also of a decision that is made again
-        within its attempt, or of an attempt that is not open here any more.
-
-        Hints look at the pod as it was assumed: by labels that it has lost since it kept others out until now. Without that version
-        (the pod is gone, or this queue has not read so far) no hint can look at it: all say Queue.
-
-        A pod with claims gives back the volumes that it was promised, too. No object tells of that, and the reference says nothing to
-        those who wait for a volume; here they are told as if volumes had changed, by an event without objects.
+        """What was assumed is free again, unless the pod was bound to that very node. Also of a decision that
+        is made again within its attempt, or of an attempt that is not open here any more.
         """
-        node = result.assumed
-        if not node or self._bound_node(result.uid) == node:
+        if not result.assumed or self._bound_node(result.uid) == result.assumed:
             return
-        assumed = None if pod is None else pod.version(result.version)
-        old = None if assumed is None else on_node(assumed, node)
-        self._freed(Incoming(event=events.ASSIGNED_POD_DELETE, old=old, missed=old is None), result, "", now)
-        if pod is None or claims.has_claims(pod.pod):
-            self._freed(Incoming(event=VOLUMES_GIVEN_BACK, missed=True), result, "-volumes", now)
-
-    def _freed(self, incoming: Incoming, result: AttemptResult, suffix: str, now: float) -> None:
-        if not self.queue.wants(incoming.event, incoming.missed):
-            return
-        incoming = msgspec.structs.replace(
-            incoming,
-            id=f"dropped-{result.attempt}{suffix}",
-            object_name=f"{result.namespace}/{result.name}",
-            why=f"its place on {result.assumed} was given up: {result.message or result.outcome}",
-            trace=result.trace,
-        )
-        self.recent.note(incoming, now)
-        self.queue.move_all(incoming, now, except_uid=result.uid)
+        for incoming in given_up.events_of(result, pod):
+            if self.queue.wants(incoming.event, incoming.missed):
+                self.recent.note(incoming, now)
+                self.queue.move_all(incoming, now, except_uid=result.uid)
 
     def _end(
         self,
@@ -296,13 +260,38 @@ class Leader:
         message: str = "",
         by_queue: bool = False,
     ) -> None:
+        """
+        :param by_queue: no scheduler writes a record of it
+        """
         del self.attempts[attempt.id], self._attempt_of[attempt.pod.uid]
         session = self.sessions.get(attempt.session)
         if session is not None:
             session.attempts.pop(attempt.id, None)
+        pod = attempt.pod
         self.queue.effects.append(
-            AttemptEnded(attempt=attempt, outcome=outcome, at=now, node=node, message=message, by_queue=by_queue)
+            AttemptEnded(
+                pod=pod.ref,
+                attempt=attempt.id,
+                number=attempt.number,
+                profile=pod.profile,
+                session=attempt.session,
+                queued_at=attempt.queued_at,
+                popped_at=attempt.popped_at,
+                at=now,
+                outcome=outcome,
+                node=node,
+                message=message,
+                by_queue=by_queue,
+                rejectors=pod.rejectors,
+                woken_by=attempt.woken_by,
+                trace=attempt.trace,
+                previous_trace=attempt.previous_trace,
+                causes=pod.causes,
+            )
         )
+        if outcome == "scheduled" and rescues.is_rescue(attempt):
+            story = rescues.story(attempt, node, self.recent, self._digests.get(pod.profile, ""))
+            self.queue.effects.append(Rescued(story))
 
     def _leave_binding(self, pod: QueuedPod) -> None:
         if self.binding.pop(pod.uid, None) is not None:
@@ -317,12 +306,13 @@ class Leader:
         attempt = self.attempts.get(pod.attempt)
         return "" if attempt is None else attempt.node
 
-    # -- what the cluster says ---------------------------------------------------------------------------------
+    # -- what the cluster says -------------------------------------------------------------------------------
 
     def bound(self, pod: QueuedPod, node: str, by: str, now: float) -> None:
         """The pod's binding is durable: it has left the queue, and its attempt has ended.
 
-        :param by: the attempt that bound it; usually the pod's last, else an earlier one that was thought lost
+        :param by: the attempt that bound it; usually the pod's last, else an earlier one that was thought
+            lost
         """
         self._leave_binding(pod)
         attempt = self.attempts.get(pod.attempt)
@@ -335,16 +325,20 @@ class Leader:
             self._end(attempt, "error", now, node=node, message=f"attempt {by} had bound the pod to {node} already")
 
     def gone(self, pod: QueuedPod, now: float) -> None:
-        """The pod is no longer pending without a binding. In flight, its attempt stays open until the scheduler says done."""
+        """The pod is no longer pending without a binding. In flight, its attempt stays open until the
+        scheduler says done.
+        """
         self._leave_binding(pod)
         attempt = self.attempts.get(pod.attempt)
         if attempt is not None and attempt.state == "binding":
             self._end(attempt, "error", now, message="the pod was deleted before its binding was seen")
 
     def resume(self, uid: str, pod: Pod, priority: int, sequence: int) -> bool:
-        """A pod is pending that is not in the queue; whether it is in flight: then it is taken up again under its open attempt.
+        """A pod is pending that is not in the queue; whether it is in flight: then it is taken up again under
+        its open attempt.
 
-        It only looked gone, as one with a version that could not be read does. Whatever its attempt finds, it is tried again.
+        It only looked gone, as one with a version that could not be read does. Whatever its attempt finds, it
+        is tried again.
 
         :param sequence: of the pod's object in CLUSTER
         """
@@ -356,10 +350,12 @@ class Leader:
         self.queue.resume(attempt.pod)
         return True
 
-    # -- sessions ----------------------------------------------------------------------------------------------
+    # -- sessions --------------------------------------------------------------------------------------------
 
     def heartbeat(self, request: SessionHeartbeat, now: float) -> QueueReply:
-        """A sign of life. Attempts handed out up to the named pop answer that it does not list go back: their answer was lost."""
+        """A sign of life. Attempts handed out up to the named pop answer that it does not list go back: their
+        answer was lost.
+        """
         session = self.sessions.heard(request.session, now)
         if session is None:
             return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
@@ -373,16 +369,17 @@ class Leader:
             if attempt.missing >= MISSING_LIMIT:
                 self.queue.give_back(attempt.pod.uid, now)
                 self._end(attempt, "error", now, message="the scheduler never got this attempt", by_queue=True)
-        self._hold(session, request.held, now)
+        self._wait_on(session, request.waiting, now)
         unknown = tuple(attempt for attempt in request.attempts if attempt not in self.attempts)
         return QueueReply(epoch=self.epoch, unknown=unknown)
 
-    def _hold(self, session: Session, held: Sequence[str], now: float) -> None:
+    def _wait_on(self, session: Session, waiting: Sequence[str], now: float) -> None:
         """Decisions that wait in the binder: their bindings may take as long as their scheduler says so.
 
-        Nothing else keeps the pods: when the session says so no more, or dies, they are tried again in the usual time.
+        Nothing else keeps the pods: when the session says so no more, or dies, they are tried again in the
+        usual time.
         """
-        for attempt_id in held:
+        for attempt_id in waiting:
             attempt = session.attempts.get(attempt_id)
             pod = None if attempt is None else self.binding.pop(attempt.pod.uid, None)
             if pod is not None:
@@ -390,9 +387,11 @@ class Leader:
                 self.binding[pod.uid] = pod  # the last, as its deadline is
 
     def _bury(self, session: Session, now: float) -> None:
-        """A session died: its attempts go to error backoff (one of them may be what killed it), its preemptions end.
+        """A session died: its attempts go to error backoff (one of them may be what killed it), its
+        preemptions end.
 
-        Those that wait for their binding go too: the binder has long answered what it got, and the rest was never sent.
+        Those that wait for their binding go too: the binder has long answered what it got, and the rest was
+        never sent.
         """
         message = f"scheduler session {session.id} died"
         for attempt in tuple(session.attempts.values()):
@@ -405,7 +404,7 @@ class Leader:
         retry = Incoming(event=events.RETRY_ALL, id=f"session-{session.id}", why=message)
         self.queue.retry_all(retry, now)
 
-    # -- on demand ---------------------------------------------------------------------------------------------
+    # -- on demand -------------------------------------------------------------------------------------------
 
     def activate(self, request: ActivateRequest, now: float) -> QueueReply:
         """Move pods to activeQ without asking hints."""
@@ -416,7 +415,9 @@ class Leader:
         return QueueReply(epoch=self.epoch)
 
     def preempting(self, request: PreemptingRequest, now: float) -> QueueReply:
-        """A pod's asynchronous preemption starts or ends; at the end the pod is activated whatever came of it (PITFALLS 35)."""
+        """A pod's asynchronous preemption starts or ends; at the end the pod is activated whatever came of it
+        (docs/rules.md, preemption-ends-with-activation).
+        """
         if self.sessions.heard(request.session, now) is None:
             return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
         uid = request.pod.uid
@@ -427,7 +428,7 @@ class Leader:
             self.queue.activate(uid, now, PREEMPTION_OVER)
         return QueueReply(epoch=self.epoch)
 
-    # -- time --------------------------------------------------------------------------------------------------
+    # -- time ------------------------------------------------------------------------------------------------
 
     def tick(self, now: float) -> None:
         """Runs every second: backoffs that are over, sessions that died, bindings that did not come."""
@@ -451,8 +452,3 @@ class Leader:
         attempt = self.attempts.get(pod.attempt)
         if attempt is not None:
             self._end(attempt, "error", now, message=message, by_queue=True)
-
-
-def on_node(pod: Pod, node: str) -> Pod:
-    """The pod as it was assumed on a node."""
-    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))

@@ -1,10 +1,13 @@
-"""What is where, since when, until when: the answer to `list`. Pure; sorts, so for people and not for hot paths."""
+"""What is where, since when, until when: the answer to `list`. Pure; sorts, so for people and not for hot
+paths.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from podyard.proto import codec, streams
-from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest, QueuePool
+from podyard.proto.pools import Pool
+from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.queued_pod import QueuedPod
 
@@ -17,8 +20,8 @@ LONGEST_MESSAGE: Final = 1024
 
 def reply(leader: Leader, request: QueueListRequest, *, position: int, instance: str) -> QueueListReply:
     """Counts of all pods, and those that the request asks for, pool by pool, in pop order."""
-    pools: dict[QueuePool, list[QueuedPod]] = {pool: list(pods) for pool, pods in _pools(leader)}
-    wanted: list[tuple[QueuePool, QueuedPod]] = [
+    pools: dict[Pool, list[QueuedPod]] = {pool: list(pods) for pool, pods in _pools(leader)}
+    wanted: list[tuple[Pool, QueuedPod]] = [
         (pool, pod) for pool, pods in pools.items() for pod in pods if _is_wanted(pool, pod, request)
     ]
     listed = _within(LARGEST_BYTES, [_info(leader, pool, pod) for pool, pod in wanted[: request.limit]])
@@ -26,7 +29,7 @@ def reply(leader: Leader, request: QueueListRequest, *, position: int, instance:
         epoch=leader.epoch,
         position=position,
         leader=instance,
-        counts={str(pool): len(pods) for pool, pods in pools.items()},
+        counts={pool.value: len(pods) for pool, pods in pools.items()},
         pods=listed,
         left_out=len(wanted) - len(listed),
         sessions=leader.sessions.open_attempts(),
@@ -47,37 +50,37 @@ def counts(leader: Leader) -> dict[str, int]:
     """How many pods are in each pool."""
     queue = leader.queue
     return {
-        "activeQ": len(queue.active),
-        "backoffQ": len(queue.backing_off),
-        "errorBackoffQ": len(queue.errors),
-        "unschedulable": len(queue.parked) - queue.parked.gated,
-        "gated": queue.parked.gated,
-        "inFlight": len(queue.in_flight),
-        "binding": len(leader.binding),
+        Pool.ACTIVE.value: len(queue.active),
+        Pool.BACKOFF.value: len(queue.backing_off),
+        Pool.ERROR_BACKOFF.value: len(queue.errors),
+        Pool.UNSCHEDULABLE.value: len(queue.parked) - queue.parked.gated,
+        Pool.GATED.value: queue.parked.gated,
+        Pool.IN_FLIGHT.value: len(queue.in_flight),
+        Pool.BINDING.value: len(leader.binding),
     }
 
 
-def _pools(leader: Leader) -> Iterator[tuple[QueuePool, Iterable[QueuedPod]]]:
+def _pools(leader: Leader) -> Iterator[tuple[Pool, Iterable[QueuedPod]]]:
     queue = leader.queue
-    yield "activeQ", queue.active
-    yield "backoffQ", queue.backing_off
-    yield "errorBackoffQ", queue.errors
-    yield "unschedulable", [pod for pod in queue.parked if pod.pool == "unschedulable"]
-    yield "gated", [pod for pod in queue.parked if pod.pool == "gated"]
-    yield "inFlight", [attempt.pod for attempt in leader.attempts.values() if attempt.state == "open"]
-    yield "binding", leader.binding.values()
+    yield Pool.ACTIVE, queue.active
+    yield Pool.BACKOFF, queue.backing_off
+    yield Pool.ERROR_BACKOFF, queue.errors
+    yield Pool.UNSCHEDULABLE, [pod for pod in queue.parked if pod.pool is Pool.UNSCHEDULABLE]
+    yield Pool.GATED, [pod for pod in queue.parked if pod.pool is Pool.GATED]
+    yield Pool.IN_FLIGHT, [attempt.pod for attempt in leader.attempts.values() if attempt.state == "open"]
+    yield Pool.BINDING, leader.binding.values()
 
 
-def _is_wanted(pool: QueuePool, pod: QueuedPod, request: QueueListRequest) -> bool:
+def _is_wanted(pool: Pool, pod: QueuedPod, request: QueueListRequest) -> bool:
     namespace, name = pod.key
     return request.pool in ("", pool) and request.namespace in ("", namespace) and request.name in ("", name)
 
 
-def _info(leader: Leader, pool: QueuePool, pod: QueuedPod) -> QueuedPodInfo:
+def _info(leader: Leader, pool: Pool, pod: QueuedPod) -> QueuedPodInfo:
     namespace, name = pod.key
     attempt = leader.attempts.get(pod.attempt)
     since, until = pod.timestamp, None
-    if pool in ("backoffQ", "errorBackoffQ") and pod.backoff_expiry is not None:
+    if pool in (Pool.BACKOFF, Pool.ERROR_BACKOFF) and pod.backoff_expiry is not None:
         until = pod.backoff_expiry + 1.0
     elif attempt is not None:
         since, until = attempt.popped_at, pod.deadline

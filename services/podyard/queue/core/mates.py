@@ -4,7 +4,8 @@ from podyard.objects.core import Pod
 
 
 def are_mates(one: Pod, other: Pod) -> bool:
-    """Whether two pods are of one kind, and that kind has affinity or spreading: as a workload makes them, from one template."""
+    """Whether two pods are of one kind, and that kind has affinity or spreading: as a workload makes them,
+    from one template."""
     spec, others = one.spec, other.spec
     if spec.affinity is None and not spec.topology_spread_constraints:
         return False

@@ -1,16 +1,19 @@
-"""Unschedulable and gated pods, indexed by the plugins that may wake them and by what those plugins' hints read.
+"""Unschedulable and gated pods, indexed by the plugins that may wake them and by what those plugins' hints
+read.
 
-The index keeps an event's cost proportional to the answers that it may need: an unschedulable pod is found by each of its rejectors, a
-gated one by its gating plugin alone (PITFALLS 13), and pods that all hints answer alike stand together in one class.
+The index keeps an event's cost proportional to the answers that it may need: an unschedulable pod is found by
+each of its rejectors, a gated one by its gating plugin alone (docs/rules.md, gated-pod-hears-its-gate), and
+pods that all hints answer alike stand together in one class.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
-from podyard.framework.events import OwnRegistration, Registration
+from podyard.framework.events import HintIndex, OwnRegistration, Registration
 from podyard.framework.faults import Faults
-from podyard.framework.hint_sharing import HintIndex, HintSigner, OwnRead
+from podyard.framework.hint_sharing import HintSigner, OwnRead
 from podyard.framework.status import PluginError
+from podyard.proto.pools import Pool
 from podyard.queue.core.queued_pod import QueuedPod, Watcher
 
 Signers: TypeAlias = Mapping[str, Mapping[str, HintSigner]]
@@ -21,7 +24,9 @@ NONE_OF_THEM: Mapping[Hashable, "ParkedClass"] = {}
 
 
 class ParkedClass:
-    """Parked pods of one profile with the same rejectors, of which all rejectors' hints read the same: one verdict for all."""
+    """Parked pods of one profile with the same rejectors, of which all rejectors' hints read the same: one
+    verdict for all.
+    """
 
     __slots__ = ("key", "pods", "profile", "signatures", "watchers")
 
@@ -46,10 +51,14 @@ class Shelf:
         """How many pods stand here."""
         self._all: dict[Hashable, ParkedClass] = {}
         self._always: dict[Hashable, ParkedClass] = {}
-        """Gated ones: their other rejectors' hints count too, so that one plugin's index cannot leave them out."""
+        """Gated ones: their other rejectors' hints count too, so that one plugin's index cannot leave them
+        out.
+        """
         self._by_signature: dict[Hashable, dict[Hashable, ParkedClass]] = {}
         self._indexes: dict[int, tuple[Registration | OwnRegistration, HintIndex | None]] = {}
-        """By registration, which is held so that its id stays its own; `None`: the index failed, everybody is asked."""
+        """By registration, which is held so that its id stays its own; `None`: the index failed, everybody is
+        asked.
+        """
         self._plugin = plugin
         self._faults = faults
 
@@ -153,7 +162,8 @@ class Shelf:
 class Parked:
     """Pods that wait for an event.
 
-    Invariant: every parked pod is in exactly one class; a class stands on the shelves of exactly its watchers, and is not empty.
+    Invariant: every parked pod is in exactly one class; a class stands on the shelves of exactly its
+    watchers, and is not empty.
 
     :param signers: plugins that are not named share no answers
     :param faults: told of plugins that fail
@@ -190,16 +200,15 @@ class Parked:
             self._order += 1
             pod.park_order = self._order
             self._pods[pod.uid] = pod
-        pod.pool = "gated" if pod.gating_plugin else "unschedulable"
-        self.gated += pod.pool == "gated"
+        pod.enter(Pool.GATED if pod.gating_plugin else Pool.UNSCHEDULABLE)
+        self.gated += pod.pool is Pool.GATED
         self._join_class(pod)
 
     def remove(self, pod: QueuedPod) -> bool:
-        """Take `pod` out; whether it was in."""
+        """Take `pod` out, before it enters another pool; whether it was in."""
         if self._pods.pop(pod.uid, None) is None:
             return False
         self._leave_class(pod)
-        pod.pool = ""
         return True
 
     def class_of(self, pod: QueuedPod) -> ParkedClass:
@@ -240,7 +249,7 @@ class Parked:
         left = self._class_of.pop(pod.uid, None)
         if left is None:
             return
-        self.gated -= pod.pool == "gated"
+        self.gated -= pod.pool is Pool.GATED
         del left.pods[pod.uid]
         self._count(left, -1)
         if left.pods:
@@ -258,7 +267,9 @@ class Parked:
             shelves[watcher].pods += pods
 
     def _signatures(self, pod: QueuedPod) -> dict[Watcher, Hashable]:
-        """By rejector, in order of names; a plugin that does not say what it reads, or fails to, shares with nobody."""
+        """By rejector, in order of names; a plugin that does not say what it reads, or fails to, shares with
+        nobody.
+        """
         signers = self._signers.get(pod.profile, {})
         found: dict[Watcher, Hashable] = {}
         for plugin in sorted(pod.rejectors):

@@ -22,12 +22,14 @@ def _untold(fault: Exception) -> None:
 
 
 class PodHeap:
-    """A priority queue of pods. A removed pod's entry stays in the heap, dead, until it comes up or they are too many.
+    """A priority queue of pods. A removed pod's entry stays in the heap, dead, until it comes up or they are
+    too many.
 
-    Sort keys come from a plugin. If two of them do not compare, all pods are put in plain order, and so are those that come, until none is
-    left: a heap in which a comparison failed half way has no order.
+    Sort keys come from a plugin. If two of them do not compare, all pods are put in plain order, and so are
+    those that come, until none is left: a heap in which a comparison failed half way has no order.
 
-    Invariant: `_live[uid]` is the number of the pod's only live entry. Equal keys come out in the order they were put in.
+    Invariant: `_live[uid]` is the number of the pod's only live entry. Equal keys come out in the order they
+    were put in.
     """
 
     def __init__(
@@ -104,7 +106,8 @@ class PodHeap:
             self._order_plainly(fault)
 
     def _order_plainly(self, fault: Exception) -> None:
-        """Every live entry is still there: `heapq` moves entries, and loses none, but the one that it takes out."""
+        """Every live entry is still there: `heapq` moves entries, and loses none, but the one that it takes
+        out."""
         self._is_plain = True
         live: dict[str, _Entry] = {}
         for _, number, pod in self._heap:

@@ -1,27 +1,32 @@
 """One pod in the queue: the object, where it is, and what its attempts found."""
 
 from collections.abc import Mapping
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from podyard.objects.core import Pod
 from podyard.proto.decisions import WakeUp
-
-Pool: TypeAlias = Literal["", "activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlight", "binding"]
-"""Where a pod is; "" is nowhere (just made, or gone). A pod is in one pool at a time."""
+from podyard.proto.message import PodRef
+from podyard.proto.pools import Pool
+from podyard.queue.core.pool_moves import NEXT, WrongPoolError
 
 NOBODY: frozenset[str] = frozenset()
 NO_OBSTACLES: Mapping[str, tuple[str, ...]] = {}
 
 KEPT_VERSIONS: Final = 16
-"""Versions kept of a pod that changes while it is handed out; semi-arbitrary: who counts on an older one counts as unknown."""
+"""Versions kept of a pod that changes while it is handed out; semi-arbitrary: who counts on an older one
+counts as unknown.
+"""
 
 Version: TypeAlias = tuple[int, Pod | None]
-"""CLUSTER sequence of a version of a pod's object, and the pod as it was; `None`: from there on versions were missed."""
+"""CLUSTER sequence of a version of a pod's object, and the pod as it was; `None`: from there on versions were
+missed.
+"""
 
 
 class Watcher(NamedTuple):
     """Whose hints a parked pod waits for: a plugin's, those of the reference or the plugin's own (for pods of
-    which it names obstacles)."""
+    which it names obstacles).
+    """
 
     plugin: str
     own: bool = False
@@ -55,6 +60,7 @@ class QueuedPod:
         "previous_trace",
         "priority",
         "profile",
+        "ref",
         "sequence",
         "timestamp",
         "uid",
@@ -80,14 +86,19 @@ class QueuedPod:
         self.sequence = sequence
         """CLUSTER sequence of that version of the object."""
         self.earlier: tuple[Version, ...] = ()
-        """Versions before it that a scheduler may count on a node: from the one that was handed out on, oldest first."""
+        """Versions before it that a scheduler may count on a node: from the one that was handed out on,
+        oldest first.
+        """
         self.key = key
         """(namespace, name)."""
         self.uid = uid
+        self.ref = PodRef(namespace=key[0], name=key[1], uid=uid)
+        """What effects name it by."""
         self.priority = priority
         self.profile = profile
         """schedulerName: whose plugins judge it."""
-        self.pool: Pool = ""
+        self.pool = Pool.NOWHERE
+        """Written by `enter` alone."""
         self.timestamp = now
         """When it was added, or put back after its last attempt: orders pods of equal priority."""
         self.initial_attempt_at: float | None = None
@@ -129,6 +140,16 @@ class QueuedPod:
         """All plugins whose hints may wake it."""
         return self.unschedulable_plugins | self.pending_plugins if self.pending_plugins else self.unschedulable_plugins
 
+    def enter(self, pool: Pool) -> None:
+        """It is in this pool now.
+
+        :raises WrongPoolError: if it cannot go there from where it is
+        """
+        if pool is not self.pool:
+            if pool not in NEXT[self.pool]:
+                raise WrongPoolError(self.uid, self.pool, pool)
+            self.pool = pool
+
     def replace(self, pod: Pod, sequence: int, *, missed: bool = False) -> None:
         """Its object is another now. While somebody may have assumed it, what it was is kept.
 
@@ -136,7 +157,7 @@ class QueuedPod:
         """
         if sequence != self.sequence:
             kept: tuple[Version, ...] = ()
-            if self.pool in ("inFlight", "binding"):
+            if self.pool is Pool.IN_FLIGHT or self.pool is Pool.BINDING:
                 hole: tuple[Version, ...] = ((self.sequence + 1, None),) if missed else ()
                 kept = (*self.earlier, (self.sequence, self.pod), *hole)
             self.earlier = kept[-KEPT_VERSIONS:]
@@ -157,7 +178,8 @@ class QueuedPod:
     @property
     def watchers(self) -> tuple[Watcher, ...]:
         """Whose events reach it while it is parked, by name: its gating plugin's, or those of its
-        rejectors."""
+        rejectors.
+        """
         if self.gating_plugin:
             return (Watcher(self.gating_plugin),)
         own = [Watcher(plugin, True) for plugin in sorted(self.obstacles)]

@@ -8,7 +8,7 @@ import msgspec
 
 from podyard.cluster.changes import Change, ClusterChangeEvent
 from podyard.framework.events import ClusterEvent
-from podyard.queue.core.effects import Incoming
+from podyard.queue.core.messages import Incoming
 
 KEPT: Final = 2048
 """Changes remembered; semi-arbitrary: the flush comes after five minutes."""
@@ -27,7 +27,9 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """Label, e.g. NodeUpdateNodeTaint."""
     object: str
     id: str
-    """Of its requeue record, if it reached a hint; later events of one change have this and a number behind it."""
+    """Of its requeue record, if it reached a hint; later events of one change have this and a number behind
+    it.
+    """
     position: int
     """CLUSTER sequence; 0 if it has none."""
     at: float

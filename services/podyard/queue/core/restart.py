@@ -1,7 +1,7 @@
 """What a new leader starts from: the pending pods of the view, and each pod's last attempt that did not bind.
 
-Every pending pod goes to activeQ or backoffQ, one more attempt each: so no wake-up that the old leader had not carried out
-can be lost.
+Every pending pod goes to activeQ or backoffQ, one more attempt each: so no wake-up that the old leader had
+not carried out can be lost.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -42,18 +42,15 @@ def fill(
 
 def created_at(view: PodView, now: float) -> float:
     """When the pod was made, in seconds since 1970, UTC; `now` if it does not say, or says a later time."""
-    text = view.stored.metadata.creation_timestamp
-    try:
-        return min(now, times.seconds_of(text)) if text else now
-    except ValueError:
-        return now
+    return min(now, times.seconds_or(view.stored.metadata.creation_timestamp, now))
 
 
 def remember(queue: SchedulingQueue, pod: QueuedPod, record: AttemptRecord, now: float) -> None:
     """Take over counts and backoff from the pod's last record.
 
-    The record does not tell rejections from errors further back, so all attempts count as what the last one was. Its time is by another
-    process' clock: one that is yet to come is taken for now, or the pod would back off for as long as that clock is ahead.
+    The record does not tell rejections from errors further back, so all attempts count as what the last one
+    was. Its time is by another process' clock: one that is yet to come is taken for now, or the pod would
+    back off for as long as that clock is ahead.
     """
     if record.outcome == "gated" or record.number == 0:
         return

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 from typing import Final
 
+from podyard.proto.pools import Pool
 from podyard.proto.queue_api import WouldReply, WouldVerdict
 from podyard.queue.core.backoff import is_backing_off
-from podyard.queue.core.effects import Incoming
-from podyard.queue.core.judge import Strategy
+from podyard.queue.core.hints import Strategy
+from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 
@@ -17,8 +18,10 @@ TRIED_ANYWAY: Final = "the pod is in {pool}: it will be tried without an event"
 IN_FLIGHT: Final = "the pod is being tried: should that fail, it is judged by this event too"
 
 
-def judge(queue: SchedulingQueue, key: tuple[str, str], events: Iterable[Incoming], now: float) -> WouldReply:
-    """What each event would do to the pod of this namespace and name; `epoch` and `position` are the caller's to fill in."""
+def verdicts(queue: SchedulingQueue, key: tuple[str, str], events: Iterable[Incoming], now: float) -> WouldReply:
+    """What each event would do to the pod of this namespace and name; `epoch` and `position` are the caller's
+    to fill in.
+    """
     pod = next((one for one in queue.pods.values() if one.key == key), None)
     if pod is None:
         return WouldReply(epoch=0)
@@ -34,19 +37,19 @@ def judge(queue: SchedulingQueue, key: tuple[str, str], events: Iterable[Incomin
 def _verdict(queue: SchedulingQueue, pod: QueuedPod, incoming: Incoming, now: float) -> WouldVerdict:
     label = incoming.event.label
     if pod not in queue.parked:
-        note = IN_FLIGHT if pod.pool == "inFlight" else TRIED_ANYWAY.format(pool=pod.pool)
+        note = IN_FLIGHT if pod.pool is Pool.IN_FLIGHT else TRIED_ANYWAY.format(pool=pod.pool)
         return WouldVerdict(event=label, moves=False, note=note)
-    listeners = queue.judge.listeners(incoming.event, incoming.missed).get(pod.profile, {})
+    listeners = queue.hints.listeners(incoming.event, incoming.missed).get(pod.profile, {})
     if pod.gating_plugin and pod.gating_plugin not in listeners:
         return WouldVerdict(event=label, moves=False, note=GATED.format(plugin=pod.gating_plugin))
-    verdict = queue.judge.verdict(pod, incoming)
+    verdict = queue.hints.verdict(pod, incoming)
     if verdict.strategy is Strategy.SKIP:
         return WouldVerdict(event=label, moves=False, hints=verdict.calls, note="" if verdict.calls else NOBODY_LISTENS)
     backing_off = verdict.strategy is Strategy.AFTER_BACKOFF and is_backing_off(pod, now)
     return WouldVerdict(
         event=label,
         moves=True,
-        to="backoffQ" if backing_off else "activeQ",
+        to=Pool.BACKOFF if backing_off else Pool.ACTIVE,
         plugin=verdict.plugin,
         hints=verdict.calls,
         note="" if verdict.calls else NO_REJECTORS,

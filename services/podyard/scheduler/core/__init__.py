@@ -1,15 +1,19 @@
 """The scheduler as pure code: messages in, effects out, the time passed in.
 
-Duty: schedule popped pods over the table, assume at once, number decisions, follow the cluster and the binder's answers, retry
-conflicts, say how every attempt ended. Every popped attempt ends in exactly one result to the queue, or two: scheduled, then a bind error.
-Never in here: `await`, a clock, a logger, the bus, telemetry. The stopwatch that is handed in serves the times of spans only.
+Duty: schedule popped pods over the table, assume at once, number decisions, follow the cluster and the
+binder's answers, retry conflicts, say how every attempt ended. Every popped attempt ends in exactly one
+result to the queue, or two: scheduled, then a bind error.
+Never in here: `await`, a clock, a logger, the bus, telemetry. The stopwatch that is handed in serves the
+times of spans only.
 
 - `messages`     what the core is told
 - `effects`      what it wants done
+- `backlog`      popped pods that were not looked at yet
 - `assumptions`  pods decided and not yet answered, and their numbers
 - `records`      the decision record of an attempt
 - `spans`        ids and contents of a cycle's spans
-- `placing`      one attempt: cycle, assumption, decision
+- `attempts`     attempts, one at a time; one that asks extenders is a dialogue
+- `placing`      cycle, assumption, decision
 - `outcomes`     how attempts end, as effects
 - `settling`     what became of decided pods
 - `requests`     decisions on their way to the binder

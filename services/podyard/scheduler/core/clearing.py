@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from podyard.cluster.pods import PodView
 from podyard.proto.decisions import Victim
 from podyard.scheduler.core.asking_again import AskingAgain
+from podyard.scheduler.core.assumptions import WAITS, Phase
 from podyard.scheduler.core.outcomes import Way
 from podyard.scheduler.core.placing import Placing
 from podyard.scheduler.core.requests import Requests
@@ -21,7 +22,8 @@ class Clearing:
         self._asking_again = asking_again
 
     def clear(self, pod: PodView, node: str, victims: Sequence[Victim], now: float) -> Way:
-        """End nominations of lower priority, send back victims that are only assumed; the others are to be deleted.
+        """End nominations of lower priority, send back victims that are only assumed. Others are to be
+        deleted.
 
         Victims that end already need no push.
         """
@@ -35,17 +37,19 @@ class Clearing:
         return Way(tuple(doomed), tuple(sent_back), cleared)
 
     def _send_back(self, uid: str, why: str, now: float) -> bool:
-        """A pod that waits at Permit, or that the binder was not asked for yet, loses its node and goes to backoff (PITFALLS 36).
+        """A pod that waits at Permit, or that the binder was not asked for yet, loses its node and goes to
+        backoff (docs/rules.md, binding-victim-is-not-deleted).
 
-        One that waits in the binder is withdrawn: who carries the preemption out awaits the binder's word, as about any pod that it was
-        asked for.
+        One that waits in the binder is withdrawn: who carries the preemption out awaits the binder's word, as
+        about any pod that it was asked for.
 
         :return: False if it is bound, or the binder may bind it any moment
         """
-        if uid not in self._placing.waiting and not self._requests.withdraw(uid):
-            assumption = self._placing.assumptions.get(uid)
-            if assumption is not None and assumption.held:
+        assumption = self._placing.assumptions.get(uid)
+        phase = None if assumption is None else assumption.phase
+        if phase is not Phase.AT_PERMIT and not self._requests.withdraw(uid):
+            if assumption is not None and phase in WAITS:
                 self._asking_again.withdraw(assumption, now)
             return False
-        self._settling.give_up(uid, "bind_error", why)
+        self._settling.give_up(uid, "bindError", why)
         return True

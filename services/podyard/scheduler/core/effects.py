@@ -1,4 +1,4 @@
-"""What the scheduler's core wants done. The shell does it in the order of the list."""
+"""What the scheduler's core wants done. The shell does it in the order in which the core says it."""
 
 from typing import TypeAlias
 
@@ -12,21 +12,21 @@ from podyard.proto.queue_api import AttemptResult
 
 
 class Bind(msgspec.Struct, frozen=True):
-    """Send to the binder, the same again until it answers."""
+    """Ask the binder. The same request is sent again until every decision in it is answered."""
 
     request: BindRequest
 
 
 class Done(msgspec.Struct, frozen=True):
-    """Tell the queue, the same again until it answers; results of one attempt in this order."""
+    """Tell the queue how an attempt ended. The same result is sent again until the queue answers."""
 
     result: AttemptResult
     goes_on: bool = False
-    """It only tells of assumed room that came free: no attempt has ended."""
+    """No attempt has ended: the result only tells that assumed room came free."""
 
 
 class Record(msgspec.Struct, frozen=True):
-    """Keep the record of an attempt that did not bind."""
+    """Store the record of an attempt that did not bind."""
 
     record: AttemptRecord
 
@@ -37,39 +37,41 @@ class CycleSpan(msgspec.Struct, frozen=True, kw_only=True):
     trace: str
     """The cycle span's own traceparent."""
     parent: str
-    """The attempt's root."""
+    """Traceparent of the attempt's root span."""
     start: float
     end: float
     points: tuple[PointTime, ...]
     record: AttemptRecord
     error: str = ""
     keep: bool = False
-    """The outcome is bad: send it whatever the sampler said."""
+    """The attempt went wrong: emit the span whatever the sampler said."""
 
 
 class Preempt(msgspec.Struct, frozen=True, kw_only=True):
-    """Pods of lower priority are to make room. Without `victims` only the result is to be told.
+    """Pods of lower priority make room for another.
 
-    Tell the queue that the preemption runs, then the result; end the victims; then tell the queue that it is over, whatever came of it.
+    Tell the queue that the preemption runs. Then tell it the result. Delete the victims. At last tell the
+    queue that the preemption is over, whatever came of it. Without victims only the result is told.
     """
 
     result: AttemptResult
-    """Of the preemptor's attempt."""
+    """Of the attempt of the pod that room is made for."""
     session: str
     profile: str
     node: str
     victims: tuple[Victim, ...] = ()
-    """To be deleted; most important first."""
+    """Pods to be deleted, the most important first."""
     sent_back: tuple[Victim, ...] = ()
-    """Victims that were only assumed on the node, and are no more."""
+    """Pods that were only assumed on the node. They are not any more, and nothing is to be deleted."""
     trace: str
-    """Of the preemptor's cycle."""
+    """Traceparent of the cycle that chose the victims."""
 
 
 class AskExtenders(msgspec.Struct, frozen=True):
-    """Make these calls at the same time, and tell the core what was answered. No other pod is scheduled meanwhile."""
+    """Make these calls at the same time, and tell the core the answers with the ticket. No other pod is
+    scheduled meanwhile, and the node table does not change."""
 
-    number: int
+    ticket: int
     calls: Calls
 
 
@@ -80,15 +82,16 @@ class AwaitPosition(msgspec.Struct, frozen=True):
 
 
 class Conflicted(msgspec.Struct, frozen=True):
-    """The binder refused a decision: to be counted by cause."""
+    """Count a decision that the binder refused, by cause."""
 
     cause: str
     retried: bool
-    """The decision will be made again within the same attempt."""
+    """The same attempt decides once more."""
 
 
 class PluginFailed(msgspec.Struct, frozen=True):
-    """A plugin raised, or answered nonsense; what becomes of the pod is told for itself."""
+    """Count and log a plugin that raised, or answered what its extension point does not know. What becomes of
+    the pod is said by another effect."""
 
     plugin: str
     point: str

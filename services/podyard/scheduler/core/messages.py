@@ -10,7 +10,7 @@ from podyard.proto.queue_api import PopReply
 
 
 class SessionStarted(NamedTuple):
-    """From now on the queue knows this scheduler by this session; what it holds of an older one is void."""
+    """The queue knows this scheduler by a new session. What the old one popped is not to be scheduled."""
 
     session: str
 
@@ -22,30 +22,34 @@ class Popped(NamedTuple):
 
 
 class Changed(NamedTuple):
-    """The view changed; the table has not followed yet."""
+    """The view has changed. The node table is to follow it."""
 
     changes: Sequence[Change]
 
 
 class Listed(NamedTuple):
-    """The view was listed anew, and its differences have come as `Changed`."""
+    """The view was listed anew. Its differences came before, as `Changed`."""
 
 
 class Work(NamedTuple):
-    """Settle waits at Permit; schedule up to `limit` pods that are ready: conflicts whose position is reached first."""
+    """End waits at Permit, then make attempts.
+
+    First come pods whose older attempt is settled, then decisions that conflicted, then popped pods.
+    """
 
     limit: int
+    """Attempts at most."""
 
 
 class ExtendersAnswered(NamedTuple):
-    """What the extenders said to `AskExtenders` of this number; one that is not awaited is ignored."""
+    """What the extenders said to the `AskExtenders` of this ticket. One that is not awaited is ignored."""
 
-    number: int
+    ticket: int
     answers: Answers
 
 
 class BindAnswered(NamedTuple):
-    """The binder answered a request."""
+    """The binder answered some decisions of a request."""
 
     request: BindRequest
     reply: BindReply

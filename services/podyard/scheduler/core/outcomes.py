@@ -72,7 +72,8 @@ class Outcomes:
         self._effects.append(Done(result))
 
     def decided(self, assumption: Assumption) -> None:
-        """A node was found. The queue hears of the first decision of an attempt only: from then on it waits for a binding."""
+        """A node was found. The queue hears of the first decision of an attempt only: from then on it waits
+        for a binding."""
         if assumption.tries == 1:
             self.done(assumption.popped, "scheduled", node=assumption.decision.node)
         if spans.sampled(assumption.span.trace):
@@ -127,8 +128,8 @@ class Outcomes:
         :param span: of the last cycle
         :param sent: whether `decided` was called for that cycle
         """
-        record = msgspec.structs.replace(span.record, outcome="bind_error", message=why, nominated_node="", victims=())
-        self.done(popped, "bind_error", node=record.node, assumed=assumed, message=why)
+        record = msgspec.structs.replace(span.record, outcome="bindError", message=why, nominated_node="", victims=())
+        self.done(popped, "bindError", node=record.node, assumed=assumed, message=why)
         span = msgspec.structs.replace(span, record=record)
         if sent and spans.sampled(span.trace):
             self._effects.append(Record(record))
@@ -138,12 +139,12 @@ class Outcomes:
     def dropped(self, assumption: Assumption, why: str) -> None:
         """Assumed room came free although the attempt goes on, or ends on another node.
 
-        It goes under an attempt id of its own, which the queue does not know: an unknown attempt's assumption is news for the parked
-        pods all the same (DESIGN.md 4).
+        It goes under an attempt id of its own, which the queue does not know: an unknown attempt's assumption
+        is news for the parked pods all the same (docs/rules.md, dropped-assumption-is-news).
         """
         popped = assumption.popped
         attempt = f"{popped.attempt}/{assumption.tries}"
-        result = records.result_of(popped, "bind_error", assumed=assumption.place, message=why, attempt=attempt)
+        result = records.result_of(popped, "bindError", assumed=assumption.place, message=why, attempt=attempt)
         self._effects.append(Done(result, goes_on=True))
 
     def _kept(self, span: CycleSpan) -> None:
@@ -153,10 +154,11 @@ class Outcomes:
 
 
 def _failure(popped: PoppedPod, made: Attempted) -> AttemptResult:
-    """Who had a node and did not keep it, or met an error, is nominated no longer: it would keep others out of room that they fit in, and
-    wait for something else itself.
+    """Who had a node and did not keep it, or met an error, is nominated no longer: it would keep others out
+    of room that they fit in, and wait for something else itself.
 
-    Source: schedule_one.go, clearNominatedNode: of Reserve, Permit, the binding cycle, and of errors that are no FitError.
+    Source: schedule_one.go, clearNominatedNode: of Reserve, Permit, the binding cycle, and of errors that are
+    no FitError.
     """
     record = made.span.record
     ended = bool(made.given_up.node) or record.outcome == "error"

@@ -1,4 +1,4 @@
-"""Nominations that this scheduler decided, counted at once: from the decision until the queue's fact says so too.
+"""Nominations that this scheduler decided: they count at once, until the queue's fact says so too.
 
 Without them the next pod would take the room that victims are about to free.
 """
@@ -16,7 +16,8 @@ from podyard.proto.facts import Nomination
 class OwnNominations:
     """Lays own decisions over the facts in `nominated`.
 
-    Invariant: an own decision ends with the next change of the pod's fact, its binding, its end, or its session (PITFALLS 33, 34).
+    Invariant: an own decision ends with the next change of the pod's fact, its binding, its end, or its
+    session (docs/rules.md, nomination-ends-with-its-reason; docs/rules.md, gone-pod-leaves-no-nomination).
     """
 
     def __init__(self, nominated: Nominations) -> None:

@@ -1,7 +1,7 @@
 """One attempt for one pod: run the cycle, assume, make the decision.
 
-Assuming means counting the pod on its node in the table at once, so that the next pod sees less room. It ends with the pod's binding
-fact, which takes its place, or by `forget`.
+Assuming means counting the pod on its node in the table at once, so that the next pod sees less room. It ends
+with the pod's binding fact, which takes its place, or by `forget`.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -23,7 +23,7 @@ from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Release
 from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core import records, spans
-from podyard.scheduler.core.assumptions import NO_PLACE, Assumption, Assumptions, Place
+from podyard.scheduler.core.assumptions import NO_PLACE, Assumption, Assumptions, Phase, Place
 from podyard.scheduler.core.effects import CycleSpan
 from podyard.scheduler.core.own_nominations import OwnNominations
 
@@ -43,7 +43,8 @@ class View(Protocol):
 
 
 class Attempted:
-    """An attempt's outcome: `assumption` if a node was found (maybe the pod waits at Permit), else only `result` and `span`."""
+    """An attempt's outcome: `assumption` if a node was found (maybe the pod waits at Permit), else only
+    `result` and `span`."""
 
     __slots__ = ("assumption", "given_up", "result", "span")
 
@@ -75,13 +76,13 @@ class Placing:
         :param random: for span ids
         """
         self.table = NodeTable()
-        self.waiting = WaitingPods()
+        self.permits = WaitingPods()
         self.assumptions = Assumptions()
         self._view = view
         self._stopwatch = stopwatch
         self._random = random
         self.nominations = OwnNominations(Nominations(schedulers=frozenset(profiles)))
-        self.cluster = cluster = Snapshot(self.table, view, self.waiting, self.nominations.nominated)
+        self.cluster = cluster = Snapshot(self.table, view, self.permits, self.nominations.nominated)
         self._cycles = {name: Cycle(profile, cluster, stopwatch, extenders) for name, profile in profiles.items()}
 
     def knows(self, profile: str) -> bool:
@@ -91,7 +92,7 @@ class Placing:
     def attempt(
         self, popped: PoppedPod, pod: PodView, *, tries: int, session: str, now: float
     ) -> Generator[Calls, Answers, Attempted]:
-        """Find a node for `pod` and assume it there. Yields what extenders are to be asked, is sent their answers.
+        """Find a node for `pod` and assume it there. Yields what to ask extenders, is sent their answers.
 
         Between a yield and its answer neither the table nor nominations may change.
 
@@ -141,7 +142,14 @@ class Placing:
             trace=span.trace,
         )
         assumption = Assumption(
-            popped=popped, pod=pod, decision=decision, result=result, span=span, tries=tries + 1, session=session
+            popped=popped,
+            pod=pod,
+            decision=decision,
+            result=result,
+            span=span,
+            tries=tries + 1,
+            session=session,
+            phase=Phase.AT_PERMIT if result.waits else Phase.ASKED,
         )
         self.assumptions.add(assumption)
         return Attempted(result, span, assumption)
@@ -158,11 +166,11 @@ class Placing:
         return tuple(PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid) for pod in lower)
 
     def forget(self, uid: str) -> Assumption | None:
-        """The pod does not get its node: undo Reserve and take it out of the table, unless its binding is a fact by now."""
+        """The pod does not get its node: undo Reserve, take it out of the table if it is not bound by now."""
         assumption = self.assumptions.drop(uid)
         if assumption is None:
             return None
-        self.waiting.forget(uid)
+        self.permits.forget(uid)
         cycle = self._cycles[assumption.popped.profile]
         failures = cycle.unreserve(assumption.pod, assumption.result.state, assumption.decision.node)
         assumption.trouble = "".join(f"; {failure}" for failure in failures)

@@ -19,7 +19,8 @@ def outcome_of(result: CycleResult) -> Outcome:
 
 
 def rejectors(result: CycleResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Unschedulable and pending plugins of a failed cycle, each sorted. None at all: an error, retried without an event."""
+    """Unschedulable and pending plugins of a failed cycle, each sorted. None at all: an error, retried
+    without an event."""
     if result.diagnosis is not None:
         return result.diagnosis.unschedulable_plugins, result.diagnosis.pending_plugins
     rejection = result.rejection

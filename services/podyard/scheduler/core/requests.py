@@ -12,7 +12,8 @@ from podyard.scheduler.core.outcomes import Outcomes
 class Requests:
     """The request that is being gathered.
 
-    Invariant: each decision counts on `outstanding` and on the decisions before it in the same request, and on nothing else.
+    Invariant: each decision counts on `outstanding` and on the decisions before it in the same request, and
+    on nothing else.
     """
 
     def __init__(self, assumptions: Assumptions, outcomes: Outcomes, digests: Mapping[str, str], session: str) -> None:
@@ -35,7 +36,8 @@ class Requests:
             self.flush()
 
     def note(self, assumption: Assumption) -> None:
-        """It waits at Permit. What was assumed when it was decided it counts on, whatever becomes of that until it is sent."""
+        """It waits at Permit. What was assumed when it was decided it counts on, whatever becomes of that
+        until it is sent."""
         assumption.counted_on = self._assumptions.outstanding(but=assumption.decision.number)
 
     def add_late(self, assumption: Assumption) -> None:

@@ -10,17 +10,19 @@ from podyard.proto.decisions import Outcome
 from podyard.proto.placement import BoundPod
 from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core.asking_again import AskingAgain
-from podyard.scheduler.core.assumptions import Assumption
+from podyard.scheduler.core.assumptions import NOT_ASKED, WAITS, Assumption, Phase
 from podyard.scheduler.core.effects import AwaitPosition, Conflicted
 from podyard.scheduler.core.outcomes import Outcomes, refusal
 from podyard.scheduler.core.placing import Placing, View
 
 MOST_RETRIES: Final = 3
-"""How often a decision that conflicted is made again before the pod goes to error backoff (DESIGN.md 4)."""
+"""How often a decision that conflicted is made again before the pod goes to error backoff
+(docs/rules.md, three-retries-of-a-conflict)."""
 
 
 class Retry(msgspec.Struct, gc=False):
-    """A decision that conflicted: to be made again when the view has reached `position`, and not later than `due_at`."""
+    """A decision that conflicted: to be made again when the view has reached `position`, and not later than
+    `due_at`."""
 
     position: int
     popped: PoppedPod
@@ -30,7 +32,8 @@ class Retry(msgspec.Struct, gc=False):
 
 
 class Settling:
-    """Ends assumptions. What is to be attempted again is left in `retries` and `successors` for the scheduler."""
+    """Ends assumptions. What is to be attempted again is left in `retries` and `successors` for the
+    scheduler."""
 
     def __init__(self, placing: Placing, view: View, outcomes: Outcomes, asking_again: AskingAgain) -> None:
         self._placing = placing
@@ -41,47 +44,57 @@ class Settling:
         self.successors: list[PoppedPod] = []
         """Pods that were popped again while an older attempt of them was unanswered, which is settled now."""
 
-    # ---- the binder ----------------------------------------------------------------------------------------------------------
+    # ---- the binder ----------------------------------------------------------------------------------------
 
     def answered(self, answer: BindAnswer, position: int, session: str, now: float) -> None:
-        """One answer of the binder; one about an attempt that is not awaited is ignored.
+        """One answer of the binder; one that is not awaited is ignored.
 
         :param position: the binder's
         :param session: the session that lives now
         """
         assumption = self._placing.assumptions.get(answer.uid)
-        if assumption is None or assumption.popped.attempt != answer.attempt or assumption.answered:
+        if assumption is None or assumption.popped.attempt != answer.attempt or assumption.phase in NOT_ASKED:
             return
-        self._placing.assumptions.answered(assumption)
         match answer.result:
             case "bound":
                 self._committed(assumption, answer.committed_at)
-            case "already bound":
+            case "alreadyBound":
                 self._elsewhere(assumption, answer.node)
             case "waiting":
-                self._asking_again.hold(assumption, now)
+                self._waits(assumption, now)
             case "conflict":
                 self._conflicted(assumption, answer, position, session, now)
             case "gone":
                 self.give_up(answer.uid, "error", "the pod is gone")
             case "error":
-                self.give_up(answer.uid, "bind_error", refusal(answer))
+                self.give_up(answer.uid, "bindError", refusal(answer))
 
     def _committed(self, assumption: Assumption, committed_at: int) -> None:
         """The binding is durable. Until the view shows it the pod stays assumed, and its number outstanding.
 
-        A view that has got so far without it was listed after the binding, its release and the pod's end: nothing will show it.
+        A view that has got so far without it was listed after the binding, its release and the pod's end:
+        nothing will show it.
         """
         uid, node = assumption.popped.uid, assumption.decision.node
         if assumption.successor is not None:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
             assumption.successor = None
-        assumption.answered = True
-        if assumption.seen or uid in self._view.placements:
-            self._placing.assumptions.drop(uid)
+        assumptions = self._placing.assumptions
+        if assumption.phase is Phase.SEEN or uid in self._view.placements:
+            assumptions.drop(uid)
         elif 0 < committed_at <= self._view.position:
-            self._placing.assumptions.drop(uid)
+            assumptions.drop(uid)
             self._placing.table.remove(uid)
+        else:
+            assumptions.bound(assumption)
+
+    def _waits(self, assumption: Assumption, now: float) -> None:
+        """The decision waits in the binder, or has waited there: the view may show the binding before this is
+        heard."""
+        if assumption.phase is Phase.SEEN:
+            self._committed(assumption, 0)
+        else:
+            self._asking_again.wait(assumption, now)
 
     def _elsewhere(self, assumption: Assumption, node: str) -> None:
         """Another attempt's binding is durable."""
@@ -96,7 +109,7 @@ class Settling:
         over = assumption.tries > MOST_RETRIES or assumption.session != session or assumption.successor is not None
         self._outcomes.add(Conflicted(answer.cause, not over))
         if over:
-            self.give_up(answer.uid, "bind_error", why)
+            self.give_up(answer.uid, "bindError", why)
             return
         self._placing.forget(answer.uid)
         why += assumption.trouble
@@ -104,26 +117,31 @@ class Settling:
         self.retries.append(Retry(position, assumption.popped, assumption.tries, why, now + POSITION_WAIT_S))
         self._outcomes.add(AwaitPosition(position))
 
-    # ---- the cluster ---------------------------------------------------------------------------------------------------------
+    # ---- the cluster ---------------------------------------------------------------------------------------
 
-    def seen(self, uid: str, bound: BoundPod) -> None:
-        """The view shows the pod's binding."""
-        self._placing.assumptions.seen(uid, bound.attempt)
-        assumption = self._placing.assumptions.get(uid)
-        if assumption is not None and assumption.answered:
-            self._placing.assumptions.drop(uid)
-        elif assumption is not None and assumption.held and assumption.seen:
-            self._committed(assumption, 0)
+    def seen(self, assumption: Assumption, bound: BoundPod) -> None:
+        """The view shows the pod's binding, by this attempt or by another."""
+        phase = assumption.phase
+        if phase is Phase.AT_PERMIT:
+            self._elsewhere(assumption, bound.node)
+            self._outcomes.done(assumption.popped, "scheduled", node=bound.node)
+        elif phase is Phase.BOUND:
+            self._placing.assumptions.drop(bound.uid)
+        elif bound.attempt == assumption.popped.attempt:
+            self._placing.assumptions.seen(assumption)
+            if phase in WAITS:  # the binder would be asked again only for what is known now
+                self._committed(assumption, 0)
 
     def listed(self) -> None:
-        """The view was listed anew. A binding that was answered and that the listing does not show has come and gone meanwhile."""
-        for assumption in [one for one in self._placing.assumptions if one.answered]:
+        """The view was listed anew. A binding that was answered and that the listing does not show has come
+        and gone meanwhile."""
+        for assumption in [one for one in self._placing.assumptions if one.phase is Phase.BOUND]:
             uid = assumption.popped.uid
             self._placing.assumptions.drop(uid)
             if not isinstance(self._view.placements.get(uid), BoundPod):
                 self._placing.table.remove(uid)
 
-    # ---- Permit --------------------------------------------------------------------------------------------------------------
+    # ---- Permit --------------------------------------------------------------------------------------------
 
     def refused_at_permit(self, settled: Settled) -> None:
         """A wait at Permit ended with a rejection."""
@@ -136,21 +154,15 @@ class Settling:
         self._outcomes.refused_at_permit(assumption)
         self._follow_up(assumption)
 
-    def bound_by_others(self, uid: str, node: str) -> None:
-        """The view shows another's binding of a pod that waits at Permit: there is nothing to wait for."""
-        assumption = self._placing.assumptions.get(uid)
-        if assumption is not None:
-            self._elsewhere(assumption, node)
-            self._outcomes.done(assumption.popped, "scheduled", node=node)
-
     def give_up(self, uid: str, outcome: Outcome, why: str) -> None:
-        """The attempt ends without a binding: `bind_error` for error backoff, `error` for a pod that is no more."""
-        decided = uid not in self._placing.waiting
+        """The attempt ends without a binding: `bindError` for error backoff, `error` for a pod that is no
+        more."""
         assumption = self._placing.forget(uid)
         if assumption is None:
             return
+        decided = assumption.phase is not Phase.AT_PERMIT
         place, why = assumption.place, why + assumption.trouble
-        if outcome == "bind_error":
+        if outcome == "bindError":
             self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=place, sent=decided)
         else:
             self._outcomes.done(assumption.popped, outcome, assumed=place, message=why)

@@ -5,7 +5,8 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `actions`       what the core is told and what it wants done
 - `controller`    which keys to look at and when; own writes are seen before the next look
 - `syncing`       one look at one key
-- `replica_sets`, `deployments` (with the arithmetic of `rollout`), `jobs`, `budgets`, `volumes`  one controller each
+- `replica_sets`, `deployments` (with the arithmetic of `rollout`), `jobs`, `budgets`, `volumes`  one
+  controller each
 - `scale_down`    which pods go first
 - `templates`     pods made from templates
 - `ownership`     owners and dependents, garbage

@@ -19,7 +19,8 @@ class Create(NamedTuple):
 
 
 class Alter(NamedTuple):
-    """Change an object with this uid: `alter` gets the newest version and returns what to write, None to leave it."""
+    """Change an object with this uid: `alter` gets the newest version and returns what to write, None to
+    leave it."""
 
     key: ObjectKey
     uid: str
@@ -64,7 +65,7 @@ class Failed(NamedTuple):
 
 Effect: TypeAlias = Work | Failed
 
-# ---- what the core is told --------------------------------------------------------------------------------------------------
+# ---- what the core is told ---------------------------------------------------------------------------------
 
 
 class Changed(NamedTuple):

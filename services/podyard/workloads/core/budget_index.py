@@ -1,8 +1,10 @@
-"""Which disruption budgets select a pod, and which pods a budget selects: kept as objects change, never looked for.
+"""Which disruption budgets select a pod, and which pods a budget selects: kept as objects change, never
+looked for.
 
-A budget stands under one label that its pods must have (an anchor), or, if it names none, among those that any pod of its
-namespace may meet. So a pod that changes is compared with the budgets that share a label with it, a budget whose status
-changes with no pod at all, and one with another selector with the pods of its namespace.
+A budget stands under one label that its pods must have (an anchor), or, if it names none, among those that
+any pod of its namespace may meet. So a pod that changes is compared with the budgets that share a label with
+it, a budget whose status changes with no pod at all, and one with another selector with the pods of its
+namespace.
 """
 
 from collections.abc import Iterable
@@ -54,7 +56,7 @@ class BudgetIndex:
         self._pods_in: dict[str, dict[NamespacedName, None]] = {}
         self._budgets_in: dict[str, dict[NamespacedName, None]] = {}
 
-    # ---- reading -------------------------------------------------------------------------------------------------------------
+    # ---- reading -------------------------------------------------------------------------------------------
 
     def of_namespace(self, namespace: str) -> list[ObjectKey]:
         """All budgets of a namespace."""
@@ -65,10 +67,11 @@ class BudgetIndex:
         budget = self._budgets.get(key.namespaced_name)
         return [] if budget is None else [self._view.pods[pod] for pod in budget.pods if pod in self._view.pods]
 
-    # ---- following -----------------------------------------------------------------------------------------------------------
+    # ---- following -----------------------------------------------------------------------------------------
 
     def follow(self, change: Change) -> list[ObjectKey]:
-        """One object changed; returns the budgets that count otherwise now: of a pod those that select it, or did."""
+        """One object changed; returns the budgets that count otherwise now: of a pod those that select it, or
+        did."""
         key = change.key.namespaced_name
         if change.resource == subjects.PODS:
             return self._follow_pod(key)

@@ -1,12 +1,14 @@
 """PodDisruptionBudget: how many pods are healthy, and how many more may go.
 
-Source: pkg/controller/disruption/disruption.go (trySync, getExpectedPodCount, countHealthyPods, buildDisruptedPodMap).
+Source: pkg/controller/disruption/disruption.go (trySync, getExpectedPodCount, countHealthyPods,
+buildDisruptedPodMap).
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from podyard.cluster.pods import PodView
+from podyard.objects import times
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.workloads.core import documents, rollout
 from podyard.workloads.core import pods as pod_facts
@@ -30,7 +32,8 @@ def measure(
 ) -> Budgeted:
     """How many pods are expected, and how many must be healthy.
 
-    :param scale_of: of a pod's controller: its uid and how many replicas it wants; None if it has none that counts
+    :param scale_of: of a pod's controller: its uid and how many replicas it wants; None if it has none that
+        counts
     """
     spec = budget.spec
     if spec.max_unavailable is not None:
@@ -47,7 +50,8 @@ def _expected(pods: Sequence[PodView], scale_of: Callable[[PodView], tuple[str, 
 
 
 def set_status(document: Document, measured: Budgeted, now: float) -> bool:
-    """Write the status into a budget's document; its list of granted evictions loses those that have happened or timed out.
+    """Write the status into a budget's document; its list of granted evictions loses those that have happened
+    or timed out.
 
     :return: whether anything changed
     """
@@ -71,7 +75,7 @@ def set_status(document: Document, measured: Budgeted, now: float) -> bool:
 
 def next_timeout(disrupted: Mapping[str, str]) -> float | None:
     """When the first granted eviction times out, seconds since 1970; None if there is none."""
-    granted = [at for at in map(pod_facts.seconds_or_zero, disrupted.values()) if at]
+    granted = [at for text in disrupted.values() if (at := times.seconds_or(text, 0.0))]
     return min(granted) + DELETION_TIMEOUT_S if granted else None
 
 
@@ -80,7 +84,7 @@ def _still_disrupted(disrupted: Mapping[str, str], pods: Sequence[PodView], now:
     return {
         name: at
         for name, at in disrupted.items()
-        if name in alive and pod_facts.seconds_or_zero(at) + DELETION_TIMEOUT_S > now
+        if name in alive and times.seconds_or(at, 0.0) + DELETION_TIMEOUT_S > now
     }
 
 

@@ -1,8 +1,8 @@
 """The core of workloads: which keys to look at, when, and what to write for them.
 
-Own writes that the view does not show yet cannot lead to duplicates: a key with writes under way is not looked at, and afterwards
-not before the view has passed the position of the last of them. So every look sees all that was done for the key, and counts need no
-guesses.
+Own writes that the view does not show yet cannot lead to duplicates: a key with writes under way is not
+looked at, and afterwards not before the view has passed the position of the last of them. So every look sees
+all that was done for the key, and counts need no guesses.
 """
 
 from collections import deque
@@ -52,7 +52,7 @@ class Documents(Protocol):
 
 
 class Workloads:
-    """One reign. Owned by one task."""
+    """One term. Owned by one task."""
 
     def __init__(self, view: View, documents: Documents, maker: Maker) -> None:
         self.ownership = Ownership(view)
@@ -74,6 +74,7 @@ class Workloads:
         self._failures: dict[ObjectKey, int] = {}
         self._gather_from: float | None = None
         self._resync_at = float("inf")
+        self._now = 0.0
         self._handlers: dict[type[Any], Callable[[Any, float], None]] = {
             actions.Changed: self._on_changed,
             actions.Listed: self._on_listed,
@@ -86,6 +87,7 @@ class Workloads:
 
         :param now: seconds since 1970, UTC
         """
+        self._now = now
         self._handlers[type(message)](message, now)
         self._wake_seen()
         if self._dirty and self._gather_from is None:
@@ -101,14 +103,11 @@ class Workloads:
         due = min(self._later.values(), default=self._resync_at)
         if self._gather_from is not None:
             due = min(due, self._gather_from + GATHER_S)
+        if self._unseen:  # the position may move without a change
+            due = min(due, self._now + POLL_S)
         return min(due, self._resync_at)
 
-    @property
-    def waits_for_view(self) -> bool:
-        """Whether own writes are not in the view yet: tick every `POLL_S`, since the position may move without a change."""
-        return bool(self._unseen)
-
-    # ---- what comes in -------------------------------------------------------------------------------------------------------
+    # ---- what comes in -------------------------------------------------------------------------------------
 
     def _on_changed(self, message: actions.Changed, now: float) -> None:
         del now
@@ -125,6 +124,8 @@ class Workloads:
 
     def _on_done(self, message: actions.Done, now: float) -> None:
         owner = message.owner
+        if owner not in self._busy:
+            return
         self._busy.discard(owner)
         if message.failures:
             failures = self._failures[owner] = self._failures.get(owner, 0) + 1
@@ -147,7 +148,8 @@ class Workloads:
             self._on_listed(actions.Listed(), now)
 
     def _wake_seen(self) -> None:
-        """Keys whose own writes the view has passed are looked at again: what they led to may have come before their answer."""
+        """Keys whose own writes the view has passed are looked at again: what they led to may have come
+        before their answer."""
         if self._unseen:
             position = self._view.position
             for key in [key for key, wanted in self._unseen.items() if wanted <= position]:
@@ -162,7 +164,7 @@ class Workloads:
             elif key not in self._unseen:
                 self._dirty[key] = None
 
-    # ---- what a change concerns ----------------------------------------------------------------------------------------------
+    # ---- what a change concerns ----------------------------------------------------------------------------
 
     def _note(self, change: Change) -> None:
         if change.resource == subjects.PODS:
@@ -209,12 +211,13 @@ class Workloads:
             self._mark(*(dependent for dependent, _ in self.ownership.orphans(change.uid)))
 
     def _everything(self) -> Iterable[ObjectKey]:
-        """All that has a controller here; pods on their way out and orphans come as changes, also from a listing."""
+        """All that has a controller here; pods on their way out and orphans come as changes, also from a
+        listing."""
         for resource in syncing.HANDLED:
             for namespace, name in self._view.others.get(resource, {}):
                 yield ObjectKey(resource, namespace, name)
 
-    # ---- looking -------------------------------------------------------------------------------------------------------------
+    # ---- looking -------------------------------------------------------------------------------------------
 
     def _look(self, now: float) -> list[Effect]:
         """Look at keys that may be looked at, until there is enough to write."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from podyard.cluster.keys import ObjectKey
+from podyard.objects import times
 from podyard.objects.apps import Deployment, ReplicaSet
 from podyard.workloads.core import documents, rollout, templates
-from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Create, Delete, Document, Write
 from podyard.workloads.core.replica_sets import wanted
 from podyard.workloads.core.templates import POD_TEMPLATE_HASH, Maker
@@ -59,9 +59,13 @@ class Rollout:
         self._limits = rollout.bounds(deployment)
         self._sets = sorted(owned, key=_age)
         template = document["spec"]["template"]
-        same = [found for found in self._sets if templates.same_template(found.document["spec"]["template"], template)]
+        same = [
+            replica_set
+            for replica_set in self._sets
+            if templates.same_template(replica_set.document["spec"]["template"], template)
+        ]
         self._new = same[0] if same else None
-        self._old = [found for found in self._sets if found is not self._new]
+        self._old = [replica_set for replica_set in self._sets if replica_set is not self._new]
 
     def writes(self, maker: Maker) -> list[Write]:
         """What to write next; empty when all is as it should be.
@@ -70,11 +74,9 @@ class Rollout:
         """
         if self._deployment.metadata.deletion_timestamp is not None:
             return []
-        found = self._steps(maker)
-        found += self._status()
-        return found
+        return [*self._steps(maker), *self._status()]
 
-    # ---- steps ---------------------------------------------------------------------------------------------------------------
+    # ---- steps ---------------------------------------------------------------------------------------------
 
     def _steps(self, maker: Maker) -> list[Write]:
         recreates = self._deployment.spec.strategy.type == rollout.RECREATE
@@ -89,20 +91,20 @@ class Rollout:
         size = rollout.new_set_size(self._deployment, wanted(self._new.typed), self._total())
         if size != wanted(self._new.typed):
             return [self._resize(self._new, size)]
-        smaller = rollout.shrink_old(self._limits, self._new.typed, [found.typed for found in self._old])
+        smaller = rollout.shrink_old(self._limits, self._new.typed, [replica_set.typed for replica_set in self._old])
         if smaller:
             return [
-                self._resize(found, smaller[found.typed.metadata.uid])
-                for found in self._old
-                if found.typed.metadata.uid in smaller
+                self._resize(replica_set, smaller[replica_set.typed.metadata.uid])
+                for replica_set in self._old
+                if replica_set.typed.metadata.uid in smaller
             ]
         return revised or self._clean_up()
 
     def _recreate(self, maker: Maker) -> list[Write]:
-        running = [found for found in self._old if wanted(found.typed)]
+        running = [replica_set for replica_set in self._old if wanted(replica_set.typed)]
         if running:
-            return [self._resize(found, 0) for found in running]
-        if any(self._runs(found.typed.metadata.uid) for found in self._old):
+            return [self._resize(replica_set, 0) for replica_set in running]
+        if any(self._runs(replica_set.typed.metadata.uid) for replica_set in self._old):
             return []
         if self._new is None:
             return [self._create(maker, self._limits.replicas)]
@@ -114,14 +116,15 @@ class Rollout:
         """Whether somebody changed `replicas` since sizes were set. Source: isScalingEvent."""
         desired = str(self._limits.replicas)
         return any(
-            found.typed.metadata.annotations.get(DESIRED, desired) != desired
-            for found in self._sets
-            if wanted(found.typed)
+            replica_set.typed.metadata.annotations.get(DESIRED, desired) != desired
+            for replica_set in self._sets
+            if wanted(replica_set.typed)
         )
 
     def _scale_all(self) -> list[Write]:
-        """Source: sync.go, scale: the only active (or the complete new) ReplicaSet gets all; several keep their shares."""
-        active = [found for found in self._sets if wanted(found.typed)]
+        """Source: sync.go, scale: the only active (or the complete new) ReplicaSet gets all; several keep
+        their shares."""
+        active = [replica_set for replica_set in self._sets if wanted(replica_set.typed)]
         if len(active) <= 1:
             one = active[0] if active else self._newest()
             return (
@@ -130,30 +133,38 @@ class Rollout:
                 else []
             )
         if self._new is not None and self._is_saturated(self._new):
-            return [self._resize(found, 0) for found in self._old if wanted(found.typed)]
+            return [self._resize(replica_set, 0) for replica_set in self._old if wanted(replica_set.typed)]
         if self._deployment.spec.strategy.type == rollout.RECREATE:
             return []
         grows = self._limits.most > self._total()
-        active.sort(key=lambda found: (-wanted(found.typed), -found.revision if grows else found.revision))
-        before = {found.typed.metadata.uid: _number(found, MOST) for found in active}
-        sizes = rollout.spread(self._limits, [found.typed for found in active], before)
-        wished = [(found, sizes.get(found.typed.metadata.uid, wanted(found.typed))) for found in active]
-        return [self._resize(found, size) for found, size in wished if self._differs(found, size)]
+        active.sort(
+            key=lambda replica_set: (
+                -wanted(replica_set.typed),
+                -replica_set.revision if grows else replica_set.revision,
+            )
+        )
+        before = {replica_set.typed.metadata.uid: _number(replica_set, MOST) for replica_set in active}
+        sizes = rollout.spread(self._limits, [replica_set.typed for replica_set in active], before)
+        wished = [
+            (replica_set, sizes.get(replica_set.typed.metadata.uid, wanted(replica_set.typed)))
+            for replica_set in active
+        ]
+        return [self._resize(replica_set, size) for replica_set, size in wished if self._differs(replica_set, size)]
 
     def _newest(self) -> OwnedSet | None:
         if self._new is not None:
             return self._new
-        return max(self._sets, key=lambda found: found.revision, default=None)
+        return max(self._sets, key=lambda replica_set: replica_set.revision, default=None)
 
-    def _is_saturated(self, found: OwnedSet) -> bool:
-        size = wanted(found.typed)
-        desired = _number(found, DESIRED)
-        return size == self._limits.replicas == desired and found.typed.status.available_replicas == size
+    def _is_saturated(self, replica_set: OwnedSet) -> bool:
+        size = wanted(replica_set.typed)
+        desired = _number(replica_set, DESIRED)
+        return size == self._limits.replicas == desired and replica_set.typed.status.available_replicas == size
 
-    def _differs(self, found: OwnedSet, size: int) -> bool:
-        return wanted(found.typed) != size or self._sizes_noted(found) != self._size_annotations()
+    def _differs(self, replica_set: OwnedSet, size: int) -> bool:
+        return wanted(replica_set.typed) != size or self._sizes_noted(replica_set) != self._size_annotations()
 
-    # ---- writes --------------------------------------------------------------------------------------------------------------
+    # ---- writes --------------------------------------------------------------------------------------------
 
     def _create(self, maker: Maker, size: int) -> Create:
         """The ReplicaSet of the template. A name that another template has taken counts as a collision."""
@@ -187,7 +198,7 @@ class Rollout:
         admitted = maker.admit(document, self._now)
         return Create(ObjectKey(REPLICA_SETS, admitted["metadata"]["namespace"], name), admitted)
 
-    def _resize(self, found: OwnedSet, size: int) -> Alter:
+    def _resize(self, replica_set: OwnedSet, size: int) -> Alter:
         annotations = self._size_annotations()
 
         def alter(document: Document) -> Document:
@@ -197,11 +208,15 @@ class Rollout:
             document["metadata"].setdefault("annotations", {}).update(annotations)
             return document
 
-        return Alter(_key(found), found.typed.metadata.uid, alter)
+        return Alter(_key(replica_set), replica_set.typed.metadata.uid, alter)
 
     def _revise(self) -> list[Write]:
         """The new ReplicaSet has the highest revision, also when it was an old one before (a roll-back)."""
-        if self._new is None or not self._old or self._new.revision > max(found.revision for found in self._old):
+        if (
+            self._new is None
+            or not self._old
+            or self._new.revision > max(replica_set.revision for replica_set in self._old)
+        ):
             return []
         revision = str(self._next_revision())
 
@@ -212,20 +227,24 @@ class Rollout:
         return [Alter(_key(self._new), self._new.typed.metadata.uid, alter)]
 
     def _clean_up(self) -> list[Write]:
-        """Old ReplicaSets without pods beyond the history limit go, oldest first, once the rollout is complete."""
+        """Old ReplicaSets without pods beyond the history limit go, oldest first, once the rollout is
+        complete."""
         limit = self._deployment.spec.revision_history_limit
         if not self._is_complete():
             return []
-        unused = sorted((found for found in self._old if _is_unused(found.typed)), key=lambda found: found.revision)
+        unused = sorted(
+            (replica_set for replica_set in self._old if _is_unused(replica_set.typed)),
+            key=lambda replica_set: replica_set.revision,
+        )
         surplus = len(self._old) - (DEFAULT_HISTORY if limit is None else limit)
-        return [Delete(_key(found), found.typed.metadata.uid) for found in unused[: max(0, surplus)]]
+        return [Delete(_key(replica_set), replica_set.typed.metadata.uid) for replica_set in unused[: max(0, surplus)]]
 
     def _is_complete(self) -> bool:
         status = self._counts()
         replicas = self._limits.replicas
         return status["updatedReplicas"] == status["replicas"] == status["availableReplicas"] == replicas
 
-    # ---- status --------------------------------------------------------------------------------------------------------------
+    # ---- status --------------------------------------------------------------------------------------------
 
     def _status(self) -> list[Write]:
         """The status, and on the Deployment itself the revision of the new ReplicaSet."""
@@ -252,8 +271,8 @@ class Rollout:
         return [Alter(key, self._deployment.metadata.uid, alter)]
 
     def _counts(self) -> dict[str, int]:
-        all_sets = [found.typed.status for found in self._sets]
-        total = sum(wanted(found.typed) for found in self._sets)
+        all_sets = [replica_set.typed.status for replica_set in self._sets]
+        total = sum(wanted(replica_set.typed) for replica_set in self._sets)
         available = sum(status.available_replicas for status in all_sets)
         new = self._new.typed.status if self._new is not None else None
         return {
@@ -284,38 +303,38 @@ class Rollout:
         }
         return [available, progressing]
 
-    # ---- facts ---------------------------------------------------------------------------------------------------------------
+    # ---- facts ---------------------------------------------------------------------------------------------
 
     def _total(self) -> int:
-        return sum(wanted(found.typed) for found in self._sets)
+        return sum(wanted(replica_set.typed) for replica_set in self._sets)
 
     def _next_revision(self) -> int:
-        return max((found.revision for found in self._sets), default=0) + 1
+        return max((replica_set.revision for replica_set in self._sets), default=0) + 1
 
     def _size_annotations(self) -> dict[str, str]:
         return {DESIRED: str(self._limits.replicas), MOST: str(self._limits.most)}
 
-    def _sizes_noted(self, found: OwnedSet) -> dict[str, str]:
-        return {name: found.typed.metadata.annotations.get(name, "") for name in (DESIRED, MOST)}
+    def _sizes_noted(self, replica_set: OwnedSet) -> dict[str, str]:
+        return {name: replica_set.typed.metadata.annotations.get(name, "") for name in (DESIRED, MOST)}
 
 
-def _age(found: OwnedSet) -> tuple[float, str]:
-    created = found.typed.metadata.creation_timestamp
-    return pod_facts.seconds_or_zero(created), found.typed.metadata.name
+def _age(replica_set: OwnedSet) -> tuple[float, str]:
+    created = replica_set.typed.metadata.creation_timestamp
+    return times.seconds_or(created, 0.0), replica_set.typed.metadata.name
 
 
-def _key(found: OwnedSet) -> ObjectKey:
-    return ObjectKey(REPLICA_SETS, found.typed.metadata.namespace, found.typed.metadata.name)
+def _key(replica_set: OwnedSet) -> ObjectKey:
+    return ObjectKey(REPLICA_SETS, replica_set.typed.metadata.namespace, replica_set.typed.metadata.name)
 
 
-def _number(found: OwnedSet, annotation: str) -> int:
+def _number(replica_set: OwnedSet, annotation: str) -> int:
     """What an annotation says; 0 if that is no number of an object."""
-    text = found.typed.metadata.annotations.get(annotation, "")
+    text = replica_set.typed.metadata.annotations.get(annotation, "")
     return int(text) if text.isdecimal() and len(text) <= MOST_DIGITS else 0
 
 
-def _is_unused(found: ReplicaSet) -> bool:
+def _is_unused(replica_set: ReplicaSet) -> bool:
     """No pods wanted, none there, and its status is of this generation."""
-    if wanted(found) or found.status.replicas or found.metadata.deletion_timestamp is not None:
+    if wanted(replica_set) or replica_set.status.replicas or replica_set.metadata.deletion_timestamp is not None:
         return False
-    return found.status.observed_generation >= found.metadata.generation
+    return replica_set.status.observed_generation >= replica_set.metadata.generation

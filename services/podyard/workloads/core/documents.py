@@ -1,4 +1,5 @@
-"""Small changes of raw documents. Those named `with` return a new document, those named `set` change theirs."""
+"""Small changes of raw documents. Those named `with` return a new document, those named `set` change
+theirs."""
 
 import copy
 from collections.abc import Sequence
@@ -31,7 +32,8 @@ def selector_with(selector: Document, key: str, value: str) -> Document:
 
 
 def set_status(document: Document, fields: Document, conditions: Sequence[Document] = (), now: float = 0.0) -> bool:
-    """Replace the status; conditions of other types stay, and one whose status stays keeps its transition time.
+    """Replace the status; conditions of other types stay, and one whose status stays keeps its transition
+    time.
 
     :return: whether anything changed
     """

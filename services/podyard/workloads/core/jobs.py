@@ -1,10 +1,10 @@
 """Job: pods that run to their end, counted once each.
 
-A pod of a Job carries a finalizer until it is counted; the count and the removal of the finalizer are written together. So a pod is
-counted once, whoever stops in between, also when it is deleted afterwards.
+A pod of a Job carries a finalizer until it is counted; the count and the removal of the finalizer are written
+together. So a pod is counted once, whoever stops in between, also when it is deleted afterwards.
 
-Source: pkg/controller/job/job_controller.go (syncJob, manageJob, trackJobStatusAndRemoveFinalizers), backoff_utils.go. Of the reference's
-modes NonIndexed is run; an Indexed job is run as if its pods were alike.
+Source: pkg/controller/job/job_controller.go (syncJob, manageJob, trackJobStatusAndRemoveFinalizers),
+backoff_utils.go. Of the reference's modes NonIndexed is run; an Indexed job is run as if its pods were alike.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ from podyard.workloads.core.receipts import Receipts
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FIRST_BACKOFF_S: Final = 10.0
 LAST_BACKOFF_S: Final = 600.0
-"""Waits after failures: 10 s, doubling, at most 10 minutes. Source: DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff."""
+"""Waits after failures: 10 s, doubling, at most 10 minutes. Source: DefaultJobPodFailureBackOff,
+MaxJobPodFailureBackOff."""
 
 BURST: Final = 500
 """Most pods made or deleted in one step. Source: MaxPodCreateDeletePerSync."""
@@ -38,7 +39,8 @@ class Plan(NamedTuple):
     """What is to be done for one Job: first count, then the rest."""
 
     tallied: list[Alter]
-    """The Job's new counts and its counted pods, to be written together; if there are any, nothing else is done."""
+    """The Job's new counts and its counted pods, to be written together; if there are any, nothing else is
+    done."""
     create: int
     """At most `BURST`; what is left comes with the next look, as of `delete`."""
     delete: list[PodView]
@@ -86,7 +88,7 @@ def _tally(owned: Sequence[PodView], receipts: Receipts, now: float) -> _Tally:
     uncounted = [pod for pod in owned if FINALIZER in pod.stored.metadata.finalizers]
     succeeded = [pod for pod in uncounted if pod_facts.phase(pod) == pod_facts.SUCCEEDED]
     failed = [pod for pod in uncounted if _has_failed(pod)]
-    ends = ((pod.uid, pod_facts.seconds_or_zero(_ended_at(pod))) for pod in owned if _has_failed(pod))
+    ends = ((pod.uid, times.seconds_or(_ended_at(pod), 0.0)) for pod in owned if _has_failed(pod))
     last = max((receipts.since(uid, said, now) for uid, said in ends), default=0.0)
     return _Tally(active, succeeded, failed, last)
 
@@ -105,7 +107,7 @@ def _finished(job: Job) -> bool:
     return any(found.type in ("Complete", "Failed") and found.status == "True" for found in job.status.conditions)
 
 
-# ---- counting ---------------------------------------------------------------------------------------------------------------
+# ---- counting ----------------------------------------------------------------------------------------------
 
 
 def _count(job: Job, tally: _Tally, now: float) -> list[Alter]:
@@ -139,7 +141,7 @@ def _counted(pod: PodView) -> Alter:
     return Alter(ObjectKey(subjects.PODS, pod.namespace, pod.name), pod.uid, alter)
 
 
-# ---- how many ---------------------------------------------------------------------------------------------------------------
+# ---- how many ----------------------------------------------------------------------------------------------
 
 
 def _wanted_active(job: Job, tally: _Tally, now: float) -> tuple[int, float | None]:
@@ -177,7 +179,7 @@ def _why_it_ends(job: Job, tally: _Tally, now: float) -> Document | None:
 
 def _deadline(job: Job) -> float | None:
     seconds = job.spec.active_deadline_seconds
-    started = pod_facts.seconds_or_zero(job.status.start_time)
+    started = times.seconds_or(job.status.start_time, 0.0)
     return started + seconds if seconds is not None and started and not job.spec.suspend else None
 
 
@@ -185,12 +187,12 @@ def _after_the_end(job: Job, tally: _Tally, now: float) -> Plan:
     """Nothing runs any more; the job itself goes after its time to live."""
     ttl_s = job.spec.ttl_seconds_after_finished
     ended = [found.last_transition_time for found in job.status.conditions if found.type in ("Complete", "Failed")]
-    goes_at = None if ttl_s is None else pod_facts.seconds_or_zero(ended[0]) + ttl_s
+    goes_at = None if ttl_s is None else times.seconds_or(ended[0], 0.0) + ttl_s
     expired = goes_at is not None and now >= goes_at
     return Plan([], 0, tally.active[:BURST], None, expired, None if expired else goes_at)
 
 
-# ---- status -----------------------------------------------------------------------------------------------------------------
+# ---- status ------------------------------------------------------------------------------------------------
 
 
 def _status(job: Job, document: Document, tally: _Tally, now: float, end: Document | None) -> Alter | None:

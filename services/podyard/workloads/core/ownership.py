@@ -1,4 +1,5 @@
-"""Who owns what: pods and ReplicaSets by their controller, everything by its owners; what is left without one.
+"""Who owns what: pods and ReplicaSets by their controller, everything by its owners; what is left without
+one.
 
 Source: pkg/controller/garbagecollector/garbagecollector.go (attemptToDeleteItem), background deletion.
 """
@@ -87,7 +88,8 @@ class Ownership:
         return bool(owners) and not any(self._lives(owner, metadata.namespace) for owner in owners)
 
     def _lives(self, owner: OwnerReference, namespace: str) -> bool:
-        """Whether the owner is there under its uid. One of an unknown kind is taken to live: nobody here could know."""
+        """Whether the owner is there under its uid. One of an unknown kind is taken to live: nobody here
+        could know."""
         try:
             kind = kinds.kind_for(owner.api_version, owner.kind)
         except UnknownKindError:

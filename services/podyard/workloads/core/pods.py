@@ -1,6 +1,7 @@
 """What a workload asks of a pod: does it count, is it ready, since when.
 
-Source: pkg/controller/controller_utils.go (IsPodActive, FilterActivePods), pkg/api/v1/pod/util.go (IsPodReady, IsPodAvailable).
+Source: pkg/controller/controller_utils.go (IsPodActive, FilterActivePods), pkg/api/v1/pod/util.go
+(IsPodReady, IsPodAvailable).
 """
 
 from typing import Final
@@ -24,7 +25,8 @@ def phase(pod: PodView) -> str:
 
 
 def is_active(pod: PodView) -> bool:
-    """Whether it counts as a replica: it has not ended and is not being deleted. A released pod never runs again."""
+    """Whether it counts as a replica: it has not ended and is not being deleted. A released pod never runs
+    again."""
     return not pod.deleting and not pod.released and phase(pod) not in (SUCCEEDED, FAILED)
 
 
@@ -52,12 +54,12 @@ def ready_since(pod: PodView) -> float:
     condition = ready_condition(pod)
     if condition is None or condition.status != "True" or not condition.last_transition_time:
         return 0.0
-    return seconds_or_zero(condition.last_transition_time)
+    return times.seconds_or(condition.last_transition_time, 0.0)
 
 
 def created_at(pod: PodView) -> float:
     """Seconds since 1970; 0 if nobody said when."""
-    return seconds_or_zero(pod.stored.metadata.creation_timestamp)
+    return times.seconds_or(pod.stored.metadata.creation_timestamp, 0.0)
 
 
 def available_at(pod: PodView, min_ready_s: int, receipts: Receipts, now: float) -> float | None:
@@ -65,13 +67,3 @@ def available_at(pod: PodView, min_ready_s: int, receipts: Receipts, now: float)
     if not is_ready(pod):
         return None
     return receipts.since(pod.uid, ready_since(pod), now) + min_ready_s if min_ready_s else 0.0
-
-
-def seconds_or_zero(text: str | None) -> float:
-    """Seconds since 1970 of an RFC 3339 time; 0 for none, and for what is no time: an object may hold anything."""
-    if not text:
-        return 0.0
-    try:
-        return times.seconds_of(text)
-    except ValueError:
-        return 0.0

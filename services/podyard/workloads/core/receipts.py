@@ -1,12 +1,14 @@
 """When it was heard what another's clock puts into the future.
 
-Agents say by their own clocks when a pod became ready and when it ended. A time that is yet to come when it is heard counts from then: else
-a rollout, and a Job's next pod, would wait for as long as that clock is ahead.
+Agents say by their own clocks when a pod became ready and when it ended. A time that is yet to come when it
+is heard counts from then: else a rollout, and a Job's next pod, would wait for as long as that clock is
+ahead.
 """
 
 
 class Receipts:
-    """Of the pods that live. A time that is past counts as it is said: how long ago it was heard, a new leader could not know."""
+    """Of the pods that live. A time that is past counts as it is said: how long ago it was heard, a new
+    leader could not know."""
 
     def __init__(self) -> None:
         self._heard: dict[str, tuple[float, float]] = {}

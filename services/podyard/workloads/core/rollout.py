@@ -1,7 +1,7 @@
 """How many replicas each ReplicaSet of a Deployment gets next: pure arithmetic.
 
-Source: pkg/controller/deployment/util/deployment_util.go (NewRSNewReplicas, ResolveFenceposts, GetReplicaSetProportion),
-rolling.go (reconcileNewReplicaSet, reconcileOldReplicaSets), sync.go (scale).
+Source: pkg/controller/deployment/util/deployment_util.go (NewRSNewReplicas, ResolveFenceposts,
+GetReplicaSetProportion), rolling.go (reconcileNewReplicaSet, reconcileOldReplicaSets), sync.go (scale).
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,8 @@ class Bounds(NamedTuple):
 
 
 def bounds(deployment: Deployment) -> Bounds:
-    """From numbers or percentages: the surge rounded up, the unavailable down; both 0 would stand still, so one may be missing."""
+    """From numbers or percentages: the surge rounded up, the unavailable down; both 0 would stand still, so
+    one may be missing."""
     spec = deployment.spec
     replicas = 1 if spec.replicas is None else spec.replicas
     if spec.strategy.type == RECREATE:
@@ -80,7 +81,8 @@ def new_set_size(deployment: Deployment, new: int, total: int) -> int:
 
 
 def shrink_old(limits: Bounds, new: ReplicaSet | None, old: Sequence[ReplicaSet]) -> dict[str, int]:
-    """New sizes of old ReplicaSets, by uid: first those pods that are not healthy anyway, then as many healthy as may be missing.
+    """New sizes of old ReplicaSets, by uid: first those pods that are not healthy anyway, then as many
+    healthy as may be missing.
 
     :param old: oldest first
     """
@@ -107,10 +109,12 @@ def shrink_old(limits: Bounds, new: ReplicaSet | None, old: Sequence[ReplicaSet]
 
 
 def spread(limits: Bounds, active: Sequence[ReplicaSet], most_before: dict[str, int]) -> dict[str, int]:
-    """Sizes of several active ReplicaSets when the Deployment was scaled in the middle of a rollout: each keeps its share.
+    """Sizes of several active ReplicaSets when the Deployment was scaled in the middle of a rollout: each
+    keeps its share.
 
     :param active: those with replicas, the largest and then the newest first when growing
-    :param most_before: by uid, how many pods there might have been when its size was set (annotation max-replicas)
+    :param most_before: by uid, how many pods there might have been when its size was set (annotation
+        max-replicas)
     """
     sizes = {found.metadata.uid: wanted(found) for found in active}
     total = sum(sizes.values())
@@ -129,7 +133,8 @@ def spread(limits: Bounds, active: Sequence[ReplicaSet], most_before: dict[str, 
 
 
 def _share(size: int, most: int, most_before: int, to_add: int, added: int) -> int:
-    """Source: GetReplicaSetProportion, getReplicaSetFraction: rounded to the nearest, within what is left to add."""
+    """Source: GetReplicaSetProportion, getReplicaSetFraction: rounded to the nearest, within what is left to
+    add."""
     if size == 0 or to_add == added:
         return 0
     fraction = int(size * most / most_before + 0.5) - size

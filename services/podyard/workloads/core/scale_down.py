@@ -1,6 +1,7 @@
 """Which pods go first when there are too many.
 
-Source: pkg/controller/controller_utils.go (ActivePodsWithRanks.Less), pkg/controller/replicaset/replica_set.go (getPodsToDelete).
+Source: pkg/controller/controller_utils.go (ActivePodsWithRanks.Less),
+pkg/controller/replicaset/replica_set.go (getPodsToDelete).
 """
 
 import math
@@ -34,7 +35,8 @@ class _Rated(NamedTuple):
 def choose(pods: Sequence[PodView], count: int, related: Sequence[PodView], now: float) -> list[PodView]:
     """The `count` pods to delete, first to go first.
 
-    :param related: active pods of all ReplicaSets of the same owner: a node with many of them is thinned out first
+    :param related: active pods of all ReplicaSets of the same owner: a node with many of them is thinned out
+        first
     :param now: seconds since 1970
     """
     if count >= len(pods):
@@ -70,7 +72,8 @@ def _cost(pod: PodView) -> int:
 
 
 def _compare(one: _Rated, other: _Rated, now: float) -> int:
-    """Negative if `one` goes first. The rules stand in the reference's order; the uid makes the order total."""
+    """Negative if `one` goes first. The rules stand in the reference's order; the uid makes the order
+    total."""
     if one.assigned != other.assigned:
         return -1 if other.assigned else 1
     if one.phase != other.phase:

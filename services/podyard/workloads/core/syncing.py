@@ -1,6 +1,7 @@
 """One look at one key: what is, what should be, what to write.
 
-A pod is removed when nothing of it is left to wait for: it was released and is being deleted, or its node is gone, or it was never bound.
+A pod is removed when nothing of it is left to wait for: it was released and is being deleted, or its node is
+gone, or it was never bound.
 Source of the latter two: pkg/controller/podgc/gc_controller.go (gcOrphaned, gcUnscheduledTerminating).
 """
 
@@ -102,7 +103,7 @@ class Syncing:
             case _:
                 return NOTHING
 
-    # ---- pods ----------------------------------------------------------------------------------------------------------------
+    # ---- pods ----------------------------------------------------------------------------------------------
 
     def _pod(self, key: ObjectKey) -> Looked:
         pod = self._view.pods.get(key.namespaced_name)
@@ -120,7 +121,7 @@ class Syncing:
         if pod.unknown_place or self._is_uncounted(pod):
             return ""
         if pod.release is not None:
-            if pod.release.reason == "node gone":
+            if pod.release.reason == "nodeGone":
                 return f"its node {pod.release.node} is gone"
             return "it has ended" if pod.deleting else ""
         return "it was never bound" if pod.deleting and pod.bound is None else ""
@@ -133,12 +134,12 @@ class Syncing:
         job = None if controller is None else self._view.others.get(JOBS, {}).get((pod.namespace, controller.name))
         return job is not None and controller is not None and job.metadata.uid == controller.uid
 
-    # ---- controllers ---------------------------------------------------------------------------------------------------------
+    # ---- controllers ---------------------------------------------------------------------------------------
 
-    def _replica_set(self, key: ObjectKey, found: ReplicaSet, now: float) -> Looked:
-        uid = found.metadata.uid
+    def _replica_set(self, key: ObjectKey, replica_set: ReplicaSet, now: float) -> Looked:
+        uid = replica_set.metadata.uid
         owned = self._ownership.pods_of(uid)
-        plan = replica_sets.plan(found, owned, self._related(found, owned), self._receipts, now)
+        plan = replica_sets.plan(replica_set, owned, self._related(replica_set, owned), self._receipts, now)
         document = self._document(key, uid)
         if document is None:
             return NOTHING
@@ -156,21 +157,21 @@ class Syncing:
             self._causes.pop(uid, None)
         writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
         status = _status_write(key, uid, document, plan.status)
-        why = f"ReplicaSet {found.metadata.name} wants {replica_sets.wanted(found)} pods"
+        why = f"ReplicaSet {replica_set.metadata.name} wants {replica_sets.wanted(replica_set)} pods"
         return Looked(why, [*writes, *status], again_at=plan.look_again_at)
 
-    def _related(self, found: ReplicaSet, owned: Sequence[PodView]) -> list[PodView]:
+    def _related(self, replica_set: ReplicaSet, owned: Sequence[PodView]) -> list[PodView]:
         """Active pods of all ReplicaSets of the same owner."""
-        controller = found.metadata.controller
+        controller = replica_set.metadata.controller
         pods = list(owned)
         if controller is not None:
             for sibling in self._ownership.controlled(controller.uid, REPLICA_SETS):
-                if sibling.metadata.uid != found.metadata.uid:
+                if sibling.metadata.uid != replica_set.metadata.uid:
                     pods += self._ownership.pods_of(sibling.metadata.uid)
         return [pod for pod in pods if pod_facts.is_active(pod)]
 
-    def _deployment(self, key: ObjectKey, found: Deployment, now: float) -> Looked:
-        uid = found.metadata.uid
+    def _deployment(self, key: ObjectKey, deployment: Deployment, now: float) -> Looked:
+        uid = deployment.metadata.uid
         document = self._document(key, uid)
         if document is None:
             return NOTHING
@@ -181,21 +182,21 @@ class Syncing:
             )
             if raw is not None:
                 owned.append(deployments.OwnedSet(typed, raw))
-        rollout = deployments.Rollout(found, document, owned, self._runs, now)
-        return Looked(f"Deployment {found.metadata.name} rolls out", rollout.writes(self._maker))
+        rollout = deployments.Rollout(deployment, document, owned, self._runs, now)
+        return Looked(f"Deployment {deployment.metadata.name} rolls out", rollout.writes(self._maker))
 
     def _runs(self, uid: str) -> bool:
         ended = (pod_facts.SUCCEEDED, pod_facts.FAILED)
         return any(not pod.released and pod_facts.phase(pod) not in ended for pod in self._ownership.pods_of(uid))
 
-    def _job(self, key: ObjectKey, found: Job, now: float) -> Looked:
-        uid = found.metadata.uid
+    def _job(self, key: ObjectKey, job: Job, now: float) -> Looked:
+        uid = job.metadata.uid
         document = self._document(key, uid)
         if document is None:
             return NOTHING
-        plan = jobs.plan(found, document, self._ownership.pods_of(uid), self._receipts, now)
+        plan = jobs.plan(job, document, self._ownership.pods_of(uid), self._receipts, now)
         if plan.tallied:
-            return Looked(f"Job {found.metadata.name} counts its pods", together=plan.tallied)
+            return Looked(f"Job {job.metadata.name} counts its pods", together=plan.tallied)
         if plan.expired:
             return Looked("it has been finished for long enough", [Delete(key, uid)])
         template = _job_template(document)
@@ -204,11 +205,11 @@ class Syncing:
         writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
         if plan.status is not None:
             writes.append(plan.status)
-        return Looked(f"Job {found.metadata.name} runs its pods", writes, again_at=plan.look_again_at)
+        return Looked(f"Job {job.metadata.name} runs its pods", writes, again_at=plan.look_again_at)
 
-    def _budget(self, key: ObjectKey, found: PodDisruptionBudget, now: float) -> Looked:
-        uid = found.metadata.uid
-        measured = budgets.measure(found, self._budget_index.pods_of(key), self._scale_of)
+    def _budget(self, key: ObjectKey, budget: PodDisruptionBudget, now: float) -> Looked:
+        uid = budget.metadata.uid
+        measured = budgets.measure(budget, self._budget_index.pods_of(key), self._scale_of)
         document = self._document(key, uid)
         if document is None:
             return NOTHING
@@ -216,7 +217,7 @@ class Syncing:
         def alter(current: Document) -> Document | None:
             return current if budgets.set_status(current, measured, now) else None
 
-        again_at = budgets.next_timeout(found.status.disrupted_pods)
+        again_at = budgets.next_timeout(budget.status.disrupted_pods)
         if alter(document) is None:
             return Looked(again_at=again_at)
         return Looked("its pods have changed", [Alter(key, uid, alter)], again_at=again_at)
@@ -229,21 +230,21 @@ class Syncing:
         resource = {"ReplicaSet": REPLICA_SETS, "StatefulSet": "statefulsets"}.get(
             controller.kind, "replicationcontrollers" if controller.kind == "ReplicationController" else ""
         )
-        found = self._view.others.get(resource, {}).get((pod.namespace, controller.name))
-        if found is None or found.metadata.uid != controller.uid:
+        workload = self._view.others.get(resource, {}).get((pod.namespace, controller.name))
+        if workload is None or workload.metadata.uid != controller.uid:
             return None
-        above = found.metadata.controller
+        above = workload.metadata.controller
         if above is not None and above.kind == "Deployment":
             deployment = self._view.others.get(DEPLOYMENTS, {}).get((pod.namespace, above.name))
             if deployment is not None and deployment.metadata.uid == above.uid:
-                found = deployment
-        return found.metadata.uid, 1 if found.spec.replicas is None else found.spec.replicas
+                workload = deployment
+        return workload.metadata.uid, 1 if workload.spec.replicas is None else workload.spec.replicas
 
-    def _claim(self, found: PersistentVolumeClaim, now: float) -> Looked:
-        plan = volumes.plan(found, self._view.others, self._view.nodes)
-        name = claims.full_name(found.metadata)
+    def _claim(self, claim: PersistentVolumeClaim, now: float) -> Looked:
+        plan = volumes.plan(claim, self._view.others, self._view.nodes)
+        name = claims.full_name(claim.metadata)
         if plan.bind is not None:
-            return Looked(f"claim {name} gets it", together=volumes.bound_together(found, plan.bind))
+            return Looked(f"claim {name} gets it", together=volumes.bound_together(claim, plan.bind))
         if plan.make is None:
             return NOTHING
         made = self._maker.admit(plan.make, now)
@@ -251,18 +252,18 @@ class Syncing:
             f"claim {name} wants a volume", [Create(ObjectKey(claims.VOLUMES, "", made["metadata"]["name"]), made)]
         )
 
-    def _volume(self, key: ObjectKey, found: PersistentVolume) -> Looked:
-        if volumes.is_left_over(found, self._view.others):
-            return Looked("its claim is gone", [Delete(key, found.metadata.uid)])
-        phase = volumes.first_phase(found, self._view.others)
-        return NOTHING if phase is None else Looked(f"volume {found.metadata.name} is new", [phase])
+    def _volume(self, key: ObjectKey, volume: PersistentVolume) -> Looked:
+        if volumes.is_left_over(volume, self._view.others):
+            return Looked("its claim is gone", [Delete(key, volume.metadata.uid)])
+        phase = volumes.first_phase(volume, self._view.others)
+        return NOTHING if phase is None else Looked(f"volume {volume.metadata.name} is new", [phase])
 
-    # ---- documents -----------------------------------------------------------------------------------------------------------
+    # ---- documents -----------------------------------------------------------------------------------------
 
     def _document(self, key: ObjectKey, uid: str) -> Document | None:
         """The stored object, None if it is not that one any more: a change that comes will say so."""
-        found = living(self._stored.stored(key), uid)
-        return None if found is None else found.document()
+        version = living(self._stored.stored(key), uid)
+        return None if version is None else version.document()
 
     def _take_causes(self, uid: str, count: int) -> list[str]:
         known = self._causes.get(uid)
@@ -277,7 +278,8 @@ def _status_write(key: ObjectKey, uid: str, document: Document, fields: Document
 
 
 def _job_template(document: Document) -> Document:
-    """The template with the labels by which people find a job's pods, and the finalizer that keeps a pod until it is counted."""
+    """The template with the labels by which people find a job's pods, and the finalizer that keeps a pod
+    until it is counted."""
     metadata = document["metadata"]
     template = document["spec"]["template"]
     for key, value in (

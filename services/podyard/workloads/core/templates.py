@@ -1,6 +1,7 @@
 """Pods made from a template, and the name of a template.
 
-Source: pkg/controller/controller_utils.go (GetPodFromTemplate, ComputeHash), apimachinery/pkg/util/rand (SafeEncodeString).
+Source: pkg/controller/controller_utils.go (GetPodFromTemplate, ComputeHash), apimachinery/pkg/util/rand
+(SafeEncodeString).
 """
 
 import copy
@@ -47,7 +48,8 @@ class Maker(NamedTuple):
 def pods_of(
     owner: Document, template: Document, count: int, maker: Maker, now: float, causes: Sequence[str] = ()
 ) -> list[Create]:
-    """`count` new pods, or as many of very large ones as `STEP_BYTES` hold; the first `causes` of them carry one cause each.
+    """`count` new pods, or as many of very large ones as `STEP_BYTES` hold; the first `causes` of them carry
+    one cause each.
 
     All are alike but for name and uid, so admission is asked once.
 
@@ -85,9 +87,11 @@ def controller_reference(owner: Document) -> Document:
 
 
 def template_hash(template: Document, collisions: int) -> str:
-    """Short name of a template; another one after each collision. Equal templates have equal names in this project.
+    """Short name of a template; another one after each collision. Equal templates have equal names in this
+    project.
 
-    The reference hashes Go's print of the struct, which nobody else can make: names differ from those of a Kubernetes cluster.
+    The reference hashes Go's print of the struct, which nobody else can make: names differ from those of a
+    Kubernetes cluster.
     """
     payload = msgspec.json.encode(template, order="deterministic")
     if collisions:
@@ -142,5 +146,6 @@ def _free_name(base: str, namespace: str, maker: Maker) -> str:
 
 
 def _renamed(admitted: Document, name: str, uid: str) -> Document:
-    """The same pod under another name. What is not changed is shared: documents are only encoded from here on."""
+    """The same pod under another name. What is not changed is shared: documents are only encoded from here
+    on."""
     return {**admitted, "metadata": {**admitted["metadata"], "name": name, "uid": uid}}

@@ -1,18 +1,23 @@
-"""Volumes and claims: binds claims that do not wait for a pod, and makes the volumes of classes whose provisioner is simulated.
+"""Volumes and claims: binds claims that do not wait for a pod, and makes the volumes of classes whose
+provisioner is simulated.
 
-    claim, Immediate          -> the smallest volume that will do, both sides in one batch; else a simulated one
-    claim, WaitForFirstConsumer -> nothing before a scheduler has named a node (`selected-node`); then a simulated one for that node
-    claim gone                -> its simulated volume goes too
-    new volume                -> Available, or Bound if its claim has it already
+    claim, Immediate            -> the smallest volume that will do, both sides in one batch; else a simulated
+                                   one
+    claim, WaitForFirstConsumer -> nothing before a scheduler has named a node (`selected-node`); then a
+                                   simulated one for that node
+    claim gone                  -> its simulated volume goes too
+    new volume                  -> Available, or Bound if its claim has it already
 
-A simulated volume holds nothing. It is made with the claim that it is for, and bound in a second look, so that a crash between the two
-leaves nothing to be cleared up. Its class may say from where it is reached:
+A simulated volume holds nothing. It is made with the claim that it is for, and bound in a second look, so
+that a crash between the two leaves nothing to be cleared up. Its class may say from where it is reached:
 
     provisioner: podyard.io/simulated
-    parameters: {topologyKey: topology.kubernetes.io/zone}   # from nodes that have the selected node's value; left out: from everywhere
+    parameters: {topologyKey: topology.kubernetes.io/zone}
 
-Source: pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, provisionClaimOperation), component-helpers
-pv_helpers.go (FindMatchingVolume).
+That is from the nodes that have the selected node's value; left out, from everywhere.
+
+Source: pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClaim, provisionClaimOperation),
+component-helpers pv_helpers.go (FindMatchingVolume).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -97,7 +102,8 @@ def is_left_over(volume: PersistentVolume, others: Objects) -> bool:
 
 
 def first_phase(volume: PersistentVolume, others: Objects) -> Alter | None:
-    """What a new volume's phase becomes: Available without a claim, Bound if the claim that it names has it; None if it stays.
+    """What a new volume's phase becomes: Available without a claim, Bound if the claim that it names has it;
+    None if it stays.
 
     A new volume is Pending, whatever its creator wrote. Source: pv_controller.go, syncVolume.
     """
@@ -123,7 +129,8 @@ def first_phase(volume: PersistentVolume, others: Objects) -> Alter | None:
 
 
 def concerned(change: Change, others: Objects) -> Iterator[ObjectKey]:
-    """Other objects that a change makes worth a look: claims that a volume or class may help, the volume of a claim that went."""
+    """Other objects that a change makes worth a look: claims that a volume or class may help, the volume of a
+    claim that went."""
     if change.resource == claims.CLAIMS and change.new is None:
         yield ObjectKey(claims.VOLUMES, "", _name_for(change.uid))
     elif change.resource == claims.CLAIMS and isinstance(change.new, PersistentVolumeClaim):
@@ -144,7 +151,8 @@ def _unbound(others: Objects, storage_class: str) -> Iterator[ObjectKey]:
 def _volume_for(
     claim: PersistentVolumeClaim, volumes: Mapping[NamespacedName, PersistentVolume], *, waits: bool
 ) -> PersistentVolume | None:
-    """The volume that the claim names; else the smallest that is for it; else, unless it waits for a pod, the smallest that will do."""
+    """The volume that the claim names; else the smallest that is for it; else, unless it waits for a pod, the
+    smallest that will do."""
     named = claim.spec.volume_name
     if named:
         found = volumes.get(("", named))

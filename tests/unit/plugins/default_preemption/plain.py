@@ -1,6 +1,7 @@
 """Preemption as one would do it by hand: dictionaries, loops, no table, no trials.
 
-Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go, framework/preemption/preemption.go.
+Source: kube-scheduler v1.36.2, plugins/defaultpreemption/default_preemption.go,
+framework/preemption/preemption.go.
 """
 
 from typing import Any, Final

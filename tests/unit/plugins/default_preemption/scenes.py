@@ -105,9 +105,10 @@ class Scene:
         return self.cycle.run(pod)
 
     def tried(self, pod: PodView, node: str) -> tuple[list[str], int] | Status:
-        """The dry run on one node: names of the victims, most important first, and how many break a budget."""
-        judgement = self.cycle.judge(pod)
-        run = dry_run(judgement.state.clone(), pod, self.snapshot, judgement.diagnosis())
+        """The dry run on one node: names of the victims, most important first, and how many break a
+        budget."""
+        feasibility = self.cycle.judge(pod)
+        run = dry_run(feasibility.state.clone(), pod, self.snapshot, feasibility.diagnosis())
         outcome = run.on(self.snapshot.nodes.row_of[node])
         if isinstance(outcome, Candidate):
             return [victim.name for victim in outcome.victims], len(outcome.violating)

@@ -107,7 +107,7 @@ def test_preemption_is_the_one_of_the_plain_reading(case: Case) -> None:
 
 @settings(max_examples=30, deadline=None)
 @given(cases())
-def test_39_the_same_cluster_gives_the_same_choice(case: Case) -> None:
+def test_the_same_cluster_gives_the_same_choice(case: Case) -> None:
     first, second = (scene_of(case).run(make_pod("me", **arguments(case["me"]))) for _ in range(2))
     assert (first.nominated_node, first.victims, first.message) == (
         second.nominated_node,

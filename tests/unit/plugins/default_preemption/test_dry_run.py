@@ -60,7 +60,7 @@ def test_pods_that_break_a_budget_are_spared_first() -> None:
     assert Scene([make_node("a")], pods, budgets=[budget(1, {"app": "web"})]).tried(me(), "a") == (["guarded"], 0)
 
 
-def test_38_victims_are_in_order_of_importance_again_after_the_budgets() -> None:
+def test_victims_are_in_order_of_importance_again_after_the_budgets() -> None:
     pods = [
         placed("guarded", "a", cpu="2", priority=1, labels={"app": "web"}),
         placed("free", "a", cpu="2", priority=5),
@@ -94,7 +94,7 @@ def test_a_dry_run_leaves_table_and_state_as_they_were() -> None:
     assert (table.room.requested == before[1]).all()
 
 
-def test_41_room_on_other_nodes_is_not_looked_at() -> None:
+def test_room_on_other_nodes_is_not_looked_at() -> None:
     """Two nodes with 2 free together: no victims are sought across them."""
     pods = [placed("p", "a", cpu="4", priority=10), placed("q", "b", cpu="1")]
     scene = Scene([make_node("a"), make_node("b", cpu="2")], pods)
@@ -164,9 +164,9 @@ def test_a_plugin_that_fails_makes_the_node_an_error() -> None:
 
 def searched(scene: Scene, pod: PodView, wanted: int) -> tuple[list[tuple[str, int]], list[str]]:
     """Candidates with their broken budgets, and the nodes that are none."""
-    judgement = scene.cycle.judge(pod)
-    found = judgement.diagnosis()
-    run = dry_run(judgement.state.clone(), pod, scene.snapshot, found)
+    feasibility = scene.cycle.judge(pod)
+    found = feasibility.diagnosis()
+    run = dry_run(feasibility.state.clone(), pod, scene.snapshot, found)
     ended = run.search(potential_rows(scene.snapshot, found), wanted)
     candidates = [(one.node, len(one.violating)) for one in ended.candidates]
     return candidates, [scene.snapshot.nodes.names[row] for row in ended.statuses]

@@ -57,7 +57,7 @@ def test_a_pod_with_policy_never_does_not_preempt_and_keeps_its_nomination() -> 
     )
 
 
-def test_37_a_pod_waits_while_its_victims_end() -> None:
+def test_a_pod_waits_while_its_victims_end() -> None:
     waiting = scene(full("a", deleting=True, conditions=(PREEMPTED,)), full("b")).run(me(nominated="a"))
     assert (waiting.victims, waiting.nominated_node) == ((), None)
     assert waiting.message.endswith("preemption: not eligible due to a terminating pod on the nominated node.")
@@ -71,35 +71,35 @@ def test_37_a_pod_waits_while_its_victims_end() -> None:
         pytest.param(full("a", conditions=(PREEMPTED,)), id="not ending"),
     ],
 )
-def test_37_other_pods_on_the_nominated_node_are_not_waited_for(on_a: PodView) -> None:
+def test_other_pods_on_the_nominated_node_are_not_waited_for(on_a: PodView) -> None:
     assert scene(on_a, full("b", -5)).run(me(nominated="a")).nominated_node == "b"
 
 
-def test_37_victims_on_a_node_that_cannot_take_the_pod_any_more_are_not_waited_for() -> None:
+def test_victims_on_a_node_that_cannot_take_the_pod_any_more_are_not_waited_for() -> None:
     nodes = [make_node("a", unschedulable=True), make_node("b")]
     pods = [full("a", deleting=True, conditions=(PREEMPTED,)), full("b")]
     assert Scene(nodes, pods, use=profile_of(*PLUGINS)).run(me(nominated="a")).nominated_node == "b"
 
 
-def test_37_victims_on_a_node_that_is_gone_are_not_waited_for() -> None:
+def test_victims_on_a_node_that_is_gone_are_not_waited_for() -> None:
     assert scene(full("a"), full("b", -5)).run(me(nominated="gone")).nominated_node == "b"
 
 
 # ---- where
 
 
-def test_40_nodes_that_pods_less_cannot_help_are_not_tried() -> None:
+def test_nodes_that_pods_less_cannot_help_are_not_tried() -> None:
     nodes = [make_node("a", unschedulable=True), make_node("b"), make_node("c", cpu="1")]
     result = Scene(nodes, [full("a", -9), full("b", 5)], use=profile_of(*PLUGINS)).run(me())
     assert (result.nominated_node, names(result)) == ("b", ["on-b"])
 
 
-def test_40_nodes_that_prefilter_left_out_are_not_tried() -> None:
+def test_nodes_that_prefilter_left_out_are_not_tried() -> None:
     pod = make_pod("me", cpu="2", priority=10, spec=required(term("metadata.name", "In", "b", field=True)))
     assert scene(full("a", -9), full("b", 5)).run(pod).nominated_node == "b"
 
 
-def test_39_the_start_of_the_search_comes_from_the_pods_uid_and_all_nodes_get_their_turn() -> None:
+def test_the_start_of_the_search_comes_from_the_pods_uid_and_all_nodes_get_their_turn() -> None:
     nodes = "abcdefgh"
     limited = profile_of(
         *PLUGINS, args={"DefaultPreemption": {"minCandidateNodesPercentage": 0, "minCandidateNodesAbsolute": 1}}
@@ -126,7 +126,7 @@ def test_budgets_of_the_snapshot_count() -> None:
 # ---- what is said
 
 
-def test_33_a_nomination_ends_when_nothing_helps_and_all_nodes_are_told() -> None:
+def test_a_nomination_ends_when_nothing_helps_and_all_nodes_are_told() -> None:
     nodes = [make_node("a", unschedulable=True), make_node("b"), make_node("c")]
     pods = [full("b", 10), placed("low", "c", cpu="1"), placed("high", "c", cpu="3", priority=10)]
     result = Scene(nodes, pods, use=profile_of(*PLUGINS)).run(me(nominated="b"))
@@ -150,9 +150,9 @@ def steps(
     scene: Scene, pod: PodView, answer: Callable[[Mapping[str, NodeVictims]], Mapping[str, NodeVictims]]
 ) -> PostFilterResult:
     """Preemption with extenders that answer so."""
-    judgement = scene.cycle.judge(pod)
+    feasibility = scene.cycle.judge(pod)
     plugin = DefaultPreemption(Args())
-    run = plugin.post_filter_steps(judgement.state.clone(), pod, scene.snapshot, judgement.diagnosis())
+    run = plugin.post_filter_steps(feasibility.state.clone(), pod, scene.snapshot, feasibility.diagnosis())
     try:
         shown = next(run)
         run.send(answer(shown))

@@ -57,7 +57,7 @@ def test_the_earliest_start_is_that_of_the_victims_of_highest_priority() -> None
         pytest.param(True, (("Ready", "True", ""), PREEMPTED), True, id="other conditions do not count"),
     ],
 )
-def test_37_only_a_deletion_by_preemption_is_waited_for(
+def test_only_a_deletion_by_preemption_is_waited_for(
     deleting: bool, conditions: tuple[tuple[str, str, str], ...], expected: bool
 ) -> None:
     pod = placed("p", "n", deleting=deleting, conditions=conditions)
@@ -76,26 +76,26 @@ def web(name: str, **more: str) -> importance.PlacedPod:
     return placed(name, "n", labels={"app": "web", **more})
 
 
-def test_38_pods_share_a_budget_and_the_important_ones_use_it_up() -> None:
+def test_pods_share_a_budget_and_the_important_ones_use_it_up() -> None:
     assert split(Budgets([budget(2, {"app": "web"})]), web("a"), web("b"), web("c")) == (["c"], ["a", "b"])
 
 
-def test_38_each_question_begins_with_the_whole_budget() -> None:
+def test_each_question_begins_with_the_whole_budget() -> None:
     budgets = Budgets([budget(1, {"app": "web"})])
     assert split(budgets, web("a")) == split(budgets, web("a")) == ([], ["a"])
 
 
-def test_38_a_pod_whose_eviction_is_counted_already_is_no_violation_and_costs_nothing() -> None:
+def test_a_pod_whose_eviction_is_counted_already_is_no_violation_and_costs_nothing() -> None:
     budgets = Budgets([budget(1, {"app": "web"}, disrupted=["a"])])
     assert split(budgets, web("a"), web("b"), web("c")) == (["c"], ["a", "b"])
 
 
-def test_38_a_pod_may_overdraw_several_budgets_and_counts_once() -> None:
+def test_a_pod_may_overdraw_several_budgets_and_counts_once() -> None:
     budgets = Budgets([budget(0, {"app": "web"}), budget(0, {"tier": "front"})])
     assert split(budgets, web("a", tier="front")) == (["a"], [])
 
 
-def test_38_every_budget_of_a_pod_is_drawn_on_even_if_one_is_overdrawn() -> None:
+def test_every_budget_of_a_pod_is_drawn_on_even_if_one_is_overdrawn() -> None:
     budgets = Budgets([budget(0, {"app": "web"}), budget(1, {"tier": "front"})])
     front = placed("front", "n", labels={"tier": "front"})
     assert split(budgets, web("both", tier="front"), front) == (["both", "front"], [])
@@ -111,7 +111,7 @@ def test_38_every_budget_of_a_pod_is_drawn_on_even_if_one_is_overdrawn() -> None
         pytest.param(budget(0, {"app": "api"}), id="other labels"),
     ],
 )
-def test_38_budgets_that_do_not_count(useless: object) -> None:
+def test_budgets_that_do_not_count(useless: object) -> None:
     assert split(Budgets([useless]), web("a")) == ([], ["a"])  # pyright: ignore[reportArgumentType] - a budget
 
 
@@ -150,12 +150,12 @@ def low(name: str, priority: int = 0, start: str = "10:00") -> importance.Placed
         ),
     ],
 )  # fmt: skip
-def test_39_the_order_in_which_nodes_are_compared(better: Candidate, worse: Candidate) -> None:
+def test_the_order_in_which_nodes_are_compared(better: Candidate, worse: Candidate) -> None:
     for candidates in ([better, worse], [worse, better]):
         assert choice.pick(candidates, random.Random(SEED)) is better
 
 
-def test_39_among_equal_nodes_the_seed_decides_and_all_have_a_chance() -> None:
+def test_among_equal_nodes_the_seed_decides_and_all_have_a_chance() -> None:
     equal = [candidate(f"n{number}", low(f"p{number}")) for number in range(4)]
     picked = [choice.pick(equal, random.Random(seed)).node for seed in range(40)]
     assert picked == [choice.pick(equal, random.Random(seed)).node for seed in range(40)]

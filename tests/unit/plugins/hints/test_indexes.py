@@ -1,4 +1,5 @@
-"""What a plugin's index leaves out, its hint would have skipped: for every default plugin that has one, on random pods and events."""
+"""What a plugin's index leaves out, its hint would have skipped: for every default plugin that has one, on
+random pods and events."""
 
 from collections.abc import Callable, Hashable, Mapping
 from functools import cache
@@ -346,7 +347,8 @@ Drawn = tuple[st.SearchStrategy[list[Pod]], st.SearchStrategy[list[Pod]], st.Sea
 
 @cache
 def drawn_for(name: str, number: int) -> Drawn:
-    """Pods parked first, pods parked later, and steps, for a plugin's registration: made once, not for each example."""
+    """Pods parked first, pods parked later, and steps, for a plugin's registration: made once, not for each
+    example."""
     about = VOLUMES if name in VOLUME_PLUGINS else name
     steps = steps_of(PLUGINS[name].events_to_register()[number], about)
     assert steps is not None

@@ -7,7 +7,8 @@ MIB = 1024 * 1024
 
 
 class Cache:
-    """Image name -> [size, nodes that have it]; the size is what the first node said, until the last one is gone."""
+    """Image name -> [size, nodes that have it]; the size is what the first node said, until the last one is
+    gone."""
 
     def __init__(self) -> None:
         self.states: dict[str, tuple[int, set[str]]] = {}

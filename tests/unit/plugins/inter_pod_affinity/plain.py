@@ -1,6 +1,7 @@
 """Pod affinity read one node at a time, from manifests: slow, and written from the rules alone.
 
-Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity; documentation of pod affinity.
+Source: kube-scheduler v1.36.2, pkg/scheduler/framework/plugins/interpodaffinity; documentation of pod
+affinity.
 """
 
 from collections import Counter
@@ -80,7 +81,8 @@ def of_placed(cluster: Cluster, owner: Manifest, term: Manifest, incoming: Manif
 def of_incoming(cluster: Cluster, incoming: Manifest, term: Manifest, placed: Manifest) -> bool:
     """Whether the term of the incoming pod means a placed pod (or the incoming pod itself).
 
-    The namespaces that the selector chooses are listed; and the selector is asked about no labels besides (kubernetes#141526).
+    The namespaces that the selector chooses are listed; and the selector is asked about no labels besides
+    (kubernetes#141526).
     """
     space, chooses = placed["metadata"]["namespace"], term.get("namespaceSelector")
     there = of_placed_namespace(incoming, term, space) or selects(chooses, {})
@@ -120,7 +122,8 @@ def verdict(cluster: Cluster, pod: Manifest, node: Labels) -> str:
 
 
 def near(cluster: Cluster, pod: Manifest, wanted: list[Manifest], node: Labels) -> bool:
-    """Every key is there, and for each of them a pod that all terms mean is in the domain; or the pod begins its group."""
+    """Every key is there, and for each of them a pod that all terms mean is in the domain; or the pod begins
+    its group."""
     if any(term["topologyKey"] not in node for term in wanted):
         return False
     mates = [where for other, where in cluster.pods() if all(of_incoming(cluster, pod, term, other) for term in wanted)]

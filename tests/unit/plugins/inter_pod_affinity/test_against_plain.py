@@ -1,4 +1,5 @@
-"""What the plugin says is what the plain reading says: filters, scores, trials, and kept answers after any sequence of changes."""
+"""What the plugin says is what the plain reading says: filters, scores, trials, and kept answers after any
+sequence of changes."""
 
 from typing import Any
 
@@ -102,7 +103,8 @@ def test_a_pod_more_or_less_is_what_a_changed_cluster_says(
 
 
 class Kept:
-    """One pod's answers, kept as the framework keeps them: asked again as a whole when the token changes, else for changed rows."""
+    """One pod's answers, kept as the framework keeps them: asked again as a whole when the token changes,
+    else for changed rows."""
 
     def __init__(self, plugin: InterPodAffinity, pod: Manifest, cluster: Snapshot) -> None:
         self.plugin = plugin

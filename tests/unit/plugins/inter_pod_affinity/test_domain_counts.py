@@ -1,5 +1,6 @@
 """Counts by domain follow the table, and their versions tell of every difference and of nothing else."""
 
+import weakref
 from itertools import count
 from typing import Any
 
@@ -8,8 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from podyard.cluster import selector_counts
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.pod_columns import PodSelection
+from podyard.cluster.selector_counts import SelectorCounts
 from podyard.objects import selectors
 from podyard.plugins.inter_pod_affinity.domain_counts import DomainStamps, GroupCounts, SelectedCounts
 from tests.unit.plugins.inter_pod_affinity import cases
@@ -154,3 +157,18 @@ def test_a_taint_is_no_other_domain(table: NodeTable) -> None:
     assert domains.stamp("zone") == before
     table.set_node(cases.node("n0", {"zone": "z2"}))
     assert domains.stamp("zone") != before
+
+
+def test_sums_that_the_index_gave_up_are_kept_by_nobody(table: NodeTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Thousands of incoming terms are remembered; the index bounds what their counts take."""
+    monkeypatch.setattr(selector_counts, "LEAST", 2)
+    monkeypatch.setattr(selector_counts, "MEMORY_BYTES", 0)
+    kept = SelectedCounts(table, PodSelection(selectors.EVERYTHING, None), "zone", count())
+    assert by_value(table, kept) == {"z1": 1}
+    index, before = table.index(SelectorCounts), kept.counted
+    source = weakref.ref(index.sums(kept.selection, "zone"))
+    for number in range(8):
+        index.sums(PodSelection(selectors.compile_map({"app": f"a{number}"}), None), "zone")
+    assert source() is None
+    assert by_value(table, kept) == {"z1": 1}
+    assert kept.counted > before, "whoever remembers an answer asks again: how the sums came about is not known"

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from podyard.framework.events import HintAnswer
-from podyard.framework.hinted import UnexpectedObjectError
 from podyard.objects.core import Node, Pod
+from podyard.plugins.hinted import UnexpectedObjectError
 from podyard.plugins.inter_pod_affinity import hints, term_index
 from podyard.plugins.inter_pod_affinity.args import Args
 from podyard.plugins.inter_pod_affinity.hints import UnreadableTermsError
@@ -167,7 +167,7 @@ def test_after_a_node(parked: Pod, old: Node | None, new: Node, answer: HintAnsw
     assert hints.after_node_change(parked, old, new) == (answer, reason)
 
 
-def test_28_a_hint_that_cannot_tell_raises_and_so_counts_as_queue() -> None:
+def test_a_hint_that_cannot_tell_raises_and_so_counts_as_queue() -> None:
     with pytest.raises(UnexpectedObjectError):
         hints.after_pod_change(pod(), node({}), None)
     with pytest.raises(UnexpectedObjectError):

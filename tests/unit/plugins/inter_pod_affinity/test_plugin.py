@@ -145,7 +145,8 @@ def test_the_same_pod_sees_other_labels_of_a_namespace_at_once(plugin: InterPodA
 
 
 def test_a_domain_that_came_and_went_between_two_looks(plugin: InterPodAffinity, cluster: Snapshot) -> None:
-    """Counts that were made before and after know different numbers of domains, though every node is where it was."""
+    """Counts that were made before and after know different numbers of domains, though every node is where it
+    was."""
     asked, state, rows = cases.view(pod("x", "a")), CycleState(), cluster.nodes.rows()
     anybody: dict[str, Any] = {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", "labelSelector": {}}]}}
     cluster.nodes.place(cases.view(pod("p0", "a", apart("a")), "n0"))

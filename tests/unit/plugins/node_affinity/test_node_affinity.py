@@ -1,4 +1,5 @@
-"""NodeAffinity with what the scheduler adds, against a plain reading; PreScore. Without additions it is read in tests/unit/framework."""
+"""NodeAffinity with what the scheduler adds, against a plain reading; PreScore. Without additions it is read
+in tests/unit/framework."""
 
 from typing import Any
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from podyard.framework.cycle_state import CycleState, StateMissingError
 from podyard.framework.events import HintAnswer
-from podyard.framework.hinted import UnexpectedObjectError
 from podyard.framework.status import Code
+from podyard.plugins.hinted import UnexpectedObjectError
 from podyard.plugins.node_ports import hints
 from podyard.plugins.node_ports.plugin import REASON, NodePorts
 from podyard.plugins.node_ports.ports import PortsInUse

@@ -53,7 +53,7 @@ def test_the_score_falls_with_what_the_pod_makes_uneven(requests: dict[str, str]
     assert worlds.scored(plugin(), view, world.snapshot) == {"n0": score}
 
 
-def test_45_a_pod_that_requests_nothing_is_not_scored() -> None:
+def test_a_pod_that_requests_nothing_is_not_scored() -> None:
     world, view = one_node({})
     assert worlds.scored(plugin(), view, world.snapshot) is None
     rows = world.snapshot.nodes.rows()

@@ -1,4 +1,5 @@
-"""The sizes of parked pods as columns: nobody who could fit is left out, and columns are bounded whatever pods ask for."""
+"""The sizes of parked pods as columns: nobody who could fit is left out, and columns are bounded whatever
+pods ask for."""
 
 from typing import Any
 

@@ -34,7 +34,8 @@ def check(world: World, pod: Manifest) -> None:
 
 @st.composite
 def crowded_worlds(draw: st.DrawFn) -> World:
-    """Few nodes with low limits, and many volumes on them: pods, attachments and the limit meet at one volume more or less."""
+    """Few nodes with low limits, and many volumes on them: pods, attachments and the limit meet at one volume
+    more or less."""
     world = World()
     for name in storage_worlds.NODES[:2]:
         world.carry_out(("node", name, draw(storage_worlds.nodes(name))))

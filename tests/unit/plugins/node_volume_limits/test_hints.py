@@ -63,7 +63,7 @@ def test_inline_volumes_are_woken_by_their_drivers_attachments(
     assert hints.after_attachment_delete(pod("p", volume), attachment(attacher), None).answer is answer
 
 
-def test_28_an_inline_volume_that_cannot_be_translated_is_an_error_and_so_counts_as_queue() -> None:
+def test_an_inline_volume_that_cannot_be_translated_is_an_error_and_so_counts_as_queue() -> None:
     odd = pod("p", {"awsElasticBlockStore": {"volumeID": "aws://z/x"}})
     with pytest.raises(TranslationError):
         hints.after_attachment_delete(odd, attachment("other"), None)

@@ -184,7 +184,8 @@ def make_node(name: str, **more: Any) -> Node:
 def make_pod(
     name: str, *, spec: Mapping[str, Any] | None = None, owner: tuple[str, str] | None = None, **more: Any
 ) -> PodView:
-    """A pending pod in namespace `one`. `owner`: kind and name of its controller; `more` as of the builder of pods."""
+    """A pending pod in namespace `one`. `owner`: kind and name of its controller; `more` as of the builder of
+    pods."""
     metadata: dict[str, Any] = {}
     if owner is not None:
         kind, owner_name = owner

@@ -1,6 +1,8 @@
-"""Topology spreading, one node and one pod at a time, as the reference's rules say. Uses objects only, none of the plugin's code.
+"""Topology spreading, one node and one pod at a time, as the reference's rules say. Uses objects only, none
+of the plugin's code.
 
-Source: kube-scheduler v1.36.2, podtopologyspread/common.go, filtering.go, scoring.go; plugins/helper/spread.go.
+Source: kube-scheduler v1.36.2, podtopologyspread/common.go, filtering.go, scoring.go;
+plugins/helper/spread.go.
 """
 
 import math
@@ -20,7 +22,8 @@ Selects = Callable[[Mapping[str, str]], bool]
 
 
 class Rule(NamedTuple):
-    """A constraint with its selector as a function. `empty`: the selector has no requirements, so it counts no placed pod."""
+    """A constraint with its selector as a function. `empty`: the selector has no requirements, so it counts
+    no placed pod."""
 
     spread: TopologySpreadConstraint
     selects: Selects
@@ -85,7 +88,8 @@ def filtered(
 ) -> dict[str, str]:
     """Why nodes do not take the pod, by name.
 
-    :param trial: by node: pods that it has more (1) or less (-1); those count whether ending or not, and by an empty selector too
+    :param trial: by node: pods that it has more (1) or less (-1); those count whether ending or not, and by
+        an empty selector too
     """
     sums = [_domain_sums(pod, rule, rules, places) for rule in rules]
     for place in places:

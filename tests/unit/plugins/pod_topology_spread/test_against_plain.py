@@ -132,7 +132,8 @@ def test_scores_are_the_plain_reading(
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), cluster=clusters.clusters(), pod=clusters.incoming())
 def test_trials_count_as_the_plain_reading(data: st.DataObject, cluster: Cluster, pod: PodView) -> None:
-    """Pods more and less on one node, ending ones too: removing one that was never counted lowers the count (spread-terminating-victim)."""
+    """Pods more and less on one node, ending ones too: removing one that was never counted lowers the count
+    (spread-terminating-victim)."""
     plugin = make_plugin()
     name = data.draw(st.sampled_from(list(cluster.table.row_of)))
     state = pre_filtered(plugin, pod, cluster)

@@ -9,10 +9,10 @@ import pytest
 from podyard.framework import events
 from podyard.framework.events import HintAnswer, HintResult
 from podyard.framework.hint_sharing import OwnRead
-from podyard.framework.hinted import UnexpectedObjectError
 from podyard.framework.status import PluginFault
 from podyard.objects.core import Node, Pod
 from podyard.objects.errors import SelectorError
+from podyard.plugins.hinted import UnexpectedObjectError
 from podyard.plugins.pod_topology_spread.args import Args
 from podyard.plugins.pod_topology_spread.plugin import PodTopologySpread
 from tests.unit.plugins.pod_topology_spread.clusters import HARD, SOFT, Cluster, make_node, make_pod
@@ -124,14 +124,14 @@ def test_nodes(old: Node | None, new: Node | None, queue: bool, words: str) -> N
     assert words in answer.reason
 
 
-def test_pitfall_25_a_node_that_leaves_its_domain_helps_too() -> None:
+def test_a_node_that_leaves_its_domain_helps_too() -> None:
     """A domain without pods that goes raises the lowest count of those that stay."""
     answer = hint(events.NODE, parked(constraint()), ZONED, None)
     assert answer.answer == HintAnswer.QUEUE
     assert answer.reason == "n1, a node of the pod's spread domains, is gone"
 
 
-def test_pitfall_25_pods_that_come_and_change_reach_the_plugin() -> None:
+def test_pods_that_come_and_change_reach_the_plugin() -> None:
     pod = parked(constraint())
     assert hint(events.POD, pod, None, other()).answer == HintAnswer.QUEUE
     assert hint(events.POD, pod, other(), other("db")).answer == HintAnswer.QUEUE

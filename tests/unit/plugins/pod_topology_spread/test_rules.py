@@ -1,4 +1,5 @@
-"""Rules that are easy to miss, one small cluster each: nodes n0 to n2 in zones z0 to z2, two matching pods on n0."""
+"""Rules that are easy to miss, one small cluster each: nodes n0 to n2 in zones z0 to z2, two matching pods on
+n0."""
 
 from typing import Any
 
@@ -25,7 +26,8 @@ def cluster_of(**more_labels: dict[str, str]) -> Cluster:
 
 
 def rejected(cluster: Cluster, constraint: dict[str, Any], **spec: Any) -> list[str]:
-    """Nodes that do not take a pod with one hard constraint: skew 2 over zones, pods of web, unless it says otherwise."""
+    """Nodes that do not take a pod with one hard constraint: skew 2 over zones, pods of web, unless it says
+    otherwise."""
     plugin, state = PodTopologySpread(Args()), CycleState()
     whole = {"maxSkew": 2, "topologyKey": ZONE, "whenUnsatisfiable": HARD, "labelSelector": WEB} | constraint
     pod = make_pod("new", labels={"app": "web", "rev": "2"}, spec={"topologySpreadConstraints": [whole]} | spec)
@@ -144,7 +146,8 @@ def test_an_empty_selector_counts_pods_of_trials() -> None:
 
 
 def scores(cluster: Cluster, *constraints: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    """Raw and normalised scores of all nodes for a pod of web; without constraints of its own the system's defaults apply."""
+    """Raw and normalised scores of all nodes for a pod of web; without constraints of its own the system's
+    defaults apply."""
     plugin, state, rows = PodTopologySpread(Args()), CycleState(), cluster.table.rows()
     soft = [{"maxSkew": 1, "whenUnsatisfiable": SOFT, "labelSelector": WEB} | one for one in constraints]
     pod = make_pod("new", labels={"app": "web"}, spec={"topologySpreadConstraints": soft})

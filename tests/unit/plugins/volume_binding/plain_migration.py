@@ -1,4 +1,5 @@
-"""What becomes of in-tree volumes under their CSI drivers, read on manifests; shares no code with the plugins."""
+"""What becomes of in-tree volumes under their CSI drivers, read on manifests; shares no code with the
+plugins."""
 
 import re
 from typing import Any

@@ -1,4 +1,5 @@
-"""Random small clusters with storage: the same objects as manifests, for plain readings, and as plugins see them."""
+"""Random small clusters with storage: the same objects as manifests, for plain readings, and as plugins see
+them."""
 
 from collections.abc import Mapping
 from typing import Any

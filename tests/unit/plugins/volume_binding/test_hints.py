@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from podyard.framework.events import HintAnswer
-from podyard.framework.hinted import UnexpectedObjectError
 from podyard.objects.csi_migration import ZONE
+from podyard.plugins.hinted import UnexpectedObjectError
 from podyard.plugins.volume_binding import hints
 from tests.unit.plugins.volume_binding.storage_objects import (
     EPHEMERAL,
@@ -59,7 +59,7 @@ def test_any_volume_and_any_node_wakes_without_a_hint() -> None:
     assert [one.event.label for one in hints.registrations() if one.hint is None] == ["PersistentVolume", "Node"]
 
 
-def test_28_what_is_not_expected_raises_and_so_counts_as_queue() -> None:
+def test_what_is_not_expected_raises_and_so_counts_as_queue() -> None:
     with pytest.raises(UnexpectedObjectError):
         hints.after_driver_change(pod(), None, driver("d", told=True))
     with pytest.raises(UnexpectedObjectError):

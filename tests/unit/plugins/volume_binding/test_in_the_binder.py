@@ -8,14 +8,14 @@ import pytest
 from podyard.binder.core import effects
 from podyard.plugins.defaults import default_profile
 from podyard.proto.placement import VolumeChoice
-from tests.unit.binder.stage import Reign, Stage
+from tests.unit.binder.stage import Stage, Term
 from tests.unit.plugins.volume_binding.provisioner import stored
 from tests.unit.plugins.volume_binding.test_promises import MADE, STATIC, claim, volume
 
 PROFILE = default_profile()
 
 
-def staged(*pods: str, volumes: tuple[str, ...] = ("a", "b"), storage_class: str = "static") -> tuple[Stage, Reign]:
+def staged(*pods: str, volumes: tuple[str, ...] = ("a", "b"), storage_class: str = "static") -> tuple[Stage, Term]:
     """Pods, each with a claim of its own name, and volumes."""
     stage = Stage()
     stage.node()

@@ -1,4 +1,4 @@
-"""The binder: a reign of the real core, with a shell that lives in virtual time."""
+"""The binder: a term of the real core, with a shell that lives in virtual time."""
 
 from typing import Any
 
@@ -6,13 +6,13 @@ from podyard.binder.core import effects as binding
 from podyard.binder.core.binder import Phase
 from podyard.bus.delivery import Delivery
 from podyard.proto.binder_api import BindRequest
-from tests.unit.binder.stage import Reign
+from tests.unit.binder.stage import Term
 from tests.unit.queue.small_world.log import Reader, follows_all
 from tests.unit.queue.small_world.surroundings import Respond, Surroundings, profile_of
 
 
-class BinderPart(Reign):
-    """One binder's reign."""
+class BinderPart(Term):
+    """One binder's term."""
 
     def __init__(self, world: Any, name: str, epoch: int) -> None:
         super().__init__(world, name, profile_of("binder"))
@@ -53,7 +53,7 @@ class BinderPart(Reign):
         self.view.advance(position)
 
     def serve(self, request: BindRequest, respond: Respond) -> None:
-        """A request arrives; a reign that ended says nothing."""
+        """A request arrives; a term that ended says nothing."""
         if not self.leads:
             return
         ticket = next(self._tickets)

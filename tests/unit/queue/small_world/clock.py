@@ -1,4 +1,5 @@
-"""Virtual time, and a network that delays, loses and repeats what is sent. Everything random comes from one seed."""
+"""Virtual time, and a network that delays, loses and repeats what is sent. Everything random comes from one
+seed."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush

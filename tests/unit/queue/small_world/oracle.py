@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from podyard.binder.core.world import World as Truth
 from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
-from podyard.framework import judge
+from podyard.framework import one_node
 from podyard.proto.placement import CommitRecord
 from podyard.queue.core import changes
 from podyard.queue.core.leader import Leader
@@ -36,7 +36,7 @@ def is_pending(pod: PodView) -> bool:
 def feasible(truth: Truth, pod: PodView) -> list[str]:
     """Nodes that would take the pod as things are."""
     profile = profile_of("oracle")
-    return [name for name in truth.view.nodes if judge.filter_one(profile, name, pod, truth.snapshot).ok]
+    return [name for name in truth.view.nodes if one_node.filter_one(profile, name, pod, truth.snapshot).ok]
 
 
 def check_rest(world: World) -> None:

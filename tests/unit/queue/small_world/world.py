@@ -19,7 +19,9 @@ from tests.unit.queue.small_world.scheduler_part import SchedulerPart
 from tests.unit.queue.small_world.surroundings import Respond
 
 REST_S = 150
-"""Virtual seconds within which everything must come to rest: half of what the safety flush waits, which never runs here anyway."""
+"""Virtual seconds within which everything must come to rest: half of what the safety flush waits, which never
+runs here anyway.
+"""
 
 LONGEST_LAG_S = 0.5
 
@@ -67,9 +69,9 @@ class World:
         self.handed.update(pod.attempt for pod in reply.pods)
 
     def attempt_ended(self, ended: AttemptEnded) -> None:
-        self.ended[ended.attempt.id] += 1
-        assert self.ended[ended.attempt.id] == 1, f"attempt {ended.attempt.id} ended twice"
-        assert ended.attempt.id in self.handed
+        self.ended[ended.attempt] += 1
+        assert self.ended[ended.attempt] == 1, f"attempt {ended.attempt} ended twice"
+        assert ended.attempt in self.handed
 
     def to_queue(self, verb: str, request: Any, respond: Respond) -> None:
         self.queue.serve(verb, request, respond)
@@ -146,7 +148,9 @@ class World:
     # ---- what goes wrong
 
     def lose_binding(self, name: str) -> None:
-        """The stream is without a pod's binding, as after a restore from before it was written; whoever reads lists it again."""
+        """The stream is without a pod's binding, as after a restore from before it was written; whoever reads
+        lists it again.
+        """
         uid = self.log.documents["pods", name]["metadata"]["uid"]
         self.log.expire(subjects.binding(NAMESPACE, name, uid))
         self.check()
@@ -208,7 +212,9 @@ class World:
         )
 
     def rest(self) -> None:
-        """Nothing more happens and nothing is lost any more: everything must come to rest, and then be right."""
+        """Nothing more happens and nothing is lost any more: everything must come to rest, and then be
+        right.
+        """
         self.network.loss = 0.0
         still = 0
         for _ in range(REST_S):

@@ -5,10 +5,11 @@ Source: pkg/framework/plugins/defaultevictor (v0.36.0); data in tests/conformanc
 
 from typing import ClassVar, Final
 
-from podyard.descheduler.core import arguments, evictor_args, label_text, node_fit, protections
+from podyard.descheduler.core import arguments, evictor_args, node_fit, protections
 from podyard.descheduler.core.arguments import Args
 from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
 from podyard.descheduler.core.framework import Handle, Verdict
+from podyard.objects import label_text
 from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod

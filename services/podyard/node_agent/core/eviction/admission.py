@@ -18,8 +18,8 @@ MEMORY_PRESSURE_TAINT: Final = Taint(key="node.kubernetes.io/memory-pressure", e
 def refusal(pod: Pod, conditions: Collection[str]) -> str:
     """Why a node with these pressure conditions does not take `pod`; empty if it does.
 
-    Under memory pressure alone only best-effort pods are refused that do not tolerate its taint; under any other all are.
-    Critical pods are always taken.
+    Under memory pressure alone only best-effort pods are refused that do not tolerate its taint; under any
+    other all are. Critical pods are always taken.
     """
     if not conditions or critical.is_critical(pod):
         return ""

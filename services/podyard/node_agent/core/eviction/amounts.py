@@ -1,6 +1,7 @@
 """Exact amounts, and how the reference prints them.
 
-Amounts are whole bytes or pieces, except where somebody wrote a quantity such as `0.3`: then they are fractions.
+Amounts are whole bytes or pieces, except where somebody wrote a quantity such as `0.3`: then they are
+fractions.
 """
 
 from fractions import Fraction

@@ -1,6 +1,7 @@
 """The synchronise step of one node's eviction manager.
 
-Source: pkg/kubelet/eviction/eviction_manager.go, synchronize (v1.36.2); data in tests/conformance/data/synchronize.
+Source: pkg/kubelet/eviction/eviction_manager.go, synchronize (v1.36.2); data in
+tests/conformance/data/synchronize.
 """
 
 from collections.abc import Sequence
@@ -15,10 +16,12 @@ from podyard.node_agent.core.eviction.thresholds import Threshold, parse_thresho
 from podyard.objects.pod import Pod
 
 IMMEDIATE_GRACE_S: Final = 1
-"""Grace period of a hard eviction (PITFALLS 53). Source: immediateEvictionGracePeriodSeconds."""
+"""Grace period of a hard eviction (docs/rules.md, hard-eviction-grants-a-second). Source:
+immediateEvictionGracePeriodSeconds."""
 
 CLEANUP_TIMEOUT_S: Final = 30.0
-"""How long the manager waits for an evicted pod to be gone before it looks again. Source: podCleanupTimeout."""
+"""How long the manager waits for an evicted pod to be gone before it looks again. Source:
+podCleanupTimeout."""
 
 MONITORING_INTERVAL_S: Final = 10.0
 """Seconds between two synchronise steps. Source: pkg/kubelet/kubelet.go, evictionMonitoringPeriod."""
@@ -51,14 +54,16 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Round(msgspec.Struct, frozen=True, kw_only=True):
-    """What one synchronise step found. `starved` is the resource it tries to reclaim, empty if there is none to."""
+    """What one synchronise step found. `starved` is the resource it tries to reclaim, empty if there is none
+    to."""
 
     starved: str = ""
     kill: Kill | None = None
 
 
 class EvictionManager:
-    """State of one node's manager: when thresholds and conditions were observed. It lives in the process only."""
+    """State of one node's manager: when thresholds and conditions were observed. It lives in the process
+    only."""
 
     def __init__(self, config: EvictionConfig) -> None:
         self.config = config
@@ -75,13 +80,15 @@ class EvictionManager:
 
     @property
     def thresholds_met(self) -> tuple[Threshold, ...]:
-        """Thresholds that act: below their value, or held by their minimum reclaim, and their grace period is over."""
+        """Thresholds that act: below their value, or held by their minimum reclaim, and their grace period is
+        over."""
         return self._met
 
     def restore(self, conditions: frozenset[str], now: float) -> None:
         """Take over the conditions that an agent before this one had reported.
 
-        They count as observed now, so that a restart under pressure neither wipes them nor keeps them for ever (PITFALLS 61).
+        They count as observed now, so that a restart under pressure neither wipes them nor keeps them for
+        ever (docs/rules.md, restart-keeps-the-pressure).
         """
         self._condition_observed = dict.fromkeys(conditions, now)
         self._conditions = conditions
@@ -106,19 +113,22 @@ class EvictionManager:
         """Bring thresholds and conditions up to date with an observation."""
         met = [one for one in self.config.thresholds if _is_met(one, observed)]
         for held in self._met:
-            # Minimum reclaim keeps a threshold that has acted until that much more is available (PITFALLS 55).
+            # Minimum reclaim keeps a threshold that has acted until that much more is available
+            # (docs/rules.md, minimum-reclaim-holds).
             if _is_met(held, observed, with_reclaim=True) and not any(held.same(one) for one in met):
                 met.append(held)
         self._first_observed = {one: self._first_observed.get(one, now) for one in met}
         self._condition_observed |= dict.fromkeys((signals.ALL[one.signal].condition for one in met), now)
-        # The condition rises with the first observation, and stays for the transition period (PITFALLS 54).
+        # The condition rises with the first observation, and stays for the transition period
+        # (docs/rules.md, condition-rises-at-once).
         self._conditions = frozenset(
             name for name, at in self._condition_observed.items() if now - at < self.config.transition_s
         )
         self._met = tuple(one for one, since in self._first_observed.items() if now - since >= one.grace_s)
 
     def _fresh(self, observed: dict[str, Observation]) -> list[Threshold]:
-        """Acting thresholds whose signal was measured after the last step (PITFALLS 56)."""
+        """Acting thresholds whose signal was measured after the last step
+        (docs/rules.md, an-observation-is-acted-on-once)."""
         return [one for one in self._met if one.signal in observed and self._is_newer(one.signal, observed[one.signal])]
 
     def _is_newer(self, signal: str, observation: Observation) -> bool:
@@ -161,5 +171,6 @@ def _is_met(threshold: Threshold, observed: dict[str, Observation], *, with_recl
 
 
 def _urgency(threshold: Threshold) -> tuple[int, float]:
-    """Memory before everything else, hard before soft: a total order, as the reference's is not (PITFALLS 59)."""
+    """Memory before everything else, hard before soft: a total order, as the reference's is not
+    (docs/rules.md, memory-comes-first)."""
     return signals.urgency(threshold.signal), threshold.grace_s

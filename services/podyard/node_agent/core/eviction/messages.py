@@ -27,7 +27,8 @@ class Explanation(NamedTuple):
 
 
 def explain(resource: str, pod: Pod, summary: Summary, starved: Sequence[Threshold]) -> Explanation:
-    """Why `pod` goes. `starved` are all thresholds that are met, the first of this resource gives the quantity."""
+    """Why `pod` goes. `starved` are all thresholds that are met, the first of this resource gives the
+    quantity."""
     message = f"The node was low on resource: {resource}. {_threshold_text(resource, summary, starved)}"
     stats = summary.pods.get(pod.metadata.uid)
     if stats is None:

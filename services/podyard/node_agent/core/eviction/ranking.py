@@ -1,7 +1,8 @@
 """The order in which pods are evicted for one signal: the first goes first.
 
-Quality of service plays no part, nor does being critical: the manager skips critical pods when it comes to them.
-Source: pkg/kubelet/eviction/helpers.go, rankMemoryPressure, rankPIDPressure, rankDiskPressureFunc, buildSignalToRankFunc.
+Quality of service plays no part, nor does being critical: the manager skips critical pods when it comes to
+them. Source: pkg/kubelet/eviction/helpers.go, rankMemoryPressure, rankPIDPressure, rankDiskPressureFunc,
+buildSignalToRankFunc.
 """
 
 from collections.abc import Sequence
@@ -53,7 +54,8 @@ PARTS: Final[dict[tuple[Layout, str], frozenset[Part]]] = {
 
 
 def rank(signal: str, pods: Sequence[Pod], stats: dict[str, PodStats], layout: Layout = Layout.SINGLE) -> list[Pod]:
-    """`pods` in the order in which they are evicted for `signal`; pods that compare equal by namespace and name.
+    """`pods` in the order in which they are evicted for `signal`; pods that compare equal by namespace and
+    name.
 
     :param stats: by uid; a pod without stats goes before all of its rank
     """
@@ -61,7 +63,8 @@ def rank(signal: str, pods: Sequence[Pod], stats: dict[str, PodStats], layout: L
 
 
 def sort_key(signal: str, pod: Pod, stats: PodStats | None, layout: Layout = Layout.SINGLE) -> Key:
-    """What the reference compares, smallest first: over its request, priority, size of the overrun (PITFALLS 58)."""
+    """What the reference compares, smallest first: over its request, priority, size of the overrun
+    (docs/rules.md, rank-by-overrun-then-priority)."""
     priority = pod.spec.priority or 0
     if signal == signals.PID_AVAILABLE:
         return (priority, False, 0) if stats is None else (priority, True, -stats.processes)
@@ -69,7 +72,8 @@ def sort_key(signal: str, pod: Pod, stats: PodStats | None, layout: Layout = Lay
         return (False, False, priority, 0)
     resource = signals.ALL[signal].resource
     used = stats.memory_bytes if resource == signals.MEMORY else _disk_usage(signal, resource, pod, stats, layout)
-    # An oddity of the reference: inodes exceed a request of 0, but the overrun is measured against ephemeral storage.
+    # An oddity of the reference: inodes exceed a request of 0, but the overrun is measured against ephemeral
+    # storage.
     subtracted = signals.EPHEMERAL_STORAGE if resource == signals.INODES else resource
     return (True, used <= request(pod, resource), priority, request(pod, subtracted) - used)
 

@@ -15,8 +15,8 @@ _POD_LEVEL: Final = ("cpu", "memory")
 def request(pod: Pod, resource: str) -> amounts.Amount:
     """The pod's request of `resource`, in bytes or pieces; 0 if it names none.
 
-    With pod-level resources the containers' requests are ignored altogether, whatever resource is asked for; overhead is
-    added only to a request that is not 0.
+    With pod-level resources the containers' requests are ignored altogether, whatever resource is asked for;
+    overhead is added only to a request that is not 0.
     """
     total = _pod_level(pod, resource) if _has_pod_level(pod) else _of_containers(pod, resource)
     overhead = pod.spec.overhead.get(resource)

@@ -44,11 +44,13 @@ ALL: Final[dict[str, Signal]] = {
         Signal(PID_AVAILABLE, PIDS, PID_PRESSURE),
     )
 }
-"""Signals by name, in the order in which thresholds that starve together are served: memory first (PITFALLS 59)."""
+"""Signals by name, in the order in which thresholds that starve together are served: memory first
+(docs/rules.md, memory-comes-first)."""
 
 _ORDER: Final = {name: index for index, name in enumerate(ALL)}
 
 
 def urgency(name: str) -> int:
-    """Sort key: the lower, the sooner a threshold of this signal is served. Total, unlike the reference's comparator."""
+    """Sort key: the lower, the sooner a threshold of this signal is served. Total, unlike the reference's
+    comparator."""
     return _ORDER[name]

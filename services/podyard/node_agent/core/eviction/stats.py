@@ -1,6 +1,7 @@
 """What was measured: the node's signals and what its pods use.
 
-The shape is that of the kubelet's Summary API (k8s.io/kubelet/pkg/apis/stats/v1alpha1), as far as evictions read it.
+The shape is that of the kubelet's Summary API (k8s.io/kubelet/pkg/apis/stats/v1alpha1), as far as evictions
+read it.
 """
 
 import msgspec
@@ -50,7 +51,8 @@ class PodStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True):
-    """One reading: signals by name, pods by uid. A pod that is missing has no stats, and is evicted first (PITFALLS 58)."""
+    """One reading: signals by name, pods by uid. A pod that is missing has no stats, and is evicted first
+    (docs/rules.md, rank-by-overrun-then-priority)."""
 
     signals: dict[str, Observation] = {}
     pods: dict[str, PodStats] = {}

@@ -1,6 +1,7 @@
 """The eviction configuration of a KubeletConfiguration, parsed into thresholds.
 
-Source: pkg/kubelet/eviction/helpers.go, ParseThresholdConfig (v1.36.2); data in tests/conformance/data/thresholds.
+Source: pkg/kubelet/eviction/helpers.go, ParseThresholdConfig (v1.36.2); data in
+tests/conformance/data/thresholds.
 """
 
 import struct
@@ -21,7 +22,8 @@ DEFAULT_HARD: Final[dict[str, str]] = {
     "imagefs.available": "15%",
     "imagefs.inodesFree": "5%",
 }
-"""What holds where nothing is configured (Linux). Source: pkg/kubelet/apis/config/v1beta1/defaults_linux.go."""
+"""What holds where nothing is configured (Linux). Source:
+pkg/kubelet/apis/config/v1beta1/defaults_linux.go."""
 
 PODS: Final = "pods"
 """Entry of enforceNodeAllocatable that makes allocatableMemory.available follow memory.available."""
@@ -61,14 +63,16 @@ class Threshold(msgspec.Struct, frozen=True, kw_only=True):
         return self.grace_s == 0
 
     def met(self, available: int, capacity: int, *, with_reclaim: bool = False) -> bool:
-        """Whether `available` is below it; `with_reclaim` asks whether it is still below value plus minimum reclaim."""
+        """Whether `available` is below it; `with_reclaim` asks whether it is still below value plus minimum
+        reclaim."""
         bound = self.value.amount(capacity)
         if with_reclaim and self.min_reclaim is not None:
             bound += self.min_reclaim.amount(capacity)
         return available < bound
 
     def same(self, other: "Threshold") -> bool:
-        """Whether both are one threshold: the minimum reclaim does not count, quantities count by their amount."""
+        """Whether both are one threshold: the minimum reclaim does not count, quantities count by their
+        amount."""
         if (self.signal, self.grace_s, self.value.fraction) != (other.signal, other.grace_s, other.value.fraction):
             return False
         return self.value.fraction is not None or self.value.amount(0) == other.value.amount(0)

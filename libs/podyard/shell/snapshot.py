@@ -1,0 +1,43 @@
+"""The cluster as it is now: one listing, no following. For the command line and for periodic work."""
+
+import anyio
+
+from podyard.bus.connection import Bus
+from podyard.cluster.view import ClusterView
+from podyard.proto import subjects
+from podyard.shell.folds import Beside, Folds
+from podyard.shell.informer import Followed, Informer
+
+EVERYTHING = (
+    subjects.OBJECTS_WITHOUT_FACTS,
+    subjects.ALL_POD_STATUS,
+    subjects.ALL_NODE_STATUS,
+    subjects.ALL_NOMINATIONS,
+    subjects.ALL_BINDINGS,
+    subjects.FENCE,
+)
+"""All that a full view lists."""
+
+
+async def snapshot(
+    bus: Bus,
+    listed: tuple[str, ...] = EVERYTHING,
+    *beside: Beside,
+    service: str = "snapshot",
+    timeout_s: float | None = None,
+) -> ClusterView:
+    """Everything that `listed` subjects (wildcards that do not overlap) hold now, joined.
+
+    :param beside: further folds of the same listing
+    :param service: whose dead letters unreadable versions become
+    :param timeout_s: None waits for NATS for ever
+    :raises TimeoutError: the listing was not complete in time
+    """
+    view = ClusterView()
+    informer = Informer(bus, Folds(view, *beside), Followed(listed, listed), service=service)
+    with anyio.fail_after(timeout_s):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(informer.run)
+            await informer.synced()
+            tasks.cancel_scope.cancel()
+    return view

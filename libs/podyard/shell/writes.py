@@ -1,0 +1,334 @@
+"""Writing objects: every write is a compare-and-set, repeated through markers, conflicts and unclear answers.
+
+Many objects go as atomic batches of 256 first; if any of a batch is at another version than expected, each of
+it is written on its own.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeAlias
+
+import anyio
+
+from podyard.bus.connection import Bus
+from podyard.bus.errors import BatchUnclear, BusError, Conflict, Unclear
+from podyard.bus.outgoing import Ack, Outgoing
+from podyard.cluster import intents
+from podyard.cluster.errors import ClusterError, Contended, ObjectExists, ObjectMissing
+from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Remove, Stored, Written
+from podyard.cluster.keys import ObjectKey
+from podyard.objects.errors import ObjectError
+from podyard.proto import codec, streams, subjects
+from podyard.proto.codec import MessageError
+
+Failure: TypeAlias = ClusterError | ObjectError | MessageError | BusError
+Result: TypeAlias = Written | Failure
+"""A failure left its object as it was, except a bus error that is `Unclear`."""
+
+Known: TypeAlias = Callable[[ObjectKey], Stored | None]
+
+ATTEMPTS: Final = 8
+"""Compare-and-sets of one object in a row; each lost one means that somebody else got on."""
+
+BATCH_FROM: Final = 32
+"""From so many messages on one batch (1.2 ms of the server, whatever its size) is cheaper than single ones
+(about 30 µs each)."""
+
+
+BATCH_BYTES: Final = 16 * streams.MEBIBYTE
+"""Above it single ones: a batch cannot wait for the socket, and what it may hold would be 400 MB of the
+largest objects."""
+
+READS_AT_ONCE: Final = 16
+"""Direct reads under way at once: enough to hide the round trip, and of the largest objects (1.5 MiB) less
+than half of what the server keeps for a client before it closes the connection (`max_pending`, 64 MiB)."""
+
+
+class _Job:
+    """One intent on its way."""
+
+    __slots__ = ("attempts", "intent", "known", "message", "result", "step", "unclear")
+
+    def __init__(self, intent: Intent) -> None:
+        self.intent = intent
+        self.known = intent.known
+        self.attempts = 0
+        self.step: Put | Remove | None = None
+        self.message: Outgoing | None = None
+        self.result: Result | None = None
+        self.unclear = False
+        """`message` was sent and not answered: what lies in the stream may be it."""
+
+    def prepare(self, author: Author) -> None:
+        """Decide the step from the known version, and make its message."""
+        key = self.intent.key
+        try:
+            step = self.intent.plan(self.known)
+        except (ClusterError, ObjectError, MessageError) as error:
+            self.result = error
+            return
+        except Exception as error:  # boundary: a document that somebody wrote; the others are written
+            self.result = ObjectError("", f"cannot be changed as it is stored: {type(error).__name__}: {error}")
+            return
+        if isinstance(step, Keep):
+            self.result = Written(key, step, 0 if self.known is None else self.known.sequence, self.known)
+            return
+        if self.intent.causes:
+            author = author._replace(causes=(*author.causes, *self.intent.causes))
+        self.step = step
+        self.attempts += 1
+        self.message = message_of(key, step, self.known, author)
+
+    def written(self, sequence: int) -> None:
+        """The step is in the stream."""
+        step, message = self.step, self.message
+        if step is not None and message is not None:
+            after = Stored(sequence, message.payload, message.deleted)
+            self.result = Written(self.intent.key, step, sequence, self.known, after)
+
+
+def message_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: Author) -> Outgoing:
+    """The message that carries out a step, a compare-and-set on the version it was decided from."""
+    removes = isinstance(step, Remove)
+    return Outgoing(
+        subject=subjects.object_(*key),
+        payload=codec.encode(intents.event_of(key, step, before, author)),
+        expect=0 if before is None else before.sequence,
+        trace=author.trace,
+        deleted=removes,
+        expires=removes,
+    )
+
+
+async def carry_out(bus: Bus, wanted: Sequence[Intent], author: Author) -> list[Result]:
+    """Write many objects; each succeeds or fails on its own, whatever becomes of the others.
+
+    :param wanted: an object named twice is written twice, in order
+    :return: results in the order of `wanted`
+    """
+    jobs = [_Job(intent) for intent in wanted]
+    for wave in _waves(jobs):
+        await _write(bus, wave, author)
+    return [_settled(job) for job in jobs]
+
+
+def _waves(jobs: list[_Job]) -> list[list[_Job]]:
+    """Jobs such that no wave has an object twice."""
+    waves: list[list[_Job]] = []
+    seen: dict[ObjectKey, int] = {}
+    for job in jobs:
+        number = seen.get(job.intent.key, 0)
+        seen[job.intent.key] = number + 1
+        if number == len(waves):
+            waves.append([])
+        waves[number].append(job)
+        if number:
+            job.known = None
+    return waves
+
+
+async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
+    for job in jobs:
+        job.prepare(author)
+    await _look_again(bus, [job for job in jobs if isinstance(job.result, ObjectExists | ObjectMissing)], author)
+    open_jobs = [job for job in jobs if job.result is None]
+    for start in range(0, len(open_jobs), streams.MAX_BATCH):
+        part = open_jobs[start : start + streams.MAX_BATCH]
+        size = sum(len(job.message.payload) for job in part if job.message is not None)
+        if len(part) >= BATCH_FROM and size <= BATCH_BYTES:
+            await _write_at_once(bus, part)
+    open_jobs = [job for job in open_jobs if job.result is None]
+    while open_jobs:
+        answers = await bus.publish_many([job.message for job in open_jobs if job.message is not None])
+        lost = [job for job, answer in zip(open_jobs, answers, strict=True) if _take(job, answer)]
+        found = await _read_all(bus, [job.intent.key for job in lost])
+        for job, stored in zip(lost, found, strict=True):
+            _replan(job, stored, author)
+        open_jobs = [job for job in open_jobs if job.result is None]
+
+
+async def _look_again(bus: Bus, jobs: list[_Job], author: Author) -> None:
+    """What the caller knew speaks against these; it may be old, so the stream is asked before they fail."""
+    for job, stored in zip(jobs, await _read_all(bus, [job.intent.key for job in jobs]), strict=True):
+        job.result = None
+        _replan(job, stored, author)
+
+
+async def _write_at_once(bus: Bus, jobs: list[_Job]) -> None:
+    """One atomic batch. If it is refused or unclear, the jobs stay open: single compare-and-sets settle
+    them."""
+    try:
+        ack = await bus.publish_batch([job.message for job in jobs if job.message is not None])
+    except (Conflict, BatchUnclear):
+        return
+    except Unclear:
+        for job in jobs:
+            job.unclear = True
+        return
+    except BusError as error:
+        for job in jobs:
+            job.result = error
+        return
+    first = ack.sequence - len(jobs) + 1
+    for number, job in enumerate(jobs):
+        job.written(first + number)
+
+
+def _take(job: _Job, answer: Ack | BusError) -> bool:
+    """Note an answer; True if the object is at another version, so that it must be looked at again."""
+    if isinstance(answer, Ack):
+        job.written(answer.sequence)
+    elif not isinstance(answer, Conflict | Unclear):
+        job.result = answer
+    elif job.attempts >= ATTEMPTS:
+        job.result = answer if isinstance(answer, Unclear) else Contended(job.intent.key, job.attempts)
+    elif isinstance(answer, Unclear):
+        job.attempts += 1
+        job.unclear = True  # the same compare-and-set again tells what became of the first
+    else:
+        return True
+    return False
+
+
+def _replan(job: _Job, found: Stored | BusError | None, author: Author) -> None:
+    """It may be our own write, answered late; else decide again from what is there."""
+    message = job.message
+    if isinstance(found, BusError):
+        job.result = found
+    elif job.unclear and message is not None and found is not None and _same(found, message):
+        job.written(found.sequence)
+    else:
+        job.unclear = False
+        job.known = found
+        job.step = job.message = None
+        job.prepare(author)
+
+
+def _same(found: Stored, message: Outgoing) -> bool:
+    return found.deleted == message.deleted and found.payload == message.payload
+
+
+def _settled(job: _Job) -> Result:
+    if job.result is None:
+        raise AssertionError(f"{job.intent.key} was left open")
+    return job.result
+
+
+# One object, by its usual names
+
+
+async def read(bus: Bus, key: ObjectKey) -> Stored | None:
+    """The last version of an object; may be stale, which a later compare-and-set finds out.
+
+    :raises BusError: it cannot be read now
+    """
+    return intents.stored_of(await bus.get(streams.CLUSTER.name, subjects.object_(*key)))
+
+
+async def _read_all(bus: Bus, keys: Sequence[ObjectKey]) -> list[Stored | BusError | None]:
+    """The last versions of many objects, some at a time; for each what `read` returns or raises."""
+    found: list[Stored | BusError | None] = [None] * len(keys)
+    limit = anyio.CapacityLimiter(READS_AT_ONCE)
+
+    async def read_one(index: int) -> None:
+        async with limit:
+            try:
+                found[index] = await read(bus, keys[index])
+            except BusError as error:
+                found[index] = error
+
+    async with anyio.create_task_group() as tasks:
+        for index in range(len(keys)):
+            tasks.start_soon(read_one, index)
+    return found
+
+
+async def _read_unknown(bus: Bus, keys: Sequence[ObjectKey], known: Known | None) -> list[Stored | None]:
+    """What the caller knows, else what is read; a version that cannot be read now is left to the
+    compare-and-set."""
+    versions = [known(key) if known is not None else None for key in keys]
+    missing = [index for index, version in enumerate(versions) if version is None]
+    for index, found in zip(missing, await _read_all(bus, [keys[index] for index in missing]), strict=True):
+        if isinstance(found, BusError):
+            raise found
+        versions[index] = found
+    return versions
+
+
+async def one(bus: Bus, intent: Intent, author: Author) -> Written:
+    """Carry out one intent.
+
+    :raises ClusterError: it was not done, and why
+    :raises BusError: the bus failed; if `Unclear`, it may have been done
+    """
+    result = (await carry_out(bus, (intent,), author))[0]
+    if isinstance(result, Written):
+        return result
+    raise result
+
+
+async def create(bus: Bus, key: ObjectKey, document: Document, author: Author) -> Written:
+    """Create an admitted object, which has its uid; through an old marker if there is one.
+
+    :raises ObjectExists: another object lives there
+    """
+    return await one(bus, Intent(key, intents.creation(key, document)), author)
+
+
+async def create_many(bus: Bus, objects: Sequence[tuple[ObjectKey, Document]], author: Author) -> list[Result]:
+    """Create admitted objects, 256 in one batch if nothing is in their way."""
+    return await carry_out(bus, [Intent(key, intents.creation(key, document)) for key, document in objects], author)
+
+
+async def update(
+    bus: Bus,
+    key: ObjectKey,
+    alter: Callable[[Document], Document | None],
+    author: Author,
+    *,
+    uid: str = "",
+    known: Stored | None = None,
+) -> Written:
+    """Change a living object; `alter` is called again with the newer version when somebody else was faster.
+
+    :raises ObjectMissing: it is not there, or has another uid than `uid`
+    """
+    known = known or await read(bus, key)
+    return await one(bus, Intent(key, intents.alteration(key, alter, uid), known), author)
+
+
+async def mark_deleting(
+    bus: Bus,
+    objects: Sequence[tuple[ObjectKey, str]],
+    author: Author,
+    *,
+    now: float,
+    occupies: Callable[[str], bool],
+    grace_s: int | None = None,
+    known: Known | None = None,
+) -> list[Result]:
+    """Delete objects as their kinds are deleted: pods that take room get the deletion timestamp, all others a
+    marker at once.
+
+    :param objects: key and uid (empty: whichever is there)
+    :param now: seconds since 1970, UTC
+    :param occupies: whether the pod with this uid is bound and not released
+    :param grace_s: seconds; None means each pod's own, 0 removes at once
+    :param known: versions that the caller has already, None for those to be read
+    :raises BusError: a version cannot be read now; nothing was written
+    """
+    versions = await _read_unknown(bus, [key for key, _ in objects], known)
+    wanted = [
+        Intent(key, intents.deletion(key, now=now, occupies=occupies, grace_s=grace_s, uid=uid), stored)
+        for (key, uid), stored in zip(objects, versions, strict=True)
+    ]
+    return await carry_out(bus, wanted, author)
+
+
+async def remove(bus: Bus, key: ObjectKey, author: Author, *, uid: str = "", known: Stored | None = None) -> Written:
+    """Put a marker in the object's place; readers see a deletion, the server forgets it after
+    `BusSettings.marker_ttl_s`.
+
+    :raises ObjectMissing: it is not there, or has another uid than `uid`
+    """
+    known = known or await read(bus, key)
+    return await one(bus, Intent(key, intents.removal(key, uid), known), author)

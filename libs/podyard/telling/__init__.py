@@ -1,0 +1,14 @@
+"""What people are told: from objects and facts to values that a terminal, a file or a program shows as it
+likes.
+
+Duty: the tables of `get`, as kubectl prints them, and the explanation of a pod.
+Never in here: a terminal, colours, columns' widths, the bus, a clock (callers pass `now`).
+
+- `tables`        headers and rows of each kind of object; `cells` their cells, `pod_cells` those of a pod
+- `objects`       stored objects, joined with what others say of them
+- `listing`       what `get` says of those: rows, documents, what cannot be read; `names` how kubectl calls
+  objects
+- `evidence`      which of the records under a pod's name are about one pod
+- `explanation`   that pod's story, made of `entries`; `queued` why the queue keeps it where it is
+- `words`         values of enumerations as people read them
+"""

@@ -1,0 +1,251 @@
+"""A pod's story as data, put together from what the services stored. Pure.
+
+The times are seconds since 1970, UTC. Entries are in the order in which they happened.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.facts import PodStatusFact
+from podyard.proto.placement import Binding, Tombstone
+from podyard.proto.queue_api import QueuedPodInfo
+from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord
+from podyard.telling import words
+from podyard.telling.entries import Attempt, Bound, Data, Entry, NotWoken, Released, Started, Told, Woken
+from podyard.telling.evidence import Evidence
+
+
+class Explanation(Data, frozen=True, kw_only=True):
+    """Everything that is known about a pod's scheduling."""
+
+    namespace: str
+    name: str
+    uid: str = ""
+    state: str
+    """One sentence: where it is now."""
+    node: str = ""
+    priority: int = 0
+    created_at: float = 0.0
+    scheduler: str = ""
+    queued: QueuedPodInfo | None = None
+    entries: tuple[Entry, ...] = ()
+    trace: Annotated[str, Meta(description="traceparent of the last attempt")] = ""
+
+
+def build(evidence: Evidence) -> Explanation:
+    """The pod's story."""
+    attempts = _attempts(evidence)
+    entries = sorted([*_from_attempts(attempts), *_from_requeues(evidence, attempts), *_placed(evidence)], key=_order)
+    placement = evidence.placement
+    return Explanation(
+        namespace=evidence.namespace,
+        name=evidence.name,
+        uid=evidence.uid,
+        state=_state(evidence, attempts),
+        node=placement.node if isinstance(placement, Binding) else "",
+        priority=evidence.priority,
+        created_at=evidence.created_at,
+        scheduler=evidence.scheduler,
+        queued=evidence.queued,
+        entries=tuple(_folded(entries)),
+        trace=attempts[-1].trace if attempts else "",
+    )
+
+
+def _attempts(evidence: Evidence) -> list[AttemptRecord]:
+    """Every attempt once, in order: those that did not bind, and the binding's own."""
+    found = {record.attempt or f"{record.at}": record for record in evidence.attempts}
+    decision = evidence.placement.decision if evidence.placement is not None else None
+    if decision is not None:
+        found[decision.attempt] = decision
+    return sorted(found.values(), key=lambda record: (record.at, record.number))
+
+
+def _order(entry: Entry) -> tuple[float, int]:
+    """By time; what happens in the same millisecond goes by cause: woken, attempt, bound, started."""
+    rank = {Woken: 0, NotWoken: 0, Attempt: 1, Bound: 2, Started: 3, Released: 4, Told: 5}
+    return (round(entry.at, 3), rank[type(entry)])
+
+
+def _from_attempts(attempts: Sequence[AttemptRecord]) -> list[Entry]:
+    return [Attempt(at=record.at, record=record) for record in attempts]
+
+
+def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> list[Entry]:
+    entries: list[Entry] = []
+    seen: set[str] = set()
+    told: set[tuple[str, int]] = set()
+    for record in evidence.requeues:
+        for move in record.moved:
+            if move.uid == evidence.uid:
+                entries.append(_woken(record, move))
+                seen.add(record.event_id)
+                told.add(_moment(record.event, record.at))
+        entries += [_not_woken(record, skip) for skip in record.skipped if skip.uid == evidence.uid]
+        if record.skipped_counts and record.event_id not in seen:
+            entries += _counted(record, evidence.uid, attempts)
+    # what moved a pod without a record of its own (end of backoff, a time limit) stands in the attempt that
+    # followed
+    for attempt in attempts:
+        wake = attempt.woken_by
+        if wake is None or not wake.event:
+            continue
+        # the record of a pod that was in flight at the event has a longer id than the event's own
+        if wake.event_id not in seen and _moment(wake.event, wake.at) not in told:
+            call = HintCall(plugin=wake.plugin, answer="Queue", reason=wake.reason, own=wake.own)
+            hints = (call,) if wake.plugin else ()
+            entries.append(
+                Woken(
+                    at=wake.at or attempt.queued_at,
+                    event=wake.event,
+                    event_id=wake.event_id,
+                    object=wake.object,
+                    plugin=wake.plugin,
+                    hints=hints,
+                    why="" if wake.plugin else wake.reason,
+                )
+            )
+            seen.add(wake.event_id)
+    return entries
+
+
+def _moment(event: str, at: float) -> tuple[str, int]:
+    """An event by its label and millisecond."""
+    return event, round(at * 1000)
+
+
+def _woken(record: RequeueRecord, move: PodMove) -> Woken:
+    return Woken(
+        at=record.at,
+        event=record.event,
+        event_id=record.event_id,
+        object=record.object,
+        plugin=move.plugin,
+        to=move.to,
+        hints=move.hints,
+        who=record.who,
+        why=record.why,
+    )
+
+
+def _not_woken(record: RequeueRecord, skip: PodSkip) -> NotWoken:
+    return NotWoken(
+        at=record.at,
+        event=record.event,
+        event_id=record.event_id,
+        object=record.object,
+        hints=skip.hints,
+        who=record.who,
+        why=record.why,
+    )
+
+
+def _counted(record: RequeueRecord, uid: str, attempts: Sequence[AttemptRecord]) -> list[Entry]:
+    """Above 256 skipped pods a record holds counts by plugin and reason: joined by who had rejected the pod
+    at that time.
+    """
+    if any(skip.uid == uid for skip in record.skipped) or any(move.uid == uid for move in record.moved):
+        return []
+    parked = [attempt for attempt in attempts if attempt.at <= record.at]
+    if not parked or parked[-1].outcome not in ("unschedulable", "gated"):
+        return []
+    rejectors = set(parked[-1].unschedulable_plugins)
+    hints = tuple(
+        HintCall(plugin=count.plugin, answer="QueueSkip", reason=count.reason)
+        for count in record.skipped_counts
+        if count.plugin in rejectors
+    )
+    if not hints:
+        return []
+    return [
+        NotWoken(
+            at=record.at,
+            event=record.event,
+            event_id=record.event_id,
+            object=record.object,
+            hints=hints,
+            who=record.who,
+            why=record.why,
+            counted=True,
+        )
+    ]
+
+
+def _placed(evidence: Evidence) -> list[Entry]:
+    entries: list[Entry] = []
+    placement = evidence.placement
+    if isinstance(placement, Binding):
+        entries.append(
+            Bound(at=placement.bound_at, node=placement.node, forced=placement.forced, trace=placement.trace)
+        )
+    elif placement is not None:
+        entries.append(Bound(at=placement.bound_at, node=placement.node))
+        entries.append(Released(at=placement.released_at, node=placement.node, reason=placement.reason))
+    if evidence.status is not None and evidence.started_at:
+        told = any(event.reason == evidence.status.reason for event in evidence.events)
+        entries.append(_start(evidence.status, evidence.started_at, placement, told=told))
+    entries += [
+        Told(at=event.at, reason=event.reason, message=event.message.strip(), reporter=event.reporter)
+        for event in evidence.events
+    ]
+    return entries
+
+
+def _start(status: PodStatusFact, at: float, placement: Binding | Tombstone | None, *, told: bool) -> Started:
+    """The start on the node. Kubernetes writes it in whole seconds: it cannot have been before the binding.
+
+    :param told: an event gives the status' reason at its own time: not said twice
+    """
+    bound_at = placement.bound_at if placement is not None else 0.0
+    reason, message = ("", "") if told else (status.reason, status.message.strip())
+    return Started(at=max(at, bound_at), node=status.node, phase=status.phase, reason=reason, message=message)
+
+
+def _folded(entries: Sequence[Entry]) -> list[Entry]:
+    """Equal skips in a row become one with a count: an event storm fills the page otherwise."""
+    folded: list[Entry] = []
+    for entry in entries:
+        last = folded[-1] if folded else None
+        if isinstance(entry, NotWoken) and isinstance(last, NotWoken) and _alike(entry, last):
+            folded[-1] = msgspec.structs.replace(entry, times=last.times + 1)
+        else:
+            folded.append(entry)
+    return folded
+
+
+def _alike(one: NotWoken, other: NotWoken) -> bool:
+    return (one.event, one.object, _answers(one.hints)) == (other.event, other.object, _answers(other.hints))
+
+
+def _answers(hints: Sequence[HintCall]) -> tuple[tuple[str, str, str], ...]:
+    return tuple((hint.plugin, hint.answer, hint.reason) for hint in hints)
+
+
+def _state(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> str:
+    placement = evidence.placement
+    if isinstance(placement, Tombstone):
+        return f"its binding on {placement.node} has ended: {words.spoken(placement.reason)}" + _gone(evidence)
+    if isinstance(placement, Binding):
+        phase = evidence.status.phase if evidence.status is not None else "not started yet"
+        ending = ", being deleted" if evidence.deleting else ""
+        return f"bound to {placement.node}, {phase}{ending}" + _gone(evidence)
+    if evidence.deleted:
+        return "deleted before it was bound"
+    queued = evidence.queued
+    if queued is not None:
+        return f"pending in {queued.pool}, {_times(queued.attempts, 'attempt')} so far"
+    if attempts:
+        return f"pending; its last attempt ended {words.spoken(attempts[-1].outcome)}"
+    return "pending; no attempt is recorded yet"
+
+
+def _gone(evidence: Evidence) -> str:
+    return "; the object is deleted" if evidence.deleted else ""
+
+
+def _times(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

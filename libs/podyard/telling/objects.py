@@ -1,0 +1,126 @@
+"""The joined view of the cluster, and the documents it was made from: people who ask for JSON want every
+field.
+"""
+
+from typing import Any
+
+import msgspec
+
+from podyard.cluster.documents import DocumentView
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
+from podyard.cluster.view import ClusterView
+from podyard.objects import decoding
+from podyard.objects.errors import ObjectError
+from podyard.objects.kinds import kind_of_resource
+from podyard.proto import codec, subjects
+from podyard.proto.codec import MessageError
+from podyard.proto.events import ClusterEvent
+
+
+class Objects:
+    """What a `ClusterView` and a `DocumentView` of the same deliveries know together; both are folded
+    elsewhere.
+    """
+
+    def __init__(self, view: ClusterView, documents: DocumentView) -> None:
+        self.view = view
+        self.documents = documents
+
+    def has(self, key: ObjectKey) -> bool:
+        """Whether the object is there, whether it can be read or not."""
+        stored = self.documents.stored(key)
+        return stored is not None and not stored.deleted
+
+    def keys(self, resource: str, namespace: str | None = None) -> list[ObjectKey]:
+        """Objects of a resource, by namespace and name; `None` is every namespace."""
+        return sorted(key for key in self.documents.keys(resource) if namespace in (None, key.namespace))
+
+    def typed(self, key: ObjectKey) -> Any:
+        """The joined typed object; `None` if it is not there or cannot be decoded."""
+        if key.resource == subjects.PODS:
+            pod = self.view.pods.get((key.namespace, key.name))
+            return None if pod is None else pod.pod
+        if key.resource == subjects.NODES:
+            node = self.view.nodes.get(key.name)
+            return None if node is None else node.node
+        return self.view.others.get(key.resource, {}).get((key.namespace, key.name))
+
+    def fault(self, key: ObjectKey) -> str:
+        """Why an object cannot be read; empty if it can be. One that cannot counts as absent for every
+        service.
+        """
+        found = self.view.unreadable.get(subjects.object_(*key))
+        return "" if found is None else found.reason
+
+    def doubts(self, key: ObjectKey) -> list[str]:
+        """What else that is stored about an object cannot be read, in sentences' ends."""
+        if key.resource == subjects.NODES:
+            node = self.view.nodes.get(key.name)
+            blind = "" if node is None else node.blind
+            return (
+                [f"what its agent said last cannot be read, so what it said before is shown: {blind}"] if blind else []
+            )
+        pod = self.view.pods.get((key.namespace, key.name)) if key.resource == subjects.PODS else None
+        if pod is None:
+            return []
+        binding = subjects.binding(*pod.key, pod.uid)
+        status = subjects.pod_status(pod.node_name, *pod.key, pod.uid)
+        said = {binding: "its binding", status: f"what the agent of node {pod.node_name} said of it"}
+        unreadable = self.view.unreadable
+        return [
+            f"{what} cannot be read: {unreadable[subject].reason}{'; see podyard mend' if subject == binding else ''}"
+            for subject, what in said.items()
+            if subject in unreadable
+        ]
+
+    def labels(self, key: ObjectKey) -> dict[str, str]:
+        """Labels of an object."""
+        found = self.typed(key)
+        return {} if found is None else found.metadata.labels
+
+    def document(self, key: ObjectKey) -> dict[str, Any]:
+        """The whole document with what others know of the object put in; apiVersion and kind always there.
+
+        :raises KeyError: if it is not there
+        """
+        stored = self.documents.stored(key)
+        if stored is None or stored.deleted:
+            raise KeyError(key)
+        try:
+            event = codec.decode(ClusterEvent, stored.payload)
+            document = decoding.document(event.object)
+        except (MessageError, ObjectError) as error:
+            return {"metadata": {"namespace": key.namespace, "name": key.name}, "podyardError": str(error)}
+        kind = kind_of_resource(key.resource)
+        whole: dict[str, Any] = {"apiVersion": kind.api_version, "kind": kind.kind, **document}
+        if not isinstance(whole.get("metadata"), dict):
+            whole["metadata"] = {"namespace": key.namespace, "name": key.name}
+        whole["metadata"]["resourceVersion"] = str(stored.sequence)
+        if fault := self.fault(key):
+            whole["podyardError"] = fault
+        if key.resource == subjects.PODS:
+            _join_pod(whole, self.view.pods.get((key.namespace, key.name)))
+        elif key.resource == subjects.NODES:
+            _join_node(whole, self.view.nodes.get(key.name))
+        return whole
+
+
+def _join_pod(document: dict[str, Any], view: PodView | None) -> None:
+    if view is None:
+        return
+    if view.node_name:
+        document.setdefault("spec", {})["nodeName"] = view.node_name
+    status = dict(document.get("status") or {})
+    status.update(msgspec.to_builtins(view.pod.status))
+    document["status"] = status
+
+
+def _join_node(document: dict[str, Any], view: NodeView | None) -> None:
+    if view is None or view.status is None:
+        return
+    if view.node.spec.taints:
+        document.setdefault("spec", {})["taints"] = msgspec.to_builtins(view.node.spec.taints)
+    status = document.setdefault("status", {})
+    status["conditions"] = msgspec.to_builtins(view.node.status.conditions)

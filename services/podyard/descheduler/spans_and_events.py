@@ -1,0 +1,119 @@
+"""What people see of a cycle: its spans, and events for people."""
+
+from typing import Final
+
+from podyard.bus import Bus
+from podyard.descheduler.core.cycle import CycleRecord, Eviction, Step
+from podyard.descheduler.core.framework import Answer
+from podyard.proto import codec, subjects
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import K8sEvent
+from podyard.telemetry.tracing import SpanEvent, Spans
+
+CYCLE_SPAN: Final = "deschedule cycle"
+EVICT_SPAN: Final = "evict pod"
+EVICTION_FAILED: Final = "EvictionFailed"
+
+
+class EvictionSpan:
+    """The span "evict pod" of one eviction, below its cycle's; always kept. Its id goes with the pod's new
+    version."""
+
+    def __init__(self, spans: Spans, cycle_trace: str, eviction: Eviction, start: float, *, dry_run: bool) -> None:
+        self._spans = spans
+        self._parent = cycle_trace
+        self._eviction = eviction
+        self._start = start
+        self._dry_run = dry_run
+        self.trace = spans.child(cycle_trace)
+
+    def end(self, now: float, problem: str = "") -> None:
+        """The eviction is done, or was refused for `problem`."""
+        eviction = self._eviction
+        node, metadata = eviction.pod.spec.node_name, eviction.pod.metadata
+        failed = SpanEvent("Eviction Failed", now, {"k8s.node.name": node, "err": problem})
+        self._spans.emit(
+            EVICT_SPAN,
+            trace=self.trace,
+            parent=self._parent,
+            start=self._start,
+            end=now,
+            attributes={
+                "k8s.namespace.name": metadata.namespace,
+                "k8s.pod.name": metadata.name,
+                "k8s.pod.uid": metadata.uid,
+                "k8s.node.name": node,
+                "podyard.eviction.strategy": eviction.plugin,
+                "podyard.eviction.profile": eviction.profile,
+                "podyard.eviction.reason": eviction.reason,
+                "podyard.eviction.dry_run": self._dry_run,
+            },
+            events=(failed,) if problem else (),
+            error=problem,
+            keep=True,
+        )
+
+
+def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end: float) -> None:
+    """The span "deschedule cycle"; kept if a plugin wanted anything. Pods that a limit kept are events on
+    it."""
+    attempts = [(step, attempt) for step in record.steps for attempt in step.attempts]
+    spans.emit(
+        CYCLE_SPAN,
+        trace=trace,
+        start=start,
+        end=end,
+        attributes={
+            "podyard.descheduler.nodes": record.nodes,
+            "podyard.descheduler.evicted": record.evicted,
+            "podyard.descheduler.plugins": [step.plugin for step in record.steps],
+            "podyard.descheduler.skipped": record.skipped,
+        },
+        events=[
+            SpanEvent(
+                "Eviction Failed",
+                end,
+                {
+                    "k8s.namespace.name": attempt.namespace,
+                    "k8s.pod.name": attempt.name,
+                    "k8s.node.name": attempt.node,
+                    "podyard.eviction.strategy": step.plugin,
+                    "err": attempt.problem,
+                },
+            )
+            for step, attempt in attempts
+            if attempt.answer not in (Answer.EVICTED, Answer.FAILED)
+        ],
+        error="; ".join(step.error for step in record.steps if step.error),
+        keep=bool(attempts),
+    )
+
+
+def announce(bus: Bus, eviction: Eviction, *, reporter: str, trace: str, now: float, problem: str = "") -> None:
+    """The pod's event: that it was evicted, by which plugin, or why not."""
+    metadata, node = eviction.pod.metadata, eviction.pod.spec.node_name
+    evicted = f"pod evicted from {node} node by the descheduler: {eviction.reason}"
+    failed = f"pod eviction from {node} node by the descheduler failed: {problem}"
+    event = K8sEvent(
+        regarding=ObjectRef(resource=subjects.PODS, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid),
+        type="Warning" if problem else "Normal",
+        reason=EVICTION_FAILED if problem else eviction.plugin,
+        message=failed if problem else evicted,
+        reporter=reporter,
+        at=now,
+        trace=trace,
+    )
+    bus.send(subjects.k8s_event(metadata.namespace, "Pod", metadata.name), codec.encode(event), trace=trace)
+
+
+def summary(step: Step) -> dict[str, object]:
+    """One step as a log record."""
+    kept = [one for one in step.attempts if one.answer is not Answer.EVICTED]
+    return {
+        "profile": step.profile,
+        "extension_point": step.extension_point,
+        "plugin": step.plugin,
+        "evicted": [f"{one.namespace}/{one.name}" for one in step.evicted],
+        "kept": {f"{one.namespace}/{one.name}": one.problem for one in kept},
+        **({"error": step.error} if step.error else {}),
+    }

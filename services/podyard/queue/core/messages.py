@@ -1,0 +1,103 @@
+"""What the queue's core is told: values between the shell and the core. What it wants done is in
+`effects`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from podyard.cluster.changes import Change
+from podyard.framework.events import ClusterEvent
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.message import PodRef
+from podyard.proto.queue_api import (
+    ActivateRequest,
+    DoneRequest,
+    PopRequest,
+    PreemptingRequest,
+    QueueListRequest,
+    SessionHeartbeat,
+)
+
+
+class Incoming(msgspec.Struct, frozen=True, kw_only=True):
+    """One cluster event with the changed object before and after, and what people want to know about it."""
+
+    event: ClusterEvent
+    old: object | None = None
+    new: object | None = None
+    id: str = ""
+    """Key of the event's RequeueRecord."""
+    object_name: str = ""
+    """namespace/name of the object, or its name."""
+    position: int = 0
+    """CLUSTER sequence; 0 if it has none."""
+    who: str = ""
+    why: str = ""
+    trace: str = ""
+    """Traceparent of what made the event."""
+    missed: bool = False
+    """A version of the object was missed: counts as all actions of the resource, and every hint as Queue."""
+    bytes: int = 0
+    """What the objects take as JSON, as far as nobody else keeps them."""
+
+
+class Begin(NamedTuple):
+    """This queue leads, and its view is complete: take in every pending pod. Told once, before everything
+    else.
+    """
+
+    records: Mapping[str, AttemptRecord]
+    """The last record of each pod that has one, by uid."""
+    nominated: Sequence[PodRef] = ()
+    """Pods with a nomination fact."""
+
+
+class Would(NamedTuple):
+    """Somebody asks what these events would do to one pod."""
+
+    namespace: str
+    name: str
+    events: Sequence[Incoming]
+
+
+Request: TypeAlias = (
+    PopRequest | DoneRequest | SessionHeartbeat | ActivateRequest | PreemptingRequest | QueueListRequest | Would
+)
+
+
+class Asked(NamedTuple):
+    """Somebody asks; `ticket` names the request until its `Reply` or `Declined`."""
+
+    ticket: int
+    request: Request
+    set_aside: str = ""
+    """Why the request is refused, whatever it asks: a core raised on it; empty: none did."""
+
+
+class Changed(NamedTuple):
+    """The view changed."""
+
+    changes: Sequence[Change]
+
+
+class Listed(NamedTuple):
+    """The view was listed again for this reason: what happened in between is not known in full."""
+
+    reason: str
+
+
+class Happened(NamedTuple):
+    """A bare event: it changed no object. One that has this id counts once."""
+
+    id: str
+    events: Sequence[Incoming]
+    """One an action."""
+
+
+class Tick(NamedTuple):
+    """Time passed: `wake_at` is reached."""
+
+
+Message: TypeAlias = Begin | Asked | Changed | Listed | Happened | Tick

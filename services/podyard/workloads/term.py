@@ -1,0 +1,131 @@
+"""One term: from getting the lease to losing it. Feeds the core and carries out what it wants.
+
+Everything is listed anew: counts come from what is there, whatever the leader before had in mind.
+"""
+
+import random
+import uuid
+from collections.abc import Sequence
+from typing import Final
+
+from podyard.bus.delivery import Delivery
+from podyard.cluster.documents import DocumentView
+from podyard.cluster.keys import ObjectKey
+from podyard.cluster.view import ClusterView
+from podyard.proto import codec, subjects
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import K8sEvent
+from podyard.runtime.service import Service
+from podyard.shell.boundary import Boundary
+from podyard.shell.causes import Cause
+from podyard.shell.driver import Driver
+from podyard.shell.reading import Reading
+from podyard.workloads.core import actions
+from podyard.workloads.core.actions import Done, Effect, Failed, Message, Work
+from podyard.workloads.core.controller import Workloads
+from podyard.workloads.core.templates import Maker
+from podyard.workloads.instruments import Instruments
+from podyard.workloads.reading import FOLLOWED, ViewLookup, folds, regarded
+from podyard.workloads.settings import WorkloadsSettings
+from podyard.workloads.writer import Writer
+
+WRITES_CHECK: Final = "writes"
+"""Not ready while what was written last is not settled: no room in the stream, or NATS silent."""
+FLOOR_S: Final = 0.001
+"""What is due within so short a time is looked at together."""
+MOST_MESSAGE: Final = 1024
+"""Characters of an event's message: as many as Kubernetes keeps. Source: pkg/apis/core/validation/events.go,
+NoteLengthLimit."""
+
+
+class Term:
+    """Owned by the task that runs `run`; callbacks of what it reads run on the same event loop."""
+
+    def __init__(self, service: Service[WorkloadsSettings], instruments: Instruments, boundary: Boundary) -> None:
+        self._service = service
+        self._now = service.clock.now
+        self._instruments = instruments
+        self._view, documents = ClusterView(), DocumentView()
+        maker = Maker(ViewLookup(documents), lambda: str(uuid.uuid4()), random.Random())
+        self._core = Workloads(self._view, documents, maker)
+        trouble = service.health.trouble(WRITES_CHECK)
+        self._writer = Writer(service.bus, self._view, documents, trouble, self._now)
+        self._reading = Reading(
+            service.bus,
+            folds(self._view, documents),
+            FOLLOWED,
+            service.health,
+            service=service.name,
+            on_changes=lambda changes: self._driver.step(actions.Changed(changes)),
+            on_listed=lambda _: self._driver.step(actions.Listed()),
+            on_unreadable=self._on_unreadable,
+            aside=boundary.aside,
+        )
+        self._driver: Driver[Message, Effect, Work] = Driver(
+            self._core,
+            now=self._now,
+            carry_out=self._carry_out,
+            boundary=boundary,
+            cause=self._cause,
+            answer=self._write,
+            tick=actions.Tick(),
+            wake_at=lambda: self._core.wake_at,
+            floor_s=FLOOR_S,
+        )
+
+    async def run(self) -> None:
+        """Lead until cancelled, or until the core has raised."""
+        try:
+            async with self._driver as tasks:
+                tasks.start_soon(self._reading.run)
+        finally:
+            self._service.health.remove(WRITES_CHECK)
+
+    def _carry_out(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case Work():
+                    self._instruments.work(effect)
+                    self._driver.ask(effect)
+                case Failed():
+                    self._report(effect)
+
+    def _cause(self, message: Message) -> Cause | None:
+        if isinstance(message, actions.Changed):
+            return self._reading.cause(message.changes, self._view.version_of)
+        return None
+
+    async def _write(self, work: Work) -> Done:
+        done = await self._writer.carry_out(work)
+        if done.failures:
+            self._instruments.failed(work.owner.resource, len(done.failures))
+            self._service.log.warning(
+                "could not be written", object=str(work.owner), failures=len(done.failures), first=done.failures[0]
+            )
+        return done
+
+    def _report(self, failed: Failed) -> None:
+        """Tell the log, and whoever looks at the object's events."""
+        self._instruments.failed(failed.owner.resource)
+        self._service.log.warning(
+            "cannot do its work", object=str(failed.owner), reason=failed.reason, detail=failed.detail
+        )
+        self._announce(failed.owner, failed.reason, failed.detail)
+
+    def _announce(self, key: ObjectKey, reason: str, message: str) -> None:
+        event = K8sEvent(
+            regarding=ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name),
+            type="Warning",
+            reason=reason,
+            message=message,
+            reporter=self._service.name,
+            at=self._now(),
+        )
+        self._service.bus.send(subjects.k8s_event(key.namespace, key.resource, key.name), codec.encode(event))
+
+    def _on_unreadable(self, delivery: Delivery, reason: str) -> None:
+        """An object, or what others say about one, cannot be read: told on the object, where people look."""
+        key = regarded(delivery.subject)
+        if key is not None:
+            message = f"{delivery.subject} (sequence {delivery.sequence}) cannot be read: {reason}"
+            self._announce(key, "Unreadable", message[:MOST_MESSAGE])

@@ -1,0 +1,120 @@
+"""Who leads runs terms; who does not stands by, and says so."""
+
+from collections.abc import Awaitable, Callable
+
+import anyio
+import prometheus_client
+import pytest
+
+from podyard.bus.lease import Lease
+from podyard.runtime.health import Health
+from podyard.shell.leading import CHECK, STANDS_BY, Leading
+
+
+class OneLease:
+    """A lease that is had with the epochs given, one after the other, and lost when a test says so."""
+
+    service = "sample"
+
+    def __init__(self, *epochs: int) -> None:
+        self._epochs = list(epochs)
+        self.lost = anyio.Event()
+
+    async def lead(self, main: Callable[[int], Awaitable[None]]) -> None:
+        if not self._epochs:
+            await anyio.sleep_forever()
+        epoch = self._epochs.pop(0)
+        async with anyio.create_task_group() as tasks:
+
+            async def run() -> None:
+                await main(epoch)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(run)
+            await self.lost.wait()
+            self.lost = anyio.Event()
+            tasks.cancel_scope.cancel()
+
+
+class Stage:
+    def __init__(self, *epochs: int, pause_s: float = 0.0) -> None:
+        self.registry = prometheus_client.CollectorRegistry()
+        self.health = Health(stall_limit_s=60.0, registry=self.registry)
+        self.lease = OneLease(*epochs)
+        self.story: list[str] = []
+        lease: Lease = self.lease  # type: ignore[assignment]
+        self.leading = Leading(lease, self.health, self.registry, pause=self._pause, pause_s=pause_s)
+
+    async def _pause(self) -> None:
+        self.story.append("pause")
+
+    @property
+    def said(self) -> tuple[bool, str]:
+        return self.health.checks[CHECK][:2]
+
+    @property
+    def gauge(self) -> float | None:
+        return self.registry.get_sample_value("podyard_sample_leading")
+
+
+async def test_terms_follow_one_another_with_a_pause_in_between() -> None:
+    stage = Stage(3, 8)
+
+    async def term(epoch: int) -> None:
+        stage.story.append(f"term {epoch}")
+        assert stage.said == (True, f"leads, epoch {epoch}")
+        assert stage.gauge == 1
+        await anyio.lowlevel.checkpoint()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.leading.run, term)
+        await anyio.wait_all_tasks_blocked()
+        assert stage.story == ["term 3", "pause", "term 8", "pause"]
+        assert stage.said == (True, STANDS_BY)
+        assert stage.gauge == 0
+        tasks.cancel_scope.cancel()
+
+
+async def test_a_lease_that_is_lost_ends_the_term_and_what_it_said_of_itself() -> None:
+    stage = Stage(1)
+
+    async def term(epoch: int) -> None:
+        stage.leading.says(False, "takes over")
+        stage.story.append("takes over")
+        await anyio.sleep_forever()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.leading.run, term)
+        await anyio.wait_all_tasks_blocked()
+        assert (stage.said, stage.gauge) == ((False, "takes over"), 0)
+        stage.leading.says(True, "serves")
+        assert (stage.said, stage.gauge) == ((True, "serves"), 1)
+        stage.lease.lost.set()
+        await anyio.wait_all_tasks_blocked()
+        assert (stage.said, stage.gauge) == ((True, STANDS_BY), 0)
+        tasks.cancel_scope.cancel()
+
+
+async def test_who_has_never_led_stands_by() -> None:
+    stage = Stage()
+
+    async def term(epoch: int) -> None:
+        raise AssertionError(f"it does not lead: {epoch}")
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.leading.run, term)
+        await anyio.wait_all_tasks_blocked()
+        assert (stage.said, stage.gauge) == ((True, STANDS_BY), 0)
+        assert stage.health.ready
+        tasks.cancel_scope.cancel()
+
+
+async def test_what_a_term_raises_comes_out() -> None:
+    stage = Stage(1)
+
+    async def term(epoch: int) -> None:
+        raise LookupError(epoch)
+
+    with pytest.RaisesGroup(LookupError):
+        await stage.leading.run(term)
+    assert stage.said == (True, STANDS_BY)

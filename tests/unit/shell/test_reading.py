@@ -1,0 +1,142 @@
+"""Reading: what /readyz says, what a core is told, and when the garbage collector is."""
+
+import gc
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import anyio
+import prometheus_client
+import pytest
+
+from podyard.bus import Delivery, WatchSpec
+from podyard.bus.watch import WatchSink
+from podyard.cluster.changes import Change
+from podyard.cluster.view import ClusterView
+from podyard.proto import subjects
+from podyard.runtime.health import Health
+from podyard.shell import reading
+from podyard.shell.causes import Listed
+from podyard.shell.informer import with_placements
+from podyard.shell.reading import CHECK, COLLECT_EVERY, LISTING, SILENT, Reading
+from tests.support import objects, stored
+from tests.support.stream import ClusterStream
+
+
+class WatchedBus:
+    """A bus whose watch does what the test says."""
+
+    def __init__(self) -> None:
+        self.sink: WatchSink
+
+    def watch(self, spec: WatchSpec, sink: WatchSink) -> Any:
+        del spec
+        self.sink = sink
+        return self
+
+    def relist(self, reason: str) -> None:
+        raise AssertionError(reason)
+
+    async def run(self) -> None:
+        await anyio.sleep_forever()
+
+
+class Stage:
+    def __init__(self, *, lasting: bool = False) -> None:
+        self.bus: Any = WatchedBus()
+        self.health = Health(stall_limit_s=60.0, registry=prometheus_client.CollectorRegistry())
+        self.told: list[Sequence[Change]] = []
+        self.view = ClusterView()
+        self.stream = ClusterStream(lambda: 1000.0)
+        self.reading = Reading(
+            self.bus,
+            self.view,
+            with_placements((subjects.OBJECTS_WITHOUT_FACTS,)),
+            self.health,
+            service="sample",
+            on_changes=self._on_changes,
+            on_listed=lambda reason: self.listings.append((reason, gc.get_freeze_count())),
+            lasting=lasting,
+        )
+        self.listings: list[tuple[str, int]] = []
+        self.causes: list[Any] = []
+
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        self.told.append(changes)
+        for _ in changes:
+            self.causes.append(self.reading.cause(changes, self.view.version_of))
+
+    def list_all(self, reason: str = "start") -> None:
+        self.bus.sink.listing(self.stream.last, reason)
+        for delivery in self.stream.held():
+            self.bus.sink.deliver(delivery)
+        self.bus.sink.synced(self.stream.last)
+
+    @property
+    def said(self) -> tuple[bool, str]:
+        return self.health.checks[CHECK][:2]
+
+
+@pytest.fixture(autouse=True)
+def _collector() -> Iterator[None]:
+    thresholds = gc.get_threshold()
+    yield
+    gc.set_threshold(*thresholds)
+    gc.unfreeze()
+
+
+async def test_it_is_ready_once_it_has_listed_and_while_the_cluster_is_heard() -> None:
+    stage = Stage()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.reading.run)
+        await anyio.wait_all_tasks_blocked()
+        assert stage.said == (False, LISTING)
+        stage.list_all()
+        assert stage.said == (True, "")
+        stage.bus.sink.contact(False)
+        assert stage.said == (False, SILENT)
+        stage.bus.sink.contact(True)
+        assert stage.said == (True, "")
+        tasks.cancel_scope.cancel()
+    assert CHECK not in stage.health.checks, "who does not read says nothing of it"
+
+
+async def test_what_a_listing_and_what_a_delivery_changed_is_told_with_its_cause() -> None:
+    stage = Stage()
+    stage.stream.put(stored.version("pods", objects.pod("a")))
+    stage.list_all()
+    stage.stream.put(stored.version("pods", objects.pod("b")))
+    stage.bus.sink.deliver(stage.stream.log[-1])
+    assert [type(changes) is Listed for changes in stage.told] == [True, False]
+    listed, delivered = stage.causes
+    assert (listed.name, delivered.name) == ("cluster.pods.default.a@1", "cluster.pods.default.b@2")
+    assert isinstance(delivered.message, Delivery)
+    assert delivered.message.payload
+
+
+@pytest.fixture
+def _collector() -> Iterator[None]:
+    """A collector that nobody has told anything yet: it is the process', and other tests run services in
+    it."""
+    before = gc.get_threshold()
+    gc.set_threshold(700, 10, 10)
+    gc.unfreeze()
+    yield
+    gc.set_threshold(*before)
+
+
+@pytest.mark.usefixtures("_collector")
+@pytest.mark.parametrize("lasting", [True, False])
+async def test_what_lasts_is_put_out_of_the_collectors_sight_after_the_first_listing(lasting: bool) -> None:
+    stage = Stage(lasting=lasting)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.reading.run)
+        await anyio.wait_all_tasks_blocked()
+        assert (gc.get_threshold() == COLLECT_EVERY) is lasting
+        stage.list_all()
+        frozen = gc.get_freeze_count()
+        assert (frozen > 0) is lasting
+        stage.list_all("a gap")
+        assert stage.listings[0] == ("start", 0), "the core was told before"
+        assert gc.get_freeze_count() <= frozen, "once"
+        tasks.cancel_scope.cancel()
+    assert reading.CHECK not in stage.health.checks
