@@ -1,4 +1,5 @@
-"""Volumes that are made for a pod, end to end: the pod waits in the binder, nobody else does, whoever dies meanwhile."""
+"""Volumes that are made for a pod, end to end: the pod waits in the binder, nobody else does, whoever dies
+meanwhile."""
 
 from typing import Any
 
@@ -65,7 +66,7 @@ def user(here: Stand, name: str, *claims: str, **spec: Any) -> dict[str, Any]:
 
 
 def selected(here: Stand, name: str) -> str:
-    found = here.seen.view.others["persistentvolumeclaims"].get((here.namespace, name))
+    found = here.seen.view.others.get("persistentvolumeclaims", {}).get((here.namespace, name))
     return "" if found is None else found.metadata.annotations.get(SELECTED, "")
 
 
@@ -115,7 +116,7 @@ async def test_a_volume_that_cannot_be_made_there_is_made_elsewhere(here: Stand)
         await here.do.apply([node(first, cpu="8")], "it is back")
     assert here.bound_to("moving") == second
     (record,) = here.attempts("moving")
-    assert record.outcome == "bind_error"
+    assert record.outcome == "bindError"
     assert 'provisioning failed for PVC "b"' in record.message
 
 
@@ -131,7 +132,7 @@ async def test_a_volume_that_never_comes_gives_back_what_was_promised_besides(he
     await here.do.apply([user(here, "patient", "e")], "a pod that would take the other volume")
     await here.attempted("patient")
     late = await here.seen.until(
-        "the time-out", lambda: [one for one in here.attempts("never") if one.outcome == "bind_error"], WITHIN_S
+        "the time-out", lambda: [one for one in here.attempts("never") if one.outcome == "bindError"], WITHIN_S
     )
     assert "VolumeBinding: binding volumes: waiting for the volumes of PVC" in late[0].message
     assert "not done within 2 s" in late[0].message
