@@ -8,11 +8,12 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.made-from
 SOURCES := proto libs services tools tests examples
 PYTEST := $(BIN)/pytest
-# what runs on all cores at once; what starts a stack of processes of its own, and mostly waits for it; and what measures time or
-# takes all cores itself, and therefore runs alone
+# What runs on all cores at once; what starts servers and services as processes, and mostly waits for them; and what measures CPU
+# time or takes all cores itself, and therefore runs alone.
 TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples
-STACKS := tests/e2e
-ALONE := tests/simulation tests/faults
+CONTENTION := tests/faults/test_service_contention.py
+STACKS := tests/e2e tests/faults --ignore=$(CONTENTION)
+ALONE := tests/simulation $(CONTENTION)
 # One worker more than cores: some tests wait for a lease or a process.
 WORKERS := $(shell expr $$(nproc) + 1)
 ARGS ?=

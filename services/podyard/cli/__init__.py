@@ -10,7 +10,8 @@ requests. Subjects written: requests to `svc.objects.apply|delete`; `events.<res
 NATS URL and process ids. What survives a restart: with `up --data DIR` the streams in DIR; otherwise nothing.
 
 - `app`, `options`, `errors`   the command table, options that commands share, errors with advice
-- `commands/`                  one module a command; it imports inside what is heavy: `run` starts fast
+- `commands/`                  one module a command; it imports inside what is heavy
+- `serving`                    one service in this process, with as few imports as it takes
 - `session`, `reading`         a connection for one command; listing and following streams
 - `lab/`                       `up`: the embedded server, the supervised services, the state file
 - `scenario/`                  files of timed events and objects: format, checks, player

@@ -15,7 +15,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         return version()
     if len(words) == 2 and words[0] == "run" and not words[1].startswith("-"):
-        from podyard.cli.commands.run import run_service
+        from podyard.cli.serving import run_service
 
         return run_service(words[1])
     from podyard.cli import app

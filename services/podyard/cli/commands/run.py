@@ -1,13 +1,11 @@
 """`podyard run NAME`: one service in this process."""
 
-import importlib
-import os
-import signal
-import sys
-import threading
 from typing import Annotated, Any
 
 from cyclopts import Parameter
+
+from podyard.cli.errors import InputError
+from podyard.cli.serving import run_service
 
 
 def run(
@@ -58,54 +56,7 @@ def run(
     return run_service(name, config, {path: value for path, value in flags.items() if value is not None})
 
 
-def run_service(name: str, config: str | None = None, flags: dict[str, Any] | None = None) -> int:
-    """Load one service's settings and run it; what is wrong is told on standard error, exit code 2."""
-    _load_structlog_alone()
-    from podyard.cli import services
-    from podyard.cli.errors import InputError
-    from podyard.runtime import process
-    from podyard.runtime.settings import SettingsError, load_settings
-
-    try:
-        definition = services.definition(name)
-        common, own = load_settings(
-            definition.settings_type,
-            definition.name,
-            config_file=config or os.environ.get("PODYARD_CONFIG"),
-            environment=os.environ,
-            flags=flags,
-        )
-        if definition.check is not None:
-            definition.check(common)
-    except InputError as error:
-        sys.stderr.write(f"error: {error.message}\nhint: {error.advice}\n")
-        return error.exit_code
-    except SettingsError as error:
-        sys.stderr.write("".join(f"error: {problem}\n" for problem in error.problems))
-        return 2
-    if os.environ.get(services.SUPERVISED):
-        threading.Thread(target=_end_with_supervisor, name="supervisor watch", daemon=True).start()
-    return process.run(definition, common, own)
-
-
-def _load_structlog_alone() -> None:
-    """Load structlog without rich, which it takes along for coloured tracebacks if it finds it.
-
-    Services print plain ones, and rich with pygments is a quarter of what a service loads: 0.25 s of CPU a
-    start (measured).
-    """
-    if "rich" in sys.modules or "structlog" in sys.modules:
-        return
-    sys.modules["rich"] = None  # pyright: ignore[reportArgumentType] - how Python spells "not to be found"
-    try:
-        importlib.import_module("structlog")
-    finally:
-        del sys.modules["rich"]
-
-
 def _assignments(texts: tuple[str, ...]) -> dict[str, str]:
-    from podyard.cli.errors import InputError
-
     found: dict[str, str] = {}
     for text in texts:
         path, equals, value = text.partition("=")
@@ -113,9 +64,3 @@ def _assignments(texts: tuple[str, ...]) -> dict[str, str]:
             raise InputError(f"--set {text}: expected PATH=VALUE", "for example --set log.level=debug")
         found[path] = value
     return found
-
-
-def _end_with_supervisor() -> None:
-    while os.read(0, 1024):
-        pass
-    os.kill(os.getpid(), signal.SIGTERM)
