@@ -10,6 +10,7 @@ import pytest_asyncio
 import yaml
 from anyio.streams.text import TextReceiveStream
 
+from podyard.proto.requeues import PodMove
 from tests.e2e.stage import WITHIN_S, Stand, node
 
 SCENARIO = Path("examples/scenarios/taint-and-untaint.yaml").absolute()
@@ -94,7 +95,11 @@ async def test_a_bare_event_reaches_the_hint_of_a_parked_pod(here: Stand, tmp_pa
     said = await here.cli("publish", "Node/Add", "-f", str(file))
     assert said.code == 0
     await here.attempted("eventful", 2)
-    moved = [move for record in here.seen.requeues for move in record.moved if move.name == "eventful"]
+
+    def moves() -> list[PodMove]:
+        return [move for record in here.seen.requeues for move in record.moved if move.name == "eventful"]
+
+    moved = await here.seen.until("the record of its move", moves, WITHIN_S)
     assert [(move.plugin, move.hints[0].answer) for move in moved] == [("NodeResourcesFit", "Queue")]
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from podyard.cluster.pods import PodView
 from podyard.proto.decisions import AttemptRecord
+from podyard.proto.operations import K8sEvent
 from tests.e2e.stage import WITHIN_S, Stand, node, state_of
 from tests.support.otlp_sink import Ids, OtlpSink, SinkSpan
 
@@ -54,7 +55,11 @@ async def test_a_pod_of_high_priority_takes_the_place_of_a_lower_one(here: Stand
     assert urgent.node_name == place[victim.name]
     [spared] = {"small", "big"} - {victim.name}
     assert here.runs(spared)
-    told = next(event for event in here.seen.events if event.reason == "Preempted")
+
+    def preempted() -> K8sEvent | None:
+        return next((event for event in here.seen.events if event.reason == "Preempted"), None)
+
+    told = await here.seen.until("the event of the preemption", preempted, WITHIN_S)
     assert (told.regarding.uid, told.message) == (
         victim.uid,
         f"Preempted by pod {urgent.uid} on node {record.nominated_node}",

@@ -119,7 +119,7 @@ async def by_pressure(here: Stand, old: PodView) -> None:
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(here.do.repeat, report, 0.2)
-        await here.seen.until("the pod gone", lambda: here.seen.view.pods[old.key].ended, WITHIN_S)
+        await here.seen.until("the pod gone", lambda: (one := here.known(old.name)) is None or one.ended, WITHIN_S)
         tasks.cancel_scope.cancel()
 
 

@@ -115,6 +115,7 @@ async def test_a_volume_that_cannot_be_made_there_is_made_elsewhere(here: Stand)
     finally:
         await here.do.apply([node(first, cpu="8")], "it is back")
     assert here.bound_to("moving") == second
+    await here.attempted("moving")
     (record,) = here.attempts("moving")
     assert record.outcome == "bindError"
     assert 'provisioning failed for PVC "b"' in record.message
