@@ -86,7 +86,8 @@ test-simulation: setup ## 200 seeds of all services in virtual time under faults
 	@[ -n "$(ARGS)" ] || $(PYTEST) tests/simulation -m whole_simulation
 
 test-faults: setup ## every fault test: real servers, services as processes, a proxy that does harm before each, the simulation's checker
-	$(PYTEST) tests/faults -m "whole_faults or not whole_faults" $(ARGS)
+	$(PYTEST) $(if $(ARGS),,-n 2 --dist loadfile --durations=25 --ignore=$(CONTENTION)) tests/faults -m "whole_faults or not whole_faults" $(ARGS)
+	@[ -n "$(ARGS)" ] || $(PYTEST) $(CONTENTION) -m "whole_faults or not whole_faults"
 
 test-explore: setup ## property tests with new plays for an hour; ARGS="--minutes 10 TEST", ARGS="--again FILE" plays one again
 	$(BIN)/python -m tests.explore $(ARGS)
