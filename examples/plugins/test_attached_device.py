@@ -22,7 +22,7 @@ def stage() -> Stage:
 
 
 def say(stage: Stage, binder: Term, status: str) -> None:
-    known: Any = binder.view.others[REQUESTS]["default", "p"]
+    known: Any = binder.view.objects(REQUESTS)["default", "p"]
     stage.put_object(REQUESTS, known.raw | {"status": status})
     stage.pass_time(0.05)
 
@@ -31,7 +31,7 @@ def test_the_pod_is_bound_when_its_device_is_there(stage: Stage):
     binder = stage.serving(profile=PROFILE)
     decision = stage.decide("p")
     assert binder.bind(decision) == ["waiting"]
-    assert binder.view.others[REQUESTS]["default", "p"].raw["node"] == "n1"
+    assert binder.view.objects(REQUESTS)["default", "p"].raw["node"] == "n1"
     say(stage, binder, "Ready")
     assert binder.bind(decision) == ["bound"]
 

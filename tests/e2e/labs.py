@@ -103,15 +103,15 @@ async def emptied(here: Stand) -> None:
     view = here.seen.view
 
     def makers() -> list[ObjectRef]:
-        return references((kind, view.others.get(kind, ())) for kind in BEFORE_PODS)
+        return references((kind, view.objects(kind)) for kind in BEFORE_PODS)
 
     def pods() -> list[ObjectRef]:
         return references([(subjects.PODS, view.pods)])
 
     def rest() -> list[ObjectRef]:
-        kinds = sorted(view.others, key=lambda kind: kind == NAMESPACES)
+        kinds = sorted(view.resources, key=lambda kind: kind == NAMESPACES)
         nodes = [(subjects.NODES, [("", name) for name in view.nodes])]
-        return references([*nodes, *((kind, view.others[kind]) for kind in kinds)])
+        return references([*nodes, *((kind, view.objects(kind)) for kind in kinds)])
 
     await remove(here, makers())
     await remove(here, pods())

@@ -76,7 +76,7 @@ async def test_a_full_stream_makes_services_wait_and_say_so_until_there_is_room(
     pause(here.lab, "workloads")
     pause(here.lab, "scheduler")
     await here.do.apply([here.pod("waiting"), replica_set(here)], "they are to be bound and made when there is no room")
-    await here.seen.until("all objects", lambda: here.seen.view.others.get(REPLICA_SETS), WITHIN_S)
+    await here.seen.until("all objects", lambda: here.seen.view.objects(REPLICA_SETS), WITHIN_S)
     async with no_room(here.bus):
         for service in ("node_agent", "workloads", "scheduler"):
             resume(here.lab, service)

@@ -66,7 +66,7 @@ def user(here: Stand, name: str, *claims: str, **spec: Any) -> dict[str, Any]:
 
 
 def selected(here: Stand, name: str) -> str:
-    found = here.seen.view.others.get("persistentvolumeclaims", {}).get((here.namespace, name))
+    found = here.seen.view.objects("persistentvolumeclaims").get((here.namespace, name))
     return "" if found is None else found.metadata.annotations.get(SELECTED, "")
 
 
@@ -138,7 +138,7 @@ async def test_a_volume_that_never_comes_gives_back_what_was_promised_besides(he
     assert "VolumeBinding: binding volumes: waiting for the volumes of PVC" in late[0].message
     assert "not done within 2 s" in late[0].message
     await here.running("patient")
-    assert here.seen.view.others["persistentvolumes"]["", "disk"].spec.claim_ref.name == "e"
+    assert here.seen.view.objects("persistentvolumes")["", "disk"].spec.claim_ref.name == "e"
     assert selected(here, "c") == "node-1"
     await here.do.apply([local_volume("disk-2", "node-1")], "a second volume")
     await Provisioner(here.bus, here.namespace).make("c")
@@ -156,7 +156,7 @@ async def test_simulated_volumes_close_the_loop(here: Stand) -> None:
         "a pod that wants two of them",
     )
     await here.running("both")
-    volumes = here.seen.view.others["persistentvolumes"].values()
+    volumes = here.seen.view.objects("persistentvolumes").values()
     assert {volume.spec.claim_ref.name: volume.status.phase for volume in volumes} == {"x": "Bound", "y": "Bound"}
     await here.do.delete("persistentvolumeclaims", here.namespace, "y", "it is not needed")
     await here.seen.until("the end of its volume", lambda: len(volumes) == 1, WITHIN_S)

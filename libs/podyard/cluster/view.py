@@ -4,7 +4,7 @@ A shell feeds it: `begin_listing`, any number of `apply`, `end_listing`, then `a
 messages come. Until a listing ends, readers see the state before it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -28,6 +28,7 @@ _PLACEMENT: Final = "placement"
 _OBJECT_TOKENS: Final = 4
 _UNREADABLE: Final = (MessageError, ObjectError)
 _NONE: Final[Mapping[str, PodView]] = {}
+_NO_OBJECTS: Final[Mapping[NamespacedName, Any]] = {}
 _NO_DOCUMENT: Final = msgspec.Raw()
 
 _COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
@@ -79,10 +80,14 @@ class ClusterView:
         """By name."""
         return self._tables.nodes
 
+    def objects(self, resource: str) -> Mapping[NamespacedName, Any]:
+        """Typed objects of another kind, by (namespace, name); none if the reader does not follow it."""
+        return self._tables.others.get(resource, _NO_OBJECTS)
+
     @property
-    def others(self) -> Mapping[str, Mapping[NamespacedName, Any]]:
-        """Typed objects of all other kinds, by resource, then (namespace, name)."""
-        return self._tables.others
+    def resources(self) -> Collection[str]:
+        """Of which kinds there are objects, pods and nodes apart."""
+        return [resource for resource, found in self._tables.others.items() if found]
 
     def version(self, resource: str) -> int:
         """Another number whenever an object of this resource (pods and nodes apart) is another, came or

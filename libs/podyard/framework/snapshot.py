@@ -17,11 +17,11 @@ NO_OBJECTS: Final[ObjectsByName] = {}
 
 
 class Objects(Protocol):
-    """Where other objects than pods and nodes are found (`podyard.cluster.view.ClusterView` is one)."""
+    """Where other objects than pods and nodes are found (`podyard.cluster.view.ClusterView` is one, and
+    `Snapshot`)."""
 
-    @property
-    def others(self) -> Mapping[str, ObjectsByName]:
-        """By resource (`persistentvolumes`, ...)."""
+    def objects(self, resource: str) -> ObjectsByName:
+        """All objects of a resource (`persistentvolumes`, ...); none if nobody follows it."""
         ...
 
     def version(self, resource: str) -> int:
@@ -77,7 +77,7 @@ class Snapshot:
 
     def objects(self, resource: str) -> ObjectsByName:
         """All objects of a resource; none if nobody follows it."""
-        return NO_OBJECTS if self._objects is None else self._objects.others.get(resource, NO_OBJECTS)
+        return NO_OBJECTS if self._objects is None else self._objects.objects(resource)
 
     def version(self, resource: str) -> int:
         """For tokens: another number whenever an object of this resource is another, came or went."""

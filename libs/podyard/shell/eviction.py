@@ -97,7 +97,7 @@ class ListedSource:
         wanted = subjects.objects(budgets.RESOURCE, namespace)
         found = await snapshot(self._bus, (wanted,), service=self._service, timeout_s=LISTING_S)
         unreadable = [subjects.parse_object(subject).name for subject in found.unreadable]
-        return KnownBudgets(found.others.get(budgets.RESOURCE, {}).items(), unreadable)
+        return KnownBudgets(found.objects(budgets.RESOURCE).items(), unreadable)
 
 
 async def evict_many(

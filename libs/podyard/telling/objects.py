@@ -45,7 +45,7 @@ class Objects:
         if key.resource == subjects.NODES:
             node = self.view.nodes.get(key.name)
             return None if node is None else node.node
-        return self.view.others.get(key.resource, {}).get((key.namespace, key.name))
+        return self.view.objects(key.resource).get((key.namespace, key.name))
 
     def fault(self, key: ObjectKey) -> str:
         """Why an object cannot be read; empty if it can be. One that cannot counts as absent for every

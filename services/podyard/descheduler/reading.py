@@ -16,8 +16,8 @@ def state_of(view: ClusterView) -> CycleState:
     return CycleState(
         nodes=[one.node for one in view.nodes.values()],
         pods=[one.pod for one in view.pods.values()],
-        namespaces={name: one for (_, name), one in view.others.get(NAMESPACES, {}).items()},
-        budgets=view.others.get(BUDGETS, {}).values(),
-        claims=view.others.get(CLAIMS, {}),
-        priority_classes={name: one for (_, name), one in view.others.get(PRIORITY_CLASSES, {}).items()},
+        namespaces={name: one for (_, name), one in view.objects(NAMESPACES).items()},
+        budgets=view.objects(BUDGETS).values(),
+        claims=view.objects(CLAIMS),
+        priority_classes={name: one for (_, name), one in view.objects(PRIORITY_CLASSES).items()},
     )

@@ -146,7 +146,7 @@ def test_it_is_not_asked_before_the_view_shows_what_it_wrote(stage: Stage, binde
     say(stage, "x", "news", told=False)  # before the order in the stream; the view has seen neither
     later(stage, binder)
     follow_one(stage, binder)
-    assert binder.view.others[ORDERS].keys() == {("default", "x")}
+    assert binder.view.objects(ORDERS).keys() == {("default", "x")}
     later(stage, binder)
     assert plugin.calls == 1
     stage.pass_time(0.05)

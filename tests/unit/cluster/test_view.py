@@ -375,7 +375,7 @@ def test_a_pod_without_a_uid_and_a_volume_that_is_no_document_cannot_be_read(rea
         "metadata.uid: is missing",
         "[...]: Integer value out of range",
     ]
-    assert (reader.view.pods, dict(reader.view.others)) == ({}, {})
+    assert (reader.view.pods, reader.view.resources) == ({}, [])
 
 
 def test_an_object_of_another_name_than_its_subjects_cannot_be_read(reader: Follower) -> None:
@@ -402,7 +402,7 @@ def test_an_object_with_an_amount_that_is_none_cannot_be_read(reader: Follower) 
         "persistentvolumes", {"metadata": {"name": "v", "uid": "v1"}, "spec": {"capacity": {"storage": "1.5.0Gi"}}}
     )
     reader.news()
-    assert (dict(reader.view.nodes), dict(reader.view.others)) == ({}, {})
+    assert (dict(reader.view.nodes), reader.view.resources) == ({}, [])
     found = {one.subject: one.reason for one in reader.view.unreadable.values()}
     assert 'status.capacity[memory]: Invalid value: "much": quantities must match' in found["cluster.nodes._.n1"]
     assert 'spec.capacity[storage]: Invalid value: "1.5.0Gi"' in found["cluster.persistentvolumes._.v"]

@@ -131,7 +131,7 @@ def seen(view: ClusterView) -> dict[str, Any]:
         "room": {node: sorted(view.pods_on(node)) for node in NODES},
         "placements": {uid: place for uid, place in view.placements.items() if uid in view.pods_by_uid},
         "nodes": {name: (node.facts(), node.node) for name, node in view.nodes.items()},
-        "others": {resource: dict(objects) for resource, objects in view.others.items() if objects},
+        "others": {resource: dict(view.objects(resource)) for resource in view.resources},
         "fence": None if view.fence is None else (view.fence.epoch, view.fence.n),
     }
 

@@ -13,10 +13,10 @@ from podyard.framework.events import HintAnswer
 from podyard.framework.interfaces import Plugin
 from podyard.framework.profile import Enabled, Profile, resolve
 from podyard.framework.snapshot import Snapshot
-from podyard.objects import decoding
 from podyard.plugins.node_resources_fit.args import Args as FitArgs
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.priority_sort.plugin import PrioritySort
+from tests.support.known_objects import KnownObjects
 from tests.support.objects import typed_node
 from tests.unit.framework.builders import make_node, make_pod, on, table_of
 
@@ -25,24 +25,6 @@ GPU = "nvidia.com/gpu"
 
 def profile_with(*plugins: Plugin) -> Profile:
     return resolve("test", [Enabled(plugin=PrioritySort()), *(Enabled(plugin=plugin) for plugin in plugins)])
-
-
-class Objects:
-    """Custom objects by resource, as a view holds them."""
-
-    def __init__(self) -> None:
-        self.others: dict[str, dict[tuple[str, str], Any]] = {}
-        self.changes = 0
-
-    def version(self, resource: str) -> int:
-        return self.changes
-
-    def put(self, resource: str, document: Mapping[str, Any]) -> Any:
-        found: Any = decoding.decode(resource, msgspec.json.encode(document))
-        metadata = document["metadata"]
-        self.others.setdefault(resource, {})[metadata.get("namespace", ""), metadata["name"]] = found
-        self.changes += 1
-        return found
 
 
 def gpu_node(name: str, count: int) -> Any:
@@ -62,7 +44,7 @@ def test_gpu_packing_fills_what_is_in_use():
     assert "GpuPacking" not in cycle.run(make_pod("plain")).scores[0].plugins
 
 
-def dataset(objects: Objects, name: str, *nodes: str) -> Any:
+def dataset(objects: KnownObjects, name: str, *nodes: str) -> Any:
     metadata = {"name": name, "namespace": "default", "uid": name}
     return objects.put(data_locality.RESOURCE, {"metadata": metadata, "spec": {"nodes": list(nodes)}})
 
@@ -75,7 +57,7 @@ def reading(name: str) -> Any:
 
 
 def test_data_locality_follows_the_data():
-    objects = Objects()
+    objects = KnownObjects()
     cycle = Cycle(
         profile_with(data_locality.DataLocality()), Snapshot(table_of(make_node("a"), make_node("b")), objects)
     )
@@ -99,12 +81,12 @@ def test_data_locality_follows_the_data():
 def test_data_locality_wakes_for_its_own_data(
     name: str, before: tuple[str, ...], after: tuple[str, ...], answer: HintAnswer, reason: str
 ):
-    old = dataset(Objects(), name, *before) if before else None
-    found = data_locality.after_dataset(reading("genomes").pod, old, dataset(Objects(), name, *after))
+    old = dataset(KnownObjects(), name, *before) if before else None
+    found = data_locality.after_dataset(reading("genomes").pod, old, dataset(KnownObjects(), name, *after))
     assert (found.answer, found.reason) == (answer, reason)
 
 
-def topology(objects: Objects, node: str, *zones: Mapping[str, str], scope: str = "container") -> None:
+def topology(objects: KnownObjects, node: str, *zones: Mapping[str, str], scope: str = "container") -> None:
     attributes = [
         {"name": "topologyManagerPolicy", "value": "single-numa-node"},
         {"name": "topologyManagerScope", "value": scope},
@@ -185,7 +167,7 @@ CASES = [
 
 @pytest.mark.parametrize(("scope", "zones", "pod", "misfit"), CASES)
 def test_pods_are_aligned_as_the_kubelet_would(scope: str, zones: list[dict[str, str]], pod: Any, misfit: str):
-    objects = Objects()
+    objects = KnownObjects()
     cycle = Cycle(
         profile_with(node_resource_topology.NodeResourceTopologyMatch()),
         Snapshot(table_of(make_node("numa", cpu="64")), objects),

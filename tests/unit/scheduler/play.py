@@ -30,8 +30,10 @@ class FakeView:
     def __init__(self) -> None:
         self.pods: dict[tuple[str, str], PodView] = {}
         self.placements: dict[str, BoundPod | Release] = {}
-        self.others: Mapping[str, Mapping[tuple[str, str], Any]] = {}
         self.position = 0
+
+    def objects(self, resource: str) -> Mapping[tuple[str, str], Any]:
+        return {}
 
     def version(self, resource: str) -> int:
         return self.position

@@ -71,7 +71,7 @@ class Followed:
 def selected(view: ClusterView) -> dict[tuple[str, str], set[tuple[str, str]]]:
     """Pods by budget, found the long way."""
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    for key, budget in view.others.get(BUDGETS, {}).items():
+    for key, budget in view.objects(BUDGETS).items():
         try:
             selector = selectors.compile_labels(budget.spec.selector)
         except SelectorError:

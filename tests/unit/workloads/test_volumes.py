@@ -83,7 +83,7 @@ def bound(stage: Stage, name: str) -> str:
 
 
 def volumes(stage: Stage) -> list[str]:
-    return sorted(name for _, name in stage.cluster.others.get("persistentvolumes", {}))
+    return sorted(name for _, name in stage.cluster.objects("persistentvolumes"))
 
 
 def test_a_claim_that_waits_for_no_pod_gets_the_smallest_volume_that_will_do(stage: Stage) -> None:

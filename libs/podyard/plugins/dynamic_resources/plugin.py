@@ -12,7 +12,7 @@ from podyard.framework.events import Registration
 from podyard.framework.interfaces import PostFilterResult, PreBindResult, PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.one_at_a_time import NoPreference
 from podyard.framework.pod_info import PodInfo
-from podyard.framework.snapshot import NO_OBJECTS, Objects, Snapshot
+from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import PluginFault, Status
 from podyard.objects.core import Pod
 from podyard.objects.resource import ResourceClaim
@@ -116,7 +116,7 @@ class DynamicResources(NoPreference):
         """
         if self._objects is None:
             raise PluginFault("claims cannot be looked up here")
-        return self._objects.others.get(claims.RESOURCE, NO_OBJECTS)
+        return self._objects.objects(claims.RESOURCE)
 
     def _check(self, state: CycleState) -> None:
         """

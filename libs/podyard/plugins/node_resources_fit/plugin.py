@@ -113,7 +113,7 @@ class NodeResourcesFit:
     def _by_devices(self, resource: str) -> bool:
         """Whether a device class stands for this extended resource: devices of a node may then be what the
         pod asks for."""
-        classes: Iterable[DeviceClass] = () if self._objects is None else self._objects.others.get(CLASSES, {}).values()
+        classes: Iterable[DeviceClass] = () if self._objects is None else self._objects.objects(CLASSES).values()
         return any(hints.stands_for(one, resource) for one in classes)
 
     def _wanted(self, state: CycleState) -> Wanted:

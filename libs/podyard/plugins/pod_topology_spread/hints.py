@@ -9,6 +9,7 @@ from functools import partial
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.snapshot import Objects
 from podyard.framework.status import PluginFault
 from podyard.objects.core import Node, Pod
 from podyard.plugins import hinted
@@ -28,7 +29,7 @@ class HardConstraints:
     def __init__(self, defaults: Sequence[Constraint]) -> None:
         self._defaults = defaults
         self._owners = owners.OwnerSelectors()
-        self.lookup: owners.Lookup | None = None
+        self.lookup: Objects | None = None
 
     def of(self, pod: Pod) -> Sequence[Constraint]:
         """Its constraints, in their order.

@@ -5,9 +5,9 @@ GetPodServices).
 """
 
 from collections.abc import Hashable, Mapping
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-from podyard.framework.snapshot import NO_OBJECTS, Objects, ObjectsByName
+from podyard.framework.snapshot import Objects
 from podyard.memory.kept import Kept
 from podyard.memory.sizes import bytes_of
 from podyard.objects import selectors
@@ -33,29 +33,6 @@ SELECTORS_BYTES: Final = 8 * 1024 * 1024
 
 HELD: Final = 4
 """A selector takes so many times what the pod's labels do, at most."""
-
-
-class Lookup(Protocol):
-    """Where Services and controllers are found (`Snapshot` is one)."""
-
-    def objects(self, resource: str) -> ObjectsByName: ...
-
-    def version(self, resource: str) -> int: ...
-
-
-class Followed:
-    """The same of a live view, for hints."""
-
-    def __init__(self, view: Objects) -> None:
-        self._view = view
-
-    def objects(self, resource: str) -> ObjectsByName:
-        """All objects of a resource; none if nobody follows it."""
-        return self._view.others.get(resource, NO_OBJECTS)
-
-    def version(self, resource: str) -> int:
-        """Another number whenever an object of this resource is another, came or went."""
-        return self._view.version(resource)
 
 
 def identity(pod: Pod) -> Hashable:
@@ -99,7 +76,7 @@ class OwnerSelectors:
     """Selectors of pods, kept as long as the Services and the pod's owner are the same."""
 
     def __init__(self) -> None:
-        self._lookup: Lookup | None = None
+        self._lookup: Objects | None = None
         self._version = -1
         self._services: dict[tuple[str, str, str], list[Mapping[str, str]]] = {}
         """Selectors by namespace and one label that they ask for."""
@@ -108,7 +85,7 @@ class OwnerSelectors:
         """The pod that was asked about last: a cycle asks several times, and for equal pods shows the same
         one."""
 
-    def selector(self, pod: Pod, lookup: Lookup) -> Selector:
+    def selector(self, pod: Pod, lookup: Objects) -> Selector:
         """The selector of `pod`; an empty one if it belongs to nothing."""
         self._follow(lookup)
         owner = self._owner(pod, lookup)
@@ -125,7 +102,7 @@ class OwnerSelectors:
         self._last = pod, known
         return known.selector
 
-    def _follow(self, lookup: Lookup) -> None:
+    def _follow(self, lookup: Objects) -> None:
         version = lookup.version(SERVICES)
         if lookup is self._lookup and version == self._version:
             return
@@ -150,7 +127,7 @@ class OwnerSelectors:
                     merged |= selector
         return merged
 
-    def _owner(self, pod: Pod, lookup: Lookup) -> object | None:
+    def _owner(self, pod: Pod, lookup: Objects) -> object | None:
         reference: OwnerReference | None = pod.metadata.controller
         if reference is None:
             return None

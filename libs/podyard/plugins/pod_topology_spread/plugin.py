@@ -87,7 +87,7 @@ class PodTopologySpread:
     def use_objects(self, objects: Objects) -> None:
         """Where hints find Services and controllers. Without it they say Queue for pods under hard default
         constraints."""
-        self._hints.lookup = owners.Followed(objects)
+        self._hints.lookup = objects
 
     # ---- Filter --------------------------------------------------------------------------------------------
 

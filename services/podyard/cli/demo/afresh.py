@@ -26,7 +26,7 @@ async def begin(do: Actions, seen: Evidence, within_s: float) -> None:
     :raises NotSeenError: if they are still there after `within_s` seconds
     :raises RefusedError: with the api's reasons
     """
-    if WEB in seen.view.others.get("deployments", {}):
+    if WEB in seen.view.objects("deployments"):
         await do.delete("deployments", *WEB, WHY)
     for pod in _pods(seen):
         if not pod.pod.metadata.owner_references:

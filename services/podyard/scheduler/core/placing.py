@@ -6,7 +6,7 @@ with the pod's binding fact, which takes its place, or by `forget`.
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from random import Random
-from typing import Any, Protocol
+from typing import Protocol
 
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.node_table import NodeTable, PlacedPod
@@ -16,7 +16,7 @@ from podyard.framework.cycle import Cycle, CycleResult, PointTime
 from podyard.framework.extenders import Answers, Calls, Extender
 from podyard.framework.permits import WaitingPods
 from podyard.framework.profile import Profile
-from podyard.framework.snapshot import Snapshot
+from podyard.framework.snapshot import ObjectsByName, Snapshot
 from podyard.framework.volume_choices import CHOSEN
 from podyard.proto.binder_api import Decision
 from podyard.proto.message import PodRef
@@ -36,9 +36,8 @@ class View(Protocol):
     @property
     def placements(self) -> Mapping[str, BoundPod | Release]: ...
     @property
-    def others(self) -> Mapping[str, Mapping[tuple[str, str], Any]]: ...
-    @property
     def position(self) -> int: ...
+    def objects(self, resource: str) -> ObjectsByName: ...
     def version(self, resource: str) -> int: ...
 
 

@@ -98,7 +98,7 @@ class BudgetIndex:
         return _keys(dict.fromkeys((*before, *after)))
 
     def _follow_budget(self, key: NamespacedName) -> None:
-        found: PodDisruptionBudget | None = self._view.others.get(BUDGETS, {}).get(key)
+        found: PodDisruptionBudget | None = self._view.objects(BUDGETS).get(key)
         known = self._budgets.get(key)
         if found is not None and known is not None and known.written == found.spec.selector:
             return

@@ -200,7 +200,7 @@ class Workloads:
         key = change.key
         if change.resource in syncing.HANDLED or (change.old is None and metadata_of(change.new).owner_references):
             self._mark(key)
-        self._mark(*volumes.concerned(change, self._view.others))
+        self._mark(*volumes.concerned(change, self._view.objects))
         controller = metadata_of(change.new if change.new is not None else change.old).controller
         if controller is not None and controller.kind in CONTROLLERS:
             self._mark(ObjectKey(CONTROLLERS[controller.kind], key.namespace, controller.name))
@@ -214,7 +214,7 @@ class Workloads:
         """All that has a controller here; pods on their way out and orphans come as changes, also from a
         listing."""
         for resource in syncing.HANDLED:
-            for namespace, name in self._view.others.get(resource, {}):
+            for namespace, name in self._view.objects(resource):
                 yield ObjectKey(resource, namespace, name)
 
     # ---- looking -------------------------------------------------------------------------------------------

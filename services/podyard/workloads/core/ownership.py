@@ -28,8 +28,7 @@ class View(Protocol):
     def pods_by_uid(self) -> Mapping[str, PodView]: ...
     @property
     def nodes(self) -> Mapping[str, NodeView]: ...
-    @property
-    def others(self) -> Mapping[str, Mapping[NamespacedName, Any]]: ...
+    def objects(self, resource: str) -> Mapping[NamespacedName, Any]: ...
 
 
 def metadata_of(found: Any) -> ObjectMeta:
@@ -69,7 +68,7 @@ class Ownership:
 
     def controlled(self, owner_uid: str, resource: str) -> list[Any]:
         """Typed objects of a resource that this owner controls."""
-        objects = self._view.others.get(resource, {})
+        objects = self._view.objects(resource)
         keys = [key for key in self.dependents(owner_uid).values() if key.resource == resource]
         found = [objects[key.namespaced_name] for key in keys if key.namespaced_name in objects]
         return [one for one in found if _controls(owner_uid, one.metadata)]
@@ -104,7 +103,7 @@ class Ownership:
             return self._view.pods.get(key.namespaced_name)
         if key.resource == subjects.NODES:
             return self._view.nodes.get(key.name)
-        return self._view.others.get(key.resource, {}).get(key.namespaced_name)
+        return self._view.objects(key.resource).get(key.namespaced_name)
 
     def _forget(self, owner_uid: str, uid: str) -> None:
         dependents = self._dependents.get(owner_uid)

@@ -82,7 +82,7 @@ class Syncing:
         """
         if key.resource == subjects.PODS:
             return self._pod(key)
-        found = self._view.others.get(key.resource, {}).get(key.namespaced_name)
+        found = self._view.objects(key.resource).get(key.namespaced_name)
         if found is None:
             return NOTHING
         if self._ownership.is_orphan(key, metadata_of(found).uid):
@@ -131,7 +131,7 @@ class Syncing:
         if jobs.FINALIZER not in pod.stored.metadata.finalizers:
             return False
         controller = pod.stored.metadata.controller
-        job = None if controller is None else self._view.others.get(JOBS, {}).get((pod.namespace, controller.name))
+        job = None if controller is None else self._view.objects(JOBS).get((pod.namespace, controller.name))
         return job is not None and controller is not None and job.metadata.uid == controller.uid
 
     # ---- controllers ---------------------------------------------------------------------------------------
@@ -230,18 +230,18 @@ class Syncing:
         resource = {"ReplicaSet": REPLICA_SETS, "StatefulSet": "statefulsets"}.get(
             controller.kind, "replicationcontrollers" if controller.kind == "ReplicationController" else ""
         )
-        workload = self._view.others.get(resource, {}).get((pod.namespace, controller.name))
+        workload = self._view.objects(resource).get((pod.namespace, controller.name))
         if workload is None or workload.metadata.uid != controller.uid:
             return None
         above = workload.metadata.controller
         if above is not None and above.kind == "Deployment":
-            deployment = self._view.others.get(DEPLOYMENTS, {}).get((pod.namespace, above.name))
+            deployment = self._view.objects(DEPLOYMENTS).get((pod.namespace, above.name))
             if deployment is not None and deployment.metadata.uid == above.uid:
                 workload = deployment
         return workload.metadata.uid, 1 if workload.spec.replicas is None else workload.spec.replicas
 
     def _claim(self, claim: PersistentVolumeClaim, now: float) -> Looked:
-        plan = volumes.plan(claim, self._view.others, self._view.nodes)
+        plan = volumes.plan(claim, self._view.objects, self._view.nodes)
         name = claims.full_name(claim.metadata)
         if plan.bind is not None:
             return Looked(f"claim {name} gets it", together=volumes.bound_together(claim, plan.bind))
@@ -253,9 +253,9 @@ class Syncing:
         )
 
     def _volume(self, key: ObjectKey, volume: PersistentVolume) -> Looked:
-        if volumes.is_left_over(volume, self._view.others):
+        if volumes.is_left_over(volume, self._view.objects):
             return Looked("its claim is gone", [Delete(key, volume.metadata.uid)])
-        phase = volumes.first_phase(volume, self._view.others)
+        phase = volumes.first_phase(volume, self._view.objects)
         return NOTHING if phase is None else Looked(f"volume {volume.metadata.name} is new", [phase])
 
     # ---- documents -----------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ Source: pkg/controller/volume/persistentvolume/pv_controller.go (syncUnboundClai
 component-helpers pv_helpers.go (FindMatchingVolume).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from podyard.cluster.changes import Change
@@ -41,7 +41,8 @@ TOPOLOGY_KEY: Final = "topologyKey"
 _NEW: Final = ("", "Pending")
 """Phases of a volume that nobody has looked at."""
 
-Objects = Mapping[str, Mapping[NamespacedName, Any]]
+Objects = Callable[[str], Mapping[NamespacedName, Any]]
+"""Those of a resource."""
 
 
 class Plan(NamedTuple):
@@ -54,13 +55,13 @@ class Plan(NamedTuple):
 NOTHING: Final = Plan()
 
 
-def plan(claim: PersistentVolumeClaim, others: Objects, nodes: Mapping[str, NodeView]) -> Plan:
+def plan(claim: PersistentVolumeClaim, objects: Objects, nodes: Mapping[str, NodeView]) -> Plan:
     """Look at one claim."""
     if claims.fully_bound(claim) or claim.metadata.deletion_timestamp is not None:
         return NOTHING
-    storage_class: StorageClass | None = others.get(claims.CLASSES, {}).get(("", claims.class_of_claim(claim)))
+    storage_class: StorageClass | None = objects(claims.CLASSES).get(("", claims.class_of_claim(claim)))
     waits = storage_class is not None and storage_class.volume_binding_mode == claims.WAIT_FOR_FIRST_CONSUMER
-    volume = _volume_for(claim, others.get(claims.VOLUMES, {}), waits=waits)
+    volume = _volume_for(claim, objects(claims.VOLUMES), waits=waits)
     if volume is not None:
         return Plan(bind=volume)
     if storage_class is None or storage_class.provisioner != SIMULATED or claim.spec.volume_name:
@@ -90,18 +91,18 @@ def bound_together(claim: PersistentVolumeClaim, volume: PersistentVolume) -> Se
     )
 
 
-def is_left_over(volume: PersistentVolume, others: Objects) -> bool:
+def is_left_over(volume: PersistentVolume, objects: Objects) -> bool:
     """Whether a volume was made for a claim that is no more, and is not to be kept."""
     if volume.metadata.annotations.get(PROVISIONED_BY) != SIMULATED or volume.spec.claim_ref is None:
         return False
     if volume.spec.persistent_volume_reclaim_policy != "Delete":
         return False
     reference = volume.spec.claim_ref
-    claim = others.get(claims.CLAIMS, {}).get((reference.namespace, reference.name))
+    claim = objects(claims.CLAIMS).get((reference.namespace, reference.name))
     return claim is None or claim.metadata.uid != reference.uid
 
 
-def first_phase(volume: PersistentVolume, others: Objects) -> Alter | None:
+def first_phase(volume: PersistentVolume, objects: Objects) -> Alter | None:
     """What a new volume's phase becomes: Available without a claim, Bound if the claim that it names has it;
     None if it stays.
 
@@ -113,7 +114,7 @@ def first_phase(volume: PersistentVolume, others: Objects) -> Alter | None:
     if reference is None or not reference.uid:
         phase = claims.AVAILABLE
     else:
-        claim = others.get(claims.CLAIMS, {}).get((reference.namespace, reference.name))
+        claim = objects(claims.CLAIMS).get((reference.namespace, reference.name))
         if claim is None or claim.metadata.uid != reference.uid or claim.spec.volume_name != volume.metadata.name:
             return None
         phase = claims.BOUND
@@ -128,7 +129,7 @@ def first_phase(volume: PersistentVolume, others: Objects) -> Alter | None:
     return Alter(ObjectKey(claims.VOLUMES, "", volume.metadata.name), volume.metadata.uid, alter)
 
 
-def concerned(change: Change, others: Objects) -> Iterator[ObjectKey]:
+def concerned(change: Change, objects: Objects) -> Iterator[ObjectKey]:
     """Other objects that a change makes worth a look: claims that a volume or class may help, the volume of a
     claim that went."""
     if change.resource == claims.CLAIMS and change.new is None:
@@ -137,13 +138,13 @@ def concerned(change: Change, others: Objects) -> Iterator[ObjectKey]:
         if change.new.spec.volume_name:
             yield ObjectKey(claims.VOLUMES, "", change.new.spec.volume_name)
     elif change.resource == claims.VOLUMES and isinstance(change.new, PersistentVolume):
-        yield from _unbound(others, claims.class_of_volume(change.new))
+        yield from _unbound(objects, claims.class_of_volume(change.new))
     elif change.resource == claims.CLASSES and isinstance(change.new, StorageClass):
-        yield from _unbound(others, change.new.metadata.name)
+        yield from _unbound(objects, change.new.metadata.name)
 
 
-def _unbound(others: Objects, storage_class: str) -> Iterator[ObjectKey]:
-    for (namespace, name), claim in others.get(claims.CLAIMS, {}).items():
+def _unbound(objects: Objects, storage_class: str) -> Iterator[ObjectKey]:
+    for (namespace, name), claim in objects(claims.CLAIMS).items():
         if not claims.fully_bound(claim) and claims.class_of_claim(claim) == storage_class:
             yield ObjectKey(claims.CLAIMS, namespace, name)
 

@@ -9,7 +9,7 @@ from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle, CycleResult
 from podyard.framework.profile import Profile
-from podyard.framework.snapshot import Snapshot
+from podyard.framework.snapshot import ObjectsByName, Snapshot
 from podyard.framework.status import Status
 from podyard.objects.core import Node
 from podyard.objects.meta import LabelSelector, LabelSelectorRequirement, ObjectMeta
@@ -74,8 +74,10 @@ def budget(
 
 class _Objects:
     def __init__(self, budgets: Sequence[PodDisruptionBudget]) -> None:
-        named = {("default", f"budget-{number}"): one for number, one in enumerate(budgets)}
-        self.others = {"poddisruptionbudgets": named}
+        self._budgets = {("default", f"budget-{number}"): one for number, one in enumerate(budgets)}
+
+    def objects(self, resource: str) -> ObjectsByName:
+        return self._budgets if resource == "poddisruptionbudgets" else {}
 
     def version(self, resource: str) -> int:
         del resource

@@ -38,12 +38,14 @@ class Cluster:
     """Where claims are found."""
 
     def __init__(self, *claims: Any) -> None:
-        self.others: dict[str, ObjectsByName] = {
-            "resourceclaims": {("default", one.metadata.name): one for one in claims}
-        }
+        self._claims: ObjectsByName = {("default", one.metadata.name): one for one in claims}
+
+    def objects(self, resource: str) -> ObjectsByName:
+        assert resource == "resourceclaims"
+        return self._claims
 
     def version(self, resource: str) -> int:
-        return len(self.others[resource])
+        return len(self.objects(resource))
 
 
 def plugin(*claims: Any) -> DynamicResources:
@@ -150,7 +152,7 @@ def test_nobody_is_kept_out_where_claims_cannot_be_looked_up_and_hints_raise_whi
     ],
 )  # fmt: skip
 def test_a_claim_that_changes(old: Any, new: Any, expected: Any) -> None:
-    known = Cluster(claim("shared")).others["resourceclaims"]
+    known = Cluster(claim("shared")).objects("resourceclaims")
     assert hints.after_claim_change(lambda: known, pod(SHARED).pod, old, new) == expected
 
 
@@ -161,7 +163,7 @@ def test_no_claim_helps_while_one_of_the_pod_is_missing() -> None:
 
 
 def test_claims_that_were_made_for_the_pod() -> None:
-    known = Cluster(claim("mine", "me")).others["resourceclaims"]
+    known = Cluster(claim("mine", "me")).objects("resourceclaims")
     before, after = pod(OWNED).pod, pod(OWNED, made=({"name": "gpu", "resourceClaimName": "mine"},)).pod
     other = pod(OWNED, name="other").pod
     assert hints.after_pod_change(lambda: known, before, before, after).answer == HintAnswer.QUEUE

@@ -1,17 +1,14 @@
 """Random small clusters with pod affinity, as manifests and as what the plugin reads."""
 
-from typing import Any
-
-import msgspec
 from hypothesis import strategies as st
 
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
 from podyard.framework.snapshot import Snapshot
-from podyard.objects import decoding
 from podyard.objects.core import Node
 from podyard.proto.placement import BoundPod, Usage
 from tests.support import objects
+from tests.support.known_objects import KnownObjects
 from tests.unit.plugins.inter_pod_affinity.plain import Cluster, Labels, Manifest
 
 NODES = ("n0", "n1", "n2", "n3", "n4")
@@ -161,22 +158,16 @@ def clusters(draw: st.DrawFn) -> Cluster:
     return Cluster(nodes, {name: draw(space_labels) for name in SPACES}, placed)
 
 
-class Spaces:
+class Spaces(KnownObjects):
     """The other objects of a snapshot: namespaces only."""
 
     def __init__(self, labels: dict[str, Labels]) -> None:
-        self.others: dict[str, Any] = {"namespaces": {}}
-        self._version = 0
+        super().__init__()
         for name, held in labels.items():
             self.set(name, held)
 
     def set(self, name: str, labels: Labels) -> None:
-        document = {"metadata": {"name": name, "labels": dict(labels)}}
-        self.others["namespaces"]["", name] = decoding.decode("namespaces", msgspec.json.encode(document))
-        self._version += 1
-
-    def version(self, resource: str) -> int:
-        return self._version if resource == "namespaces" else 0
+        self.put("namespaces", {"metadata": {"name": name, "labels": dict(labels)}})
 
 
 def node(name: str, labels: Labels) -> Node:

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from podyard.framework import events
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.events import HintAnswer
-from podyard.framework.snapshot import ObjectsByName
-from podyard.objects import decoding
 from podyard.plugins.node_resources_fit.args import Args, UtilizationShapePoint
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.plugins.node_resources_fit.strategies import shape_score
+from tests.support.known_objects import KnownObjects
 from tests.unit.plugins import worlds
 from tests.unit.plugins.node_resources_fit import plain, rooms
 
@@ -89,15 +88,12 @@ def test_a_falling_shape_rounds_towards_the_point_before(percent: int, score: in
     assert shape_score(shape, percent) == score
 
 
-class Classes:
+def known_classes(*classes: dict[str, Any]) -> KnownObjects:
     """Where device classes are found."""
-
-    def __init__(self, *classes: dict[str, Any]) -> None:
-        found = [decoding.decode("deviceclasses", msgspec.json.encode(one)) for one in classes]
-        self.others: dict[str, ObjectsByName] = {"deviceclasses": {("", one.metadata.name): one for one in found}}
-
-    def version(self, resource: str) -> int:
-        return 0
+    known = KnownObjects()
+    for one in classes:
+        known.put("deviceclasses", one)
+    return known
 
 
 @pytest.mark.parametrize(
@@ -114,7 +110,7 @@ def test_a_node_without_a_resource_may_help_if_devices_stand_for_it(
     classes: list[dict[str, Any]], answer: HintAnswer
 ) -> None:
     fit, world = plugin(), worlds.World()
-    fit.use_objects(Classes(*classes))
+    fit.use_objects(known_classes(*classes))
     world.set_node(worlds.node("n0", allocatable={"cpu": "4", "memory": "8Gi", "pods": "10"}))
     waiting = worlds.view_of(worlds.pod(containers=[{"name": "c", "resources": {"requests": {rooms.GPU: "1"}}}])).pod
     hint = next(one.hint for one in fit.events_to_register() if one.event.resource == events.NODE)

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
 from podyard.framework.snapshot import Snapshot
-from podyard.objects import decoding
 from podyard.objects.core import Node, Pod
 from podyard.proto.placement import BoundPod
 from tests.support import objects
+from tests.support.known_objects import KnownObjects
 from tests.unit.plugins.pod_topology_spread.plain import HOST, ZONE, Owners, Place
 
 NODES = [f"n{number}" for number in range(6)]
@@ -104,24 +104,8 @@ class Cluster:
 
     def __init__(self) -> None:
         self.table = NodeTable()
-        self.others: dict[str, dict[tuple[str, str], Any]] = {}
-        self.versions: dict[str, int] = {}
-        self.snapshot = Snapshot(self.table, self)
-
-    def version(self, resource: str) -> int:
-        """As a view tells it."""
-        return self.versions.get(resource, 0)
-
-    def put(self, resource: str, document: Mapping[str, Any]) -> None:
-        """An object of another kind comes or changes."""
-        found = decoding.decode(resource, msgspec.json.encode(document))
-        self.others.setdefault(resource, {})[found.metadata.namespace, found.metadata.name] = found
-        self.versions[resource] = self.version(resource) + 1
-
-    def drop(self, resource: str, key: tuple[str, str]) -> None:
-        """An object of another kind goes."""
-        del self.others[resource][key]
-        self.versions[resource] = self.version(resource) + 1
+        self.known = KnownObjects()
+        self.snapshot = Snapshot(self.table, self.known)
 
     def do(self, step: tuple[Any, ...]) -> None:
         """One change."""
@@ -151,9 +135,9 @@ class Cluster:
         controllers = {
             (kind, *key): found
             for kind, resource in KINDS.items()
-            for key, found in self.others.get(resource, {}).items()
+            for key, found in self.known.objects(resource).items()
         }
-        return Owners(self.others.get("services", {}), controllers)
+        return Owners(self.known.objects("services"), controllers)
 
 
 @st.composite
@@ -167,12 +151,12 @@ def clusters(draw: st.DrawFn) -> Cluster:
     for number in range(draw(st.integers(0, 2))):
         selector = draw(st.sampled_from([{}, {"app": "a"}, {"app": "a", "rev": "1"}, {"rev": "2"}]))
         metadata = {"name": f"s{number}", "namespace": draw(NAMESPACES)}
-        cluster.put("services", {"metadata": metadata, "spec": {"selector": selector}})
+        cluster.known.put("services", {"metadata": metadata, "spec": {"selector": selector}})
     for kind, resource in KINDS.items():
         if draw(st.booleans()):
             given = {"rev": "1"} if kind == "ReplicationController" else draw(SELECTORS)
             metadata = {"name": draw(st.sampled_from(["o1", "o2"])), "namespace": draw(NAMESPACES)}
-            cluster.put(resource, {"metadata": metadata, "spec": {} if given is None else {"selector": given}})
+            cluster.known.put(resource, {"metadata": metadata, "spec": {} if given is None else {"selector": given}})
     return cluster
 
 

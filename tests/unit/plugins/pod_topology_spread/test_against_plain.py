@@ -197,7 +197,7 @@ def test_equal_tokens_mean_equal_answers_for_unchanged_nodes(
     plugin, table = make_plugin(defaults), cluster.table
     pod = data.draw(clusters.incoming(own=own))
     signature = plugin.signature(pod)
-    if data.draw(st.booleans()) and cluster.others.get("services"):
+    if data.draw(st.booleans()) and cluster.known.objects("services"):
         steps = [*steps, ("no service",)]
     for step in steps:
         state = pre_filtered(plugin, pod, cluster)
@@ -207,7 +207,7 @@ def test_equal_tokens_mean_equal_answers_for_unchanged_nodes(
         names, version = list(table.row_of), table.version
         before = reasons(plugin, state, pod, cluster), _scores(plugin, state, pod, cluster, names)
         if step == ("no service",):
-            cluster.drop("services", next(iter(cluster.others["services"])))
+            cluster.known.drop("services", next(iter(cluster.known.objects("services"))))
         else:
             cluster.do(step)
         changed = {table.names[row] for row in table.changed_since(version)}

@@ -168,8 +168,10 @@ def under_defaults(*services: str) -> PodTopologySpread:
     """A plugin with a hard default constraint, in a cluster with Services for pods of these apps."""
     plugin, cluster = PodTopologySpread(msgspec.convert(LISTED, Args)), Cluster()
     for app in services:
-        cluster.put("services", {"metadata": {"name": app, "namespace": "one"}, "spec": {"selector": {"app": app}}})
-    plugin.use_objects(cluster)
+        cluster.known.put(
+            "services", {"metadata": {"name": app, "namespace": "one"}, "spec": {"selector": {"app": app}}}
+        )
+    plugin.use_objects(cluster.known)
     return plugin
 
 

@@ -81,7 +81,7 @@ def test_pods_without_constraints_and_owners_are_not_scored_until_a_service_sele
     assert plugin.pre_score(CycleState(), pod, cluster.snapshot, cluster.table.rows()).code == Code.SKIP
     before = plugin.score_token(pod, cluster.snapshot)
     assert before is not None  # None would be for ever
-    cluster.put("services", {"metadata": {"name": "s", "namespace": "one"}, "spec": {"selector": {"app": "a"}}})
+    cluster.known.put("services", {"metadata": {"name": "s", "namespace": "one"}, "spec": {"selector": {"app": "a"}}})
     assert plugin.pre_score(CycleState(), pod, cluster.snapshot, cluster.table.rows()).ok
     assert plugin.score_token(pod, cluster.snapshot) not in (None, before)
 
@@ -199,7 +199,7 @@ def test_it_says_which_objects_default_constraints_read() -> None:
 def test_listed_defaults_demand_all_labels_and_system_ones_do_not() -> None:
     cluster = three_zones()
     cluster.table.set_node(make_node("n3", labels={HOST: "n3"}))
-    cluster.put("services", {"metadata": {"name": "s", "namespace": "one"}, "spec": {"selector": {"app": "a"}}})
+    cluster.known.put("services", {"metadata": {"name": "s", "namespace": "one"}, "spec": {"selector": {"app": "a"}}})
     pod = make_pod("new", labels={"app": "a"})
     row = cluster.table.row_of["n3"]
     listed = {
@@ -225,10 +225,10 @@ def test_a_controller_with_another_selector_is_followed() -> None:
     found: list[object] = []
     for app in ("b", "a", None):
         if app is None:
-            cluster.drop("replicasets", ("one", "rs"))
+            cluster.known.drop("replicasets", ("one", "rs"))
         else:
             spec = {"selector": {"matchLabels": {"app": app}}}
-            cluster.put("replicasets", {"metadata": {"name": "rs", "namespace": "one"}, "spec": spec})
+            cluster.known.put("replicasets", {"metadata": {"name": "rs", "namespace": "one"}, "spec": spec})
         state = CycleState()
         status = plugin.pre_score(state, pod, cluster.snapshot, rows)
         found.append(len(set(plugin.score(state, pod, cluster.snapshot, rows).tolist())) if status.ok else status.code)

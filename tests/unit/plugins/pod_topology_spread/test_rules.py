@@ -171,7 +171,9 @@ def test_for_system_defaults_a_node_without_zone_is_in_a_zone_of_empty_name() ->
     cluster.table.set_node(make_node("n3", labels={HOST: "n3"}))
     for number in range(2, 8):
         cluster.table.place(placed(number, "n3", "one", {"app": "web"}, False))
-    cluster.put("services", {"metadata": {"name": "web", "namespace": "one"}, "spec": {"selector": {"app": "web"}}})
+    cluster.known.put(
+        "services", {"metadata": {"name": "web", "namespace": "one"}, "spec": {"selector": {"app": "web"}}}
+    )
     found = scores(cluster)
     # Weights: 4 hosts, log 6 = 1.79; 3 zones, log 5 = 1.61. Skews 3 and 5 add 2 and 4.
     assert found["n0"][0] == 13, "2 pods on the host, 2 in the zone: 3.58 + 2 + 3.22 + 4 = 12.80"

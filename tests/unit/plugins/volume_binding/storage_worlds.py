@@ -16,6 +16,7 @@ from podyard.framework.status import Code, PluginFault, Status
 from podyard.objects import decoding
 from podyard.proto.placement import BoundPod, Usage
 from tests.support import objects
+from tests.support.known_objects import KnownObjects
 
 Manifest = dict[str, Any]
 Key = tuple[str, str]
@@ -32,25 +33,6 @@ OWNED = "pod-scratch"
 """The claim of the ephemeral volume `scratch` of the pod `pod`."""
 
 
-class Objects:
-    """Other objects of a snapshot."""
-
-    def __init__(self) -> None:
-        self.others: dict[str, dict[Key, Any]] = {}
-        self._versions: dict[str, int] = {}
-
-    def put(self, resource: str, key: Key, manifest: Manifest | None) -> None:
-        found = self.others.setdefault(resource, {})
-        self._versions[resource] = self.version(resource) + 1
-        if manifest is None:
-            found.pop(key, None)
-        else:
-            found[key] = decoding.decode(resource, msgspec.json.encode(manifest))
-
-    def version(self, resource: str) -> int:
-        return self._versions.get(resource, 0)
-
-
 class World:
     """One cluster twice."""
 
@@ -58,7 +40,7 @@ class World:
         self.nodes: dict[str, Manifest] = {}
         self.placed: dict[str, tuple[Manifest, str]] = {}
         self.objects: dict[str, dict[Key, Manifest]] = {}
-        self._shown = Objects()
+        self._shown = KnownObjects()
         self.snapshot = Snapshot(NodeTable(), self._shown)
 
     def get(self, resource: str, name: str, namespace: str = "") -> Manifest | None:
@@ -79,10 +61,12 @@ class World:
                     self.nodes[name] = manifest
                     self.snapshot.nodes.set_node(decoding.decode("nodes", msgspec.json.encode(manifest)))
             case ("object", resource, key, manifest):
-                self._shown.put(resource, key, manifest)
                 found = self.objects.setdefault(resource, {})
                 found.pop(key, None)
-                if manifest is not None:
+                if manifest is None:
+                    self._shown.drop(resource, key)
+                else:
+                    self._shown.put(resource, manifest, key)
                     found[key] = manifest
             case ("pod", uid, manifest, node):
                 self.placed.pop(uid, None)
