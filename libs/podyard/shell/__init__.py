@@ -18,6 +18,7 @@ Beside a core:
 
 - `asking`    requests that are sent again until they are answered, by the leader of the highest epoch
 - `records`   records that are stored in the background
+- `announcing`  events for people
 
 Reading:
 

@@ -5,9 +5,9 @@ from typing import Final
 from podyard.bus import Bus
 from podyard.descheduler.core.cycle import CycleRecord, Eviction, Step
 from podyard.descheduler.core.framework import Answer
-from podyard.proto import codec, subjects
+from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
-from podyard.proto.operations import K8sEvent
+from podyard.shell import announcing
 from podyard.telemetry.tracing import SpanEvent, Spans
 
 CYCLE_SPAN: Final = "deschedule cycle"
@@ -94,16 +94,16 @@ def announce(bus: Bus, eviction: Eviction, *, reporter: str, trace: str, now: fl
     metadata, node = eviction.pod.metadata, eviction.pod.spec.node_name
     evicted = f"pod evicted from {node} node by the descheduler: {eviction.reason}"
     failed = f"pod eviction from {node} node by the descheduler failed: {problem}"
-    event = K8sEvent(
-        regarding=ObjectRef(resource=subjects.PODS, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid),
-        type="Warning" if problem else "Normal",
+    announcing.announce(
+        bus,
+        ObjectRef(resource=subjects.PODS, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid),
+        reporter=reporter,
         reason=EVICTION_FAILED if problem else eviction.plugin,
         message=failed if problem else evicted,
-        reporter=reporter,
         at=now,
+        warning=bool(problem),
         trace=trace,
     )
-    bus.send(subjects.k8s_event(metadata.namespace, "Pod", metadata.name), codec.encode(event), trace=trace)
 
 
 def summary(step: Step) -> dict[str, object]:

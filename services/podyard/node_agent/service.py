@@ -81,7 +81,6 @@ class Player:
             usual=settings.pace(),
             eviction=settings.eviction(),
             rhythm=settings.rhythm(),
-            reporter=NAME,
         )
         self._informer = Informer(
             service.bus,
@@ -248,8 +247,8 @@ class Player:
                     self._writer.put(subjects.node_status(node), None)
                 case effects.PodEvicted():
                     self._evicted(effect)
-                case effects.Announce(event):
-                    spans_and_events.send(self._bus, event)
+                case effects.Announce():
+                    spans_and_events.announce(self._bus, effect, NAME)
                 case effects.PublishUsage(usage):
                     self._bus.send(subjects.usage(usage.node), codec.encode(usage))
                 case effects.Heartbeat(node):
@@ -261,7 +260,7 @@ class Player:
         trace = spans_and_events.evicted(self._service.spans, effect, "" if pod is None else pod.trace)
         self._evictions[effect.uid] = trace
         self._instruments.evicted.labels(effect.signal).inc()
-        spans_and_events.send(self._bus, spans_and_events.eviction_event(effect, NAME, trace))
+        spans_and_events.announce_eviction(self._bus, effect, NAME, trace)
         self._service.log.warning(
             "evicted a pod",
             pod=f"{effect.namespace}/{effect.name}",

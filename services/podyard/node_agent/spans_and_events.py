@@ -3,11 +3,11 @@
 from typing import Final
 
 from podyard.bus import Bus
-from podyard.node_agent.core.effects import PodEvicted, PodStarted
+from podyard.node_agent.core.effects import Announce, PodEvicted, PodStarted
 from podyard.node_agent.core.eviction.messages import REASON
-from podyard.proto import codec, subjects
+from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
-from podyard.proto.operations import K8sEvent
+from podyard.shell import announcing
 from podyard.telemetry.tracing import Spans
 
 START_SPAN: Final = "start pod"
@@ -62,21 +62,21 @@ def evicted(spans: Spans, effect: PodEvicted, bound_trace: str) -> str:
     return trace
 
 
-def eviction_event(effect: PodEvicted, reporter: str, trace: str) -> K8sEvent:
-    """The pod's event `Evicted`."""
-    return K8sEvent(
-        regarding=ObjectRef(resource="pods", namespace=effect.namespace, name=effect.name, uid=effect.uid),
-        type="Warning",
-        reason=REASON,
-        message=effect.message,
+def announce(bus: Bus, told: Announce, reporter: str, trace: str = "") -> None:
+    """An event; all of an agent's are warnings."""
+    announcing.announce(
+        bus,
+        told.about,
         reporter=reporter,
-        at=effect.at,
+        reason=told.reason,
+        message=told.message,
+        at=told.at,
+        warning=True,
         trace=trace,
     )
 
 
-def send(bus: Bus, event: K8sEvent) -> None:
-    """Publish an event for people, without waiting: losing one loses nothing but news."""
-    kind = "Node" if event.regarding.resource == subjects.NODES else "Pod"
-    subject = subjects.k8s_event(event.regarding.namespace, kind, event.regarding.name)
-    bus.send(subject, codec.encode(event), trace=event.trace)
+def announce_eviction(bus: Bus, effect: PodEvicted, reporter: str, trace: str) -> None:
+    """The pod's event `Evicted`."""
+    about = ObjectRef(resource=subjects.PODS, namespace=effect.namespace, name=effect.name, uid=effect.uid)
+    announce(bus, Announce(about, REASON, effect.message, effect.at), reporter, trace)

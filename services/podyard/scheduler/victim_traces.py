@@ -4,11 +4,11 @@ an event on the pod."""
 from typing import Final
 
 from podyard.bus import Bus
-from podyard.proto import codec, subjects
+from podyard.proto import subjects
 from podyard.proto.decisions import Victim
 from podyard.proto.message import ObjectRef
-from podyard.proto.operations import K8sEvent
 from podyard.scheduler.core.effects import Preempt
+from podyard.shell import announcing
 from podyard.telemetry.tracing import Spans
 
 PREEMPT_SPAN: Final = "preempt pod"
@@ -58,14 +58,13 @@ def emit(
 
 
 def announce(bus: Bus, preempt: Preempt, victim: Victim, trace: str, at: float) -> None:
-    """The pod's event `Preempted`: losing one loses nothing but news. Other tenants can read it, so it names
-    no pod but by its uid."""
-    event = K8sEvent(
-        regarding=ObjectRef(resource=subjects.PODS, namespace=victim.namespace, name=victim.name, uid=victim.uid),
+    """The pod's event `Preempted`. Other tenants can read it, so it names no pod but by its uid."""
+    announcing.announce(
+        bus,
+        ObjectRef(resource=subjects.PODS, namespace=victim.namespace, name=victim.name, uid=victim.uid),
+        reporter="scheduler",
         reason=REASON,
         message=f"Preempted by pod {preempt.result.uid} on node {preempt.node}",
-        reporter="scheduler",
         at=at,
         trace=trace,
     )
-    bus.send(subjects.k8s_event(victim.namespace, "Pod", victim.name), codec.encode(event), trace=trace)

@@ -12,10 +12,9 @@ from podyard.bus.delivery import Delivery
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
-from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
-from podyard.proto.operations import K8sEvent
 from podyard.runtime.service import Service
+from podyard.shell import announcing
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
@@ -113,15 +112,15 @@ class Term:
         self._announce(failed.owner, failed.reason, failed.detail)
 
     def _announce(self, key: ObjectKey, reason: str, message: str) -> None:
-        event = K8sEvent(
-            regarding=ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name),
-            type="Warning",
+        announcing.announce(
+            self._service.bus,
+            ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name),
+            reporter=self._service.name,
             reason=reason,
             message=message,
-            reporter=self._service.name,
             at=self._now(),
+            warning=True,
         )
-        self._service.bus.send(subjects.k8s_event(key.namespace, key.resource, key.name), codec.encode(event))
 
     def _on_unreadable(self, delivery: Delivery, reason: str) -> None:
         """An object, or what others say about one, cannot be read: told on the object, where people look."""

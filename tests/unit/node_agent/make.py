@@ -92,7 +92,6 @@ def agent(*, hard: dict[str, str] | None = None, selection: Selection | None = N
         usual=Pace(1.0, 5.0, 2.0),
         eviction=EvictionConfig(thresholds=parse_thresholds(hard=hard), transition_s=300.0),
         rhythm=NodeRhythm(**rhythm),
-        reporter="node_agent",
     )
 
 

@@ -33,7 +33,6 @@ def softly_evicting() -> Agent:
         usual=Pace(1.0, 5.0, 2.0),
         eviction=EvictionConfig(thresholds=thresholds, max_pod_grace_s=600),
         rhythm=NodeRhythm(),
-        reporter="node_agent",
     )
     found.node_seen(node(), (), 0.0)
     found.pod_seen(view(pod("slow", grace_s=600, annotations={"podyard.io/stop-delay": "10m"})), 0.0, 0.0)

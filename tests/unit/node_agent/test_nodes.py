@@ -111,7 +111,7 @@ def test_fresh_signals_are_looked_at_at_once(playing: Agent):
     (fact,) = node_facts(found)
     assert conditions(fact)["MemoryPressure"] == "True"
     assert [(one.key, one.effect) for one in fact.taints] == [("node.kubernetes.io/memory-pressure", "NoSchedule")]
-    told = [one.event for one in found if isinstance(one, effects.Announce)]
+    told = [one for one in found if isinstance(one, effects.Announce)]
     assert [(one.reason, one.message) for one in told] == [("EvictionThresholdMet", "Attempting to reclaim memory")]
 
 

@@ -62,7 +62,7 @@ def test_annotations_set_the_pace(playing: Agent):
 
 def test_a_wrong_annotation_is_told_and_ignored(playing: Agent):
     wrong = pod(annotations={"podyard.io/start-delay": "soon", "podyard.io/stop-delay": "-1s"})
-    told = [one.event for one in playing.pod_seen(view(wrong), 0.0, 0.0) if isinstance(one, effects.Announce)]
+    told = [one for one in playing.pod_seen(view(wrong), 0.0, 0.0) if isinstance(one, effects.Announce)]
     assert [one.reason for one in told] == ["InvalidAnnotation", "InvalidAnnotation"]
     assert 'time: invalid duration "soon"' in told[0].message
     assert "below 0" in told[1].message

@@ -18,13 +18,10 @@ from podyard.proto.signals import NodeSignals
 class Agent:
     """Methods take `now` in UTC seconds and hand out effects, to be carried out in order."""
 
-    def __init__(
-        self, *, selection: Selection, usual: Pace, eviction: EvictionConfig, rhythm: NodeRhythm, reporter: str
-    ) -> None:
-        """:param reporter: the service's name, in events"""
+    def __init__(self, *, selection: Selection, usual: Pace, eviction: EvictionConfig, rhythm: NodeRhythm) -> None:
         self.selection = selection
-        self.nodes = Nodes(eviction, rhythm, reporter=reporter)
-        self.pods = Pods(usual, self.nodes.refusal, reporter=reporter)
+        self.nodes = Nodes(eviction, rhythm)
+        self.pods = Pods(usual, self.nodes.refusal)
 
     def node_seen(self, view: NodeView, bound: Iterable[PodView], now: float) -> list[Effect]:
         """A node is there, or has changed.

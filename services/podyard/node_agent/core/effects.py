@@ -4,7 +4,7 @@ handed out."""
 from typing import NamedTuple, TypeAlias
 
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
-from podyard.proto.operations import K8sEvent
+from podyard.proto.message import ObjectRef
 from podyard.proto.signals import NodeUsage
 
 
@@ -66,9 +66,12 @@ class PodEvicted(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """Publish an event for people."""
+    """Warn people about an object, by an event."""
 
-    event: K8sEvent
+    about: ObjectRef
+    reason: str
+    message: str
+    at: float
 
 
 class PublishUsage(NamedTuple):

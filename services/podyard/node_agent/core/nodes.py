@@ -24,8 +24,8 @@ from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_node import CLEANUP_POLL_S, VirtualNode
 from podyard.objects.pod import Pod
+from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
-from podyard.proto.operations import K8sEvent
 from podyard.proto.signals import NodeSignals
 
 BEAT_GROUPS: Final = 40
@@ -48,10 +48,9 @@ class NodeRhythm(msgspec.Struct, frozen=True, kw_only=True):
 class Nodes:
     """State: the nodes by name, and when each is due."""
 
-    def __init__(self, eviction: EvictionConfig, rhythm: NodeRhythm, *, reporter: str) -> None:
+    def __init__(self, eviction: EvictionConfig, rhythm: NodeRhythm) -> None:
         self._eviction = eviction
         self._rhythm = rhythm
-        self._reporter = reporter
         self._nodes: dict[str, VirtualNode] = {}
         self._steps: Timers[str] = Timers()
         self._beats: Timers[str] = Timers()
@@ -159,7 +158,8 @@ class Nodes:
         if node.signals is not None:
             yield PublishUsage(readings.report(node.signals, node.signals.at or node.observed_at, active))
         if found.starved:
-            yield Announce(self._event(node, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now))
+            about = ObjectRef(resource=subjects.NODES, name=node.name, uid=node.uid)
+            yield Announce(about, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now)
         if found.kill is not None:
             yield from self._evict(node, found.kill, pods, now)
 
@@ -183,9 +183,3 @@ class Nodes:
         fact = node.status(now)
         if fact is not None:
             yield PutNodeStatus(fact)
-
-    def _event(self, node: VirtualNode, reason: str, message: str, now: float) -> K8sEvent:
-        regarding = ObjectRef(resource="nodes", name=node.name, uid=node.uid)
-        return K8sEvent(
-            regarding=regarding, type="Warning", reason=reason, message=message, reporter=self._reporter, at=now
-        )

@@ -17,9 +17,9 @@ from podyard.objects import times
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import Pod
 from podyard.objects.pod_defaults import TERMINATION_GRACE_PERIOD_S
+from podyard.proto import subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
-from podyard.proto.operations import K8sEvent
 
 """Source: api/core/v1, DefaultTerminationGracePeriodSeconds; for objects that were not defaulted."""
 
@@ -27,15 +27,13 @@ from podyard.proto.operations import K8sEvent
 class Pods:
     """State: the pods by uid and by node. Every method hands out what follows, in order."""
 
-    def __init__(self, usual: Pace, admit: Callable[[str, Pod], str], *, reporter: str) -> None:
+    def __init__(self, usual: Pace, admit: Callable[[str, Pod], str]) -> None:
         """
         :param usual: how fast virtual containers are
         :param admit: why a node does not take a pod, empty if it does
-        :param reporter: who announces, in events
         """
         self._usual = usual
         self._admit = admit
-        self._reporter = reporter
         self._pods: dict[str, VirtualPod] = {}
         self._on_node: dict[str, dict[str, VirtualPod]] = {}
         self._timers: Timers[str] = Timers()
@@ -214,12 +212,8 @@ class Pods:
         return [RemovePodStatus(view.status.node, view.namespace, view.name, view.uid)]
 
     def _announce(self, pod: VirtualPod, reason: str, message: str, now: float) -> Announce:
-        regarding = ObjectRef(resource="pods", namespace=pod.namespace, name=pod.name, uid=pod.uid)
-        return Announce(
-            K8sEvent(
-                regarding=regarding, type="Warning", reason=reason, message=message, reporter=self._reporter, at=now
-            )
-        )
+        about = ObjectRef(resource=subjects.PODS, namespace=pod.namespace, name=pod.name, uid=pod.uid)
+        return Announce(about, reason, message, now)
 
 
 def _grace_s(metadata: ObjectMeta) -> float:
