@@ -6,6 +6,7 @@ down costs spans, which are counted, and nothing else).
 
 - `traceparent`  W3C trace context as text: parse, new, child
 - `tracing`      `Spans`: emit a span with explicit start, end, ids, links
+- `conventions`  names of attributes that are not Podyard's own
 - `export`       the OTLP exporter behind a bounded queue, loaded only when an endpoint is set
 - `setup`        whether and how spans are exported (OTEL_*)
 - `metrics`      the process's own metrics

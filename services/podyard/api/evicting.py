@@ -19,6 +19,7 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import EvictRequest, ObjectResult
 from podyard.shell import eviction
 from podyard.shell.eviction import Evicted, KnownBudgets
+from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.tracing import Spans
 
 PENDING: Final = "Pending"
@@ -119,8 +120,7 @@ async def _evict_one(
         start=started,
         end=now(),
         attributes={
-            "k8s.namespace.name": key.namespace,
-            "k8s.pod.name": key.name,
+            **pod_attributes(key.namespace, key.name),
             "podyard.who": author.who,
             "podyard.why": author.why,
             "podyard.dry_run": request.dry_run,

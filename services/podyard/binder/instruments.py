@@ -7,6 +7,7 @@ import prometheus_client
 from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
 from podyard.memory.latest import Latest
 from podyard.runtime import sessions
+from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.plugin_faults import PluginFaults
 from podyard.telemetry.tracing import AttributeValue, Spans
 
@@ -144,10 +145,7 @@ class Instruments:
     def _emit_bind(self, settled: Settled, now: float, *, keep: bool) -> None:
         decision, answer, bound = settled.decision, settled.answer, settled.bound
         attributes: dict[str, AttributeValue] = {
-            "k8s.namespace.name": decision.namespace,
-            "k8s.pod.name": decision.name,
-            "k8s.pod.uid": decision.uid,
-            "k8s.node.name": decision.node,
+            **pod_attributes(decision.namespace, decision.name, uid=decision.uid, node=decision.node),
             "podyard.attempt": decision.attempt,
             "podyard.bind.result": answer.result,
         }

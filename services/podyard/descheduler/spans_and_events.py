@@ -8,6 +8,7 @@ from podyard.descheduler.core.framework import Answer
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from podyard.shell import announcing
+from podyard.telemetry.conventions import NODE, pod_attributes
 from podyard.telemetry.tracing import SpanEvent, Spans
 
 CYCLE_SPAN: Final = "deschedule cycle"
@@ -31,7 +32,7 @@ class EvictionSpan:
         """The eviction is done, or was refused for `problem`."""
         eviction = self._eviction
         node, metadata = eviction.pod.spec.node_name, eviction.pod.metadata
-        failed = SpanEvent("Eviction Failed", now, {"k8s.node.name": node, "err": problem})
+        failed = SpanEvent("Eviction Failed", now, {NODE: node, "err": problem})
         self._spans.emit(
             EVICT_SPAN,
             trace=self.trace,
@@ -39,10 +40,7 @@ class EvictionSpan:
             start=self._start,
             end=now,
             attributes={
-                "k8s.namespace.name": metadata.namespace,
-                "k8s.pod.name": metadata.name,
-                "k8s.pod.uid": metadata.uid,
-                "k8s.node.name": node,
+                **pod_attributes(metadata.namespace, metadata.name, uid=metadata.uid, node=node),
                 "podyard.eviction.strategy": eviction.plugin,
                 "podyard.eviction.profile": eviction.profile,
                 "podyard.eviction.reason": eviction.reason,
@@ -74,9 +72,7 @@ def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end
                 "Eviction Failed",
                 end,
                 {
-                    "k8s.namespace.name": attempt.namespace,
-                    "k8s.pod.name": attempt.name,
-                    "k8s.node.name": attempt.node,
+                    **pod_attributes(attempt.namespace, attempt.name, node=attempt.node),
                     "podyard.eviction.strategy": step.plugin,
                     "err": attempt.problem,
                 },

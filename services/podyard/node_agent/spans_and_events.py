@@ -8,6 +8,7 @@ from podyard.node_agent.core.eviction.messages import REASON
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from podyard.shell import announcing
+from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.tracing import Spans
 
 START_SPAN: Final = "start pod"
@@ -24,12 +25,7 @@ def started(spans: Spans, effect: PodStarted) -> None:
         parent=effect.bound_trace,
         start=effect.accepted_at,
         end=effect.running_at,
-        attributes={
-            "k8s.namespace.name": effect.namespace,
-            "k8s.pod.name": effect.name,
-            "k8s.pod.uid": effect.uid,
-            "k8s.node.name": effect.node,
-        },
+        attributes=pod_attributes(effect.namespace, effect.name, uid=effect.uid, node=effect.node),
     )
 
 
@@ -45,10 +41,7 @@ def evicted(spans: Spans, effect: PodEvicted, bound_trace: str) -> str:
         start=effect.at,
         end=effect.at,
         attributes={
-            "k8s.namespace.name": effect.namespace,
-            "k8s.pod.name": effect.name,
-            "k8s.pod.uid": effect.uid,
-            "k8s.node.name": effect.node,
+            **pod_attributes(effect.namespace, effect.name, uid=effect.uid, node=effect.node),
             "podyard.eviction.strategy": "node-pressure",
             "podyard.eviction.signal": effect.signal,
             "podyard.eviction.reason": effect.message,

@@ -8,6 +8,7 @@ Bad outcomes are always kept; for the others the flag in the attempt's tracepare
 from typing import Final
 
 from podyard.queue.core.effects import AttemptEnded, Judged
+from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.tracing import AttributeValue, SpanEvent, Spans
 
 ROOT: Final = "attempt"
@@ -44,17 +45,13 @@ def attempt_ended(spans: Spans, ended: AttemptEnded) -> None:
 
 def _attributes(ended: AttemptEnded) -> dict[str, AttributeValue]:
     found: dict[str, AttributeValue] = {
-        "k8s.namespace.name": ended.pod.namespace,
-        "k8s.pod.name": ended.pod.name,
-        "k8s.pod.uid": ended.pod.uid,
+        **pod_attributes(ended.pod.namespace, ended.pod.name, uid=ended.pod.uid, node=ended.node or None),
         "podyard.attempt": ended.attempt,
         "podyard.attempt.number": ended.number,
         "podyard.outcome": ended.outcome,
         "podyard.profile": ended.profile,
         "podyard.session": ended.session,
     }
-    if ended.node:
-        found["k8s.node.name"] = ended.node
     if ended.woken_by is not None:
         found["podyard.woken_by.event"] = ended.woken_by.event
         found["podyard.woken_by.plugin"] = ended.woken_by.plugin
@@ -75,8 +72,7 @@ def pods_moved(spans: Spans, judged: Judged) -> None:
             "pod moved",
             judged.at,
             {
-                "k8s.namespace.name": move.namespace,
-                "k8s.pod.name": move.name,
+                **pod_attributes(move.namespace, move.name),
                 "podyard.from": move.from_.value,
                 "podyard.to": move.to.value,
                 "podyard.plugin": move.plugin,

@@ -4,6 +4,7 @@ from typing import Final
 
 from podyard.proto.decisions import AttemptRecord
 from podyard.scheduler.core.effects import CycleSpan
+from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.tracing import AttributeValue, Spans
 
 CYCLE: Final = "schedule cycle"
@@ -29,9 +30,7 @@ def emit(spans: Spans, cycle: CycleSpan) -> None:
 
 def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:
     found: dict[str, AttributeValue] = {
-        "k8s.namespace.name": record.namespace,
-        "k8s.pod.name": record.name,
-        "k8s.pod.uid": record.uid,
+        **pod_attributes(record.namespace, record.name, uid=record.uid, node=record.node or None),
         "podyard.attempt": record.attempt,
         "podyard.attempt.number": record.number,
         "podyard.outcome": record.outcome,
@@ -41,8 +40,6 @@ def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:
         "podyard.nodes.total": record.nodes_total,
         "podyard.nodes.feasible": record.nodes_feasible,
     }
-    if record.node:
-        found["k8s.node.name"] = record.node
     if record.nominated_node:
         found["podyard.nominated_node"] = record.nominated_node
     if record.victims:

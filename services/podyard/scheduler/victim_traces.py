@@ -9,6 +9,7 @@ from podyard.proto.decisions import Victim
 from podyard.proto.message import ObjectRef
 from podyard.scheduler.core.effects import Preempt
 from podyard.shell import announcing
+from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.tracing import Spans
 
 PREEMPT_SPAN: Final = "preempt pod"
@@ -41,10 +42,7 @@ def emit(
         start=start,
         end=end,
         attributes={
-            "k8s.namespace.name": victim.namespace,
-            "k8s.pod.name": victim.name,
-            "k8s.pod.uid": victim.uid,
-            "k8s.node.name": preempt.node,
+            **pod_attributes(victim.namespace, victim.name, uid=victim.uid, node=preempt.node),
             "podyard.pod.priority": victim.priority,
             "podyard.pdb_violation": victim.pdb_violation,
             "podyard.preemptor": f"{preempt.result.namespace}/{preempt.result.name}",

@@ -7,6 +7,7 @@ import msgspec
 
 from podyard.cli.jaeger.api import Jaeger
 from podyard.cli.jaeger.model import Link, Span, Trace
+from podyard.telemetry.conventions import NAMESPACE, POD
 
 ATTEMPTS: Final = ("podyard-queue", "attempt")
 EVICTIONS: Final = tuple((f"podyard-{name}", "evict pod") for name in ("node_agent", "descheduler", "api"))
@@ -30,7 +31,7 @@ def find(jaeger: Jaeger, namespace: str, name: str, limit: int) -> PodTraces:
 
     :raises CliError: if Jaeger does not answer
     """
-    tags = {"k8s.namespace.name": namespace, "k8s.pod.name": name}
+    tags = {NAMESPACE: namespace, POD: name}
     found: dict[str, Trace] = {}
     for service, operation in (ATTEMPTS, *EVICTIONS):
         for trace in jaeger.search(service, operation, tags, limit):

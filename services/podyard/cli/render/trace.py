@@ -10,13 +10,14 @@ from rich.tree import Tree
 from podyard.cli.jaeger.model import ROOTLESS, Link, Span, Trace
 from podyard.cli.jaeger.pods import PodTraces
 from podyard.cli.render import times
+from podyard.telemetry.conventions import NODE
 
 REJECTED: Final = "podyard.rejected_by."
 SERVICE: Final = "podyard-"
 NAME_WIDTH: Final = 18
 SHOWN: Final = (
     ("podyard.outcome", "{}"),
-    ("k8s.node.name", "on {}"),
+    (NODE, "on {}"),
     ("podyard.nodes.feasible", "{} fit"),
     ("podyard.event", "{}"),
     ("podyard.moved", "moved {}"),

@@ -1,0 +1,22 @@
+"""What spans are about, in the words of OpenTelemetry's semantic conventions (Kubernetes, `k8s.*`)."""
+
+from typing import Final
+
+from podyard.telemetry.tracing import AttributeValue
+
+NAMESPACE: Final = "k8s.namespace.name"
+POD: Final = "k8s.pod.name"
+POD_UID: Final = "k8s.pod.uid"
+NODE: Final = "k8s.node.name"
+
+
+def pod_attributes(
+    namespace: str, name: str, *, uid: str | None = None, node: str | None = None
+) -> dict[str, AttributeValue]:
+    """A pod's; without those that are None."""
+    found: dict[str, AttributeValue] = {NAMESPACE: namespace, POD: name}
+    if uid is not None:
+        found[POD_UID] = uid
+    if node is not None:
+        found[NODE] = node
+    return found
