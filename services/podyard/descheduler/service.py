@@ -50,6 +50,7 @@ async def main(service: Service[DeschedulerSettings]) -> None:
         try:
             await Descheduler(service, policy, instruments).run()
         finally:
+            service.health.remove(CYCLE)
             service.health.set_ready(LEADER, True, "standing by")
 
     await lease.lead(lead)

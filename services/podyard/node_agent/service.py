@@ -56,6 +56,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
             await Player(service, instruments, boundary).run()
         finally:
             service.health.remove(CLUSTER)
+            service.health.remove(FACTS)
             service.health.set_ready(LEADER, True, "standing by")
 
     while True:

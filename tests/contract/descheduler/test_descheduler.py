@@ -12,7 +12,7 @@ import pytest_asyncio
 from podyard.bus import Bus
 from podyard.cluster.view import ClusterView
 from podyard.descheduler import service as descheduler
-from podyard.descheduler.service import SERVICE
+from podyard.descheduler.service import CYCLE, LEADER, NAME, SERVICE
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.proto import codec, subjects
 from podyard.proto.events import ClusterEvent
@@ -22,6 +22,7 @@ from podyard.runtime.settings import SettingsError
 from tests.contract.node_agent.stage import Stage, staged
 from tests.support import objects
 from tests.support.buses import ConnectBus
+from tests.support.leases import take_lease
 from tests.support.services import make_service, running
 from tests.support.stored import version
 from tests.support.waiting import eventually
@@ -233,11 +234,17 @@ async def test_without_a_policy_nothing_is_evicted(bus: Bus, stage: Stage):
     assert await deleted(stage, pods) == []
 
 
-async def test_an_unknown_priority_class_fails_the_cycle_and_not_the_service(
+async def test_an_unknown_priority_class_fails_the_cycle_and_neither_the_service_nor_a_standby(
     bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
 ):
     policy = write_policy(POLICY.format(limits="").replace("{nodeFit: true}", "{priorityThreshold: {name: nope}}"))
     pods = await bound(stage, "web-1")
-    service = await one_cycle(bus, stage, policy)
+    service = service_of(bus, stage, policy, once=False)
+    async with running(service):
+        check = await eventually("the end of a cycle", lambda: service.health.checks.get(CYCLE))
+        assert not check.ok
+        assert 'priorityclasses.scheduling.k8s.io "nope" not found' in check.reason
+        await take_lease(bus, NAME)
+        await eventually("the end of the term", lambda: service.health.checks[LEADER].reason == "standing by")
+        assert service.health.ready, "a standby runs no cycles"
     assert await deleted(stage, pods) == []
-    assert 'priorityclasses.scheduling.k8s.io "nope" not found' in service.health.checks["cycle"].reason

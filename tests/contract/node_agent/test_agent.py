@@ -2,12 +2,14 @@
 
 import asyncio
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, NoReturn, cast
 
 import pytest
 import pytest_asyncio
 
-from podyard.bus import Bus
+from podyard.bus import Bus, Outgoing, StreamFull
+from podyard.node_agent.service import FACTS, LEADER, NAME
 from podyard.proto import codec, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import DeadLetter
@@ -16,6 +18,7 @@ from tests.contract.node_agent.stage import Stage, agent, staged
 from tests.support import objects
 from tests.support.buses import ConnectBus
 from tests.support.holding import holding
+from tests.support.leases import take_lease
 from tests.support.waiting import eventually
 
 MEBIBYTE = 1024 * 1024
@@ -241,6 +244,34 @@ async def test_a_standby_takes_over_when_the_agent_ends(bus: Bus, stage: Stage, 
         assert second.health.checks["leader"].reason.startswith("plays its nodes")
     for pod in (one, two):
         assert len(stage.told(pod)) == 1, "only one of them plays the node"
+
+
+class FullBus:
+    """A connection on which no facts can be stored."""
+
+    def __init__(self, bus: Bus) -> None:
+        self._bus = bus
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._bus, name)
+
+    async def publish_batch(self, messages: Sequence[Outgoing]) -> NoReturn:
+        raise StreamFull(messages[0].subject, "said by the test")
+
+    async def publish_many(self, messages: Sequence[Outgoing]) -> list[StreamFull]:
+        return [StreamFull(message.subject, "said by the test") for message in messages]
+
+
+async def test_a_standby_is_ready_though_it_could_not_store_facts_while_it_led(
+    bus: Bus, stage: Stage, connect_bus: ConnectBus
+):
+    await stage.node("n1")
+    async with agent(cast("Bus", FullBus(await connect_bus("full"))), stage) as service:
+        health = service.health
+        await eventually("the trouble", lambda: (check := health.checks.get(FACTS)) is not None and not check.ok)
+        await take_lease(bus, NAME)
+        await eventually("the end of the term", lambda: health.checks[LEADER].reason == "standing by")
+        assert health.ready, health.checks
 
 
 async def test_a_fact_written_by_a_former_agent_is_not_lost_by_a_conflict(bus: Bus, stage: Stage):
