@@ -116,7 +116,7 @@ MAY: Final[dict[str, set[str]]] = {
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
-    "descheduler": PODS | BUDGETS | DECISIONS | reading("CLUSTER") | leading("descheduler") | WORDS | dead("descheduler"),
+    "descheduler": PODS | BUDGETS | reading("CLUSTER") | leading("descheduler") | WORDS | dead("descheduler"),
     "workloads": OBJECTS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
     "person": VISITING | dead("cli"),
     "bridge": VISITING | dead("bridge"),

@@ -131,7 +131,6 @@ def core() -> tuple[Identity, ...]:
             "descheduler",
             (
                 *map(_kind, (subjects.PODS, "poddisruptionbudgets")),
-                subjects.ALL_DECISIONS,
                 *_reading("CLUSTER"),
                 *_lease("descheduler"),
             ),
