@@ -21,8 +21,6 @@ from podyard.proto import subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 
-"""Source: api/core/v1, DefaultTerminationGracePeriodSeconds; for objects that were not defaulted."""
-
 
 class Pods:
     """State: the pods by uid and by node. Every method hands out what follows, in order."""
