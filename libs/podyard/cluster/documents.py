@@ -87,7 +87,7 @@ class DocumentView:
         """The living objects of a resource, whether they can be read or not, in no order."""
         for subject, stored in self._state.by_resource.get(subjects.encode(resource), {}).items():
             if not stored.deleted:
-                yield ObjectKey(*subjects.parse_object(subject))
+                yield subjects.parse_object(subject)
 
     def typed(self, key: ObjectKey) -> Any | None:
         """The living object as its typed view, None if there is none or it cannot be read."""
@@ -104,7 +104,7 @@ class DocumentView:
     def unreadable(self, resource: str, namespace: str) -> Iterator[ObjectKey]:
         """What is stored of a resource in a namespace and cannot be read. Reads all of them."""
         for subject, stored in self._state.by_resource.get(subjects.encode(resource), {}).items():
-            key = ObjectKey(*subjects.parse_object(subject))
+            key = subjects.parse_object(subject)
             if key.namespace == namespace and intents.remains(stored):
                 yield key
 

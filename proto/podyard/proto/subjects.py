@@ -66,12 +66,24 @@ def decode(token: str) -> str:
     return unquote(token) if "%" in token else token
 
 
-class ObjectSubject(NamedTuple):
-    """An object's subject taken apart."""
+class ObjectKey(NamedTuple):
+    """One object's place, as its subject says it: at most one object lives there at a time; its uid tells
+    namesakes apart."""
 
     resource: str
+    """Plural of a core kind (`pods`), or `<plural>.<version>.<group>`."""
     namespace: str
+    """Empty for cluster-scoped kinds."""
     name: str
+
+    @property
+    def namespaced_name(self) -> tuple[str, str]:
+        """Namespace and name without the resource."""
+        return self.namespace, self.name
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.resource} {place}"
 
 
 class PodSubject(NamedTuple):
@@ -94,7 +106,7 @@ def objects(resource: str, namespace: str | None = None) -> str:
     return f"cluster.{encode(resource)}.{encode(namespace)}.*"
 
 
-def parse_object(subject: str) -> ObjectSubject:
+def parse_object(subject: str) -> ObjectKey:
     """Take an object's subject apart.
 
     :raises ValueError: if it is not `cluster.<resource>.<namespace>.<name>` of an object
@@ -102,7 +114,7 @@ def parse_object(subject: str) -> ObjectSubject:
     parts = subject.split(".")
     if len(parts) != 4 or parts[0] != "cluster" or parts[1] in RESERVED_RESOURCES:
         raise ValueError(f"{subject!r} is not the subject of an object")
-    return ObjectSubject(decode(parts[1]), decode(parts[2]), decode(parts[3]))
+    return ObjectKey(decode(parts[1]), decode(parts[2]), decode(parts[3]))
 
 
 def pod_status(node: str, namespace: str, pod: str, uid: str) -> str:
