@@ -13,6 +13,7 @@ spelled by hand. What feeds a view and carries out an intent is in `podyard.shel
 - `conditions`, `pods`, `nodes`  joined views of one pod and one node
 - `markers`, `tables`  what is behind a view
 - `relisting`    what changed between two listings
+- `fold`         what both folds keep: how far they have come, what they ask their shell for
 - `view`         ClusterView: the fold itself
 - `documents`    DocumentView: raw documents with their sequences, for those who write objects
 - `budgets`      what disruption budgets allow

@@ -6,11 +6,12 @@ What this process itself has written is noted at once (`note`), so that it reads
 come back from the stream.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, Final
 
 from podyard.cluster import intents
-from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, RelistNeeded
+from podyard.cluster.changes import Change, DeadDelivery, Delivered, RelistNeeded
+from podyard.cluster.fold import Fold
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.markers import MarkerMemory
@@ -64,16 +65,13 @@ class _Documents:
                 del self.by_resource[subject.split(".", 2)[1]]
 
 
-class DocumentView:
+class DocumentView(Fold[_Documents]):
     """Feed it objects (`subjects.OBJECTS_WITHOUT_FACTS`) with placements; it makes no changes, only
     answers."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._state = _Documents()
-        self._listing: _Documents | None = None
-        self._effects: list[Effect] = []
-        self.position = 0
-        """Everything up to this CLUSTER sequence is in the view."""
 
     # Reading
 
@@ -127,13 +125,6 @@ class DocumentView:
 
     # Folding
 
-    def take_effects(self) -> Sequence[Effect]:
-        """What the fold asks its shell to do since last asked."""
-        if not self._effects:
-            return ()
-        effects, self._effects = self._effects, []
-        return effects
-
     def begin_listing(self) -> None:
         """A listing begins, or begins again."""
         self._listing = _Documents()
@@ -153,11 +144,6 @@ class DocumentView:
                     self._state.put(subject, stored)
         self.position = position
         return []
-
-    def advance(self, position: int) -> None:
-        """The stream has moved on without a message for this view."""
-        if self._listing is None and position > self.position:
-            self.position = position
 
     def apply(self, delivery: Delivered) -> list[Change]:
         """Fold one delivery."""

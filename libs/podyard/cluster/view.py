@@ -10,7 +10,8 @@ from typing import Any, Final
 import msgspec
 
 from podyard.cluster import relisting
-from podyard.cluster.changes import Change, DeadDelivery, Delivered, Effect, Origin, RelistNeeded, Unreadable
+from podyard.cluster.changes import Change, DeadDelivery, Delivered, Origin, RelistNeeded, Unreadable
+from podyard.cluster.fold import Fold
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
@@ -47,18 +48,15 @@ _decode_fence = codec.decoder(Fence).decode
 _decode_placement = codec.decoder(Placement).decode
 
 
-class ClusterView:
+class ClusterView(Fold[Tables]):
     """What one reader knows of the cluster, and what each delivery changed.
 
     It knows only the kinds of its reader's subjects. All views it hands out are immutable.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._tables = Tables()
-        self._listing: Tables | None = None
-        self._effects: list[Effect] = []
-        self.position = 0
-        """Everything up to this CLUSTER sequence is in the view; 0 before the first listing."""
         self.listings = 0
         """How many listings have ended."""
         self._listed_at = 0
@@ -138,13 +136,6 @@ class ClusterView:
         compare-and-set expects."""
         return self._tables.versions.get(subject, 0)
 
-    def take_effects(self) -> Sequence[Effect]:
-        """What the fold asks its shell to do since last asked: dead letters, a new listing."""
-        if not self._effects:
-            return ()
-        effects, self._effects = self._effects, []
-        return effects
-
     # Folding
 
     def begin_listing(self) -> None:
@@ -165,11 +156,6 @@ class ClusterView:
         self.position = self._listed_at = position
         self.listings += 1
         return changes
-
-    def advance(self, position: int) -> None:
-        """The stream has moved on to `position` without a message for this reader."""
-        if self._listing is None and position > self.position:
-            self.position = position
 
     def apply(self, delivery: Delivered) -> list[Change]:
         """Fold one delivery; returns what it changed, nothing while listing.
