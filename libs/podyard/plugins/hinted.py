@@ -41,6 +41,11 @@ def present(kind: type[T], old: object | None, new: object | None) -> tuple[T | 
     return before, after
 
 
+def another(pod: Pod, changed: Pod) -> str:
+    """`another pod, default/b`, if `changed` is that and not the parked pod itself; else empty."""
+    return "" if changed.metadata.uid == pod.metadata.uid else f"another pod, {'/'.join(changed.key)}"
+
+
 def place_of(pod: Pod) -> str:
     """The node that a changed pod is on, or is nominated to; empty: neither.
 

@@ -46,8 +46,9 @@ def after_claim_change(known: AllClaims, pod: Pod, old: object | None, new: obje
 def after_pod_change(known: AllClaims, pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if this very pod's claims were made from their templates and are all there."""
     _, changed = hinted.present(Pod, old, new)
-    if changed.metadata.uid != pod.metadata.uid:
-        return events.skip(f"claims were made for another pod, {'/'.join(changed.key)}")
+    another = hinted.another(pod, changed)
+    if another:
+        return events.skip(f"claims were made for {another}")
     try:
         claims.of_pod(changed, known())
     except ClaimFault as fault:

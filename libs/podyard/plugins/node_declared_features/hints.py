@@ -34,8 +34,9 @@ def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintR
 def after_pod_update(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if this very pod needs other features than before."""
     before, changed = hinted.present(Pod, old, new)
-    if changed.metadata.uid != pod.metadata.uid:
-        return events.skip(f"another pod, {'/'.join(changed.key)}, changed")
+    another = hinted.another(pod, changed)
+    if another:
+        return events.skip(f"{another}, changed")
     needed = features.needed(changed.spec)
     if before is not None and features.needed(before.spec) == needed:
         return events.skip(f"the pod still needs {_listed(needed)}")

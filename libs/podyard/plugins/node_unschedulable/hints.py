@@ -32,8 +32,9 @@ def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintR
 def after_toleration(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if this very pod now tolerates cordoned nodes (docs/rules.md, own-toleration-helps)."""
     _, changed = hinted.present(Pod, old, new)
-    if changed.metadata.uid != pod.metadata.uid:
-        return events.skip(f"the tolerations of another pod, {'/'.join(changed.key)}, changed")
+    another = hinted.another(pod, changed)
+    if another:
+        return events.skip(f"the tolerations of {another}, changed")
     if taints.tolerated(changed.spec.tolerations, CORDON):
         return events.queue("the pod now tolerates cordoned nodes")
     return events.skip("the pod's tolerations do not cover cordoned nodes")

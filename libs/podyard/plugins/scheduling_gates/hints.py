@@ -11,8 +11,9 @@ from podyard.proto.actions import ActionType
 def after_gates_eliminated(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if this very pod has no gates left."""
     _, changed = hinted.present(Pod, old, new)
-    if changed.metadata.uid != pod.metadata.uid:
-        return events.skip(f"the gates of another pod, {'/'.join(changed.key)}, were removed")
+    another = hinted.another(pod, changed)
+    if another:
+        return events.skip(f"the gates of {another}, were removed")
     return events.queue("the pod has no scheduling gates any more")
 
 

@@ -36,8 +36,9 @@ def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintR
 def after_toleration(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if this very pod's tolerations changed; they can only be added to."""
     _, changed = hinted.present(Pod, old, new)
-    if changed.metadata.uid != pod.metadata.uid:
-        return events.skip(f"the tolerations of another pod, {'/'.join(changed.key)}, changed")
+    another = hinted.another(pod, changed)
+    if another:
+        return events.skip(f"the tolerations of {another}, changed")
     return events.queue("the pod has new tolerations")
 
 
