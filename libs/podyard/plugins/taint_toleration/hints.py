@@ -4,13 +4,11 @@ Source: kube-scheduler v1.36.2, plugins/tainttoleration/taint_toleration.go.
 """
 
 from podyard.framework import events
-from podyard.framework.events import ClusterEvent, HintResult, Registration
+from podyard.framework.events import HintResult, Registration
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node, Pod
-from podyard.plugins import hinted
-from podyard.plugins.hint_indexes import only_itself
-from podyard.proto.actions import ActionType
+from podyard.plugins import hinted, taint_events
 
 
 def _spelled(taint: Taint) -> str:
@@ -44,7 +42,4 @@ def after_toleration(pod: Pod, old: object | None, new: object | None) -> HintRe
 
 def registrations() -> tuple[Registration, ...]:
     """Nodes added or with other taints; the pod's own tolerations."""
-    return (
-        Registration(ClusterEvent(events.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT), after_node_change),
-        Registration(ClusterEvent(events.POD, ActionType.UPDATE_POD_TOLERATION), after_toleration, only_itself),
-    )
+    return taint_events.registrations(after_node_change, after_toleration)
