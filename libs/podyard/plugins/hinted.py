@@ -41,6 +41,28 @@ def present(kind: type[T], old: object | None, new: object | None) -> tuple[T | 
     return before, after
 
 
+def updated(kind: type[T], old: object | None, new: object | None) -> tuple[T, T]:
+    """The object before and after an update.
+
+    :raises UnexpectedObjectError: if one is of another kind, or missing
+    """
+    before, after = present(kind, old, new)
+    if before is None:
+        raise UnexpectedObjectError(kind.__name__, None)
+    return before, after
+
+
+def gone(kind: type[T], old: object | None, new: object | None) -> T:
+    """The object before the event, which ended it.
+
+    :raises UnexpectedObjectError: if one is of another kind, or there was none before the event
+    """
+    before, _ = changed(kind, old, new)
+    if before is None:
+        raise UnexpectedObjectError(kind.__name__, None)
+    return before
+
+
 def another(pod: Pod, changed: Pod) -> str:
     """`another pod, default/b`, if `changed` is that and not the parked pod itself; else empty."""
     return "" if changed.metadata.uid == pod.metadata.uid else f"another pod, {'/'.join(changed.key)}"

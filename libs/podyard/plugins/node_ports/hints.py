@@ -24,8 +24,7 @@ def _spelled(port: HostPort) -> str:
 
 def after_pod_deleted(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if a pod left its node (or its nomination) and had a port that this pod wants."""
-    gone, _ = hinted.changed(Pod, old, None)
-    assert gone is not None, "hinted.changed gives one of the two"
+    gone = hinted.gone(Pod, old, None)
     name = "/".join(gone.key)
     node = hinted.place_of(gone)
     if not node:

@@ -47,9 +47,7 @@ def after_csi_node_update(pod: Pod, old: object | None, new: object | None) -> H
     """Queue if the node may have more volumes of some driver. A limit that is not told counts as 0, before
     and after.
     """
-    before, node = hinted.present(CSINode, old, new)
-    if before is None:
-        raise hinted.UnexpectedObjectError(CSINode.__name__, None)
+    before, node = hinted.updated(CSINode, old, new)
     known = _counts(before)
     name = node.metadata.name
     for driver, count in _counts(node).items():
@@ -67,9 +65,7 @@ def _counts(node: CSINode) -> dict[str, int]:
 
 def after_pod_delete(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if the pod that is gone may have had a volume attached to a node, or was to have it."""
-    gone, _ = hinted.changed(Pod, old, new)
-    if gone is None:
-        raise hinted.UnexpectedObjectError(Pod.__name__, None)
+    gone = hinted.gone(Pod, old, new)
     name = claims.full_name(gone.metadata)
     if not hinted.place_of(gone):
         return events.skip(f"{name}, which is gone, was on no node")
@@ -90,9 +86,7 @@ def after_claim_add(pod: Pod, old: object | None, new: object | None) -> HintRes
 
 def after_attachment_delete(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if the pod has a claim, or an inline volume of the attachment's driver."""
-    gone, _ = hinted.changed(VolumeAttachment, old, new)
-    if gone is None:
-        raise hinted.UnexpectedObjectError(VolumeAttachment.__name__, None)
+    gone = hinted.gone(VolumeAttachment, old, new)
     where, attacher = gone.spec.node_name, gone.spec.attacher
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:

@@ -60,9 +60,7 @@ def after_csi_node_change(pod: Pod, old: object | None, new: object | None) -> H
 
 def after_driver_change(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if the room of a driver of the pod's inline volumes is not looked at any more."""
-    before, after = hinted.present(CSIDriver, old, new)
-    if before is None:
-        raise hinted.UnexpectedObjectError(CSIDriver.__name__, None)
+    before, after = hinted.updated(CSIDriver, old, new)
     name = after.metadata.name
     if all(volume.csi is None or volume.csi.driver != name for volume in pod.spec.volumes):
         return events.skip(f"the pod has no inline volume of {name}")

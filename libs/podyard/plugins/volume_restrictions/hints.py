@@ -24,9 +24,7 @@ def read_of(pod: Pod) -> ReadOfVolumes:
 
 def after_pod_delete(pod: Pod, old: object | None, new: object | None) -> HintResult:
     """Queue if the pod that is gone had a disk in the way, or a claim of the same name."""
-    gone, _ = hinted.changed(Pod, old, new)
-    if gone is None:
-        raise hinted.UnexpectedObjectError(Pod.__name__, None)
+    gone = hinted.gone(Pod, old, new)
     name = claims.full_name(gone.metadata)
     if gone.metadata.namespace != pod.metadata.namespace:
         return events.skip(f"{name}, which is gone, is of another namespace")
