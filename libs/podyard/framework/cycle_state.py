@@ -6,10 +6,12 @@ Permit write belongs to one pod (they get a clone).
 Source: kube-scheduler v1.36.2, pkg/scheduler/framework/cycle_state.go.
 """
 
-from typing import Any, Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, ParamSpec, TypeVar
 
 from podyard.framework.status import PluginFault
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -88,6 +90,13 @@ class CycleState:
     def find(self, key: StateKey[T]) -> T | None:
         """What was written, or `None`."""
         return self._values.get(key)
+
+    def find_or_make(self, key: StateKey[T], make: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """What was written; else what `make` makes of its arguments, which is then written."""
+        found = self._values.get(key)
+        if found is None:
+            found = self._values[key] = make(*args, **kwargs)
+        return found
 
     def clone(self) -> "CycleState":
         """A copy that can be written without touching this one; the values themselves are shared and must not

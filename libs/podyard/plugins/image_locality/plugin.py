@@ -94,11 +94,7 @@ class ImageLocality:
         return priority(points, containers_of(pod))
 
     def _images(self, state: CycleState, pod: PodInfo) -> tuple[str, ...]:
-        images = state.find(IMAGES)
-        if images is None:
-            images = images_of(pod)
-            state.write(IMAGES, images)
-        return images
+        return state.find_or_make(IMAGES, images_of, pod)
 
     def _points(self, images: Sequence[str], cluster: Snapshot) -> tuple[int, ...]:
         """By image; 0 for one that no node has."""

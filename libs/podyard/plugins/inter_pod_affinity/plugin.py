@@ -294,14 +294,8 @@ def _points(state: CycleState) -> PointsByKey:
 
 
 def _places(state: CycleState) -> Places:
-    return state.find(PLACES) or _new_places(state, PLACES)
+    return state.find_or_make(PLACES, Places)
 
 
 def _filter_places(state: CycleState) -> Places:
-    return state.find(FILTER_PLACES) or _new_places(state, FILTER_PLACES)
-
-
-def _new_places(state: CycleState, key: StateKey[Places]) -> Places:
-    places = Places()
-    state.write(key, places)
-    return places
+    return state.find_or_make(FILTER_PLACES, Places)

@@ -161,16 +161,8 @@ class NodeAffinity:
 
     def _preferred(self, state: CycleState, pod: PodInfo) -> tuple[PreferredTerm, ...]:
         """What PreScore compiled; the same made here if PreScore is disabled, as the reference does."""
-        found = state.find(PREFERRED)
-        if found is None:
-            found = self._compiled(pod)
-            state.write(PREFERRED, found)
-        return found
+        return state.find_or_make(PREFERRED, self._compiled, pod)
 
     def _required(self, state: CycleState, pod: PodInfo) -> RequiredNodeAffinity:
         """What PreFilter compiled; the same made here if PreFilter is disabled, as the reference does."""
-        found = state.find(REQUIRED)
-        if found is None:
-            found = selectors.required_node_affinity(pod.pod)
-            state.write(REQUIRED, found)
-        return found
+        return state.find_or_make(REQUIRED, selectors.required_node_affinity, pod.pod)

@@ -104,11 +104,7 @@ class NodeResourcesFit:
 
     def _counted(self, state: CycleState, pod: PodInfo) -> tuple[Counted, ...]:
         """What PreScore wrote; the same made here if PreScore is disabled, as the reference does."""
-        found = state.find(COUNTED)
-        if found is None:
-            found = self._count(pod)
-            state.write(COUNTED, found)
-        return found
+        return state.find_or_make(COUNTED, self._count, pod)
 
     def _by_devices(self, resource: str) -> bool:
         """Whether a device class stands for this extended resource: devices of a node may then be what the

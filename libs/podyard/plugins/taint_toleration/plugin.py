@@ -70,11 +70,7 @@ SCORED: Final = StateKey[TaintJudge]("PreScoreTaintToleration")
 
 def judge(state: CycleState, pod: PodInfo) -> TaintJudge:
     """The judge of this pod's tolerations, made at first use."""
-    found = state.find(JUDGE)
-    if found is None:
-        found = TaintJudge(pod.pod.spec.tolerations)
-        state.write(JUDGE, found)
-    return found
+    return state.find_or_make(JUDGE, TaintJudge, pod.pod.spec.tolerations)
 
 
 def _scored(state: CycleState) -> TaintJudge:
