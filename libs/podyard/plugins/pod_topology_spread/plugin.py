@@ -23,7 +23,7 @@ from podyard.objects.selectors import Selector
 from podyard.plugins.pod_topology_spread import constraints, hints, own_hints, owners, plans, scoring, skew
 from podyard.plugins.pod_topology_spread.args import Args
 from podyard.plugins.pod_topology_spread.hints import HardConstraints
-from podyard.plugins.pod_topology_spread.plans import NO_PLAN, Plan
+from podyard.plugins.pod_topology_spread.plans import NO_PLAN, Plan, Planned
 from podyard.plugins.pod_topology_spread.scoring import Spreading
 from podyard.plugins.pod_topology_spread.skew import Skews
 
@@ -94,11 +94,7 @@ class PodTopologySpread:
     def filter_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         if not self._hard_defaults and not pod.pod.spec.topology_spread_constraints:
             return None
-        hard = self._plan(pod, cluster).hard
-        if not hard:
-            return _nothing(pod)
-        counts = cluster.nodes.index(SelectorCounts)
-        return cluster.nodes.topology_version, *[counts.of(planned.pods).version for planned in hard]
+        return _token(pod, cluster, self._plan(pod, cluster).hard)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
         if not self._hard_defaults and not pod.pod.spec.topology_spread_constraints:
@@ -141,11 +137,7 @@ class PodTopologySpread:
     def score_token(self, pod: PodInfo, cluster: Snapshot) -> Hashable:
         if not self._soft_defaults and not pod.pod.spec.topology_spread_constraints:
             return None
-        soft = self._plan(pod, cluster).soft
-        if not soft:
-            return _nothing(pod)
-        counts = cluster.nodes.index(SelectorCounts)
-        return cluster.nodes.topology_version, *[counts.of(planned.pods).version for planned in soft]
+        return _token(pod, cluster, self._plan(pod, cluster).soft)
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
         if not self._soft_defaults and not pod.pod.spec.topology_spread_constraints:
@@ -200,9 +192,13 @@ class PodTopologySpread:
         )
 
 
-def _nothing(pod: PodInfo) -> Hashable:
-    """Token of a pod without constraints of a kind; default constraints come with the first Service."""
-    return None if pod.pod.spec.topology_spread_constraints else ()
+def _token(pod: PodInfo, cluster: Snapshot, planned: Sequence[Planned]) -> Hashable:
+    """What the answer for a pod's hard or soft constraints depends on. Without any, a pod may get default
+    constraints with the first Service."""
+    if not planned:
+        return None if pod.pod.spec.topology_spread_constraints else ()
+    counts = cluster.nodes.index(SelectorCounts)
+    return cluster.nodes.topology_version, *[counts.of(one.pods).version for one in planned]
 
 
 def _own_key(pod: PodInfo) -> Hashable:
