@@ -175,24 +175,25 @@ class PlacedTerms:
         if found is NO_TERMS:
             return
         self._held[pod.uid] = pod.stored, found
-        for term in found.anti_affinity:
-            self.anti_affinity.add(term, 0, row)
-        for term in found.affinity:
-            self.affinity.add(term, 0, row)
-        for term, weight in found.preferences:
-            self.preferences.add(term, weight, row)
+        for groups, term, weight in self._groups_of(found):
+            groups.add(term, weight, row)
 
     def remove(self, pod: PlacedPod, row: int) -> None:
         held = self._held.pop(pod.uid, None)
         if held is None:
             return
         _, found = held
+        for groups, term, weight in self._groups_of(found):
+            groups.remove(term, weight, row)
+
+    def _groups_of(self, found: PodTerms) -> Iterator[tuple[TermGroups, Term, int]]:
+        """Each term of a pod, where it is counted, and its weight there."""
         for term in found.anti_affinity:
-            self.anti_affinity.remove(term, 0, row)
+            yield self.anti_affinity, term, 0
         for term in found.affinity:
-            self.affinity.remove(term, 0, row)
+            yield self.affinity, term, 0
         for term, weight in found.preferences:
-            self.preferences.remove(term, weight, row)
+            yield self.preferences, term, weight
 
     def terms_of(self, pod: PlacedPod) -> PodTerms:
         """The terms of a pod, placed or not."""
