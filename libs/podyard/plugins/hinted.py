@@ -80,6 +80,11 @@ def place_of(pod: Pod) -> str:
     return pod.spec.node_name or pod.status.nominated_node_name
 
 
+def on_no_node(before: Pod | None, after: Pod | None) -> bool:
+    """Whether a pod, before or after the event, is on no node, nor nominated to one."""
+    return any(one is not None and not place_of(one) for one in (before, after))
+
+
 def left(pod: Pod) -> str:
     """What became of the place of a pod that is gone: `left n1`, or `gave up its nomination to n1`."""
     return f"{'left' if pod.spec.node_name else 'gave up its nomination to'} {place_of(pod)}"

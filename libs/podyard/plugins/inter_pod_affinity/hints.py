@@ -43,7 +43,7 @@ def after_pod_change(pod: Pod, old: object | None, new: object | None) -> HintRe
     if before is not None and after is not None and after.metadata.uid == pod.metadata.uid:
         return events.queue("the pod itself has other labels")
     name = "/".join((after or before or pod).key)
-    if any(one is not None and not hinted.place_of(one) for one in (before, after)):
+    if hinted.on_no_node(before, after):
         return events.skip(f"{name} is on no node")
     own = _terms_of(pod)
     if before is not None and after is not None:

@@ -27,7 +27,7 @@ def after_pod_change(pod: Pod, obstacles: tuple[str, ...], old: object | None, n
     """Queue if a pod that was in the way may be so no more, or one that is wanted may have come."""
     before, after = hinted.changed(Pod, old, new)
     name = "/".join((after or before or pod).key)
-    if any(one is not None and not hinted.place_of(one) for one in (before, after)):
+    if hinted.on_no_node(before, after):
         return events.skip(f"{name} is on no node")
     own = terms.of_pod(pod)
     became = "is gone" if after is None else "has other labels"

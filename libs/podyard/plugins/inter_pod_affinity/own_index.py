@@ -2,11 +2,11 @@
 way, and parts of labels."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from podyard.framework.hint_sharing import OwnRead
 from podyard.objects.core import Node, Pod
-from podyard.plugins import hinted
 from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.inter_pod_affinity import terms
 from podyard.plugins.inter_pod_affinity.obstacles import (
@@ -16,7 +16,7 @@ from podyard.plugins.inter_pod_affinity.obstacles import (
     WANTED_BY_NAMESPACE,
     keys_of,
 )
-from podyard.plugins.inter_pod_affinity.term_index import Key, ReadOfPod, carried, easiest
+from podyard.plugins.inter_pod_affinity.term_index import Key, ReadOfPod, carried, easiest, keys_of_pods
 from podyard.plugins.inter_pod_affinity.terms import PodTerms, Term
 
 CAME: Final = "came"
@@ -30,7 +30,7 @@ NEW_NODE: Final = "new node"
 
 def of_pods() -> KeyIndex[Any]:
     """An empty index for events of pods."""
-    return KeyIndex(_keys_by_pods, _keys_of_pods)
+    return KeyIndex(_keys_by_pods, partial(keys_of_pods, CAME, WENT, _kept_out))
 
 
 def of_nodes() -> KeyIndex[Any]:
@@ -67,19 +67,8 @@ def _keys_by_pods(signature: Any) -> Iterable[Hashable] | None:
     return found
 
 
-def _keys_of_pods(old: object | None, new: object | None) -> Iterable[Hashable] | None:
-    if not isinstance(old, Pod | None) or not isinstance(new, Pod | None) or (old is None and new is None):
-        return None
-    if any(one is not None and not hinted.place_of(one) for one in (old, new)):
-        return ()
-    found: list[Hashable] = []
-    if new is not None:
-        found += [(CAME, key) for key in carried(new.metadata.namespace, new.metadata.labels)]
-    if old is not None:
-        found += [(WENT, key) for key in carried(old.metadata.namespace, old.metadata.labels)]
-    if old is not None and new is None:
-        found += [(KEPT_OUT, key) for term in terms.of_pod(old).anti_affinity for key in _wanted([term])]
-    return found
+def _kept_out(gone: Pod) -> Iterable[Hashable]:
+    return [(KEPT_OUT, key) for term in terms.of_pod(gone).anti_affinity for key in _wanted([term])]
 
 
 def _keys_by_nodes(signature: Any) -> Iterable[Hashable] | None:

@@ -6,7 +6,8 @@ is enough to find them by: namespaces and parts of labels (`pod_keys`).
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from functools import partial
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -31,6 +32,8 @@ NEW_NODE: Final = "new node"
 """Kinds of keys of nodes: a label that changed; one of a new node; any new node."""
 
 Key = tuple[str, pod_keys.Part]
+KeptOut: TypeAlias = Callable[[Pod], Iterable[Hashable] | None]
+"""Keys of those that the terms of a pod that is gone may have kept out; `None`: it may be anybody."""
 
 
 class ReadOfPod(NamedTuple):
@@ -66,7 +69,7 @@ def read_of(pod: Pod) -> ReadOfPod:
 
 def of_pods() -> KeyIndex[Any]:
     """An empty index for events of pods."""
-    return KeyIndex(_keys_by_pods, _keys_of_pods)
+    return KeyIndex(_keys_by_pods, partial(keys_of_pods, NEAR, APART, _kept_out))
 
 
 def of_nodes() -> KeyIndex[Any]:
@@ -113,22 +116,35 @@ def carried(namespace: str, labels: Mapping[str, str]) -> list[Key]:
     return [(place, part) for part in pod_keys.carried(labels) for place in (namespace, ANYWHERE)]
 
 
-def _keys_of_pods(old: object | None, new: object | None) -> Iterable[Hashable] | None:
+def keys_of_pods(
+    came: str, went: str, kept_out: KeptOut, old: object | None, new: object | None
+) -> Iterable[Hashable] | None:
+    """Keys of an event of a pod, by what it is now, what it was, and whom its own terms kept out if it is
+    gone.
+
+    :param came: kind of the keys of what it is now
+    :param went: kind of the keys of what it was
+    """
     if not isinstance(old, Pod | None) or not isinstance(new, Pod | None) or (old is None and new is None):
         return None
-    if any(one is not None and not hinted.place_of(one) for one in (old, new)):
-        return ()  # on no node it matters to nobody
+    if hinted.on_no_node(old, new):
+        return ()  # it matters to nobody
     found: list[Hashable] = []
     if new is not None:
-        found += [(NEAR, key) for key in carried(new.metadata.namespace, new.metadata.labels)]
+        found += [(came, key) for key in carried(new.metadata.namespace, new.metadata.labels)]
     if old is not None:
-        found += [(APART, key) for key in carried(old.metadata.namespace, old.metadata.labels)]
-    if old is not None and new is None:
-        gone = terms.of_pod(old)
-        if gone.fault:
-            return None  # the hint raises, which counts as Queue
-        found += [(OWN, key) for key in easiest(gone.anti_affinity, _chooses_any)]
-    return found
+        found += [(went, key) for key in carried(old.metadata.namespace, old.metadata.labels)]
+    if old is None or new is not None:
+        return found
+    left = kept_out(old)
+    return None if left is None else [*found, *left]
+
+
+def _kept_out(gone: Pod) -> Iterable[Hashable] | None:
+    own = terms.of_pod(gone)
+    if own.fault:
+        return None  # the hint raises, which counts as Queue
+    return [(OWN, key) for key in easiest(own.anti_affinity, _chooses_any)]
 
 
 def _keys_by_nodes(read: Any) -> Iterable[Hashable] | None:
