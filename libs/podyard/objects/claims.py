@@ -78,6 +78,13 @@ def names(pod: Pod, claim: PersistentVolumeClaim) -> bool:
     return claim.metadata.namespace == pod.metadata.namespace and claim.metadata.name in named_claims(pod)
 
 
+def uses(pod: Pod, claim: PersistentVolumeClaim) -> bool:
+    """Whether a volume of the pod stands for this claim, by its name: whoever it was made for."""
+    if claim.metadata.namespace != pod.metadata.namespace:
+        return False
+    return any(use.name == claim.metadata.name for use in claims_of(pod))
+
+
 def foreign(pod: Pod, claim: PersistentVolumeClaim) -> str:
     """Why the claim of an ephemeral volume is not the pod's own; empty if it is. Source:
     ephemeral.VolumeIsForPod."""

@@ -10,9 +10,9 @@ from typing import Any, Final
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects import claims, csi_migration
-from podyard.objects.core import PersistentVolumeClaim, Pod
+from podyard.objects.core import Pod
 from podyard.objects.storage import CSINode, VolumeAttachment
-from podyard.plugins import claim_index, hinted
+from podyard.plugins import claim_added, claim_index, hinted
 from podyard.plugins.claim_index import ReadOfVolumes
 from podyard.plugins.hint_indexes import KeyIndex, same_for_all
 from podyard.plugins.node_volume_limits.resolving import considered
@@ -20,6 +20,8 @@ from podyard.proto.actions import ActionType
 
 A_CLAIM: Final = ""
 """Among the drivers of a pod's volumes: a claim, whose driver hints do not look up."""
+
+after_claim_add: Final = partial(claim_added.after_claim_add, claims.uses)
 
 
 def read_of(pod: Pod) -> ReadOfVolumes:
@@ -72,16 +74,6 @@ def after_pod_delete(pod: Pod, old: object | None, new: object | None) -> HintRe
     if any(map(considered, gone.spec.volumes)):
         return events.queue(f"{name}, which may have had volumes attached, is gone")
     return events.skip(f"{name}, which is gone, had no volumes that are attached")
-
-
-def after_claim_add(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if the pod's claim is there now."""
-    _, claim = hinted.present(PersistentVolumeClaim, old, new)
-    name = claim.metadata.name
-    mine = claim.metadata.namespace == pod.metadata.namespace and any(use.name == name for use in claims.claims_of(pod))
-    if not mine:
-        return events.skip(f"the pod does not use the new claim {claims.full_name(claim.metadata)}")
-    return events.queue(f"the pod's claim {name} is there now")
 
 
 def after_attachment_delete(pod: Pod, old: object | None, new: object | None) -> HintResult:

@@ -4,17 +4,20 @@ Source: kube-scheduler v1.36.2, plugins/volumerestrictions/volume_restrictions.g
 """
 
 from collections.abc import Hashable, Iterable
-from typing import Any, cast
+from functools import partial
+from typing import Any, Final, cast
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
 from podyard.objects import claims
-from podyard.objects.core import PersistentVolumeClaim, Pod
-from podyard.plugins import claim_index, hinted
+from podyard.objects.core import Pod
+from podyard.plugins import claim_added, claim_index, hinted
 from podyard.plugins.claim_index import ReadOfVolumes
 from podyard.plugins.hint_indexes import KeyIndex
 from podyard.plugins.volume_restrictions.disks import disks_of, first_clash
 from podyard.proto.actions import ActionType
+
+after_claim_add: Final = partial(claim_added.after_claim_add, claims.names)
 
 
 def read_of(pod: Pod) -> ReadOfVolumes:
@@ -36,15 +39,6 @@ def after_pod_delete(pod: Pod, old: object | None, new: object | None) -> HintRe
         if claim in wanted:
             return events.queue(f"{name}, which used the claim {claim}, is gone")
     return events.skip(f"{name}, which is gone, used none of the pod's disks and claims")
-
-
-def after_claim_add(pod: Pod, old: object | None, new: object | None) -> HintResult:
-    """Queue if the pod's claim is there now."""
-    _, claim = hinted.present(PersistentVolumeClaim, old, new)
-    name = claim.metadata.name
-    if not claims.names(pod, claim):
-        return events.skip(f"the pod does not use the new claim {claims.full_name(claim.metadata)}")
-    return events.queue(f"the pod's claim {name} is there now")
 
 
 def _index_by_volumes() -> KeyIndex[Any]:
