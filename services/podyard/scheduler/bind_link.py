@@ -1,6 +1,5 @@
 """Decisions to the binder: the same request again until it is answered, by whichever binder leads then."""
 
-import anyio
 import msgspec
 import structlog
 
@@ -32,14 +31,7 @@ class BindLink:
 
     async def run(self, width: int) -> None:
         """Send for ever."""
-        async with anyio.create_task_group() as tasks:
-            for _ in range(width):
-                tasks.start_soon(self._send_on)
-
-    async def _send_on(self) -> None:
-        while True:
-            for request in await self._engine.binds.take(1):
-                await self._bind(request)
+        await self._engine.binds.carry_out(width, self._bind)
 
     async def _bind(self, request: BindRequest) -> None:
         """Until every decision of the request has its answer."""

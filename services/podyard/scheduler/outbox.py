@@ -1,7 +1,7 @@
 """Things that wait to be sent, from synchronous code to the tasks that send them."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Generic, TypeVar
 
 import anyio
@@ -34,3 +34,15 @@ class Outbox(Generic[T]):
                 self._filled = anyio.Event()  # all takers wait on the same one
             await self._filled.wait()
         return [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
+
+    async def carry_out(self, width: int, act: Callable[[T], Awaitable[None]]) -> None:
+        """Do `act` with each for ever, up to `width` at once, begun oldest first."""
+
+        async def carry_on() -> None:
+            while True:
+                for item in await self.take(1):
+                    await act(item)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(width):
+                tasks.start_soon(carry_on)

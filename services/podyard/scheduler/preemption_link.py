@@ -73,14 +73,7 @@ class PreemptionLink:
 
     async def run(self) -> None:
         """Carry out for ever."""
-        async with anyio.create_task_group() as tasks:
-            for _ in range(AT_ONCE):
-                tasks.start_soon(self._carry_on)
-
-    async def _carry_on(self) -> None:
-        while True:
-            for preempt in await self._engine.preemptions.take(1):
-                await self._preempt(preempt)
+        await self._engine.preemptions.carry_out(AT_ONCE, self._preempt)
 
     async def _preempt(self, preempt: Preempt) -> None:
         """Invariant: a queue that was told of the start is told of the end, whatever goes wrong between

@@ -29,3 +29,25 @@ async def test_oldest_first_up_to_the_limit():
         outbox.put(item)
     assert await outbox.take(3) == [0, 1, 2]
     assert list(outbox) == [3, 4]
+
+
+async def test_so_many_are_carried_out_at_once_and_the_next_when_one_is_done():
+    outbox: Outbox[int] = Outbox()
+    begun: list[int] = []
+    ends = [anyio.Event() for _ in range(4)]
+
+    async def act(item: int) -> None:
+        begun.append(item)
+        await ends[item].wait()
+
+    for item in range(4):
+        outbox.put(item)
+    with anyio.fail_after(5):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(outbox.carry_out, 2, act)
+            await anyio.wait_all_tasks_blocked()
+            assert begun == [0, 1]
+            ends[1].set()
+            await anyio.wait_all_tasks_blocked()
+            assert begun == [0, 1, 2]
+            tasks.cancel_scope.cancel()
