@@ -54,20 +54,8 @@ class View(Protocol):
     def take_effects(self) -> Sequence[Effect]: ...
 
 
-def _ignore_changes(changes: list[Change]) -> None:
-    del changes
-
-
-def _ignore_listing(reason: str) -> None:
-    del reason
-
-
-def _ignore_unreadable(delivery: Delivery, reason: str) -> None:
-    del delivery, reason
-
-
-def _ignore_contact(fresh: bool) -> None:
-    del fresh
+def ignore(*_: object) -> None:
+    """For a callback that nobody waits for."""
 
 
 class Informer:
@@ -81,10 +69,10 @@ class Informer:
         subjects: Followed,
         *,
         service: str,
-        on_changes: Callable[[list[Change]], None] = _ignore_changes,
-        on_listed: Callable[[str], None] = _ignore_listing,
-        on_contact: Callable[[bool], None] = _ignore_contact,
-        on_unreadable: Callable[[Delivery, str], None] = _ignore_unreadable,
+        on_changes: Callable[[list[Change]], None] = ignore,
+        on_listed: Callable[[str], None] = ignore,
+        on_contact: Callable[[bool], None] = ignore,
+        on_unreadable: Callable[[Delivery, str], None] = ignore,
         aside: SetAside | None = None,
     ) -> None:
         """
@@ -155,7 +143,7 @@ class _Sink:
     ) -> None:
         self.fresh = False
         self.first_listing = anyio.Event()
-        self.relist: Callable[[str], None] = _ignore_listing
+        self.relist: Callable[[str], None] = ignore
         self._bus = bus
         self._view = view
         self._service = service

@@ -13,7 +13,7 @@ from podyard.cluster.changes import Change
 from podyard.runtime.health import Health
 from podyard.shell import causes
 from podyard.shell.causes import Cause
-from podyard.shell.informer import Followed, Informer, View
+from podyard.shell.informer import Followed, Informer, View, ignore
 from podyard.shell.set_aside import SetAside
 
 CHECK: Final = "view"
@@ -27,18 +27,6 @@ every second cycle; a full one with ten thousand pods in the queue holds all pop
 second."""
 
 
-def _ignore_changes(changes: Sequence[Change]) -> None:
-    del changes
-
-
-def _ignore_listing(reason: str) -> None:
-    del reason
-
-
-def _ignore_unreadable(delivery: Delivery, reason: str) -> None:
-    del delivery, reason
-
-
 class Reading:
     """One view, for as long as `run` runs. Owned by one event loop."""
 
@@ -50,9 +38,9 @@ class Reading:
         health: Health,
         *,
         service: str,
-        on_changes: Callable[[Sequence[Change]], None] = _ignore_changes,
-        on_listed: Callable[[str], None] = _ignore_listing,
-        on_unreadable: Callable[[Delivery, str], None] = _ignore_unreadable,
+        on_changes: Callable[[Sequence[Change]], None] = ignore,
+        on_listed: Callable[[str], None] = ignore,
+        on_unreadable: Callable[[Delivery, str], None] = ignore,
         aside: SetAside | None = None,
         lasting: bool = False,
     ) -> None:
