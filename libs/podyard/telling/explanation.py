@@ -13,7 +13,7 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import QueuedPodInfo
-from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord
+from podyard.proto.requeues import HintCall, PodMove, RequeueRecord
 from podyard.telling import words
 from podyard.telling.entries import Attempt, Bound, Data, Entry, NotWoken, Released, Started, Told, Woken
 from podyard.telling.evidence import Evidence
@@ -85,7 +85,7 @@ def _from_requeues(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> lis
                 entries.append(_woken(record, move))
                 seen.add(record.event_id)
                 told.add(_moment(record.event, record.at))
-        entries += [_not_woken(record, skip) for skip in record.skipped if skip.uid == evidence.uid]
+        entries += [_not_woken(record, skip.hints) for skip in record.skipped if skip.uid == evidence.uid]
         if record.skipped_counts and record.event_id not in seen:
             entries += _counted(record, evidence.uid, attempts)
     # what moved a pod without a record of its own (end of backoff, a time limit) stands in the attempt that
@@ -132,15 +132,16 @@ def _woken(record: RequeueRecord, move: PodMove) -> Woken:
     )
 
 
-def _not_woken(record: RequeueRecord, skip: PodSkip) -> NotWoken:
+def _not_woken(record: RequeueRecord, hints: tuple[HintCall, ...], *, counted: bool = False) -> NotWoken:
     return NotWoken(
         at=record.at,
         event=record.event,
         event_id=record.event_id,
         object=record.object,
-        hints=skip.hints,
+        hints=hints,
         who=record.who,
         why=record.why,
+        counted=counted,
     )
 
 
@@ -161,18 +162,7 @@ def _counted(record: RequeueRecord, uid: str, attempts: Sequence[AttemptRecord])
     )
     if not hints:
         return []
-    return [
-        NotWoken(
-            at=record.at,
-            event=record.event,
-            event_id=record.event_id,
-            object=record.object,
-            hints=hints,
-            who=record.who,
-            why=record.why,
-            counted=True,
-        )
-    ]
+    return [_not_woken(record, hints, counted=True)]
 
 
 def _placed(evidence: Evidence) -> list[Entry]:
