@@ -46,11 +46,11 @@ than half of what the server keeps for a client before it closes the connection 
 class _Job:
     """One intent on its way."""
 
-    __slots__ = ("attempts", "intent", "known", "message", "result", "step", "unclear")
+    __slots__ = ("attempts", "before", "intent", "message", "result", "step", "unclear")
 
     def __init__(self, intent: Intent) -> None:
         self.intent = intent
-        self.known = intent.known
+        self.before = intent.known
         self.attempts = 0
         self.step: Put | Remove | None = None
         self.message: Outgoing | None = None
@@ -59,10 +59,10 @@ class _Job:
         """`message` was sent and not answered: what lies in the stream may be it."""
 
     def prepare(self, author: Author) -> None:
-        """Decide the step from the known version, and make its message."""
+        """Decide the step from `before`, and make its message."""
         key = self.intent.key
         try:
-            step = self.intent.plan(self.known)
+            step = self.intent.plan(self.before)
         except (ClusterError, ObjectError, MessageError) as error:
             self.result = error
             return
@@ -70,20 +70,20 @@ class _Job:
             self.result = ObjectError("", f"cannot be changed as it is stored: {type(error).__name__}: {error}")
             return
         if isinstance(step, Keep):
-            self.result = Written(key, step, 0 if self.known is None else self.known.sequence, self.known)
+            self.result = Written(key, step, 0 if self.before is None else self.before.sequence, self.before)
             return
         if self.intent.causes:
             author = author._replace(causes=(*author.causes, *self.intent.causes))
         self.step = step
         self.attempts += 1
-        self.message = message_of(key, step, self.known, author)
+        self.message = message_of(key, step, self.before, author)
 
     def written(self, sequence: int) -> None:
         """The step is in the stream."""
         step, message = self.step, self.message
         if step is not None and message is not None:
             after = Stored(sequence, message.payload, message.deleted)
-            self.result = Written(self.intent.key, step, sequence, self.known, after)
+            self.result = Written(self.intent.key, step, sequence, self.before, after)
 
 
 def message_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author: Author) -> Outgoing:
@@ -122,7 +122,7 @@ def _waves(jobs: list[_Job]) -> list[list[_Job]]:
             waves.append([])
         waves[number].append(job)
         if number:
-            job.known = None
+            job.before = None
     return waves
 
 
@@ -140,8 +140,8 @@ async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
     while open_jobs:
         answers = await bus.publish_many([job.message for job in open_jobs if job.message is not None])
         lost = [job for job, answer in zip(open_jobs, answers, strict=True) if _take(job, answer)]
-        found = await _read_all(bus, [job.intent.key for job in lost])
-        for job, stored in zip(lost, found, strict=True):
+        versions = await _read_all(bus, [job.intent.key for job in lost])
+        for job, stored in zip(lost, versions, strict=True):
             _replan(job, stored, author)
         open_jobs = [job for job in open_jobs if job.result is None]
 
@@ -189,22 +189,22 @@ def _take(job: _Job, answer: Ack | BusError) -> bool:
     return False
 
 
-def _replan(job: _Job, found: Stored | BusError | None, author: Author) -> None:
+def _replan(job: _Job, stored: Stored | BusError | None, author: Author) -> None:
     """It may be our own write, answered late; else decide again from what is there."""
     message = job.message
-    if isinstance(found, BusError):
-        job.result = found
-    elif job.unclear and message is not None and found is not None and _same(found, message):
-        job.written(found.sequence)
+    if isinstance(stored, BusError):
+        job.result = stored
+    elif job.unclear and message is not None and stored is not None and _same(stored, message):
+        job.written(stored.sequence)
     else:
         job.unclear = False
-        job.known = found
+        job.before = stored
         job.step = job.message = None
         job.prepare(author)
 
 
-def _same(found: Stored, message: Outgoing) -> bool:
-    return found.deleted == message.deleted and found.payload == message.payload
+def _same(stored: Stored, message: Outgoing) -> bool:
+    return stored.deleted == message.deleted and stored.payload == message.payload
 
 
 def _settled(job: _Job) -> Result:
@@ -226,20 +226,20 @@ async def read(bus: Bus, key: ObjectKey) -> Stored | None:
 
 async def _read_all(bus: Bus, keys: Sequence[ObjectKey]) -> list[Stored | BusError | None]:
     """The last versions of many objects, some at a time; for each what `read` returns or raises."""
-    found: list[Stored | BusError | None] = [None] * len(keys)
+    versions: list[Stored | BusError | None] = [None] * len(keys)
     limit = anyio.CapacityLimiter(READS_AT_ONCE)
 
     async def read_one(index: int) -> None:
         async with limit:
             try:
-                found[index] = await read(bus, keys[index])
+                versions[index] = await read(bus, keys[index])
             except BusError as error:
-                found[index] = error
+                versions[index] = error
 
     async with anyio.create_task_group() as tasks:
         for index in range(len(keys)):
             tasks.start_soon(read_one, index)
-    return found
+    return versions
 
 
 async def _read_unknown(bus: Bus, keys: Sequence[ObjectKey], known: Known | None) -> list[Stored | None]:
@@ -247,10 +247,10 @@ async def _read_unknown(bus: Bus, keys: Sequence[ObjectKey], known: Known | None
     compare-and-set."""
     versions = [known(key) if known is not None else None for key in keys]
     missing = [index for index, version in enumerate(versions) if version is None]
-    for index, found in zip(missing, await _read_all(bus, [keys[index] for index in missing]), strict=True):
-        if isinstance(found, BusError):
-            raise found
-        versions[index] = found
+    for index, version in zip(missing, await _read_all(bus, [keys[index] for index in missing]), strict=True):
+        if isinstance(version, BusError):
+            raise version
+        versions[index] = version
     return versions
 
 
