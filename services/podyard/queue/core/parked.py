@@ -113,15 +113,15 @@ class Shelf:
         self, registrations: Iterable[Registration | OwnRegistration], old: object | None, new: object | None
     ) -> Mapping[Hashable, ParkedClass]:
         """Classes for which one of these registrations may not say Skip, by key."""
-        found: dict[Hashable, ParkedClass] = {}
+        classes: dict[Hashable, ParkedClass] = {}
         for registration in registrations:
             signatures = self._asked(registration, old, new)
             if signatures is None:
                 return self._all
             for signature in signatures:
-                found.update(self._by_signature.get(signature, NONE_OF_THEM))
-        found.update(self._always)
-        return found
+                classes.update(self._by_signature.get(signature, NONE_OF_THEM))
+        classes.update(self._always)
+        return classes
 
     def _asked(
         self, registration: Registration | OwnRegistration, old: object | None, new: object | None
@@ -130,12 +130,12 @@ class Shelf:
         if index is None:
             return None
         try:
-            signatures = index.candidates(old, new)
-            if signatures is None:
+            candidates = index.candidates(old, new)
+            if candidates is None:
                 return None
-            found = tuple(signatures)
-            hash(found)
-            return found
+            signatures = tuple(candidates)
+            hash(signatures)
+            return signatures
         except Exception as error:  # boundary: as hints that fail, it leaves nobody out
             self._throw_away(id(registration), "candidates", error)
             return None
@@ -145,8 +145,8 @@ class Shelf:
         if registration.new_index is None:
             return None
         at = id(registration)
-        known = self._indexes.get(at)
-        if known is None:
+        entry = self._indexes.get(at)
+        if entry is None:
             self._indexes[at] = registration, None
             try:
                 index = registration.new_index()
@@ -155,8 +155,8 @@ class Shelf:
                 self._indexes[at] = registration, index
             except Exception as error:  # boundary: as when it is told of others later
                 self._throw_away(at, "new", error)
-            known = self._indexes[at]
-        return known[1]
+            entry = self._indexes[at]
+        return entry[1]
 
 
 class Parked:
@@ -217,12 +217,12 @@ class Parked:
 
     def shelves(self, listeners: Mapping[str, Iterable[Watcher]]) -> list[tuple[str, Watcher, Shelf]]:
         """The shelves of these listeners (by profile) that are not empty: profile, listener, shelf."""
-        found: list[tuple[str, Watcher, Shelf]] = []
+        shelves: list[tuple[str, Watcher, Shelf]] = []
         for profile, watchers in listeners.items():
             there = self._shelves.get(profile)
             if there:
-                found += [(profile, watcher, there[watcher]) for watcher in watchers if watcher in there]
-        return found
+                shelves += [(profile, watcher, there[watcher]) for watcher in watchers if watcher in there]
+        return shelves
 
     def _join_class(self, pod: QueuedPod) -> None:
         watchers, signatures = pod.watchers, self._signatures(pod)
@@ -233,17 +233,17 @@ class Parked:
             pod.pending_plugins,
             tuple(signatures.values()),
         )
-        found = self._classes.get(key)
-        if found is None:
-            found = self._classes[key] = ParkedClass(key, pod.profile, watchers, signatures)
+        joined = self._classes.get(key)
+        if joined is None:
+            joined = self._classes[key] = ParkedClass(key, pod.profile, watchers, signatures)
             shelves = self._shelves.setdefault(pod.profile, {})
             for watcher in watchers:
                 if watcher not in shelves:
                     shelves[watcher] = Shelf(watcher.plugin, self._faults)
-                shelves[watcher].add(found, watcher, bool(pod.gating_plugin))
-        found.pods[pod.uid] = pod
-        self._class_of[pod.uid] = found
-        self._count(found, 1)
+                shelves[watcher].add(joined, watcher, bool(pod.gating_plugin))
+        joined.pods[pod.uid] = pod
+        self._class_of[pod.uid] = joined
+        self._count(joined, 1)
 
     def _leave_class(self, pod: QueuedPod) -> None:
         left = self._class_of.pop(pod.uid, None)
@@ -271,7 +271,7 @@ class Parked:
         nobody.
         """
         signers = self._signers.get(pod.profile, {})
-        found: dict[Watcher, Hashable] = {}
+        signatures: dict[Watcher, Hashable] = {}
         for plugin in sorted(pod.rejectors):
             signer = signers.get(plugin)
             try:
@@ -280,7 +280,7 @@ class Parked:
             except Exception as error:  # boundary: a plugin's fault costs it the sharing, nothing else
                 self._faults.note(PluginError.wrapping(plugin, "hint_signature", error))
                 signature = pod.uid
-            found[Watcher(plugin)] = signature
+            signatures[Watcher(plugin)] = signature
         for plugin, obstacles in sorted(pod.obstacles.items()):
-            found[Watcher(plugin, True)] = OwnRead(found.get(Watcher(plugin), pod.uid), obstacles)
-        return found
+            signatures[Watcher(plugin, True)] = OwnRead(signatures.get(Watcher(plugin), pod.uid), obstacles)
+        return signatures
