@@ -27,23 +27,23 @@ ALL: Final = "*"
 """In `disabled`: all plugins."""
 
 
-def with_defaults(found: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
+def with_defaults(configuration: KubeSchedulerConfiguration) -> KubeSchedulerConfiguration:
     """The configuration with everything that the reference fills in before it validates."""
-    profiles = found.profiles or (Profile(),)
+    profiles = configuration.profiles or (Profile(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
         profiles = (replace(profiles[0], scheduler_name=DEFAULT_SCHEDULER),)
-    profiling = _or(found.enable_profiling, True)
+    profiling = _or(configuration.enable_profiling, True)
     return replace(
-        found,
+        configuration,
         api_version=API_VERSION,
-        parallelism=_or(found.parallelism, 16),
-        leader_election=_leader_election(found.leader_election),
-        client_connection=_client_connection(found.client_connection),
+        parallelism=_or(configuration.parallelism, 16),
+        leader_election=_leader_election(configuration.leader_election),
+        client_connection=_client_connection(configuration.client_connection),
         enable_profiling=profiling,
-        enable_contention_profiling=_or(found.enable_contention_profiling, profiling),
-        percentage_of_nodes_to_score=_or(found.percentage_of_nodes_to_score, 0),
-        pod_initial_backoff_seconds=_or(found.pod_initial_backoff_seconds, 1),
-        pod_max_backoff_seconds=_or(found.pod_max_backoff_seconds, 10),
+        enable_contention_profiling=_or(configuration.enable_contention_profiling, profiling),
+        percentage_of_nodes_to_score=_or(configuration.percentage_of_nodes_to_score, 0),
+        pod_initial_backoff_seconds=_or(configuration.pod_initial_backoff_seconds, 1),
+        pod_max_backoff_seconds=_or(configuration.pod_max_backoff_seconds, 10),
         profiles=tuple(map(_profile, profiles)),
     )
 
@@ -52,41 +52,41 @@ def _or(given: Any, default: Any) -> Any:
     return default if given is None else given
 
 
-def _leader_election(found: LeaderElection) -> LeaderElection:
+def _leader_election(election: LeaderElection) -> LeaderElection:
     """Source: component-base/config/v1alpha1/defaults.go (RecommendedDefaultLeaderElectionConfiguration)."""
 
     def duration(given: str, default: str) -> str:
         return default if given == NO_DURATION else given
 
     return LeaderElection(
-        leader_elect=_or(found.leader_elect, True),
-        lease_duration=duration(found.lease_duration, "15s"),
-        renew_deadline=duration(found.renew_deadline, "10s"),
-        retry_period=duration(found.retry_period, "2s"),
-        resource_lock=found.resource_lock or "leases",
-        resource_name=found.resource_name or "kube-scheduler",
-        resource_namespace=found.resource_namespace or "kube-system",
+        leader_elect=_or(election.leader_elect, True),
+        lease_duration=duration(election.lease_duration, "15s"),
+        renew_deadline=duration(election.renew_deadline, "10s"),
+        retry_period=duration(election.retry_period, "2s"),
+        resource_lock=election.resource_lock or "leases",
+        resource_name=election.resource_name or "kube-scheduler",
+        resource_namespace=election.resource_namespace or "kube-system",
     )
 
 
-def _client_connection(found: ClientConnection) -> ClientConnection:
+def _client_connection(connection: ClientConnection) -> ClientConnection:
     return replace(
-        found,
-        content_type=found.content_type or "application/vnd.kubernetes.protobuf",
-        qps=found.qps or 50,
-        burst=found.burst or 100,
+        connection,
+        content_type=connection.content_type or "application/vnd.kubernetes.protobuf",
+        qps=connection.qps or 50,
+        burst=connection.burst or 100,
     )
 
 
-def _profile(found: Profile) -> Profile:
-    plugins = merged(found.plugins)
-    configs = [replace(config, args=default_args(config.args)) for config in found.plugin_config]
+def _profile(profile: Profile) -> Profile:
+    plugins = merged(profile.plugins)
+    configs = [replace(config, args=default_args(config.args)) for config in profile.plugin_config]
     given = {config.name for config in configs}
     for name in sorted(set(_enabled(plugins))):
         if name in ARGS and name not in given:
             args = Reader().read({"apiVersion": API_VERSION, "kind": f"{name}Args"}, ARGS[name])
             configs.append(PluginConfig(name=name, args=default_args(args)))
-    return replace(found, scheduler_name=found.scheduler_name or "", plugins=plugins, plugin_config=tuple(configs))
+    return replace(profile, scheduler_name=profile.scheduler_name or "", plugins=plugins, plugin_config=tuple(configs))
 
 
 # ---- plugin sets -------------------------------------------------------------------------------------------
