@@ -12,7 +12,7 @@ from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import PodSpec
 from podyard.objects.priority import pod_priority
 from podyard.proto.facts import Nomination, PodStatusFact
-from podyard.proto.placement import BoundPod, Release, Usage
+from podyard.proto.placement import BoundPod, Release, Usage, VolumeChoice
 
 
 class PodView:
@@ -146,6 +146,32 @@ class PodView:
         """It takes what an equal pod takes (same spec and status): nobody has to add that up again."""
         if self._usage is None:
             self._usage = usage
+
+    def bound_to(
+        self,
+        node: str,
+        *,
+        attempt: str = "",
+        decided_at: int = 0,
+        volumes: tuple[VolumeChoice, ...] = (),
+        forced: bool = False,
+        trace: str = "",
+    ) -> BoundPod:
+        """The pod as the node is to have it."""
+        return BoundPod(
+            namespace=self.namespace,
+            name=self.name,
+            uid=self.uid,
+            node=node,
+            attempt=attempt,
+            decided_at=decided_at,
+            priority=self.priority,
+            labels=self.labels,
+            usage=self.usage,
+            volumes=volumes,
+            forced=forced,
+            trace=trace,
+        )
 
     def with_placement(self, bound: BoundPod | None, release: Release | None) -> "PodView":
         """The same pod bound, or released."""

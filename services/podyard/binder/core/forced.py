@@ -89,14 +89,4 @@ class Forced:
 
 
 def _binding(pod: PodView) -> BoundPod:
-    return BoundPod(
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        node=pod.stored.spec.node_name,
-        priority=pod.priority,
-        labels=pod.labels,
-        usage=pod.usage,
-        decided_at=pod.sequence,
-        forced=True,
-    )
+    return pod.bound_to(pod.stored.spec.node_name, decided_at=pod.sequence, forced=True)

@@ -143,16 +143,10 @@ def _node_takes(
 
 def as_bound(decision: Decision, pod: PodView, child_trace: ChildTrace) -> BoundPod:
     """The pod as its node is to have it."""
-    return BoundPod(
-        namespace=decision.namespace,
-        name=decision.name,
-        uid=decision.uid,
-        node=decision.node,
+    return pod.bound_to(
+        decision.node,
         attempt=decision.attempt,
         decided_at=decision.position,
-        priority=pod.priority,
-        labels=pod.labels,
-        usage=pod.usage,
         volumes=decision.volumes,
         trace=child_trace(decision.trace),
     )

@@ -8,7 +8,6 @@ import msgspec
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
 from podyard.objects import decoding
-from podyard.proto.placement import BoundPod
 
 PODS_A_NODE: Final = 2
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
@@ -34,15 +33,7 @@ def table(nodes: int) -> NodeTable:
     for number in range(nodes * PODS_A_NODE):
         workload = number // len(_MIX) % WORKLOADS
         view = _view(pod(_MIX[number % len(_MIX)], f"placed-{number:06}", f"app-{workload}", 100 + 50 * (workload % 4)))
-        bound = BoundPod(
-            namespace=NAMESPACE,
-            name=view.name,
-            uid=view.uid,
-            node=_name(number * 7 % nodes),
-            labels=view.labels,
-            usage=view.usage,
-        )
-        found.place(view.with_placement(bound, None))
+        found.place(view.with_placement(view.bound_to(_name(number * 7 % nodes)), None))
     return found
 
 

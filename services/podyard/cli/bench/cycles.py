@@ -20,7 +20,6 @@ from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
-from podyard.proto.placement import BoundPod
 
 FIRST_PODS: Final = 200
 """Pods of each kind that share nothing with an earlier one: more than there are signatures whose results are
@@ -123,16 +122,7 @@ def _run(cycle: Cycle, table: NodeTable, kind: str, pods: Iterator[PodView]) -> 
 
 def placed_on(pod: PodView, node: str) -> PodView:
     """The pod, assumed on a node."""
-    bound = BoundPod(
-        namespace=pod.namespace,
-        name=pod.name,
-        uid=pod.uid,
-        node=node,
-        priority=pod.priority,
-        labels=pod.labels,
-        usage=pod.usage,
-    )
-    return pod.with_placement(bound, None)
+    return pod.with_placement(pod.bound_to(node), None)
 
 
 def _us(seconds: list[float]) -> float:

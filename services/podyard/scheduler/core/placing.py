@@ -179,15 +179,4 @@ class Placing:
 
 
 def _placed(pod: PodView, popped: PoppedPod, node: str, position: int) -> PlacedPod:
-    bound = BoundPod(
-        namespace=popped.namespace,
-        name=popped.name,
-        uid=popped.uid,
-        node=node,
-        attempt=popped.attempt,
-        decided_at=position,
-        priority=pod.priority,
-        labels=pod.labels,
-        usage=pod.usage,
-    )
-    return pod.with_placement(bound, None)
+    return pod.with_placement(pod.bound_to(node, attempt=popped.attempt, decided_at=position), None)
