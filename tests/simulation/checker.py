@@ -1,13 +1,25 @@
 """Judges the history of CLUSTER, message by message as it is stored. It shares no code with the binder or the
 framework.
 
-| rule | checked when | |---|---| | one binding per pod uid, ever | a binding is stored | | bindings and
-releases are told by the record of their batch, and only there | a batch is stored | | no node over its
-allocatable, no host port twice, no required anti-affinity or hard spread broken | a record is stored: binding
-by binding, at the record's position; forced ones count and are not judged | | numbers of commits have no gap
-| a record is stored | | nobody writes placements whose epoch is not the fence's highest, or under another's
-epoch | a batch is stored | | a binding becomes a tombstone once, of the node it was on | a release is stored
-| | what live bindings take is what their pods request | a binding is stored |
+When a binding is stored:
+
+- there is one binding per pod uid, ever
+- what live bindings take is what their pods request
+
+When a batch is stored:
+
+- bindings and releases are told by the record of their batch, and only there
+- nobody writes placements whose epoch is not the fence's highest, or under another's epoch
+
+When a record is stored:
+
+- no node is over its allocatable, no host port taken twice, no required anti-affinity or hard spread broken;
+  judged binding by binding, at the record's position; forced ones count and are not judged
+- numbers of commits have no gap
+
+When a release is stored:
+
+- a binding becomes a tombstone once, of the node it was on
 """
 
 from collections.abc import Iterable, Sequence

@@ -8,10 +8,10 @@ never raises; a time-out is never taken for a refusal: it is `Unclear` and settl
 
     from podyard import bus
 
-    async with bus.embedded_server() as server, bus.connect(bus.BusSettings(servers=(server.url,),
-    name="demo")) as b:
-        await bus.ensure_streams(b)
-        ack = await b.publish(bus.Outgoing("cluster.pods.default.web", b"{}", expect=0))
+    async with bus.embedded_server() as server:
+        async with bus.connect(bus.BusSettings(servers=(server.url,), name="demo")) as b:
+            await bus.ensure_streams(b)
+            ack = await b.publish(bus.Outgoing("cluster.pods.default.web", b"{}", expect=0))
 
 Modules, by topic:
 

@@ -3,9 +3,9 @@
 A core that raises is never told anything again: what it holds may be half changed. Its term ends, and the
 next one begins with a new core that lists everything anew (`boundary`).
 
-A core asks by an effect, and is told the answer by a message that names the effect's ticket. So it may hold
-dialogues: generators that yield what is to be asked next, and go on with the answer. What is under way when
-the term ends is cancelled, and the generators that wait for it are closed.
+A core asks by an effect, and is told the answer by a message, which names what it answers where several may
+be open. So it may hold dialogues: generators that yield what is to be asked next, and go on with the answer.
+What is under way when the term ends is cancelled, and the generators that wait for it are closed.
 """
 
 import asyncio

@@ -6,6 +6,8 @@ msgspec and the standard library.
 
 Modules, by topic:
 
+- `message`     the base of every message, and whole numbers
+- `bounds`      how large the parts of messages may be that come from outside
 - `actions`     the action types of a cluster event (bit values of kube-scheduler v1.36)
 - `headers`     NATS headers that Podyard reads or writes
 - `subjects`    how subjects are spelled and taken apart
@@ -15,10 +17,12 @@ Modules, by topic:
 - `placement`   Binding, Tombstone, CommitRecord, Fence
 - `decisions`   AttemptRecord: what one attempt found
 - `requeues`    RequeueRecord: what one event moved and did not move
+- `pools`       where the queue may have a pod
 - `queue_api`, `binder_api`, `objects_api`  requests and replies
 - `signals`     synthetic usage, heartbeats
 - `operations`  Lease, DeadLetter, K8sEvent
 - `catalogue`   every message with its subject: schema, golden bytes and documents are made from it
+- `schema`      makes the schemas and documents
 - `spellings`   values as an earlier release wrote them
 - `codec`       one typed encoder and decoder a message
 """

@@ -22,8 +22,8 @@ plugin waits: ask again with the same decision."""
 
 
 class Decision(Message, frozen=True, kw_only=True):
-    """One pod for one node, as a scheduler decided. Key: `attempt`; sent again with the same id until
-    answered.
+    """One pod for one node, as a scheduler decided. Key: session and `number`; sent again with the same
+    key until answered. A retry of a conflict has the same attempt and another number.
 
     One that was answered `waiting` is sent again every now and then until it has another answer, in requests
     that name its own number as outstanding, so that it is always judged in full. A binder that holds it says
@@ -61,8 +61,8 @@ class NumberRange(Message, frozen=True, kw_only=True):
 
 
 class BindRequest(Message, frozen=True, kw_only=True):
-    """Decisions of one session in the order of their numbers; each had assumed `outstanding` and all earlier
-    ones here."""
+    """Decisions of one session in the order of their numbers; each had assumed `outstanding` and, but for
+    its `not_assumed`, all earlier ones here."""
 
     session: Name
     digest: Digests = {}
@@ -82,7 +82,12 @@ class BindAnswer(Message, frozen=True, kw_only=True):
     uid: str
     result: BindResult
     node: Annotated[str, Meta(description="the node the pod is bound to, if it is")] = ""
-    cause: Annotated[str, Meta(description="plugin, or fit, ports, nodeGone: counted by it")] = ""
+    cause: Annotated[
+        str,
+        Meta(
+            description="the plugin that refused, or what the binder found itself, e.g. fit, ports, nodeGone; counted by it"
+        ),
+    ] = ""
     reasons: tuple[str, ...] = ()
     committed_at: Annotated[
         Count, Meta(description="of `bound`: the binding was durable at this CLUSTER sequence; 0: not known")

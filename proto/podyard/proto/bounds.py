@@ -1,5 +1,5 @@
-"""How large the parts of messages may be that come from outside: from people, bridges and agents. Whole
-numbers: see `message`.
+"""How large the parts of messages may be that come from outside: from people, bridges and agents. Those
+of whole numbers are in `message` (`Count`, `Int64`).
 
 A message beyond them is refused by its decoder, with the path of the fault and the bound.
 """

@@ -16,9 +16,10 @@ MOST_ACTIONS: Final = 15
 class ClusterEvent(Message, frozen=True, kw_only=True):
     """One version of one object, on `cluster.<resource>.<namespace>.<name>`.
 
-    Sent by whoever writes the kind (api, workloads, the eviction library); read by every informer. Each is a
-    compare-and-set on its subject: a duplicate is refused by the server. A reader derives typed actions from
-    its own old version and this one; `actions` is what the writer believed it did, for people who watch.
+    Sent by whoever writes the kind (api, workloads; deletions also scheduler and descheduler; volumes and
+    claims also binder); read by every informer. Each is a compare-and-set on its subject: a duplicate is
+    refused by the server. A reader derives typed actions from its own old version and this one; `actions` is
+    what the writer believed it did, for people who watch.
     """
 
     resource: Annotated[str, Meta(min_length=1, description="plural of a core kind, or <plural>.<version>.<group>")]
@@ -41,8 +42,8 @@ class BareEvent(Message, frozen=True, kw_only=True):
     """A typed event without a change of state, on `events.<resource>.<action>`; not stored.
 
     Sent by people and experiments; read by the queue, which asks hints and may requeue. `id` is the
-    idempotency key: an id that the queue has seen within its memory (1,024 ids) is ignored. The record of
-    what it moved is kept as `bare-<id>`.
+    idempotency key: an id that the queue has seen within its memory (1 MiB, some 4,000 ids) is ignored.
+    The record of what it moved is kept as `bare-<id>`, of further actions `bare1-<id>` and so on.
     """
 
     id: Annotated[str, Meta(min_length=1, max_length=128)]

@@ -54,8 +54,7 @@ class PodStatusFact(Message, frozen=True, kw_only=True):
 
 
 class NodeStatusFact(Message, frozen=True, kw_only=True):
-    """What a node's agent (or, for a lost node, workloads) says about the node, on
-    `cluster.nodestatus.<node>`.
+    """What a node's agent says about the node, on `cluster.nodestatus.<node>`.
 
     Joined to the node before it is classified: `conditions` replace those of the same type, `taints` are
     added.

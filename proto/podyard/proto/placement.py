@@ -1,4 +1,4 @@
-"""Placements: what the binder, and only the binder, writes."""
+"""Placements: what the binder writes, and `podyard mend` in its place."""
 
 from typing import Annotated, Literal, TypeAlias
 

@@ -71,8 +71,8 @@ class PopReply(Message, frozen=True, kw_only=True):
 
 
 class SessionHeartbeat(Message, frozen=True, kw_only=True):
-    """`heartbeat`, every 2 s: a session's open attempts. Those that it does not list and that are older than
-    `last_pop` go back.
+    """`heartbeat`, every 2 s: a session's open attempts. Attempts handed out up to `last_pop` that two
+    heartbeats in a row do not list go back.
     """
 
     session: Name
@@ -141,7 +141,13 @@ class DoneRequest(Message, frozen=True, kw_only=True):
 
 
 class ActivateRequest(Message, frozen=True, kw_only=True):
-    """`activate`: move these parked pods to activeQ without asking hints."""
+    """`activate`: move these parked pods to activeQ without asking hints.
+
+    Sent by tools of others that know what no event says, with a scheduler's identity and an empty `session`
+    (one that is named lives from then on); nothing of Podyard's sends it. A repetition changes nothing: a pod
+    in activeQ stays there. One that comes after the pod was handed out has it tried again at once, should
+    that attempt not bind it.
+    """
 
     session: Name = ""
     pods: Annotated[tuple[PodRef, ...], Meta(max_length=256)]

@@ -1,4 +1,5 @@
-"""How subjects are spelled. Nobody else writes a subject string.
+"""How subjects are spelled. Nobody else puts a subject together; as patterns they stand also in `catalogue`,
+`streams` and the permissions (`cli/security/identities.py`).
 
 A token is percent-encoded, so that dots, wildcards and blanks cannot change a subject's meaning (node names
 have dots). `_` stands for "no namespace". An object's subject is `cluster.<resource>.<namespace>.<name>`,
@@ -36,7 +37,7 @@ ALL_COMMITS: Final = "placement.commits.>"
 FENCE: Final = "placement.fence"
 
 QUEUE: Final = "svc.queue"
-"""Verbs below it: pop, heartbeat, done, activate, preempting (schedulers); list, explain (people)."""
+"""Verbs below it: pop, heartbeat, done, activate, preempting (schedulers); list, would (people)."""
 BINDER_BIND: Final = "svc.binder.bind"
 OBJECTS_APPLY: Final = "svc.objects.apply"
 OBJECTS_DELETE: Final = "svc.objects.delete"
@@ -175,7 +176,7 @@ def requeue(event_id: str) -> str:
 
 def queue_verb(verb: str) -> str:
     """Subject of a request to the queue's leader: `pop`, `heartbeat`, `done`, `activate`, `preempting`,
-    `list`."""
+    `list`, `would`."""
     return f"{QUEUE}.{verb}"
 
 

@@ -9,12 +9,12 @@ registered events of, bindings (listed), commit records and the fence (followed)
 the start of a term `decisions.>`.
 Serves, as the leader only: `svc.queue.pop|heartbeat|done|activate|preempting` (schedulers),
 `svc.queue.list|would` (people).
-Writes: `cluster.nominations.>`, `requeues.>`, `decisions.>` (gated pods; and purges those of removed pods),
-`leases.queue`, `dead.queue`.
+Writes: `cluster.nominations.>`, `requeues.>`, `decisions.>` (gated pods, attempts that it ended itself; and
+purges those of removed pods), `leases.queue`, `dead.queue`.
 
 State: in memory. What survives a restart: nominations (facts), counts and backoff of pods whose last attempt
-did not bind (from their last record). A new leader puts every pending pod into activeQ or backoffQ: one more
-attempt each, no lost wake-up.
+did not bind (from their last record). A new leader puts every pending pod into activeQ, or the backoff that
+its last attempt left it, unless a PreEnqueue plugin gates it: one more attempt each, no lost wake-up.
 
 - `core`          the queue and its protocol, pure
 - `settings`      what can be set

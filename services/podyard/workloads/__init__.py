@@ -2,9 +2,9 @@
 ended goes.
 
 Duty: ReplicaSet, Deployment and Job; status of disruption budgets; background garbage collection by owner
-references; the markers of pods that have ended or whose node is gone; volumes of claims that wait for no pod,
-and of classes whose provisioner is simulated. Never in here: choosing nodes, bindings, statuses of pods and
-nodes. It adopts no pods: one without a controller stays without.
+references; the markers of pods that are being deleted and hold no room any more, or whose node is gone;
+volumes of claims that wait for no pod, and of classes whose provisioner is simulated. Never in here: choosing
+nodes, bindings, statuses of pods and nodes. It adopts no pods: one without a controller stays without.
 
 - reads: `cluster.>` (objects, pod and node statuses), `placement.>`
 - writes: pods, ReplicaSets, status of ReplicaSets, Deployments, Jobs and budgets, volumes and claims,

@@ -1,7 +1,8 @@
 """The binder's pure core: judges decisions and says what to write, in which order, and what an answer means.
 
-Duty: one binding a pod uid, for ever; no node over its allocatable; nothing written or said by a deposed
-binder; every unclear write settled by the fence. Never in here: await, clocks, logs, the bus, telemetry.
+Duty: one binding a pod uid, for ever; no decision over what the node has, by the profile's rule; nothing
+written or said by a deposed binder; every unclear write settled by the fence. Never in here: await, clocks,
+logs, the bus, telemetry.
 
 - `effects`      what the core is told and what it wants done
 - `fence`        who may write, and what became of a send
@@ -18,6 +19,7 @@ binder; every unclear write settled by the fence. Never in here: await, clocks, 
 - `waiting`      decisions of which a PreBind plugin waits
 - `gathering`    does what the verdicts say: builds a batch, takes one apart that was not written
 - `inspection`   why a commit's compare-and-set failed
+- `blocking`     placements that cannot be read
 - `releases`     ends of bindings, tombstones
 - `forced`       pods created with a node name
 - `usage_check`  the table against the sum of the bindings

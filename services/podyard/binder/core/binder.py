@@ -2,8 +2,9 @@
 
     ELECTED --fence moved--> LISTING --listing holds the fence, and all placements can be read--> SERVING
        any  --the fence is somebody else's--> DEPOSED
-   SERVING  --a placement cannot be read--> DEPOSED, and LISTING in the next term until that is mended
-   (`blocking`)
+   SERVING  --a placement cannot be read--> DEPOSED, and LISTING in the next term until mended
+
+What is done about placements that cannot be read is in `blocking`.
 
 While SERVING at most one send is under way. A send that is not clearly settled is followed by moves of the
 fence until one of them, or the send itself, is known to be applied (`fence`). What was not applied is judged

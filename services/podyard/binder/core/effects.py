@@ -34,27 +34,27 @@ class Applied(NamedTuple):
 
 
 class Conflicted(NamedTuple):
-    """A send was refused by a compare-and-set (10071). `number` is the last sequence of the subject that
-    failed."""
+    """A send was refused by a compare-and-set (NATS error 10071). `number` is the last sequence of the
+    subject that failed."""
 
     batch_id: str
     number: int | None
 
 
 class Unclear(NamedTuple):
-    """A send was not answered, or refused without saying why (10164): it may have been applied, or may yet
-    be."""
+    """A send was not answered, or refused without saying why (NATS error 10164): it may have been applied, or
+    may yet be."""
 
     batch_id: str
     why: str
 
 
 class Stored(NamedTuple):
-    """What the subject of a binding holds, as read, maybe stale."""
+    """What a subject that was asked for holds, as read, maybe stale."""
 
     sequence: int
     placement: Placement | None
-    """`None`: it cannot be read."""
+    """`None`: it is no placement (an object, a commit record), or cannot be read."""
     expiring: bool = False
     """It has a TTL already."""
     fault: str = ""
@@ -150,7 +150,8 @@ class Send(NamedTuple):
 
 
 class Inspect(NamedTuple):
-    """Read the fence and these subjects of bindings."""
+    """Read the fence and these subjects: bindings, objects that PreBind writes, the next commit record.
+    Answered by `Inspected`."""
 
     batch_id: str
     subjects: Sequence[str]

@@ -4,11 +4,12 @@ Every batch ends with a new version of the fence, a compare-and-set on the versi
 that expect one version at most one is ever applied, and one that was not applied when the fence moved never
 will be. All rules here follow from that:
 
-    moved by us                -> everything we sent before with the old version was not applied, and never
-    will be moved, batch id is ours    -> exactly that send was applied not moved                  -> nothing
-    is known (a read may be stale): move it again moved by somebody else     -> deposed: write nothing, say
-    nothing lower than we know it, says a compare-and-set     -> another stream than the one that was listed:
-    all that is known is void, begin anew
+    moved by us               -> what we sent before with the old version was not, and never will be, applied
+    moved, batch id is ours   -> exactly that send was applied
+    not moved                 -> nothing is known (a read may be stale): move it again
+    moved by somebody else    -> deposed: write nothing, say nothing
+    lower than we know it, says a compare-and-set
+                              -> another stream than was listed: all that is known is void, begin anew
 
 Each was found by a model checker: docs/rules.md, fence-settles-unclear-writes;
 docs/rules.md, take-over-lists-up-to-its-fence; docs/rules.md, refusals-wait-for-an-own-write.
@@ -70,7 +71,7 @@ class FenceKeeper:
         self.epoch = max(lease_epoch, (found.epoch if found is not None else 0) + 1)
 
     def next_id(self) -> str:
-        """A batch id that was never used: a used one is refused (10176)."""
+        """A batch id that was never used: a used one is refused (NATS error 10176)."""
         self._sends += 1
         return f"{self._session}.{self._sends}"
 

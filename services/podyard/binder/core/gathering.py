@@ -129,7 +129,7 @@ class Gatherer:
 
     def _judge_all(self, batch: Batch, now: float) -> None:
         """Judge up to a batch of decisions, in order; mates that were accepted count, so no uid is twice in
-        the batch (10164)."""
+        the batch: the server refuses such a batch without saying why, NATS error 10164."""
         self._put_back(self._ahead.reached(self._world.view.position), Event.VIEW_HAS_REACHED)
         judged = 0
         while judged < MAX_BATCH and len(self._intake):

@@ -1,8 +1,8 @@
 """Decisions that wait: PreBind plugins want something written first, and then wait for what becomes of it.
 
-    judged -> written (its own objects, under the fence, without a binding) -> awaited -> judged again ->
-    bound, or refused
-                                                                    ^----- still waits ----'
+    judged -> written first (its own objects, no binding) -> awaited -> judged again -> bound, or refused
+                                                                ^            |
+                                                                '-- waits ---'
 
 The pod takes no place meanwhile: no Filter counts it, since it may never be bound. But its room is kept
 (`NodeTable.keep`): no other pod gets what it needs of that node. A decision is judged again when an object

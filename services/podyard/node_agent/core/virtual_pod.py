@@ -5,8 +5,7 @@
     accepted --- start delay ---> RUNNING --- run duration ---> ENDED (Succeeded)
        |                             |
        +------------- end -----------+---> STOPPING --- stop delay, at most the grace period ---> ENDED
-       (Failed)
-       |
+       |                                                                                          (Failed)
        +--- refused ---> ENDED (Failed, Evicted)
 
 A pod is STARTING from its acceptance on. An end is asked for by a deletion timestamp, an eviction, or the

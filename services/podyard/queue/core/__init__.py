@@ -16,6 +16,7 @@ came while it was in flight. Never in here: `await`, a clock, a logger, the bus,
 - `in_flight`         pods being scheduled, and the events that came meanwhile
 - `nominator`         nodes kept for pods that preempted
 - `hints`             asks the queueing hints
+- `mates`             pods of one kind whose rules look at each other
 - `waking`            which parked pods an event is for, and what the hints say of them
 - `gates`             PreEnqueue plugins
 - `scheduling_queue`  the queue itself (the reference's PriorityQueue)

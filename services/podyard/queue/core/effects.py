@@ -80,7 +80,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gated(msgspec.Struct, frozen=True, kw_only=True):
-    """A PreEnqueue plugin keeps a pod out: a record is due. Said once per plugin and message in a row.
+    """A PreEnqueue plugin keeps a pod out: a record is due. Said again only when plugin or message is
+    another.
 
     Times are seconds since 1970, UTC.
     """
@@ -184,7 +185,8 @@ class Differed(NamedTuple):
 
 
 class PluginFailed(NamedTuple):
-    """A plugin raised, or answered nonsense; the queue went on as its place in `core` says."""
+    """A plugin raised, or answered nonsense; what the queue did instead stands where it asks: `gates`,
+    `hints`, `parked`, `scheduling_queue` (sort keys)."""
 
     plugin: str
     point: str

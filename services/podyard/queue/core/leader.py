@@ -1,7 +1,8 @@
 """The protocol of the queue's leader: pop, heartbeat, done, activate, preempting, and what time does to it.
 
 Every attempt that was handed out ends exactly once: by `done`, by its binding fact, by its pod's end, or with
-its session (docs/rules.md, every-pop-ends-once).
+its session; or by the leader itself, if its scheduler never got it or its binding does not come
+(docs/rules.md, every-pop-ends-once).
 """
 
 from collections.abc import Callable, Mapping, Sequence

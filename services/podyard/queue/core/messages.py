@@ -89,7 +89,7 @@ class Listed(NamedTuple):
 
 
 class Happened(NamedTuple):
-    """A bare event: it changed no object. One that has this id counts once."""
+    """A bare event: it changed no object. Of several with one id the first counts."""
 
     id: str
     events: Sequence[Incoming]

@@ -1,4 +1,4 @@
-"""Ids of bare events that have happened: whoever repeats one asks for nothing more."""
+"""Ids of bare events that have happened: a repetition does nothing."""
 
 from typing import Final
 

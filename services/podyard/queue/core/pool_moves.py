@@ -1,6 +1,6 @@
 """From which pool to which a pod may go. `QueuedPod.enter` is the only writer of a pod's pool, and asks here.
 
-                     given back, forced by people
+                     given back, activated
                +-------------------------------------+
                v                                     |
     add --> ACTIVE --------- pop -------------> IN_FLIGHT -- a node --> BINDING

@@ -1,7 +1,7 @@
 """What a new leader starts from: the pending pods of the view, and each pod's last attempt that did not bind.
 
-Every pending pod goes to activeQ or backoffQ, one more attempt each: so no wake-up that the old leader had
-not carried out can be lost.
+Every pending pod that no PreEnqueue plugin gates goes to activeQ, backoffQ or errorBackoffQ, one more attempt
+each: so no wake-up that the old leader had not carried out can be lost.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping

@@ -19,5 +19,6 @@ times of spans only.
 - `requests`     decisions on their way to the binder
 - `own_nominations`   nominations decided here and not yet facts
 - `clearing`     what a preemption does to others
+- `asking_again`  decisions that wait in the binder
 - `scheduler`    the core itself
 """

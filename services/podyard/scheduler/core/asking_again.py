@@ -1,9 +1,9 @@
 """Decisions that wait in the binder (answered `waiting`) are asked about until they have another answer.
 
 So nothing is lost by the end of a binder, which keeps waits in memory only: the next one learns of them here.
-A request that asks again names the numbers of its decisions as outstanding. None of them is there as long as
-it waits, so the binder judges each of them in full, whatever the scheduler has assumed or dropped since it
-was decided.
+A request that asks again names the numbers of its decisions as outstanding. None of them is placed in the
+binder as long as it waits, so the binder judges each of them in full, whatever the scheduler has assumed or
+dropped since it was decided.
 
 That a binding came is usually seen in the view first: the answer is needed for refusals, which may come a
 little later.

@@ -5,8 +5,11 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `actions`       what the core is told and what it wants done
 - `controller`    which keys to look at and when; own writes are seen before the next look
 - `syncing`       one look at one key
+- `receipts`      when we heard of what another's clock puts into the future
 - `replica_sets`, `deployments` (with the arithmetic of `rollout`), `jobs`, `budgets`, `volumes`  one
   controller each
+- `budget_index`  which budgets select a pod, and which pods a budget
+- `waits`         how long to wait after failures in a row
 - `scale_down`    which pods go first
 - `templates`     pods made from templates
 - `ownership`     owners and dependents, garbage

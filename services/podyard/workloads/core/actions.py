@@ -56,7 +56,7 @@ class Work(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """Something could not be wanted: for the log and a Kubernetes event."""
+    """A look at a key failed, e.g. its template makes no valid object: for the log and a Kubernetes event."""
 
     owner: ObjectKey
     reason: str

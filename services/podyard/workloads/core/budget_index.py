@@ -2,8 +2,8 @@
 looked for.
 
 A budget stands under one label that its pods must have (an anchor), or, if it names none, among those that
-any pod of its namespace may meet. So a pod that changes is compared with the budgets that share a label with
-it, a budget whose status changes with no pod at all, and one with another selector with the pods of its
+any pod of its namespace may meet. A pod that changes is compared with the budgets that share a label with it.
+A budget whose status changes is compared with no pod; one whose selector changes, with the pods of its
 namespace.
 """
 

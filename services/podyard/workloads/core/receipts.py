@@ -1,4 +1,4 @@
-"""When it was heard what another's clock puts into the future.
+"""When we heard of something that, by another's clock, is yet to come.
 
 Agents say by their own clocks when a pod became ready and when it ended. A time that is yet to come when it
 is heard counts from then: else a rollout, and a Job's next pod, would wait for as long as that clock is

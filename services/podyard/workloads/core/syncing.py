@@ -1,7 +1,7 @@
 """One look at one key: what is, what should be, what to write.
 
-A pod is removed when nothing of it is left to wait for: it was released and is being deleted, or its node is
-gone, or it was never bound.
+A pod is removed when nothing of it is left to wait for: it is being deleted, and was released or never bound;
+or its node is gone.
 Source of the latter two: pkg/controller/podgc/gc_controller.go (gcOrphaned, gcUnscheduledTerminating).
 """
 
