@@ -25,7 +25,7 @@ Modules, by topic:
 - `lease`        who leads a service
 - `dead_letters` messages that could not be used
 - `bootstrap`    making the streams
-- `embedded`     the real nats-server as a child process
+- `embedded`     the real nats-server as a child process; `_launcher` ends it with its parent
 - `_client`, `_link`, `_inbox`, `_api`, `_heads`   nats-py, connection, answers, JetStream requests, headers
 """
 

@@ -20,5 +20,8 @@ spelled by hand. What feeds a view and carries out an intent is in `podyard.shel
 - `disruption`   deleting a pod for the sake of another, and saying so on it
 - `errors`
 - `intents`      what is to become of an object, decided from what is stored
-- `node_table`   columns over nodes for scheduler and binder
+- `node_table`   columns over nodes for scheduler and binder: `node_columns` their parts, `room` what nodes
+  have and pods take, `pod_columns` placed pods, `selector_counts` and `domain_sums` how many a selector
+  matches
+- `nominations`  pods that wait for room on a node they preempted for
 """

@@ -8,11 +8,19 @@ Never in here: a plugin, I/O, a clock (times are arguments), logging, telemetry,
 - `cycle_state`     what plugins keep for themselves during one cycle
 - `interfaces`      one small Protocol an extension point; `optional_hooks` what a plugin may have besides
 - `pod_info`, `snapshot`   what a plugin is shown of the pod and of the cluster
-- `profile`         plugins of a profile, by extension point, with weights and digest
+- `answers`         what a plugin may answer; `faults` what plugins did amiss
+- `profile`         plugins of a profile, by extension point, with weights and digest; `expansion` which
+  those are
 - `one_at_a_time`   plugins that prefer to look at one node at a time
 - `prefilter`, `feasibility`, `scoring`, `cycle`   one scheduling cycle, shared by pods of equal signature
-- `diagnosis`       why a pod fits nowhere: counts, examples and the reference's text
+- `sharing`, `layers`, `score_layers`   which pods share results, and the results that they share
+- `normalizing`     the normalisation that most Score plugins share
+- `row_judge`       one pod on one row, with the pods counted that are to have room there
+- `post_filtering`  PostFilter, when no node takes the pod
+- `extenders`, `consulting`   HTTP extenders: what they are asked, and what a cycle makes of it
+- `confirming`      Reserve and Permit; `volume_choices` what Reserve chose, on its way to PreBind
+- `diagnosis`       why a pod fits nowhere: counts, examples and the reference's text; `grouping` its counts
 - `permits`         pods that wait at Permit
 - `one_node`        one pod on one node, for the binder
-- `events`, `event_registry`   what wakes a parked pod
+- `events`, `event_registry`   what wakes a parked pod; `hint_sharing` which parked pods share an answer
 """

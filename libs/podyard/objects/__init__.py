@@ -14,9 +14,11 @@ Modules, by topic:
 - `kinds`             the table of kinds, names of custom ones
 - `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served
 - `decoding`          JSON to typed views, at one door
-- `quantity`          exact amounts; `quantity_fields` where kinds have them
+- `quantity`          exact amounts; `quantity_fields` where kinds have them, `amounts` those that are counted
 - `selectors`         label selectors, node selectors; `taints` taints and tolerations
 - `pod_requests`      what a pod takes from its node
+- `claims`            which claims a pod's volumes stand for, and how claim and volume belong together
+- `csi_migration`     in-tree volumes that a CSI driver serves today
 - `priority`          a pod's priority, built-in priority classes
 - `label_text`        label selectors as people write them
 - `times`             RFC 3339, and ages as kubectl writes them

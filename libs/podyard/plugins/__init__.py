@@ -9,6 +9,14 @@ What several of them use stands beside the folders:
 - `hint_indexes`    which parked pods an event can help at all
 - `claim_index`     the same, by the claims that a pod names
 - `pod_keys`        keys by which label selectors and pods find each other
+- `claim_added`     the hint about a new claim
+- `taint_events`    what may help a pod that taints keep out
+
+What makes profiles of them:
+
+- `in_tree`         the default plugins as the reference has them: order, weights, extension points
+- `profiles`        from plugins and what a profile says of them to the profile that is run
+- `loading`         plugins of the user; `signatures` whether a class is a plugin
 
 Duty: decide as the plugin of the same name of kube-scheduler v1.36.2 does, on all nodes at once and on one
 node alike.

@@ -7,6 +7,7 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 - `settings`, `layers`   one frozen Struct a topic: defaults < options file < `PODYARD_*` environment < flags
 - `service`    `ServiceDefinition`, `Service`
 - `process`    `run`, the process around `main`: instruments, HTTP, bus, streams, and the way back
+- `sessions`   names of sessions: one start of a process, or what it begins anew
 - `shutdown`   SIGTERM and SIGINT: cancel, then end within a bound
 - `clock`      the process' steady clock: all times and deadlines go by it
 - `health`     named readiness checks, event loop stalls

@@ -10,5 +10,6 @@ down costs spans, which are counted, and nothing else).
 - `export`       the OTLP exporter behind a bounded queue, loaded only when an endpoint is set
 - `setup`        whether and how spans are exported (OTEL_*)
 - `metrics`      the process's own metrics
+- `plugin_faults`  what plugins do amiss: counted each time, logged once in a while
 - `logs`         structlog on standard error, JSON or for a terminal
 """

@@ -11,12 +11,21 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 
 - `app`, `options`, `errors`   the command table, options that commands share, errors with advice
 - `commands/`                  one module a command; it imports inside what is heavy
+- `services`                   which services there are
 - `serving`                    one service in this process, with as few imports as it takes
 - `session`, `reading`         a connection for one command; listing and following streams
+- `targets`, `selection`, `files`   what a command means: kinds and names, a label selector, files
+- `objects_client`             requests to `svc.objects.>`, in pieces, repeated
+- `stored_objects`             objects of some kinds with their documents, read once or followed
+- `getting`, `watching`, `mending`   what `get`, `watch` and `mend` do
+- `scheduler_configuration`    a KubeSchedulerConfiguration that a person names
 - `lab/`                       `up`: the embedded server, the supervised services, the state file
 - `scenario/`                  files of timed events and objects: format, checks, player
 - `explain/`                   a pod's story from decisions, requeues and placement, as data
 - `security/`                  identities, keys, certificates and NATS servers' configuration
 - `top/`                       figures from the services' metrics
+- `jaeger/`                    traces as Jaeger's query API tells them
+- `demo/`                      a story in ten steps
+- `bench/`, `pictures`         benchmarks, and drawing what they measured
 - `render/`                    pure: data in, rich renderables out
 """

@@ -14,6 +14,7 @@ queue takes a silent session's attempts back after 10 s, bindings that were aske
 own binding.
 
 - `service`      main, and the definition for `podyard run scheduler`
+- `settings`     what can be set
 - `term`         one term: a core with its view and its links
 - `engine`       runs the core and carries its effects out
 - `pace`         how many pods to schedule in one go

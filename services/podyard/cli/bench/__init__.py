@@ -15,5 +15,9 @@ core in this process. Never in here: a figure that is not measured in the run th
 - `storm`    how long pops take while a thousand nodes a second change
 - `machine`  what a measurement was made on, and of which commit
 - `counted`  counts that the tests made of the same commit
+- `contention`  several schedulers fill a cluster; `mixed` its nodes and pods, `tally` counters of processes
+  that are killed, `end_state` what it has left
+- `growth`   what processes take in memory while `churn` plays changes
 - `performance`, `history`, `keeping`  one entry of all these, the file of all entries, and adding one
+- `comparing`  what a change between two entries is worth
 """

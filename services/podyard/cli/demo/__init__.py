@@ -7,4 +7,6 @@ here: a step that is taken as done because a request was accepted, or knowledge 
 - `evidence`    everything the services store, as it comes, and waiting for it
 - `actions`     what a person would do: apply, delete, publish signals
 - `story`       the steps: do something, see what it led to
+- `theatre`     the lab that it is played in; `afresh` takes away what an earlier telling left
+- `stage`       the demo on a terminal
 """

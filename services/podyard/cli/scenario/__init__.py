@@ -19,6 +19,6 @@ A step has one action (`apply`, `delete`, `patch`, `publish`, `signals`, `wait`,
 `at` or `after`. The file is checked as a whole, with all faults told at once, before anything is done.
 
 - `model`   the steps as data
-- `load`    from text to steps, all faults at once
+- `load`    from text to steps; `actions` reads one action, `faults` gathers what is wrong
 - `play`    doing the steps on the bus; `waiting` is when a `wait` holds
 """

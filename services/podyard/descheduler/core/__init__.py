@@ -5,11 +5,13 @@ told what became of it.
 Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 
 - `policy`        the policy file as Structs
-- `loading`       from text to a policy: decode, validate, default
+- `loading`       from text to a policy: decode, validate, default; `policy_yaml` its YAML, `durations` Go's
+- `errors`        what can be wrong with a policy; `metrics_providers` with what it says of those
 - `building`      from a policy to profiles with plugins
 - `arguments`     what arguments of plugins share: namespaces, priority threshold, selectors
 - `state`         the cluster as one cycle sees it
-- `evictor`, `protections`, `node_fit`   which pods may go: the plugin DefaultEvictor
+- `protections`, `node_fit`, `evictor_args`   which pods may go: the plugin DefaultEvictor
+- `tolerations`   which taints a pod tolerates, as the descheduler sees it
 - `limits`        how many may go
 - `framework`     what a plugin is, and what it is given
 - `plugins/`      the plugins, `registry` lists them
