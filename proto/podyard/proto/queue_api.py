@@ -145,8 +145,8 @@ class ActivateRequest(Message, frozen=True, kw_only=True):
 
     Sent by tools of others that know what no event says, with a scheduler's identity and an empty `session`
     (one that is named lives from then on); nothing of Podyard's sends it. A repetition changes nothing: a pod
-    in activeQ stays there. One that comes after the pod was handed out has it tried again at once, should
-    that attempt not bind it.
+    in activeQ stays there. One that comes after the pod was handed out has it tried once more, should that
+    attempt not bind it.
     """
 
     session: Name = ""

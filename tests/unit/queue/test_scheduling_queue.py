@@ -106,6 +106,23 @@ def test_activation_in_flight_leaves_an_event_for_that_pod_alone() -> None:
     assert (queue.pods["uid-a"].pool, queue.pods["uid-b"].pool) == ("backoffQ", "unschedulable")
 
 
+def test_a_repeated_activation_changes_nothing() -> None:
+    queue = new_queue()
+    pod = park(queue, "a", "OnNodes")
+    queue.activate(pod.uid, 1.0)
+    queue.effects.clear()
+    queue.activate(pod.uid, 2.0)
+    assert (pod.pool, queue.effects) == ("activeQ", [])
+    queue.pop()
+    queue.activate(pod.uid, 3.0)
+    queue.activate(pod.uid, 4.0)
+    queue.fail(pod.uid, 5.0, unschedulable=["OnNodes"])
+    assert pod.pool == "backoffQ", "handed out meanwhile, it is tried once more"
+    queue.pop()
+    queue.fail(pod.uid, 90.0, unschedulable=["OnNodes"])
+    assert pod.pool == "unschedulable"
+
+
 def test_a_pods_own_forgetting_does_not_wake_itself() -> None:
     queue = new_queue()
     mine, other = park(queue, "mine", "OnPods"), park(queue, "other", "OnPods")
