@@ -110,9 +110,10 @@ def test_a_repeated_activation_changes_nothing() -> None:
     queue = new_queue()
     pod = park(queue, "a", "OnNodes")
     queue.activate(pod.uid, 1.0)
-    queue.effects.clear()
+    queue.take_effects()
+    woken_by = pod.woken_by
     queue.activate(pod.uid, 2.0)
-    assert (pod.pool, queue.effects) == ("activeQ", [])
+    assert (pod.pool, pod.woken_by, queue.take_effects()) == ("activeQ", woken_by, [])
     queue.pop()
     queue.activate(pod.uid, 3.0)
     queue.activate(pod.uid, 4.0)

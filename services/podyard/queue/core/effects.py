@@ -80,8 +80,8 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Gated(msgspec.Struct, frozen=True, kw_only=True):
-    """A PreEnqueue plugin keeps a pod out: a record is due. Said when its message is another than the last one
-    of the pod.
+    """A PreEnqueue plugin keeps a pod out: a record is due. Said when its message is another than the last
+    one of the pod.
 
     Times are seconds since 1970, UTC.
     """
