@@ -71,7 +71,7 @@ def judge(*pods: PodView, nodes: int = 2) -> EndState:
         nodes={node.metadata.name: NodeView(node, node.metadata.name, node.metadata.uid, 1) for node in made},
         pods={pod.key: pod for pod in pods},
         pods_on=lambda name: {pod.uid: pod for pod in pods if pod.bound is not None and pod.bound.node == name},
-        others={},
+        objects=lambda resource: {},
         version=lambda resource: 0,
     )
     return end_state.judge(view, PROFILE)
