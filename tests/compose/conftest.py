@@ -2,7 +2,6 @@
 everybody logged in."""
 
 import os
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from typing import Final
 
 import pytest
 
+from podyard.runtime import ports
 from tests.compose import engine, images, readme
 from tests.compose.engine import Engine, NoEngineError
 from tests.compose.stack import Stack
@@ -57,11 +57,7 @@ def environment(docker: Engine) -> dict[str, str]:
 
 
 def _free_ports() -> dict[str, str]:
-    with ExitStack() as held:
-        sockets = [held.enter_context(socket.socket()) for _ in PORTS]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return {name: str(one.getsockname()[1]) for name, one in zip(PORTS, sockets, strict=True)}
+    return {name: str(port) for name, port in zip(PORTS, ports.free_ports(len(PORTS)), strict=True)}
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """NATS that is not there yet, that is killed, that is full: services wait, say so, and go on without being
 started again."""
 
-import socket
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from podyard.cli.lab.child import Child
 from podyard.cli.lab.lab import Lab, LabOptions
 from podyard.node_agent.core.annotations import START_DELAY
 from podyard.proto import streams
+from podyard.runtime import ports
 from tests.e2e.stage import (
     READY_S,
     WITHIN_S,
@@ -128,7 +128,7 @@ async def services_without_nats(directory: Path) -> AsyncGenerator[Lab]:
     options = LabOptions(services=plan.parse(WITHOUT_LOOPS), data_dir=str(directory))
     store = directory / "nats"
     store.mkdir()
-    lab = Lab(options, directory, EmbeddedServer(store, _free_port(), {}))
+    lab = Lab(options, directory, EmbeddedServer(store, ports.free_port(), {}))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(lab.run)
         try:
@@ -160,9 +160,3 @@ def _waits_for_nats(child: Child) -> bool:
 def _says_no_room(child: Child) -> bool:
     has_to_write = child.service in ("binder", "node_agent", "workloads")
     return not has_to_write or (child.state == "not ready" and "no room" in child.reason)
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +13,7 @@ from typing import Final
 
 from podyard.cli.lab.child import parse_ready
 from podyard.cli.services import SUPERVISED
+from podyard.runtime import ports
 
 READY_WITHIN_S: Final = 45.0
 """A start takes 1 s of CPU; many start at once, and others may work on the machine."""
@@ -59,7 +59,7 @@ class Process:
         assert not self.alive, f"{self.instance} runs already"
         self.look()
         self._to_end = False
-        self.port = _free_port()
+        self.port = ports.free_port()
         self.starts += 1
         self.paused = False
         with self.log.open("ab") as log:
@@ -175,9 +175,3 @@ async def http(port: int, path: str) -> bytes:
             return await reader.read()
     finally:
         writer.close()
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]

@@ -10,7 +10,6 @@ What can be done to a server: `kill`, `pause`, `resume`, `stop`, `start` (`Embed
 led through proxies (`routes`); what its disk can do to it is in `disks`.
 """
 
-import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
@@ -24,6 +23,7 @@ from podyard.bus import Bus, BusSettings, EmbeddedServer, embedded_server
 from podyard.bus.embedded import store_limit_bytes
 from podyard.bus.errors import BusError
 from podyard.proto import streams
+from podyard.runtime import ports
 
 NAMES: Final = ("one", "two", "three")
 NOWHERE: Final = "127.0.0.1:1"
@@ -138,7 +138,7 @@ async def one_server(
 ) -> AsyncGenerator[Servers]:
     """One server as it runs on one machine: `sync_interval` as the server has it, unless `jetstream` says
     otherwise."""
-    [monitor] = free_ports(1)
+    monitor = ports.free_port()
     wanted = {"http": f"127.0.0.1:{monitor}", "jetstream": _jetstream(jetstream), **(settings or {})}
     async with embedded_server(directory, settings=wanted) as server:
         yield Servers({NAMES[0]: server}, {NAMES[0]: monitor})
@@ -150,13 +150,13 @@ async def three_servers(directory: Path, *, routes: Routes | None = None) -> Asy
 
     :param routes: which URLs each connects to; `None`: every other server, directly
     """
-    free = free_ports(2 * len(NAMES))
-    ports = dict[str, int](zip(NAMES, free[:3], strict=True))
+    free = ports.free_ports(2 * len(NAMES))
+    clustering = dict[str, int](zip(NAMES, free[:3], strict=True))
     monitors = dict[str, int](zip(NAMES, free[3:], strict=True))
     async with AsyncExitStack() as stack:
         servers: dict[str, EmbeddedServer] = {}
         for name in NAMES:
-            settings = _clustered(name, ports, (routes or direct)(name, ports))
+            settings = _clustered(name, clustering, (routes or direct)(name, clustering))
             settings["http"] = f"127.0.0.1:{monitors[name]}"
             servers[name] = await stack.enter_async_context(embedded_server(directory / name, settings=settings))
         yield Servers(servers, monitors)
@@ -194,15 +194,3 @@ async def _told(bus: Bus, stream: str) -> dict[str, Any]:
     except BusError:
         return {}
     return msgspec.json.decode(answer.payload).get("cluster") or {}
-
-
-def free_ports(number: int) -> list[int]:
-    """Ports that nobody uses now."""
-    sockets = [socket.socket() for _ in range(number)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()

@@ -1,13 +1,14 @@
 """A real Jaeger on free ports, with the configuration that the compose stack uses."""
 
-import socket
 import subprocess
 import time
 import urllib.request
 from collections.abc import Generator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from podyard.runtime import ports
 
 CONFIG: Final = Path(__file__).parents[2] / "deploy" / "jaeger.yaml"
 START_S: Final = 60.0
@@ -35,8 +36,8 @@ def running(program: Path, log: Path) -> Generator[JaegerServer]:
 
     :raises AssertionError: if it does not become healthy in time, with the end of its log
     """
-    ports = _free_ports(len(ENDPOINTS))
-    places = {name: f"127.0.0.1:{port}" for name, port in zip(ENDPOINTS, ports, strict=True)}
+    free = ports.free_ports(len(ENDPOINTS))
+    places = {name: f"127.0.0.1:{port}" for name, port in zip(ENDPOINTS, free, strict=True)}
     settings = [f"--set={path}={places[name]}" for name, path in ENDPOINTS.items()]
     with log.open("wb") as out:
         process = subprocess.Popen([program, "--config", CONFIG, *settings], stdout=out, stderr=out)
@@ -63,12 +64,3 @@ def _until_healthy(process: "subprocess.Popen[bytes]", address: str, log: Path) 
             reason = str(error)
             time.sleep(0.05)
     raise AssertionError(f"Jaeger is not healthy: {reason}\n{log.read_text(errors='replace')[-2000:]}")
-
-
-def _free_ports(count: int) -> list[int]:
-    """Different ones: all are held until the last is found."""
-    with ExitStack() as stack:
-        found = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in found:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in found]

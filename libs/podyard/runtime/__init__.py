@@ -12,5 +12,6 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 - `clock`      the process' steady clock: all times and deadlines go by it
 - `health`     named readiness checks, event loop stalls
 - `http`       `/healthz`, `/readyz`, `/metrics`, `/configz` from a thread of its own
+- `ports`      free ports for processes that are about to start
 - `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)
 """

@@ -1,7 +1,6 @@
 """The configuration of a cluster: three servers of one trust boundary, one of them killed."""
 
 import json
-import socket
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -12,21 +11,12 @@ import pytest
 from podyard.bus import Bus, EmbeddedServer, Outgoing, connect, embedded_server
 from podyard.bus.errors import BusError
 from podyard.cli.security import directory, identities, mirrors
+from podyard.runtime import ports
 from tests.contract.security.visitors import AGENTS
 from tests.support.waiting import eventually
 
 NAMES = ("nats-1", "nats-2", "nats-3")
 WITHIN_S = 30.0
-
-
-def free_ports(number: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(number)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 def settings(security: Path, name: str, routes: dict[str, int]) -> dict[str, Any]:
@@ -47,7 +37,7 @@ def settings(security: Path, name: str, routes: dict[str, int]) -> dict[str, Any
 async def test_three_servers_keep_the_boundary_over_the_loss_of_one(tmp_path: Path):
     security = tmp_path / "security"
     directory.create(security, identities.all_identities(AGENTS), cluster=NAMES)
-    routes = dict(zip(NAMES, free_ports(3), strict=True))
+    routes = dict(zip(NAMES, ports.free_ports(3), strict=True))
     async with AsyncExitStack() as stack:
         servers: dict[str, EmbeddedServer] = {}
         for name in NAMES:

@@ -1,6 +1,5 @@
 """What a run costs: CPU seconds of processes, and messages through the NATS server."""
 
-import socket
 import urllib.request
 from collections.abc import Mapping
 from typing import Final
@@ -17,13 +16,6 @@ class ServerCounts(msgspec.Struct, frozen=True):
 
     in_msgs: int = 0
     out_msgs: int = 0
-
-
-def free_port() -> int:
-    """A port on the loopback address that was free a moment ago, for the server's monitoring endpoint."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def server_counts(monitor_port: int) -> ServerCounts:

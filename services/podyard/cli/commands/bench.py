@@ -253,11 +253,11 @@ def _measure(nodes: int, pods: int, data: str) -> "BasicResult":
 async def _one(nodes: int, pods: int, data: str) -> "BasicResult":
     from podyard.bus import BusSettings, connect
     from podyard.cli.bench import basic as measured
-    from podyard.cli.bench import meters
     from podyard.cli.lab import plan
     from podyard.cli.lab.lab import LabOptions, running_lab
+    from podyard.runtime import ports
 
-    monitor = meters.free_port()
+    monitor = ports.free_port()
     options = LabOptions(
         services=plan.parse(SERVICES),
         data_dir=data,

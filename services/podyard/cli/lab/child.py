@@ -7,7 +7,6 @@ services in order.
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,6 +20,7 @@ from anyio.abc import Process
 from podyard.cli.lab import plan
 from podyard.cli.lab.plan import Planned
 from podyard.cli.services import SUPERVISED
+from podyard.runtime import ports
 
 State: TypeAlias = Literal["starting", "ready", "not ready", "ended", "stopping", "stopped"]
 PROBE_EVERY_S: Final = 0.5
@@ -73,7 +73,8 @@ class Child:
 
     async def _run(self, tasks: anyio.abc.TaskGroup) -> int:
         """Start it and wait for its end; returns its exit code, negative for a signal."""
-        self.port = _free_port()
+        # should another take it before the service does, the service ends and gets the next one
+        self.port = ports.free_port()
         self.starts += 1
         with self.log.open("ab") as log:
             self._process = process = await anyio.open_process(
@@ -141,14 +142,6 @@ class Child:
                 os.kill(self.pid, number)
             except ProcessLookupError:
                 self.pid = 0
-
-
-def _free_port() -> int:
-    """A port nobody uses now. Should another take it before the service does, the service ends and gets the
-    next one."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
 
 
 async def _ready(port: int) -> tuple[State, str]:
