@@ -20,6 +20,9 @@ from tests.e2e.stage import WITHIN_S, Stand, pause, paused, resume, state_of
 from tests.support.waiting import eventually
 
 PATIENCE_S: Final = 60.0
+POP_WAIT_S: Final = 1.0
+"""So long a pop waits in the queue (`pop_wait_s` of the scheduler)."""
+PAUSES: Final = 20
 POLL_S: Final = 0.02
 """The queue tells what it holds only when asked."""
 
@@ -80,10 +83,12 @@ class Play:
         async with self._acting(step):
             await self._until("a web pod made", lambda: self._here.seen.pods("web"))
             self._here.lab.child("workloads").kill()
-            await self._queue_holds("inFlight", 1)  # before the session of the paused scheduler ends
+            if not await self._answers_a_pop_that_waits():
+                resume(self._here.lab, "scheduler")
+                await self._queue_holds(1, "inFlight", "binding")
             await self._kill("scheduler")
             await self._until("all web pods made", lambda: len(self._here.seen.pods("web")) == WEB_PODS)
-            await self._queue_holds("binding", 1)
+            await self._queue_holds(1, "binding")
             await self._kill("binder")
 
     async def _queue_with_pods_parked_and_in_flight(self, step: Step) -> None:
@@ -91,14 +96,12 @@ class Play:
         await step.see()
         await self._here.do.apply([self._here.pod("hopeless", cpu="99")], "it will be parked at the end")
         await self._here.attempted("hopeless")
-        await self._queue_holds("unschedulable", 3)
-        pause(self._here.lab, "scheduler")
-        await self._here.do.apply([self._here.pod("extra")], "it is to be in flight")
-        await self._queue_holds("inFlight", 1)
+        await self._queue_holds(3, "unschedulable")
+        extra = await self._in_flight_at_a_paused_scheduler()
         tried = {name: self._tries(name) for name in (TRAINER[1], REPORT[1], "hopeless")}
         await self._kill("queue")
         resume(self._here.lab, "scheduler")
-        await self._here.running("extra")
+        await self._here.running(extra)
         for name, times in tried.items():
             await self._here.attempted(name, times + 1)
 
@@ -123,6 +126,28 @@ class Play:
             await self._until("an eviction", lambda: any(event.reporter == "descheduler" for event in events))
             await self._kill("descheduler")
 
+    # what is prepared
+
+    async def _in_flight_at_a_paused_scheduler(self) -> str:
+        """A new pod that the queue has handed out; its name."""
+        for number in range(PAUSES):
+            name = f"extra-{number}"
+            pause(self._here.lab, "scheduler")
+            await self._here.do.apply([self._here.pod(name)], "it is to be in flight")
+            if await self._answers_a_pop_that_waits():
+                return name
+            resume(self._here.lab, "scheduler")
+            await self._here.running(name)
+        raise AssertionError(f"no pop of {PAUSES} paused schedulers was answered")
+
+    async def _answers_a_pop_that_waits(self) -> bool:
+        """Whether the queue has handed a pod to a scheduler that is paused: not if its last pop had ended, unanswered,
+        before there was a pod."""
+        with anyio.move_on_after(POP_WAIT_S):
+            await self._queue_holds(1, "inFlight")
+            return True
+        return False
+
     # what is waited for
 
     def _tries(self, name: str) -> int:
@@ -141,11 +166,12 @@ class Play:
     async def _until(self, what: str, question: Callable[[], Any]) -> None:
         await self._here.seen.until(what, question, PATIENCE_S)
 
-    async def _queue_holds(self, pool: str, least: int) -> None:
+    async def _queue_holds(self, least: int, *pools: str) -> None:
         async def holds() -> bool:
-            return (await self._queue()).counts.get(pool, 0) >= least
+            counts = (await self._queue()).counts
+            return sum(counts.get(pool, 0) for pool in pools) >= least
 
-        await eventually(f"{least} pods in {pool}", holds, WITHIN_S)
+        await eventually(f"{least} pods in {' or '.join(pools)}", holds, WITHIN_S)
 
     async def _queue(self) -> QueueListReply:
         return await queue_list(self._here)

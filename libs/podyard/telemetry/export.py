@@ -48,8 +48,11 @@ class _CountingExporter(SpanExporter):
         self._failed = failed
         self.taken = 0
         """Spans that have left the queue; written by the exporting thread only."""
+        self._ended = False
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        if self._ended:
+            return SpanExportResult.FAILURE
         self.taken += len(spans)
         try:
             result = self._inner.export(spans)
@@ -61,7 +64,10 @@ class _CountingExporter(SpanExporter):
         return result
 
     def shutdown(self) -> None:
-        self._inner.shutdown()
+        """Give up what is being sent, and take nothing more."""
+        if not self._ended:
+            self._ended = True
+            self._inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return self._inner.force_flush(timeout_millis)
@@ -132,6 +138,9 @@ class ExportSink:
         worker = threading.Thread(target=self._processor.shutdown, name="span shutdown", daemon=True)
         worker.start()
         worker.join(timeout_s)
+        if worker.is_alive():
+            # the SDK would send on, and try again and again, for 30 s
+            self._exporter.shutdown()
         self._unsent.inc(max(self._queued - self._exporter.taken, 0))
 
 

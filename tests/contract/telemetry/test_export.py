@@ -1,5 +1,6 @@
 """What the exporter really sends, decoded by a real OTLP receiver."""
 
+import threading
 import time
 
 import prometheus_client
@@ -11,12 +12,23 @@ from podyard.telemetry.tracing import SpanEvent, Spans
 from tests.support.otlp_sink import OtlpSink
 
 NOW = 1_800_000_000.25
+THREADS_END_WITHIN_S = 20.0
 
 
 @pytest.fixture
 def sink():
     with OtlpSink() as receiver:
         yield receiver
+
+
+@pytest.fixture(autouse=True)
+def _threads_end():
+    """An exporter that goes on beside the next test draws random numbers, which Hypothesis notices there."""
+    before = set(threading.enumerate())
+    yield
+    for thread in set(threading.enumerate()) - before:
+        thread.join(THREADS_END_WITHIN_S)
+        assert not thread.is_alive(), thread
 
 
 @pytest.fixture
