@@ -104,12 +104,12 @@ async def test_a_refusal_is_asked_again_unless_it_is_an_answer():
 
 
 async def test_the_log_tells_of_a_reason_once_until_there_is_an_answer():
-    away = NoResponders(HEARTBEAT)
-    stage = Stage(away, away, RequestTimeout(HEARTBEAT, 1.0), QueueReply(epoch=1), away, QueueReply(epoch=1))
+    away, late = NoResponders(HEARTBEAT), RequestTimeout(HEARTBEAT, 1.0)
+    stage = Stage(away, away, late, QueueReply(epoch=1), late, QueueReply(epoch=1))
     with capture_logs() as lines:
         await stage.beat()
         await stage.beat()
-    reasons = [str(away), str(RequestTimeout(HEARTBEAT, 1.0)), str(away)]
+    reasons = [str(away), str(late), str(late)]
     assert [(line["subject"], line["reason"]) for line in lines] == [(HEARTBEAT, reason) for reason in reasons]
 
 
