@@ -8,6 +8,7 @@ import pytest
 
 from podyard.bus.lease import Lease
 from podyard.runtime.health import Health
+from podyard.shell import leading
 from podyard.shell.leading import CHECK, STANDS_BY, Leading
 
 
@@ -72,6 +73,23 @@ async def test_terms_follow_one_another_with_a_pause_in_between() -> None:
         assert stage.story == ["term 3", "pause", "term 8", "pause"]
         assert stage.said == (True, STANDS_BY)
         assert stage.gauge == 0
+        tasks.cancel_scope.cancel()
+
+
+async def test_after_a_term_others_get_their_chance_at_the_lease(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = Stage(3, 8, pause_s=5.0)
+
+    async def sleep(seconds: float) -> None:
+        stage.story.append(f"{seconds:g} s")
+
+    async def term(epoch: int) -> None:
+        stage.story.append(f"term {epoch}")
+
+    monkeypatch.setattr(leading.anyio, "sleep", sleep)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.leading.run, term)
+        await anyio.wait_all_tasks_blocked()
+        assert stage.story == ["term 3", "5 s", "pause", "term 8", "5 s", "pause"]
         tasks.cancel_scope.cancel()
 
 
