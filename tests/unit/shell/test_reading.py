@@ -76,14 +76,6 @@ class Stage:
         return self.health.checks[CHECK][:2]
 
 
-@pytest.fixture(autouse=True)
-def _collector() -> Iterator[None]:
-    thresholds = gc.get_threshold()
-    yield
-    gc.set_threshold(*thresholds)
-    gc.unfreeze()
-
-
 async def test_it_is_ready_once_it_has_listed_and_while_the_cluster_is_heard() -> None:
     stage = Stage()
     async with anyio.create_task_group() as tasks:
@@ -122,6 +114,7 @@ def _collector() -> Iterator[None]:
     gc.unfreeze()
     yield
     gc.set_threshold(*before)
+    gc.unfreeze()
 
 
 @pytest.mark.usefixtures("_collector")
