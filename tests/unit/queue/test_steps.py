@@ -319,6 +319,7 @@ def test_a_listing_puts_right_what_was_missed_says_so_and_retries_everybody(play
     [judged] = of(effects.Judged, wanted)
     assert [(move.name, move.from_) for move in judged.moved] == [("a", "unschedulable")]
     assert judged.incoming.why == "the queue has listed the cluster again: a gap"
+    assert taken(play.pop(max_pods=1)).name == "b"
 
 
 def test_the_safety_flush_comes_by_itself(play: Play) -> None:
