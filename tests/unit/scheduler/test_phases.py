@@ -61,7 +61,11 @@ def test_one_function_writes_phases():
     assert writers == [("assumptions.py", "_move")]
 
 
-@pytest.mark.parametrize("order", [*permutations(("waiting", "seen", "bound"))], ids=" ".join)
+SETTLING = (("waiting", "seen"), ("seen", "bound"), ("waiting", "seen", "bound"))
+"""Facts of which the last one to be heard settles the binding."""
+
+
+@pytest.mark.parametrize("order", [order for facts in SETTLING for order in permutations(facts)], ids=" ".join)
 def test_a_binding_settles_whatever_is_heard_first(order: tuple[str, ...]):
     play = Play(make_node("a"))
     decision = decided(play).decision
