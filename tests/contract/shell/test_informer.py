@@ -16,8 +16,9 @@ from podyard.proto.operations import DeadLetter
 from podyard.shell import writes
 from podyard.shell.informer import Informer, base_subjects, with_placements
 from podyard.shell.snapshot import snapshot
+from tests.support import stored
 from tests.support.cluster import Cluster, bound, released
-from tests.support.objects import pod
+from tests.support.objects import Document, pod
 from tests.support.raising import raise_on
 from tests.support.waiting import eventually
 
@@ -98,7 +99,7 @@ async def test_a_position_is_reached_although_no_message_is_for_this_reader(bus:
             tasks.cancel_scope.cancel()
 
 
-async def test_a_missed_commit_is_found_by_the_fence_and_read_again(bus: Bus, cluster: Cluster) -> None:
+async def test_a_missed_commit_is_found_by_the_next_and_read_again(bus: Bus, cluster: Cluster) -> None:
     await writes.create(bus, key("a"), pod("a"), AUTHOR)
     with fail_after(LIMIT_S):
         async with create_task_group() as tasks:
@@ -110,6 +111,18 @@ async def test_a_missed_commit_is_found_by_the_fence_and_read_again(bus: Bus, cl
             await reader.listed_again.wait()
             tasks.cancel_scope.cancel()
     assert reader.listed == ["start", "commit 3 follows 1"]
+
+
+async def test_a_missed_commit_is_found_by_the_fence_and_read_again(bus: Bus, cluster: Cluster) -> None:
+    with fail_after(LIMIT_S):
+        async with create_task_group() as tasks:
+            reader = Reader(bus, tasks)
+            await reader.informer.synced()
+            await cluster.commit()
+            await cluster.write(stored.commit(2)[-1])
+            await reader.listed_again.wait()
+            tasks.cancel_scope.cancel()
+    assert reader.listed == ["start", "the fence is at commit 2, read were 1"]
 
 
 async def test_an_unreadable_version_counts_as_deleted_and_becomes_a_dead_letter(bus: Bus) -> None:
@@ -162,11 +175,17 @@ async def test_a_reader_without_gap_sees_predecessors_and_one_with_a_gap_says_so
         async with create_task_group() as tasks:
             reader = Reader(bus, tasks)
             await reader.informer.synced()
+            await writes.update(bus, key("a"), _labelled, AUTHOR)
             blind = await bus.publish(Outgoing(subjects.object_("pods", "default", "a"), (await _payload(bus))))
             await reader.informer.reached(blind.sequence)
             assert created.sequence != blind.sequence
-            assert [change.gap for change in reader.changes] == [False, True]
+            assert [change.gap for change in reader.changes] == [False, False, True], "listed, followed, blind"
             tasks.cancel_scope.cancel()
+
+
+def _labelled(document: Document) -> Document:
+    document["metadata"]["labels"] = {"changed": "yes"}
+    return document
 
 
 async def _payload(bus: Bus) -> bytes:
