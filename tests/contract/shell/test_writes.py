@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from podyard.bus import Ack, Bus, BusError, Outgoing
+from podyard.bus import Ack, Bus, BusError, Delivery, Outgoing
 from podyard.bus.errors import Unclear
 from podyard.cluster import intents
 from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing
@@ -13,7 +13,7 @@ from podyard.cluster.intents import Author, Intent, Keep, Put, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import times
 from podyard.objects.errors import ObjectError
-from podyard.proto import streams, subjects
+from podyard.proto import headers, streams, subjects
 from podyard.shell import writes
 from tests.support import objects
 from tests.support.objects import Document
@@ -40,10 +40,16 @@ async def stored(bus: Bus, name: str) -> intents.Stored | None:
     return await writes.read(bus, key(name))
 
 
+async def last_message(bus: Bus, name: str) -> Delivery:
+    """Of an object; there is one."""
+    found = await bus.get(streams.CLUSTER.name, subjects.object_(*key(name)))
+    assert found is not None
+    return found
+
+
 async def test_a_created_object_names_its_author_and_no_predecessor(bus: Bus) -> None:
     written = await writes.create(bus, key("a"), pod("a", "u1"), AUTHOR)
-    delivery = await bus.get(streams.CLUSTER.name, subjects.object_("pods", "default", "a"))
-    assert delivery is not None
+    delivery = await last_message(bus, "a")
     assert (delivery.sequence, delivery.predecessor, delivery.trace) == (written.sequence, 0, AUTHOR.trace)
     event = intents.Stored(1, delivery.payload, deleted=False).event
     assert (event.who, event.why, event.uid, event.actions) == ("test", "because", "u1", ("Add",))
@@ -68,8 +74,7 @@ async def test_a_create_goes_through_a_marker(bus: Bus) -> None:
     await writes.create(bus, key("a"), pod("a", "u1"), AUTHOR)
     removed = await writes.remove(bus, key("a"), AUTHOR)
     await writes.create(bus, key("a"), pod("a", "u2"), AUTHOR)
-    delivery = await bus.get(streams.CLUSTER.name, subjects.object_("pods", "default", "a"))
-    assert delivery is not None
+    delivery = await last_message(bus, "a")
     assert delivery.predecessor == removed.sequence
 
 
@@ -97,8 +102,7 @@ async def test_a_pod_without_anything_below_spec_is_deleted(bus: Bus) -> None:
 async def test_a_marker_has_a_ttl_and_the_last_version(bus: Bus) -> None:
     await writes.create(bus, key("a"), pod("a", "u1", nodeName="n"), AUTHOR)
     await writes.remove(bus, key("a"), AUTHOR)
-    delivery = await bus.get(streams.CLUSTER.name, subjects.object_("pods", "default", "a"))
-    assert delivery is not None
+    delivery = await last_message(bus, "a")
     assert delivery.deleted
     assert delivery.headers["Nats-TTL"] == f"{streams.MARKER_TTL_S}s"
     last = intents.Stored(delivery.sequence, delivery.payload, deleted=True)
@@ -137,10 +141,10 @@ async def test_many_creates_are_one_batch(bus: Bus) -> None:
     results = await writes.create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(256)], AUTHOR)
     sequences = [one.sequence for one in results if isinstance(one, Written)]
     assert sequences == list(range(1, 257))
-    for name, sequence in (("p0", 1), ("p255", 256)):
-        found = await stored(bus, name)
-        assert found is not None
-        assert found.sequence == sequence
+    written = [await last_message(bus, f"p{i}") for i in range(256)]
+    assert [delivery.sequence for delivery in written] == sequences
+    (batch,) = {delivery.headers.get(headers.BATCH_ID) for delivery in written}
+    assert batch
 
 
 async def test_very_large_objects_are_written_one_by_one(bus: Bus) -> None:
@@ -148,10 +152,12 @@ async def test_very_large_objects_are_written_one_by_one(bus: Bus) -> None:
     wanted = [(key(f"p{number}"), pod(f"p{number}", f"u{number}", large="x" * 1_400_000)) for number in range(60)]
     results = await writes.create_many(bus, wanted, AUTHOR)
     assert all(isinstance(one, Written) for one in results), results
+    assert headers.BATCH_ID not in (await last_message(bus, "p0")).headers
     removed = await writes.mark_deleting(
         bus, [(place, "") for place, _ in wanted], AUTHOR, now=NOW, occupies=lambda _: False
     )
     assert all(isinstance(one, Written) for one in removed), removed
+    assert headers.BATCH_ID not in (await last_message(bus, "p0")).headers
 
 
 async def test_one_in_the_way_does_not_stop_the_others_of_a_batch(bus: Bus) -> None:
@@ -208,6 +214,11 @@ async def test_an_unclear_answer_is_settled_by_the_same_compare_and_set(bus: Bus
     results = await writes.create_many(forgetful, wanted, AUTHOR)
     assert [one.sequence for one in results if isinstance(one, Written)] == list(range(1, count + 1))
     assert await bus.last_sequence(streams.CLUSTER.name) == count
+    forgetful = Forgetful(bus, store=store)
+    longer = [Intent(place, intents.alteration(place, lengthen)) for place, _ in wanted]
+    results = await writes.carry_out(forgetful, longer, AUTHOR)
+    assert [one.sequence for one in results if isinstance(one, Written)] == list(range(count + 1, 2 * count + 1))
+    assert await bus.last_sequence(streams.CLUSTER.name) == 2 * count, "none is longer by two"
 
 
 async def test_losing_every_time_ends(bus: Bus) -> None:
