@@ -39,7 +39,7 @@ def test_the_document_of_the_messages_says_it() -> None:
 
 def test_nobody_has_to_change_it_in_readme_or_image() -> None:
     for name in ("README.md", "Makefile", ".env", "deploy/Dockerfile", "docker-compose.yml"):
-        assert re.findall(r"podyard[-:= ]v?\d+\.\d+", (ROOT / name).read_text(encoding="utf-8")) == [], name
+        assert re.findall(r"podyard[-_:= ]+v?\d+\.\d+", (ROOT / name).read_text(encoding="utf-8")) == [], name
 
 
 def test_each_python_that_is_promised_is_one_that_may_install_it() -> None:
