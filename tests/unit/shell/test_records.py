@@ -129,6 +129,19 @@ async def test_records_that_wait_and_those_under_way_are_bounded_in_bytes():
     assert stage.bus.stored == [*(f"{number}" for number in range(5)), *(f"{number}" for number in range(30, 40))]
 
 
+async def test_what_was_stored_gives_its_room_back_and_no_more_than_that():
+    stage = Stage(*[AWAY] * 10)
+    payload = bytes(4 * 1024 * 1024)
+    for number in range(10):
+        stage.records.put(Outgoing(f"{number} a", payload))
+        stage.records.put(Outgoing(f"{number} b", payload))
+        await stage.records.flush()
+    assert stage.lost == []
+    for number in range(20):
+        stage.records.put(Outgoing(f"{number}", payload))
+    assert sum(stage.lost) == 5, "15 of 4 MiB may wait"
+
+
 async def test_what_a_cancelled_task_was_at_is_carried_by_the_next():
     stage = Stage()
     stage.bus.silent = True
