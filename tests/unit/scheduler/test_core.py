@@ -187,6 +187,18 @@ def test_an_answer_about_what_nobody_waits_for_changes_nothing() -> None:
     assert len(play.effects) == count
 
 
+def test_an_answer_about_an_earlier_attempt_says_nothing_of_the_present_one() -> None:
+    play, pod = Play(NODE), make_pod("p")
+    play.add(pod)
+    (earlier,) = play.schedule(pod)
+    play.answer(earlier, "error", reasons=("why",))
+    assert play.schedule(pod)
+    count = len(play.effects)
+    play.answer(earlier, "gone")
+    assert len(play.effects) == count
+    assert play.core.is_unsettled(pod.uid)
+
+
 def test_a_foreign_binding_takes_the_place_of_what_was_assumed() -> None:
     play, pod, other = Play(NODE, make_node("b", cpu="1")), make_pod("p", cpu="1"), make_pod("q", cpu="1")
     play.add(pod, other)
