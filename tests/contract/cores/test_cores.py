@@ -87,6 +87,7 @@ def test_what_is_due_is_done_at_the_tick_however_late_it_comes(case: Case, late_
     assert ticked > 3
 
 
+@pytest.mark.parametrize("case", [case for case in CASES if case.answers], ids=str, indirect=True)
 def test_an_answer_to_what_is_settled_changes_nothing(case: Case) -> None:
     tape = record(case)
     core, view = case.begin()
