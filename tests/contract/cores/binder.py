@@ -1,12 +1,12 @@
-"""The binder: decisions that are bound, refused and asked of an extender, sends that are unclear, pods that
-end."""
+"""The binder: decisions that are bound, refused, bound by others and asked of an extender, sends that are
+unclear, pods that end."""
 
 from podyard.binder.core import effects
 from podyard.binder.core.binder import Binder
 from podyard.cluster.view import ClusterView
 from podyard.framework.extenders import Extender
 from tests.contract.cores.recording import Case
-from tests.unit.binder.stage import PROFILE, Stage, Term
+from tests.unit.binder.stage import PROFILE, Stage, Term, foreign_binding
 
 EXTENDER = Extender(name="http://binds", managed_resources=frozenset({"example.com/gpu"}))
 
@@ -35,6 +35,9 @@ def play() -> None:
     term.ask(stage.decide("gpu"))
     asked = term.of(effects.AskToBind)
     term.step(effects.ExtenderAnswered(asked[-1].key, ""))
+    stage.pod("elsewhere", cpu="100m")
+    stage.stream.put(foreign_binding("elsewhere"))
+    term.ask(stage.decide("elsewhere", "n2"))
     stage.pass_time(0.1)
     stage.status("a")
     stage.remove("pods", "b")
