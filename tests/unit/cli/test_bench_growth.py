@@ -1,5 +1,6 @@
 """What `bench growth` plays, and what it makes of the memory that it saw."""
 
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 
@@ -7,8 +8,11 @@ import msgspec
 import pytest
 from rich.console import Console
 
+from podyard.bus import Ack, Delivery, Outgoing
+from podyard.bus.errors import BusError, Unclear
 from podyard.cli.bench import churn
-from podyard.cli.bench.growth import GrowthResult, Sample, result, slopes
+from podyard.cli.bench.churn import StoredNode
+from podyard.cli.bench.growth import Growth, GrowthResult, Sample, result, slopes
 from podyard.cli.errors import InputError
 from podyard.cli.render import bench_growth, bench_growth_picture
 from podyard.runtime.settings import RetentionSettings
@@ -82,6 +86,30 @@ def test_retention_is_divided_for_services_and_benchmark_alike() -> None:
     found = churn.variables(churn.retention(10))
     assert found["PODYARD_RETENTION_MARKERS_S"] == str(RetentionSettings().markers_s // 10)
     assert set(found) == {f"PODYARD_RETENTION_{name.upper()}" for name in RetentionSettings.__struct_fields__}
+
+
+class SilentOnce:
+    """A bus whose first answer to changes of nodes is lost; CLUSTER stored them at 7."""
+
+    def __init__(self) -> None:
+        self.expected: list[int | None] = []
+
+    async def publish_many(self, messages: Sequence[Outgoing], *, timeout_s: float) -> list[Ack | BusError]:
+        self.expected += [message.expect for message in messages]
+        lost = len(self.expected) == 1
+        return [Unclear(one.subject, "no answer") if lost else Ack(9) for one in messages]
+
+    async def get(self, _stream: str, subject: str) -> Delivery:
+        return Delivery(subject, b'{"uid": "u"}', 7)
+
+
+async def test_a_change_whose_answer_is_lost_ends_no_run() -> None:
+    bus = SilentOnce()
+    run = Growth(bus, {}, nodes=1, living=1, tell=lambda sample: None)  # type: ignore[arg-type]
+    run._nodes = [StoredNode(0, "u", 3)]
+    for _ in range(3):
+        await run._change_nodes()
+    assert bus.expected == [3, 7, 9]
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ import msgspec
 import psutil
 
 from podyard.bus import Ack, Bus, Outgoing
+from podyard.bus.errors import Unclear
 from podyard.cli.bench import churn, load
 from podyard.cli.bench.churn import Document, StoredNode
 from podyard.proto import codec, streams, subjects
@@ -179,11 +180,16 @@ class Growth:
         count = min(churn.NODES_CHANGED, len(self._nodes))
         first = self._round * count
         chosen = [self._nodes[(first + number) % len(self._nodes)] for number in range(count)]
-        answers = await self._bus.publish_many([one.change(self._round) for one in chosen])
+        messages = [one.change(self._round) for one in chosen]
+        answers = await self._bus.publish_many(messages, timeout_s=REQUEST_TIMEOUT_S)
         for one, answer in zip(chosen, answers, strict=True):
-            if not isinstance(answer, Ack):
-                raise GrowthError(f"a change of {churn.node_name(one.number)} was refused: {answer}")
-            one.sequence = answer.sequence
+            match answer:
+                case Ack():
+                    one.sequence = answer.sequence
+                case Unclear():
+                    one.sequence = (await self._stored_node(one.number)).sequence
+                case _:
+                    raise GrowthError(f"a change of {churn.node_name(one.number)} was refused: {answer}")
         self._played += len(chosen)
 
     async def _fail(self) -> None:
