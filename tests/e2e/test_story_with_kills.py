@@ -141,7 +141,7 @@ class Play:
         raise AssertionError(f"no pop of {PAUSES} paused schedulers was answered")
 
     async def _answers_a_pop_that_waits(self) -> bool:
-        """Whether the queue has handed a pod to a scheduler that is paused: not if its last pop had ended, unanswered,
+        """Whether the queue has handed a pod to a scheduler that is paused: not if its last pop had ended
         before there was a pod."""
         with anyio.move_on_after(POP_WAIT_S):
             await self._queue_holds(1, "inFlight")
