@@ -10,6 +10,8 @@ from podyard.binder.core import world as binder_world
 from podyard.binder.core.skipping import Skipping
 from podyard.cluster.pods import PodView
 from podyard.framework.profile import Profile
+from podyard.proto.binder_api import Decision
+from podyard.proto.placement import BoundPod
 from tests.simulation import pods
 from tests.simulation.pods import NOTHING_SPECIAL
 from tests.simulation.sabotaged import Patch, Sabotage, slow
@@ -78,13 +80,13 @@ def _ports(simulation: Simulation) -> None:
 
 def _wrong_usage(simulation: Simulation) -> None:
     """A binding says that the pod takes less than it requests."""
-    made = node_takes_pod.BoundPod
+    made = node_takes_pod.as_bound
 
-    def bound(**fields: Any) -> Any:
-        usage = fields["usage"]
-        return made(**{**fields, "usage": replace(usage, requests={**usage.requests, "cpu": 1})})
+    def bound(decision: Decision, pod: PodView, child_trace: Any) -> BoundPod:
+        told = made(decision, pod, child_trace)
+        return replace(told, usage=replace(told.usage, requests={**told.usage.requests, "cpu": 1}))
 
-    node_takes_pod.BoundPod = bound  # type: ignore[assignment,misc]
+    node_takes_pod.as_bound = bound
 
 
 def _ignores_resizes(simulation: Simulation) -> None:
