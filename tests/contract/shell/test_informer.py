@@ -1,5 +1,8 @@
 """The informer: lists, follows, tells positions, and finds its way back."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 import pytest
 from anyio import Event, create_task_group, fail_after
 from anyio.abc import TaskGroup
@@ -59,6 +62,17 @@ class Reader:
         return [event.label for change in self.changes for event in change.events]
 
 
+@asynccontextmanager
+async def reading(bus: Bus) -> AsyncGenerator[Reader]:
+    """A reader that has listed all there is."""
+    with fail_after(LIMIT_S):
+        async with create_task_group() as tasks:
+            reader = Reader(bus, tasks)
+            await reader.informer.synced()
+            yield reader
+            tasks.cancel_scope.cancel()
+
+
 @pytest.fixture
 def cluster(bus: Bus) -> Cluster:
     return Cluster(bus)
@@ -68,75 +82,55 @@ async def test_it_lists_follows_and_says_how_far_it_is(bus: Bus, cluster: Cluste
     await writes.create(bus, key("a"), pod("a"), AUTHOR)
     await writes.create(bus, key("b"), pod("b"), AUTHOR)
     committed = await cluster.commit([bound("a")])
-    with fail_after(LIMIT_S):
-        async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
-            await reader.informer.synced()
-            assert reader.informer.position >= committed
-            assert reader.listed == ["start"]
-            assert sorted(reader.labels()) == ["AssignedPodAdd", "UnschedulablePodAdd"]
-            assert list(reader.view.pods_on("n1")) == ["uid-a"]
-            await cluster.commit([bound("b")])
-            freed = await cluster.commit(releases=[released("a")])
-            await reader.informer.reached(freed)
-            assert reader.labels()[2:] == ["AssignedPodAdd", "AssignedPodDelete"]
-            assert list(reader.view.pods_on("n1")) == ["uid-b"]
-            assert reader.view.fence is not None
-            assert reader.view.fence.n == 3
-            assert reader.informer.fresh
-            tasks.cancel_scope.cancel()
+    async with reading(bus) as reader:
+        assert reader.informer.position >= committed
+        assert reader.listed == ["start"]
+        assert sorted(reader.labels()) == ["AssignedPodAdd", "UnschedulablePodAdd"]
+        assert list(reader.view.pods_on("n1")) == ["uid-a"]
+        await cluster.commit([bound("b")])
+        freed = await cluster.commit(releases=[released("a")])
+        await reader.informer.reached(freed)
+        assert reader.labels()[2:] == ["AssignedPodAdd", "AssignedPodDelete"]
+        assert list(reader.view.pods_on("n1")) == ["uid-b"]
+        assert reader.view.fence is not None
+        assert reader.view.fence.n == 3
+        assert reader.informer.fresh
     assert reader.contacts == [True]
 
 
 async def test_a_position_is_reached_although_no_message_is_for_this_reader(bus: Bus) -> None:
-    with fail_after(LIMIT_S):
-        async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
-            await reader.informer.synced()
-            foreign = await bus.publish(Outgoing(subjects.object_("services", "default", "s"), b"{}", 0))
-            await reader.informer.reached(foreign.sequence)
-            assert reader.informer.position == foreign.sequence
-            tasks.cancel_scope.cancel()
+    async with reading(bus) as reader:
+        foreign = await bus.publish(Outgoing(subjects.object_("services", "default", "s"), b"{}", 0))
+        await reader.informer.reached(foreign.sequence)
+        assert reader.informer.position == foreign.sequence
 
 
 async def test_a_missed_commit_is_found_by_the_next_and_read_again(bus: Bus, cluster: Cluster) -> None:
     await writes.create(bus, key("a"), pod("a"), AUTHOR)
-    with fail_after(LIMIT_S):
-        async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
-            await reader.informer.synced()
-            await cluster.commit()
-            skipped = await cluster.commit([bound("a")], skip=1)
-            await reader.informer.reached(skipped)
-            await reader.listed_again.wait()
-            tasks.cancel_scope.cancel()
+    async with reading(bus) as reader:
+        await cluster.commit()
+        skipped = await cluster.commit([bound("a")], skip=1)
+        await reader.informer.reached(skipped)
+        await reader.listed_again.wait()
     assert reader.listed == ["start", "commit 3 follows 1"]
 
 
 async def test_a_missed_commit_is_found_by_the_fence_and_read_again(bus: Bus, cluster: Cluster) -> None:
-    with fail_after(LIMIT_S):
-        async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
-            await reader.informer.synced()
-            await cluster.commit()
-            await cluster.write(stored.commit(2)[-1])
-            await reader.listed_again.wait()
-            tasks.cancel_scope.cancel()
+    async with reading(bus) as reader:
+        await cluster.commit()
+        await cluster.write(stored.commit(2)[-1])
+        await reader.listed_again.wait()
     assert reader.listed == ["start", "the fence is at commit 2, read were 1"]
 
 
 async def test_an_unreadable_version_counts_as_deleted_and_becomes_a_dead_letter(bus: Bus) -> None:
     created = await writes.create(bus, key("a"), pod("a"), AUTHOR)
-    with fail_after(LIMIT_S):
-        async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
-            await reader.informer.synced()
-            subject = subjects.object_("pods", "default", "a")
-            junk = await bus.publish(Outgoing(subject, b'{"resource": 1}', created.sequence))
-            await reader.informer.reached(junk.sequence)
-            assert not reader.view.pods
-            found = await eventually("a dead letter", lambda: bus.get(streams.DEAD.name, subjects.dead("test")))
-            tasks.cancel_scope.cancel()
+    async with reading(bus) as reader:
+        subject = subjects.object_("pods", "default", "a")
+        junk = await bus.publish(Outgoing(subject, b'{"resource": 1}', created.sequence))
+        await reader.informer.reached(junk.sequence)
+        assert not reader.view.pods
+        found = await eventually("a dead letter", lambda: bus.get(streams.DEAD.name, subjects.dead("test")))
     letter = codec.decode(DeadLetter, found.payload)
     assert (letter.subject, letter.sequence) == (subject, junk.sequence)
     assert "resource" in letter.reason
@@ -150,20 +144,16 @@ async def test_what_a_view_raises_on_is_set_aside_and_all_else_is_read(
     await writes.create(bus, key("a"), pod("a"), AUTHOR)
     if when == "listed":
         await writes.create(bus, key("poison"), pod("poison"), AUTHOR)
-    with fail_after(LIMIT_S):
-        async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
-            await reader.informer.synced()
-            if when == "followed":
-                await writes.create(bus, key("poison"), pod("poison"), AUTHOR)
-                await reader.listed_again.wait()
-                assert reader.listed[1].startswith("the view raised on cluster.pods.default.poison @")
-            last = await writes.create(bus, key("b"), pod("b"), AUTHOR)
-            await reader.informer.reached(last.sequence)
-            assert {name for _, name in reader.view.pods} == {"a", "b"}
-            assert len(met) == 1
-            found = await eventually("a dead letter", lambda: bus.get(streams.DEAD.name, subjects.dead("test")))
-            tasks.cancel_scope.cancel()
+    async with reading(bus) as reader:
+        if when == "followed":
+            await writes.create(bus, key("poison"), pod("poison"), AUTHOR)
+            await reader.listed_again.wait()
+            assert reader.listed[1].startswith("the view raised on cluster.pods.default.poison @")
+        last = await writes.create(bus, key("b"), pod("b"), AUTHOR)
+        await reader.informer.reached(last.sequence)
+        assert {name for _, name in reader.view.pods} == {"a", "b"}
+        assert len(met) == 1
+        found = await eventually("a dead letter", lambda: bus.get(streams.DEAD.name, subjects.dead("test")))
     letter = codec.decode(DeadLetter, found.payload)
     assert letter.subject == "cluster.pods.default.poison"
     assert letter.reason == "the view raised Bug: nobody thought of this"
@@ -171,16 +161,12 @@ async def test_what_a_view_raises_on_is_set_aside_and_all_else_is_read(
 
 async def test_a_reader_without_gap_sees_predecessors_and_one_with_a_gap_says_so(bus: Bus) -> None:
     created = await writes.create(bus, key("a"), pod("a"), AUTHOR)
-    with fail_after(LIMIT_S):
-        async with create_task_group() as tasks:
-            reader = Reader(bus, tasks)
-            await reader.informer.synced()
-            await writes.update(bus, key("a"), _labelled, AUTHOR)
-            blind = await bus.publish(Outgoing(subjects.object_("pods", "default", "a"), (await _payload(bus))))
-            await reader.informer.reached(blind.sequence)
-            assert created.sequence != blind.sequence
-            assert [change.gap for change in reader.changes] == [False, False, True], "listed, followed, blind"
-            tasks.cancel_scope.cancel()
+    async with reading(bus) as reader:
+        await writes.update(bus, key("a"), _labelled, AUTHOR)
+        blind = await bus.publish(Outgoing(subjects.object_("pods", "default", "a"), (await _payload(bus))))
+        await reader.informer.reached(blind.sequence)
+        assert created.sequence != blind.sequence
+        assert [change.gap for change in reader.changes] == [False, False, True], "listed, followed, blind"
 
 
 def _labelled(document: Document) -> Document:
