@@ -13,7 +13,7 @@ from podyard.bus import Delivery, Outgoing
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone
+from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone, binding_of, tombstone_of
 
 WHO = "test"
 
@@ -84,14 +84,12 @@ def node_status(fact: NodeStatusFact) -> Outgoing:
 
 def binding(bound: BoundPod) -> Outgoing:
     """A pod's binding."""
-    fields = {name: getattr(bound, name) for name in BoundPod.__struct_fields__}
-    return _placement(Binding(**fields))
+    return _placement(binding_of(bound, bound_at=0.0))
 
 
 def tombstone(release: Release) -> Outgoing:
     """What takes the place of a binding that has ended."""
-    fields = {name: getattr(release, name) for name in Release.__struct_fields__}
-    return _placement(Tombstone(**fields))
+    return _placement(tombstone_of(release, released_at=0.0))
 
 
 def _placement(found: Binding | Tombstone) -> Outgoing:

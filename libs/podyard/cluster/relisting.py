@@ -8,7 +8,7 @@ from podyard.cluster.pods import PodView
 from podyard.cluster.tables import Tables
 from podyard.objects.kinds import Object
 from podyard.proto import subjects
-from podyard.proto.placement import BoundPod, Release
+from podyard.proto.placement import Release, release_of
 
 
 def differences(old: Tables, new: Tables, position: int) -> Iterator[Change]:
@@ -61,7 +61,8 @@ def _pods(old: Tables, new: Tables, origin: Origin) -> Iterator[Change]:
         if not before.gone and (after is None or after.gone):
             yield Change(subjects.PODS, uid, before, None, origin, relisted=True)
         if before.bound is not None and after is None:
-            yield Change(subjects.PODS, uid, before, None, origin, release=_ended(before.bound), relisted=True)
+            ended = release_of(before.bound, "terminated")
+            yield Change(subjects.PODS, uid, before, None, origin, release=ended, relisted=True)
     for uid, after in new.pods_by_uid.items():
         before = old.pods_by_uid.get(uid)
         if before is None:
@@ -86,12 +87,8 @@ def _release_between(before: PodView, after: PodView) -> Release | None:
     if before.release is not None:
         return None
     if after.release is None and after.bound is None and before.bound is not None:
-        return _ended(before.bound)
+        return release_of(before.bound, "terminated")
     return after.release
-
-
-def _ended(bound: BoundPod) -> Release:
-    return Release(namespace=bound.namespace, name=bound.name, uid=bound.uid, node=bound.node, reason="terminated")
 
 
 def _at(origin: Origin, sequence: int) -> Origin:

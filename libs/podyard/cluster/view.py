@@ -22,7 +22,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Placement, Release, Tombstone
+from podyard.proto.placement import BoundPod, CommitRecord, Fence, Placement, Release, Tombstone, entry_of, release_of
 
 _OBJECT: Final = "cluster"
 _PLACEMENT: Final = "placement"
@@ -272,9 +272,9 @@ class ClusterView(Fold[Tables]):
                 self._apply_fence(tables, fact)
                 return []
             case Tombstone():
-                change = tables.release(_release(fact), _origin(delivery), delivery.ttl_s)
+                change = tables.release(release_of(fact, fact.reason), _origin(delivery), delivery.ttl_s)
             case _:
-                change = tables.bind(_bound(fact), _origin(delivery))
+                change = tables.bind(entry_of(fact), _origin(delivery))
         return [] if change is None else [change]
 
     def _apply_commit(self, tables: Tables, record: CommitRecord, origin: Origin, ttl_s: int) -> list[Change]:
@@ -342,18 +342,3 @@ def _decoder_of(subject: str) -> Callable[[bytes], Any]:
     if subject == subjects.FENCE:
         return _decode_fence
     return _decode_commit if subject.startswith(_COMMITS) else _decode_placement
-
-
-def _bound(binding: Binding) -> BoundPod:
-    """A listed binding without the record of its decision, as a commit record would tell it."""
-    return BoundPod(**{name: getattr(binding, name) for name in BoundPod.__struct_fields__})
-
-
-def _release(tombstone: Tombstone) -> Release:
-    return Release(
-        namespace=tombstone.namespace,
-        name=tombstone.name,
-        uid=tombstone.uid,
-        node=tombstone.node,
-        reason=tombstone.reason,
-    )

@@ -11,7 +11,7 @@ from podyard.bus.outgoing import Outgoing
 from podyard.cluster.changes import Unreadable
 from podyard.cluster.pods import PodView
 from podyard.proto import codec, subjects
-from podyard.proto.placement import Binding, BoundPod, CommitRecord, Fence, Release, Tombstone
+from podyard.proto.placement import BoundPod, CommitRecord, Fence, Release, binding_of, tombstone_of
 
 _BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
 
@@ -50,23 +50,13 @@ def bound(found: Unreadable, pod: PodView | None, node: str, standing: Standing,
     :raises MendError: nobody knows what it takes
     """
     place = subjects.parse_pod(found.subject)
-    if pod is None or pod.gone:
+    if pod is None or pod.gone or (pod.namespace, pod.name, pod.uid) != place:
         raise MendError(
             f"the object of pod {place.namespace}/{place.name} (uid {place.uid}) is not there, or cannot be read: what it takes of a node"
             " is not known. If nothing of it runs any more, say --gone"
         )
-    placed = BoundPod(
-        namespace=place.namespace,
-        name=place.name,
-        uid=place.uid,
-        node=node,
-        priority=pod.priority,
-        labels=pod.labels,
-        usage=pod.usage,
-        decided_at=pod.sequence,
-        forced=True,
-    )
-    binding = Binding(**{name: getattr(placed, name) for name in BoundPod.__struct_fields__}, bound_at=now)
+    placed = pod.bound_to(node, decided_at=pod.sequence, forced=True)
+    binding = binding_of(placed, bound_at=now)
     taken = ", ".join(f"{name} {amount}" for name, amount in sorted(placed.usage.requests.items())) or "nothing"
     says = (
         f"pod {place.namespace}/{place.name} (uid {place.uid}) will be bound to node {node}, without judgement, and take what its object"
@@ -82,14 +72,13 @@ def gone(found: Unreadable, pod: PodView | None, node: str, standing: Standing, 
     """
     place = subjects.parse_pod(found.subject)
     release = Release(namespace=place.namespace, name=place.name, uid=place.uid, node=node, reason="terminated")
-    fields = {name: getattr(release, name) for name in Release.__struct_fields__}
     says = f"pod {place.namespace}/{place.name} (uid {place.uid}) will count as ended: it takes no room, and this uid is never bound again"
     lives = pod is not None and not pod.gone
     if lives:
         says += (
             f". Its object stays; `podyard delete pod {place.name} -n {place.namespace} --grace-period 0` removes it"
         )
-    payload = codec.encode(Tombstone(**fields, released_at=now))
+    payload = codec.encode(tombstone_of(release, released_at=now))
     return _commit(found, payload, says, standing, who, now, releases=(release,), expires=not lives)
 
 

@@ -113,3 +113,55 @@ class Fence(Message, frozen=True, kw_only=True):
     n: Count
     batch: str = ""
     holder: str = ""
+
+
+def binding_of(bound: BoundPod, *, bound_at: float, decision: AttemptRecord | None = None) -> Binding:
+    """What is stored of a record's entry.
+
+    :param bound_at: seconds since 1970, UTC
+    """
+    return Binding(
+        namespace=bound.namespace,
+        name=bound.name,
+        uid=bound.uid,
+        node=bound.node,
+        attempt=bound.attempt,
+        decided_at=bound.decided_at,
+        priority=bound.priority,
+        labels=bound.labels,
+        usage=bound.usage,
+        volumes=bound.volumes,
+        forced=bound.forced,
+        trace=bound.trace,
+        decision=decision,
+        bound_at=bound_at,
+    )
+
+
+def entry_of(binding: Binding) -> BoundPod:
+    """A stored binding as its commit's record told it."""
+    return BoundPod(**{name: getattr(binding, name) for name in BoundPod.__struct_fields__})
+
+
+def release_of(placed: BoundPod | Tombstone, reason: ReleaseReason) -> Release:
+    """The end of a binding, as a commit's record tells it."""
+    return Release(namespace=placed.namespace, name=placed.name, uid=placed.uid, node=placed.node, reason=reason)
+
+
+def tombstone_of(release: Release, *, released_at: float, binding: Binding | None = None) -> Tombstone:
+    """What is stored of a binding that a record ends.
+
+    :param released_at: seconds since 1970, UTC
+    :param binding: what is stored until then; None: nobody can read it
+    """
+    return Tombstone(
+        namespace=release.namespace,
+        name=release.name,
+        uid=release.uid,
+        node=release.node,
+        reason=release.reason,
+        attempt="" if binding is None else binding.attempt,
+        bound_at=0.0 if binding is None else binding.bound_at,
+        released_at=released_at,
+        decision=None if binding is None else binding.decision,
+    )

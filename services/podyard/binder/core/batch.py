@@ -15,7 +15,7 @@ from podyard.framework.interfaces import ObjectWrite
 from podyard.proto import codec, streams, subjects
 from podyard.proto.binder_api import BindAnswer
 from podyard.proto.events import ClusterEvent
-from podyard.proto.placement import Binding, BoundPod, CommitRecord
+from podyard.proto.placement import BoundPod, CommitRecord, binding_of
 
 MAX_BATCH: Final = streams.MAX_BATCH
 """Decisions of one batch, and releases."""
@@ -109,7 +109,8 @@ class Batch:
         return True
 
     def _add(self, bound: BoundPod, pending: Pending | None, now: float) -> str:
-        payload = codec.encode(_binding(bound, pending, now))
+        decision = None if pending is None else pending.decision.record
+        payload = codec.encode(binding_of(bound, bound_at=now, decision=decision))
         if len(payload) > MAX_BINDING_BYTES:
             return f"the binding takes {len(payload)} bytes, at most {MAX_BINDING_BYTES} can be written: give the pod fewer labels"
         self._entry_bytes += len(payload)
@@ -170,25 +171,6 @@ def too_many(writes: Sequence[ObjectWrite]) -> str:
 def subjects_of(writes: Sequence[ObjectWrite]) -> set[str]:
     """Subjects of the objects that PreBind wants to write."""
     return {subjects.object_(write.resource, write.namespace, write.name) for write in writes}
-
-
-def _binding(bound: BoundPod, pending: Pending | None, now: float) -> Binding:
-    return Binding(
-        namespace=bound.namespace,
-        name=bound.name,
-        uid=bound.uid,
-        node=bound.node,
-        attempt=bound.attempt,
-        decided_at=bound.decided_at,
-        priority=bound.priority,
-        labels=bound.labels,
-        usage=bound.usage,
-        volumes=bound.volumes,
-        forced=bound.forced,
-        trace=bound.trace,
-        decision=pending.decision.record if pending is not None else None,
-        bound_at=now,
-    )
 
 
 def _object_write(write: ObjectWrite, trace: str) -> Write:

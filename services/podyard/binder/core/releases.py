@@ -14,7 +14,7 @@ from podyard.cluster.changes import Change
 from podyard.cluster.pods import PodView
 from podyard.proto import codec, subjects
 from podyard.proto.message import PodRef
-from podyard.proto.placement import Binding, Release, ReleaseReason, Tombstone
+from podyard.proto.placement import Binding, Release, ReleaseReason, release_of, tombstone_of
 
 UNKNOWN_OBJECT: Final = 0
 """Sequence of a view that was made from a binding alone."""
@@ -215,19 +215,8 @@ class Releases:
 
     def _release(self, binding: Binding, sequence: int, now: float) -> ReadyRelease:
         uid = binding.uid
-        reason = self._wanted.get(uid, "orphan")
-        release = Release(namespace=binding.namespace, name=binding.name, uid=uid, node=binding.node, reason=reason)
-        tombstone = Tombstone(
-            namespace=binding.namespace,
-            name=binding.name,
-            uid=uid,
-            node=binding.node,
-            reason=reason,
-            attempt=binding.attempt,
-            bound_at=binding.bound_at,
-            released_at=now,
-            decision=binding.decision,
-        )
+        release = release_of(binding, self._wanted.get(uid, "orphan"))
+        tombstone = tombstone_of(release, released_at=now, binding=binding)
         pod = self._world.view.pods_by_uid.get(uid)
         subject = subjects.binding(binding.namespace, binding.name, uid)
         return ReadyRelease(release, Write(subject, codec.encode(tombstone), sequence, expires=pod is None or pod.gone))
