@@ -19,6 +19,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param("classify", "public.jsonl.gz", 10, id="classify"),
         pytest.param("registry", "registry.json.gz", 1, id="registry"),
         pytest.param("requeue", "public.jsonl.gz", 20, id="requeue"),
+        pytest.param("thresholds", "public.jsonl.gz", 5, id="thresholds"),
     ],
 )
 def test_a_sample_passes(suite, file, every) -> None:

@@ -1,14 +1,16 @@
 """What can be set of the agent: section `node_agent` of the options file, `PODYARD_NODE_AGENT_*`."""
 
 import hashlib
+from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
 from podyard.node_agent.core.annotations import Pace
-from podyard.node_agent.core.eviction import thresholds
+from podyard.node_agent.core.eviction import configuration, thresholds
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
+from podyard.node_agent.core.eviction.thresholds import Fault, ThresholdError
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
 
@@ -44,6 +46,9 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     linger_s: Seconds = 0.02
     """How long facts wait for company: a batch costs the server 1.2 ms, whatever its size."""
 
+    kubelet_config: str = ""
+    """Path of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1). Its eviction fields, its defaults
+    included, take the place of those below."""
     eviction_hard: dict[str, str] = msgspec.field(default_factory=_default_hard)
     """Signal -> quantity or percentage. Setting it replaces all defaults."""
     eviction_soft: dict[str, str] = {}
@@ -79,8 +84,10 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def eviction(self) -> EvictionConfig:
         """The eviction managers' configuration.
 
-        :raises ThresholdError: if a threshold does not parse
+        :raises ThresholdError: with all that is wrong with the thresholds, or with the file
         """
+        if self.kubelet_config:
+            return _of_file(self.kubelet_config)
         parsed = thresholds.parse_thresholds(
             hard=self.eviction_hard,
             soft=self.eviction_soft,
@@ -101,3 +108,22 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             return LEASE
         choice = repr((sorted(self.nodes), sorted(self.node_selector.items())))
         return f"{LEASE}-{hashlib.sha256(choice.encode()).hexdigest()[:12]}"
+
+
+def _of_file(path: str) -> EvictionConfig:
+    """
+    :raises ThresholdError: with everything that is wrong with the file, each fault with its path
+    """
+    try:
+        found = configuration.load(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ThresholdError(Fault(path, f"cannot be read: {error.strerror or error}")) from error
+    except UnicodeDecodeError as error:
+        raise ThresholdError(Fault(path, "is not UTF-8 text")) from error
+    except ThresholdError as error:
+        raise ThresholdError(*(Fault(path, str(fault)) for fault in error.faults)) from error
+    return EvictionConfig(
+        thresholds=found.thresholds(),
+        transition_s=found.eviction_pressure_transition_period,
+        max_pod_grace_s=found.eviction_max_pod_grace_period,
+    )

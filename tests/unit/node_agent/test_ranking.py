@@ -6,7 +6,8 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podyard.node_agent.core.eviction.ranking import Layout, rank
+from podyard.node_agent.core.eviction.file_systems import Layout
+from podyard.node_agent.core.eviction.ranking import rank
 from podyard.node_agent.core.eviction.stats import ContainerStats, FsUsage, PodStats, VolumeStats
 from podyard.objects.pod import Pod
 from tests.unit.node_agent.make import pod

@@ -7,6 +7,8 @@ takes `now`), I/O, ending a pod (a decision says which and how; the agent does i
 - `signals`     the eviction signals: resource, node condition, unit
 - `amounts`     exact amounts, and how they are printed
 - `thresholds`  the eviction configuration, parsed
+- `configuration`  the fields of a KubeletConfiguration, as the kubelet reads them
+- `file_systems`  where images and writable layers live, and what follows from it
 - `stats`       observations of the node, usage of the pods
 - `requests`    what a pod requests, as the eviction manager counts it
 - `ranking`     the order in which pods go

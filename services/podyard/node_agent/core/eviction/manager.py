@@ -10,7 +10,8 @@ from typing import Final
 import msgspec
 
 from podyard.node_agent.core.eviction import critical, messages, signals
-from podyard.node_agent.core.eviction.ranking import Layout, rank
+from podyard.node_agent.core.eviction.file_systems import Layout
+from podyard.node_agent.core.eviction.ranking import rank
 from podyard.node_agent.core.eviction.stats import Observation, Summary
 from podyard.node_agent.core.eviction.thresholds import Threshold, parse_thresholds
 from podyard.objects.pod import Pod

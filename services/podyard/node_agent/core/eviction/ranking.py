@@ -6,51 +6,17 @@ buildSignalToRankFunc.
 """
 
 from collections.abc import Sequence
-from enum import Enum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from podyard.node_agent.core.eviction import signals
 from podyard.node_agent.core.eviction.amounts import Amount
+from podyard.node_agent.core.eviction.file_systems import PARTS, Layout, Part
 from podyard.node_agent.core.eviction.requests import request
 from podyard.node_agent.core.eviction.stats import FsUsage, PodStats
 from podyard.objects.pod import Pod
 from podyard.objects.volumes import Volume
 
 Key: TypeAlias = tuple[Amount | bool, ...]
-
-
-class Layout(Enum):
-    """Where images and writable layers live."""
-
-    SINGLE = "single"
-    """One file system for all."""
-    DEDICATED = "dedicated imagefs"
-    """Images and writable layers together on a file system of their own."""
-    SPLIT = "split containerfs"
-    """Image layers on a file system of their own, writable layers with the kubelet."""
-
-
-class Part(Enum):
-    """What of a pod takes disk space."""
-
-    ROOTFS = "rootfs"
-    LOGS = "logs"
-    VOLUMES = "local volumes"
-
-
-_ALL_PARTS: Final = frozenset(Part)
-PARTS: Final[dict[tuple[Layout, str], frozenset[Part]]] = {
-    (Layout.SINGLE, "nodefs"): _ALL_PARTS,
-    (Layout.SINGLE, "imagefs"): _ALL_PARTS,
-    (Layout.SINGLE, "containerfs"): _ALL_PARTS,
-    (Layout.DEDICATED, "nodefs"): frozenset({Part.LOGS, Part.VOLUMES}),
-    (Layout.DEDICATED, "imagefs"): frozenset({Part.ROOTFS}),
-    (Layout.DEDICATED, "containerfs"): frozenset({Part.ROOTFS}),
-    (Layout.SPLIT, "nodefs"): _ALL_PARTS,
-    (Layout.SPLIT, "imagefs"): frozenset(),
-    (Layout.SPLIT, "containerfs"): _ALL_PARTS,
-}
-"""What of a pod counts for a file system's signals."""
 
 
 def rank(signal: str, pods: Sequence[Pod], stats: dict[str, PodStats], layout: Layout = Layout.SINGLE) -> list[Pod]:

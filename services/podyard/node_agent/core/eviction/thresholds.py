@@ -5,15 +5,15 @@ tests/conformance/data/thresholds.
 """
 
 import struct
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from podyard.node_agent.core.eviction import amounts, signals
 from podyard.objects import go_syntax
-from podyard.objects.errors import QuantityError
-from podyard.objects.quantity import Quantity, parse
+from podyard.objects.errors import QuantityError, placed
+from podyard.objects.quantity import parse
 
 DEFAULT_HARD: Final[dict[str, str]] = {
     signals.MEMORY_AVAILABLE: "100Mi",
@@ -29,8 +29,28 @@ PODS: Final = "pods"
 """Entry of enforceNodeAllocatable that makes allocatableMemory.available follow memory.available."""
 
 
+_Read = TypeVar("_Read")
+_BEYOND_INT64: Final = 2**63
+
+
+class Fault(NamedTuple):
+    """One thing that is wrong with a configuration: where, and the reference's sentence."""
+
+    field: str
+    """Path in a KubeletConfiguration, e.g. `evictionHard[memory.available]`."""
+    detail: str
+
+    def __str__(self) -> str:
+        return placed(self.field, self.detail)
+
+
 class ThresholdError(ValueError):
-    """The eviction configuration does not parse. The sentence is the reference's."""
+    """The eviction configuration cannot be used. `faults`: all that is wrong, in the order in which the
+    reference looks; it stops at the first."""
+
+    def __init__(self, *faults: Fault) -> None:
+        self.faults = faults
+        super().__init__("; ".join(map(str, faults)))
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -41,11 +61,11 @@ class Limit(msgspec.Struct, frozen=True):
 
     def amount(self, capacity: int) -> amounts.Amount:
         """Bytes or pieces of `capacity`. Fractions are cut to whole ones, as the reference does."""
-        return amounts.exact(self.quantity) if self.fraction is None else int(float(capacity) * self.fraction)
+        return amounts.exact(self.quantity) if self.fraction is None else _share(capacity, self.fraction)
 
     def text(self, capacity: int) -> str:
         """The amount as messages print it; fractions in binary units, also of inodes and processes."""
-        return self.quantity if self.fraction is None else amounts.binary(int(float(capacity) * self.fraction))
+        return self.quantity if self.fraction is None else amounts.binary(_share(capacity, self.fraction))
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,15 +110,20 @@ def parse_thresholds(
 
     :param hard: `evictionHard`; None means the defaults, an empty mapping none
     :param soft_grace: `evictionSoftGracePeriod`, Go durations; every soft threshold needs one
-    :raises ThresholdError: for the first fault
+    :raises ThresholdError: with all faults
     """
-    hard_limits = _statements(DEFAULT_HARD if hard is None else hard)
-    soft_limits = _statements(soft or {})
-    graces = {_signal(name): _grace(name, text) for name, text in (soft_grace or {}).items()}
-    reclaims = {_signal(name): _reclaim(name, text) for name, text in (min_reclaim or {}).items()}
-    for name in soft_limits:
-        if name not in graces:
-            raise ThresholdError(f"grace period must be specified for the soft eviction threshold {name}")
+    faults: list[Fault] = []
+    hard_limits = _each("evictionHard", DEFAULT_HARD if hard is None else hard, _statement, faults)
+    soft_limits = _each("evictionSoft", soft or {}, _statement, faults)
+    graces = _each("evictionSoftGracePeriod", soft_grace or {}, _grace, faults)
+    reclaims = _each("evictionMinimumReclaim", min_reclaim or {}, _reclaim, faults)
+    faults += [
+        Fault(f"evictionSoft[{name}]", f"grace period must be specified for the soft eviction threshold {name}")
+        for name in soft_limits
+        if name not in (soft_grace or {})
+    ]
+    if faults:
+        raise ThresholdError(*faults)
     found = [Threshold(signal=name, value=limit, min_reclaim=reclaims.get(name)) for name, limit in hard_limits.items()]
     found += [
         Threshold(signal=name, value=limit, grace_s=graces[name], min_reclaim=reclaims.get(name))
@@ -113,15 +138,23 @@ def parse_thresholds(
     return tuple(found)
 
 
-def _statements(statements: Mapping[str, str]) -> dict[str, Limit]:
-    limits = {_signal(name): _statement(name, text) for name, text in statements.items()}
-    return {name: limit for name, limit in limits.items() if limit is not None}
-
-
-def _signal(name: str) -> str:
-    if name not in signals.ALL:
-        raise ThresholdError(f"unsupported eviction signal {name}")
-    return name
+def _each(
+    field: str, texts: Mapping[str, str], read: Callable[[str, str], _Read | None], faults: list[Fault]
+) -> dict[str, _Read]:
+    """What the texts of one field say, by signal; what cannot be read becomes a fault."""
+    found: dict[str, _Read] = {}
+    for name, text in texts.items():
+        try:
+            if name not in signals.ALL:
+                raise ValueError(f"unsupported eviction signal {name}")
+            value = read(name, text)
+        except QuantityError as error:
+            faults.append(Fault(f"{field}[{name}]", error.detail))
+        except ValueError as error:
+            faults.append(Fault(f"{field}[{name}]", str(error)))
+        else:
+            found |= {} if value is None else {name: value}
+    return found
 
 
 def _statement(name: str, text: str) -> Limit | None:
@@ -131,23 +164,20 @@ def _statement(name: str, text: str) -> Limit | None:
     if text.endswith("%"):
         fraction = _fraction(text)
         if fraction < 0:
-            raise ThresholdError(f"eviction percentage threshold {name} must be >= 0%: {text}")
+            raise ValueError(f"eviction percentage threshold {name} must be >= 0%: {text}")
         if fraction > 1:
-            raise ThresholdError(f"eviction percentage threshold {name} must be <= 100%: {text}")
+            raise ValueError(f"eviction percentage threshold {name} must be <= 100%: {text}")
         return Limit(fraction=fraction)
-    quantity = _quantity(text)
+    quantity = parse(text)
     if quantity.nano <= 0:
-        raise ThresholdError(f"eviction threshold {name} must be positive: {quantity}")
+        raise ValueError(f"eviction threshold {name} must be positive: {quantity}")
     return Limit(quantity=str(quantity))
 
 
 def _grace(name: str, text: str) -> float:
-    try:
-        seconds = go_syntax.parse_duration(text)
-    except ValueError as error:
-        raise ThresholdError(str(error)) from error
+    seconds = go_syntax.parse_duration(text)
     if seconds < 0:
-        raise ThresholdError(f"invalid eviction grace period specified: {text}, must be a positive value")
+        raise ValueError(f"invalid eviction grace period specified: {text}, must be a positive value")
     return seconds
 
 
@@ -155,19 +185,12 @@ def _reclaim(name: str, text: str) -> Limit:
     if text.endswith("%"):
         fraction = _fraction(text)
         if fraction <= 0:
-            raise ThresholdError(f"eviction percentage minimum reclaim {name} must be positive: {text}")
+            raise ValueError(f"eviction percentage minimum reclaim {name} must be positive: {text}")
         return Limit(fraction=fraction)
-    quantity = _quantity(text)
+    quantity = parse(text)
     if quantity.nano < 0:
-        raise ThresholdError(f"negative eviction minimum reclaim specified for {name}")
+        raise ValueError(f"negative eviction minimum reclaim specified for {name}")
     return Limit(quantity=str(quantity))
-
-
-def _quantity(text: str) -> Quantity:
-    try:
-        return parse(text)
-    except QuantityError as error:
-        raise ThresholdError(error.detail) from error
 
 
 def _fraction(text: str) -> float:
@@ -176,9 +199,16 @@ def _fraction(text: str) -> float:
     try:
         return _float32(_float32(go_syntax.parse_float(number)) / 100)
     except OverflowError as error:
-        raise ThresholdError(f'strconv.ParseFloat: parsing "{number}": value out of range') from error
-    except ValueError as error:
-        raise ThresholdError(str(error)) from error
+        raise ValueError(f'strconv.ParseFloat: parsing "{number}": value out of range') from error
+
+
+def _share(capacity: int, fraction: float) -> int:
+    """A fraction of the capacity, cut to a whole number of 64 bits as the reference's processors cut it.
+
+    `inf%` and `nan%` parse; they, and what is beyond 64 bits, become the smallest number there is.
+    """
+    share = float(capacity) * fraction
+    return int(share) if -_BEYOND_INT64 <= share < _BEYOND_INT64 else -_BEYOND_INT64
 
 
 def _float32(number: float) -> float:
