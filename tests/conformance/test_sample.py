@@ -20,6 +20,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param("registry", "registry.json.gz", 1, id="registry"),
         pytest.param("requeue", "public.jsonl.gz", 20, id="requeue"),
         pytest.param("thresholds", "public.jsonl.gz", 5, id="thresholds"),
+        pytest.param("rank", "public.jsonl.gz", 5, id="rank"),
     ],
 )
 def test_a_sample_passes(suite, file, every) -> None:

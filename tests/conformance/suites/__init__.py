@@ -10,7 +10,7 @@ import msgspec
 from tests.conformance.cases import Case, read_lines
 from tests.conformance.differences import Difference
 
-NAMES: Final = ("schedule", "preempt", "config", "registry", "classify", "requeue", "thresholds")
+NAMES: Final = ("schedule", "preempt", "config", "registry", "classify", "requeue", "thresholds", "rank")
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
