@@ -1,6 +1,8 @@
 """The descheduler: cycles, limits, budgets, dry runs."""
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
@@ -11,14 +13,18 @@ import pytest_asyncio
 
 from podyard.bus import Bus
 from podyard.cluster.view import ClusterView
-from podyard.descheduler import service as descheduler
-from podyard.descheduler.service import CYCLE, LEADER, NAME, SERVICE
+from podyard.descheduler import term
+from podyard.descheduler.core import descheduler as core
+from podyard.descheduler.service import SERVICE
 from podyard.descheduler.settings import DeschedulerSettings
-from podyard.proto import codec, subjects
+from podyard.descheduler.term import CYCLE
+from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import Condition, PodStatusFact
 from podyard.runtime.service import Service
 from podyard.runtime.settings import SettingsError
+from podyard.shell.leading import CHECK as LEADER
+from podyard.shell.leading import STANDS_BY
 from tests.contract.node_agent.stage import Stage, staged
 from tests.support import objects
 from tests.support.buses import ConnectBus
@@ -164,7 +170,7 @@ async def test_a_budget_that_comes_after_the_listing_protects_too(
 ):
     """Also one that cannot be read: nobody can say whom it does not protect."""
     pods = await bound(stage, "web-1")
-    listing = descheduler.snapshot
+    listing = term.snapshot
 
     async def listed(*asked: Any, **more: Any) -> ClusterView:
         view = await listing(*asked, **more)
@@ -172,7 +178,7 @@ async def test_a_budget_that_comes_after_the_listing_protects_too(
         await bus.publish(message._replace(expect=0, payload=message.payload if readable else b"7"))
         return view
 
-    monkeypatch.setattr(descheduler, "snapshot", listed)
+    monkeypatch.setattr(term, "snapshot", listed)
     await one_cycle(bus, stage, policy)
     assert await deleted(stage, pods) == []
     (problem,) = [span.error for span in stage.spans.named("evict pod")]
@@ -244,7 +250,57 @@ async def test_an_unknown_priority_class_fails_the_cycle_and_neither_the_service
         check = await eventually("the end of a cycle", lambda: service.health.checks.get(CYCLE))
         assert not check.ok
         assert 'priorityclasses.scheduling.k8s.io "nope" not found' in check.reason
-        await take_lease(bus, NAME)
-        await eventually("the end of the term", lambda: service.health.checks[LEADER].reason == "standing by")
+        await take_lease(bus, SERVICE.name)
+        await eventually("the end of the term", lambda: service.health.checks[LEADER].reason == STANDS_BY)
         assert service.health.ready, "a standby runs no cycles"
     assert await deleted(stage, pods) == []
+
+
+async def test_a_listing_that_is_not_answered_in_time_says_so_and_is_tried_again(
+    bus: Bus, stage: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Of the two cycles one counts, if it is to be one."""
+    monkeypatch.setattr(core, "RETRY_S", 0.05)
+    listing, asked = term.snapshot, 0
+
+    async def late_once(*arguments: Any, **more: Any) -> ClusterView:
+        nonlocal asked
+        asked += 1
+        if asked == 1:
+            raise TimeoutError
+        check = service.health.checks[CYCLE]
+        assert (check.ok, check.reason) == (False, "the cluster cannot be listed: no answer in time")
+        return await listing(*arguments, **more)
+
+    monkeypatch.setattr(term, "snapshot", late_once)
+    pods = await bound(stage, "web-1")
+    service = service_of(bus, stage, policy)
+    async with asyncio.timeout(LIMIT_S):
+        await SERVICE.main(service)
+    assert await deleted(stage, pods) == ["web-1"]
+
+
+async def test_who_has_run_its_only_cycle_leads_no_more(bus: Bus, stage: Stage, policy: Path):
+    service = await one_cycle(bus, stage, policy)
+    found = await bus.get(streams.LEASES.name, subjects.lease(SERVICE.name))
+    assert found is None or found.deleted
+    assert CYCLE not in service.health.checks
+    assert service.metrics.get_sample_value("podyard_descheduler_leading") == 0
+
+
+async def test_between_cycles_no_listing_is_kept(bus: Bus, stage: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is as large as the cluster."""
+    listing, listed = term.snapshot, list[weakref.ref[ClusterView]]()
+
+    async def noted(*arguments: Any, **more: Any) -> ClusterView:
+        view = await listing(*arguments, **more)
+        listed.append(weakref.ref(view))
+        return view
+
+    monkeypatch.setattr(term, "snapshot", noted)
+    await bound(stage, "web-1")
+    service = service_of(bus, stage, policy, once=False, interval_s=600)
+    async with running(service):
+        await eventually("the end of a cycle", lambda: CYCLE in service.health.checks)
+        gc.collect()
+        assert [one() for one in listed] == [None]

@@ -9,8 +9,9 @@ import pytest
 
 from podyard.bus import Bus
 from podyard.descheduler import service as descheduler
+from podyard.descheduler.core import state
 from podyard.descheduler.core.plugins.node_taints import RemovePodsViolatingNodeTaints
-from podyard.descheduler.service import CYCLE
+from podyard.descheduler.term import CYCLE
 from tests.contract.descheduler.test_descheduler import (
     POLICY,
     bound,
@@ -57,7 +58,7 @@ async def test_a_plugin_that_raises_is_told_and_the_others_evict(
 async def test_a_cycle_that_breaks_off_is_one_cycle(
     bus: Bus, stage: Stage, write_policy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    state_of, calls = descheduler.reading.state_of, 0
+    state_of, calls = state.state_of, 0
 
     def broken_once(view: Any) -> Any:
         nonlocal calls
@@ -66,7 +67,7 @@ async def test_a_cycle_that_breaks_off_is_one_cycle(
             raise RecursionError("nested too deep")
         return state_of(view)
 
-    monkeypatch.setattr(descheduler.reading, "state_of", broken_once)
+    monkeypatch.setattr(state, "state_of", broken_once)
     pods = await bound(stage, "web-1")
     service = service_of(bus, stage, write_policy(POLICY.format(limits="")), once=False)
     async with running(service):

@@ -1,9 +1,12 @@
 """What the descheduler decides, without doing it. Source: sigs.k8s.io/descheduler v0.36.0.
 
-Duty: read a policy, judge pods, run a cycle. A cycle is a generator: it yields each eviction it wants, and is
-told what became of it.
+Duty: read a policy, judge pods, say when a cycle is due, run it. A cycle is a generator: it yields each
+eviction it wants, and is told what became of it.
 Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 
+- `descheduler`   one term: `step(message, now) -> effects`
+- `messages`      what it is told
+- `effects`       what it wants done
 - `policy`        the policy file as Structs
 - `loading`       from text to a policy: decode, validate, default; `policy_yaml` its YAML, `durations` Go's
 - `errors`        what can be wrong with a policy; `metrics_providers` with what it says of those

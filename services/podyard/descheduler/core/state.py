@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from podyard.cluster.view import ClusterView
 from podyard.objects import times
 from podyard.objects.core import Namespace, PersistentVolumeClaim
 from podyard.objects.node import Node
@@ -17,6 +18,10 @@ from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.scheduling import PriorityClass
 
 NamespacedName = tuple[str, str]
+BUDGETS: Final = "poddisruptionbudgets"
+CLAIMS: Final = "persistentvolumeclaims"
+NAMESPACES: Final = "namespaces"
+PRIORITY_CLASSES: Final = "priorityclasses"
 ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -88,6 +93,18 @@ class CycleState:
         self._on_node.get(current.spec.node_name, {}).pop(pod.key, None)
         for uid in {owner.uid for owner in current.metadata.owner_references}:
             self._by_owner[uid] -= 1
+
+
+def state_of(view: ClusterView) -> CycleState:
+    """All nodes and pods of a view, joined with what their agents say."""
+    return CycleState(
+        nodes=[one.node for one in view.nodes.values()],
+        pods=[one.pod for one in view.pods.values()],
+        namespaces={name: one for (_, name), one in view.objects(NAMESPACES).items()},
+        budgets=view.objects(BUDGETS).values(),
+        claims=view.objects(CLAIMS),
+        priority_classes={name: one for (_, name), one in view.objects(PRIORITY_CLASSES).items()},
+    )
 
 
 def is_ready(node: Node) -> bool:

@@ -1,0 +1,42 @@
+"""What the descheduler's core wants done. The shell does it in the order in which the core says it."""
+
+from typing import NamedTuple, TypeAlias
+
+from podyard.descheduler.core.cycle import CycleRecord, Eviction
+
+
+class List(NamedTuple):
+    """A cycle begins: list the cluster, and tell the core what is there, with the ticket."""
+
+    ticket: int
+
+
+class Evict(NamedTuple):
+    """Carry an eviction out, and tell the core what became of it, with the ticket. The cycle waits for it."""
+
+    ticket: int
+    eviction: Eviction
+
+
+class CycleEnded(NamedTuple):
+    """A cycle came to its end."""
+
+    record: CycleRecord
+    began: float
+    """Seconds since 1970, UTC; before the listing."""
+
+
+class CycleFailed(NamedTuple):
+    """A cycle could not begin, or broke off: what it evicted before stands."""
+
+    reason: str
+    error: Exception | None = None
+    """What broke it off, for the log; None: it was refused in words."""
+
+
+class Finished(NamedTuple):
+    """It was to be one cycle, and that is over: end the service."""
+
+
+Ask: TypeAlias = List | Evict
+Effect: TypeAlias = Ask | CycleEnded | CycleFailed | Finished
