@@ -142,7 +142,8 @@ class Term:
                 judgements.append(effect)
             else:
                 self._do(effect)
-        self._accounts.judged(judgements)
+        if judgements:
+            self._accounts.judged(judgements)
 
     def _do(self, effect: Effect) -> None:
         match effect:

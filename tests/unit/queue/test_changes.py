@@ -11,7 +11,7 @@ from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import Nomination
 from podyard.proto.message import PodRef
 from podyard.proto.placement import BoundPod, Release
-from podyard.queue.core import restart
+from podyard.queue.core import recent, restart
 from podyard.queue.core.attempts import Attempt
 from podyard.queue.core.changes import Changes, is_pending
 from podyard.queue.core.effects import Judged, NominationOver
@@ -129,6 +129,13 @@ def test_a_bound_pod_wakes_others_and_leaves(play: Play) -> None:
     assert "uid-a" not in play.queue.pods
     assert play.labels() == ["AssignedPodAdd"]
     assert waiting.pool == "backoffQ"
+
+
+def test_heartbeats_do_not_push_what_happened_out_of_memory(play: Play) -> None:
+    play.node("a")
+    for _ in range(recent.KEPT):
+        play.node(old=True)
+    assert [one.event for one in play.leader.recent.events(0.0)] == ["NodeAdd"]
 
 
 def test_a_release_is_the_deletion_of_an_assigned_pod(play: Play) -> None:

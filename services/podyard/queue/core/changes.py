@@ -24,6 +24,7 @@ from podyard.queue.core.given_up import on_node
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.waking import Meant
 
 
 def profile_of(view: PodView) -> str:
@@ -81,14 +82,16 @@ class Changes:
 
     def apply(self, change: Change, now: float) -> None:
         """One change; parked pods are judged before the event is kept for those in flight."""
-        self._leader.recent.note(change, now)
+        happened = change.events
+        if happened:
+            self._leader.recent.note(change, now)
         if change.resource == subjects.PODS:
             self._pod(change, now)
-        else:
-            for event in _named(change.events):
+        elif happened:
+            for event in _named(happened):
                 if self._is_handled(change.resource, event) and self._queue.wants(event, change.gap):
                     incoming = self._incoming(change, event, _object(change.old), _object(change.new), change.gap)
-                    self._queue.move_all(incoming, now)
+                    self._queue.move_wanted(incoming, now)
 
     def _is_handled(self, resource: str, event: ClusterEvent) -> bool:
         """Whether such an event reaches the queue: those of nodes always, of others if a plugin registered
@@ -153,9 +156,9 @@ class Changes:
         say Queue.
         """
         missed = change.gap or (old is None and new is None)
-        if self._queue.wants(event, missed):  # joining the objects costs more than asking
+        if self._queue.wants(event, missed):
             incoming = self._incoming(change, event, _object(old), _object(new), missed)
-            self._queue.move_all(incoming, now)
+            self._queue.move_wanted(incoming, now)
 
     def _bound(self, change: Change, old: PodView | None, new: PodView, bound: BoundPod, now: float) -> None:
         """AssignedPodAdd first, then the pod leaves the queue."""
@@ -180,12 +183,12 @@ class Changes:
         """
         if assumed is None:
             if self._queue.wants(ASSUMED_UPDATE, True):
-                self._queue.move_all(self._incoming(change, ASSUMED_UPDATE, None, new.pod, True), now)
+                self._queue.move_wanted(self._incoming(change, ASSUMED_UPDATE, None, new.pod, True), now)
             return
         old = on_node(assumed, new.node_name)
         for event in _named(classify.classify_pod(old, new.pod)):
             if self._queue.wants(event):
-                self._queue.move_all(self._incoming(change, event, old, new.pod), now)
+                self._queue.move_wanted(self._incoming(change, event, old, new.pod), now)
 
     def _pending(self, change: Change, pod: QueuedPod, old: PodView | None, new: PodView | None, now: float) -> None:
         """A pod of the queue changed, or is no longer to be scheduled."""
@@ -234,7 +237,7 @@ class Changes:
         """
         event = events.ASSIGNED_POD_DELETE
         if self._queue.wants(event):
-            self._queue.move_all(self._incoming(change, event, on_node(pod.pod, node), None), now)
+            self._queue.move_wanted(self._incoming(change, event, on_node(pod.pod, node), None), now)
 
     def _nomination_ended(self, change: Change, old: PodView, now: float) -> None:
         """The room that a nomination kept is free, for pods of at most its priority
@@ -242,7 +245,7 @@ class Changes:
         """
         event = events.ASSIGNED_POD_DELETE
         if self._queue.wants(event):
-            self._queue.move_all(self._incoming(change, event, old.pod, None), now, max_priority=old.priority)
+            self._queue.move_wanted(self._incoming(change, event, old.pod, None), now, Meant(old.priority))
 
     def _incoming(
         self, change: Change, event: ClusterEvent, old: object | None, new: object | None, missed: bool = False

@@ -30,6 +30,7 @@ from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.recent import Recent
 from podyard.queue.core.scheduling_queue import SchedulingQueue
+from podyard.queue.core.waking import Meant
 
 SESSION_TIMEOUT_S = 10.0
 """A session that was silent for so long is dead; heartbeats come every 2 s."""
@@ -249,7 +250,7 @@ class Leader:
         for incoming in given_up.events_of(result, pod):
             if self.queue.wants(incoming.event, incoming.missed):
                 self.recent.note(incoming, now)
-                self.queue.move_all(incoming, now, except_uid=result.uid)
+                self.queue.move_wanted(incoming, now, Meant(except_uid=result.uid))
 
     def _end(
         self,

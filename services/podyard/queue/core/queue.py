@@ -119,11 +119,9 @@ class Queue:
         if self.phase is not expected:
             return ()
         self._handlers[type(message)](message, now)
-        return self._taken_effects(now)
-
-    def _taken_effects(self, now: float) -> Sequence[Effect]:
         self._requests.pods_came(now)
-        self._keep_books(now)
+        if self._queue.effects:
+            self._keep_books(now)
         if self._queue.faults:
             faults = self._queue.faults.take()
             self._do(*[PluginFailed(fault.plugin, fault.point, fault.detail) for fault in faults])

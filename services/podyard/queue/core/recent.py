@@ -54,7 +54,7 @@ class Recent:
         self._forgot_at = 0.0
 
     def note(self, one: Change | Incoming, now: float) -> None:
-        """It happened."""
+        """It happened. Of a change that amounts to no event there is nothing to remember: don't tell it."""
         if len(self._seen) == self._seen.maxlen:
             self._forgot_at = self._seen[0].at
         if isinstance(one, Incoming):
@@ -62,7 +62,8 @@ class Recent:
         else:
             _, namespace, name = one.key
             told = f"{namespace}/{name}" if namespace else name
-            seen = _Seen(now, one.events, told[:LONGEST], str(one.sequence), one.sequence)
+            sequence = one.origin.sequence
+            seen = _Seen(now, one.events, told[:LONGEST], str(sequence), sequence)
         self._seen.append(seen)
 
     def reaches(self, since: float) -> bool:

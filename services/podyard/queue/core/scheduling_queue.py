@@ -363,7 +363,7 @@ class SchedulingQueue:
     # -- events ----------------------------------------------------------------------------------------------
 
     def wants(self, event: ClusterEvent, missed: bool = False) -> bool:
-        """Whether `move_all` would do anything with such an event: ask first, it costs a lookup."""
+        """Whether anybody who is parked or in flight may care for such an event."""
         return bool(self.parked or self.in_flight) and self.hints.is_interested(event, missed)
 
     def move_all(
@@ -372,19 +372,24 @@ class SchedulingQueue:
         """Something happened in the cluster: retry the parked pods that it may help, then remember it for
         those in flight.
 
-        The order matters: an event recorded before the parked pods were judged could fall between the two
-        (docs/rules.md, judge-then-record).
-
         :param max_priority: only pods of at most this priority (room that a nomination kept is theirs,
             docs/rules.md, ended-nomination-frees-room)
         :param except_uid: the pod whose own doing this was (docs/rules.md, own-drop-wakes-only-others)
         """
-        if not self.wants(incoming.event, incoming.missed):
-            return
+        if self.wants(incoming.event, incoming.missed):
+            everybody = max_priority is None and not except_uid
+            self.move_wanted(incoming, now, waking.EVERYBODY if everybody else Meant(max_priority, except_uid))
+
+    def move_wanted(self, incoming: Incoming, now: float, meant: Meant = waking.EVERYBODY) -> None:
+        """As `move_all`, for whoever has asked whether the queue `wants` it: that costs less than to join the
+        event's objects.
+
+        The order matters: an event recorded before the parked pods were judged could fall between the two
+        (docs/rules.md, judge-then-record).
+        """
         if self.parked:
             judge = waking.by_wildcard if incoming.event.is_wildcard else waking.by_class
-            woken = judge(self.parked, self.hints, incoming, Meant(max_priority, except_uid))
-            self._carry_out(woken, incoming, now)
+            self._carry_out(judge(self.parked, self.hints, incoming, meant), incoming, now)
         self.in_flight.record(incoming)
 
     def _carry_out(self, woken: Woken, incoming: Incoming, now: float) -> None:

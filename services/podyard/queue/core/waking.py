@@ -28,17 +28,15 @@ class Meant(NamedTuple):
     max_priority: int | None = None
     except_uid: str = ""
 
-    @property
-    def everybody(self) -> bool:
-        """Whether it is for all of them."""
-        return self.max_priority is None and not self.except_uid
-
     def __contains__(self, pod: object) -> bool:
         return (
             isinstance(pod, QueuedPod)
             and pod.uid != self.except_uid
             and (self.max_priority is None or pod.priority <= self.max_priority)
         )
+
+
+EVERYBODY: Final = Meant()
 
 
 class Woken:
@@ -77,14 +75,14 @@ def by_wildcard(parked: Parked, hints: Hints, incoming: Incoming, meant: Meant) 
     it."""
     listeners = hints.listeners(incoming.event, incoming.missed)
     pods = [pod for pod in parked if not pod.gating_plugin or pod.gating_plugin in listeners.get(pod.profile, ())]
-    return one_by_one(hints, pods if meant.everybody else [pod for pod in pods if pod in meant], incoming)
+    return one_by_one(hints, pods if meant is EVERYBODY else [pod for pod in pods if pod in meant], incoming)
 
 
 def by_class(parked: Parked, hints: Hints, incoming: Incoming, meant: Meant) -> Woken:
     """Ask about each class of pods once, and about the pod that the event is about for itself."""
     itself = _about_itself(parked, incoming)
     concerned, not_asked = _concerned(parked, hints, incoming, itself)
-    woken, everybody = Woken(not_asked), meant.everybody
+    woken, everybody = Woken(not_asked), meant is EVERYBODY
     for one in concerned:
         pods = [pod for pod in one.pods.values() if pod is not itself and (everybody or pod in meant)]
         if itself is not None and itself.uid in one.pods and itself in meant:
