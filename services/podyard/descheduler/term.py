@@ -3,9 +3,13 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+import anyio
+import anyio.lowlevel
+
 from podyard.bus import BusError
 from podyard.descheduler import spans_and_events
 from podyard.descheduler.core import effects, messages
+from podyard.descheduler.core.cycle import EvictionFailed, EvictionResult
 from podyard.descheduler.core.descheduler import Descheduler
 from podyard.descheduler.core.effects import Ask, Effect
 from podyard.descheduler.core.framework import Plugin
@@ -21,6 +25,8 @@ from podyard.shell.snapshot import snapshot
 
 CYCLE: Final = "cycle"
 """Not ready after a cycle that failed, until one ends."""
+END_WITHIN_S: Final = 2.0
+"""How long the eviction under way may still take when the term ends."""
 
 
 class Term:
@@ -47,6 +53,8 @@ class Term:
         self._finish = finish
         self._writer: Writer | None = None
         """Of the cycle that is on; it holds the cycle's listing."""
+        self._evicting = anyio.CancelScope()
+        """The eviction under way."""
         self._core = Descheduler(policy, plugins, interval_s=self._settings.interval_s, once=self._settings.once)
         self._driver: Driver[Message, Effect, Ask] = Driver(
             self._core,
@@ -67,8 +75,8 @@ class Term:
                 "the policy has no profiles: nothing will be evicted", policy=self._settings.policy
             )
         try:
-            async with self._driver:
-                pass  # cycles begin by the clock
+            async with self._driver as tasks:
+                tasks.start_soon(self._bound_the_end)
         finally:
             self._service.health.remove(CYCLE)
 
@@ -94,8 +102,20 @@ class Term:
         return messages.Listed(ask.ticket, view)
 
     async def _evict(self, ask: effects.Evict) -> Answer:
+        """A term that ends meanwhile ends its cycle after this eviction: one that is cut off may have been
+        written, and nobody would be told who did it, and why."""
         assert self._writer is not None, "a cycle evicts after its listing"
-        return messages.EvictionAnswered(ask.ticket, await self._writer.evict(ask.eviction))
+        await anyio.lowlevel.checkpoint_if_cancelled()  # none begins after the term
+        result: EvictionResult = EvictionFailed("not answered before the term ended")
+        with anyio.CancelScope(shield=True) as self._evicting:
+            result = await self._writer.evict(ask.eviction)
+        return messages.EvictionAnswered(ask.ticket, result)
+
+    async def _bound_the_end(self) -> None:
+        try:
+            await anyio.sleep_forever()
+        finally:
+            self._evicting.deadline = anyio.current_time() + END_WITHIN_S
 
     # ---- what it wants done --------------------------------------------------------------------------------
 

@@ -23,6 +23,7 @@ from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import Condition, PodStatusFact
 from podyard.runtime.service import Service
 from podyard.runtime.settings import SettingsError
+from podyard.shell import eviction
 from podyard.shell.leading import CHECK as LEADER
 from podyard.shell.leading import STANDS_BY
 from tests.contract.node_agent.stage import Stage, staged
@@ -304,3 +305,43 @@ async def test_between_cycles_no_listing_is_kept(bus: Bus, stage: Stage, policy:
         await eventually("the end of a cycle", lambda: CYCLE in service.health.checks)
         gc.collect()
         assert [one() for one in listed] == [None]
+
+
+@pytest.fixture
+def answers(monkeypatch: pytest.MonkeyPatch) -> tuple[asyncio.Event, asyncio.Event]:
+    """Evictions are done, which the first event tells, and answered after the second."""
+    evict, done, may_answer = eviction.evict, asyncio.Event(), asyncio.Event()
+
+    async def slowly(*arguments: Any, **more: Any) -> eviction.Evicted:
+        evicted = await evict(*arguments, **more)
+        done.set()
+        await may_answer.wait()
+        return evicted
+
+    monkeypatch.setattr(eviction, "evict", slowly)
+    return done, may_answer
+
+
+async def test_a_cycle_that_is_cancelled_ends_between_two_evictions(
+    bus: Bus, stage: Stage, policy: Path, answers: tuple[asyncio.Event, asyncio.Event]
+):
+    """The one under way is told as any other; the next one does not begin."""
+    done, may_answer = answers
+    pods = await bound(stage, "web-1", "web-2")
+    async with asyncio.timeout(LIMIT_S), running(service_of(bus, stage, policy)) as work:
+        await done.wait()
+        work.cancel()
+        may_answer.set()
+        await eventually("news of the eviction", lambda: stage.news)
+    assert await deleted(stage, pods) == ["web-1"]
+    assert [span.error for span in stage.spans.named("evict pod")] == [""]
+
+
+async def test_an_eviction_that_is_never_answered_does_not_hold_the_end_of_the_term_up(
+    bus: Bus, stage: Stage, policy: Path, answers: tuple[asyncio.Event, asyncio.Event], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(term, "END_WITHIN_S", 0.05)
+    await bound(stage, "web-1")
+    async with asyncio.timeout(LIMIT_S), running(service_of(bus, stage, policy)) as work:
+        await answers[0].wait()
+        work.cancel()
