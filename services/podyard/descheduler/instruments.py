@@ -1,15 +1,9 @@
 """The descheduler's metrics."""
 
-from typing import Final
-
 import prometheus_client
 
 from podyard.descheduler.core.cycle import CycleRecord
 from podyard.telemetry.plugin_faults import PluginFaults
-
-CYCLE_SPAN: Final = "deschedule cycle"
-EVICT_SPAN: Final = "evict pod"
-EVICTION_FAILED: Final = "EvictionFailed"
 
 
 class Instruments:
