@@ -28,18 +28,20 @@ class Leading:
         *,
         pause: Callable[[], Awaitable[None]],
         pause_s: float = 0.0,
+        service: str = "",
     ) -> None:
         """
         :param pause: awaited after a term that returned: the boundary's, which knows how many cores have
             raised
         :param pause_s: seconds before it: others get their chance at the lease first
+        :param service: names the metric; by default the lease does, whose name may be longer
         """
         self._lease = lease
         self._health = health
         self._pause = pause
         self._pause_s = pause_s
         self._gauge = prometheus_client.Gauge(
-            f"podyard_{lease.service}_leading", "1 while this process leads", registry=registry
+            f"podyard_{service or lease.service}_leading", "1 while this process leads", registry=registry
         )
 
     async def run(self, term: Callable[[int], Awaitable[None]]) -> NoReturn:

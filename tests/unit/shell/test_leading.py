@@ -38,13 +38,13 @@ class OneLease:
 
 
 class Stage:
-    def __init__(self, *epochs: int, pause_s: float = 0.0) -> None:
+    def __init__(self, *epochs: int, pause_s: float = 0.0, service: str = "") -> None:
         self.registry = prometheus_client.CollectorRegistry()
         self.health = Health(stall_limit_s=60.0, registry=self.registry)
         self.lease = OneLease(*epochs)
         self.story: list[str] = []
         lease: Lease = self.lease  # type: ignore[assignment]
-        self.leading = Leading(lease, self.health, self.registry, pause=self._pause, pause_s=pause_s)
+        self.leading = Leading(lease, self.health, self.registry, pause=self._pause, pause_s=pause_s, service=service)
 
     async def _pause(self) -> None:
         self.story.append("pause")
@@ -125,6 +125,12 @@ async def test_who_has_never_led_stands_by() -> None:
         assert (stage.said, stage.gauge) == ((True, STANDS_BY), 0)
         assert stage.health.ready
         tasks.cancel_scope.cancel()
+
+
+async def test_a_lease_with_a_name_of_its_own_does_not_name_the_metric() -> None:
+    stage = Stage(service="other")
+    assert stage.registry.get_sample_value("podyard_other_leading") == 0
+    assert stage.gauge is None
 
 
 async def test_what_a_term_raises_comes_out() -> None:
