@@ -9,7 +9,6 @@ Around a core:
 - `leading`   who leads: one term after the other, standing by in between
 - `driver`    the only caller of a core's `step`, for a term: the timer, what the core asks, its end if it
   raised
-- `guard`     the same boundary around a core without a `step`
 - `boundary`  what a process remembers of cores that raised: what is set aside, how long to pause, readiness
 - `causes`    what a core was told when it raised
 - `tickets`   requests in hand, which a core answers at once or much later

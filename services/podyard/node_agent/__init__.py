@@ -19,4 +19,8 @@ State: what each pod does and when its next step is due; observations of each no
 a restart it goes on from its stored facts: a pod that ran runs on, since the same moment; a pod that had not
 started starts when it would have; conditions under pressure stay for a transition period. Synthetic signals
 are not stored: a restarted agent sees its nodes idle.
+
+Modules: `core` decides; `service` leads, `term` feeds the core and carries out its effects, `agent_view` is
+what the core is fed from, `fact_writer` stores facts, `spans_and_events` and `instruments` show what it does,
+`settings` says what can be set.
 """

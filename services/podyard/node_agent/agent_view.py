@@ -1,10 +1,10 @@
 """What the agent reads: the cluster's view, and which facts about pods are stored, whoever's pod it was."""
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final
 
 from podyard.cluster.changes import Change, Delivered
 from podyard.cluster.view import ClusterView
+from podyard.node_agent.core.messages import StoredStatus
 from podyard.proto import subjects
 from podyard.shell.informer import Followed
 
@@ -12,15 +12,6 @@ _POD_STATUS: Final = subjects.ALL_POD_STATUS.removesuffix(">")
 _NODE_STATUS: Final = subjects.ALL_NODE_STATUS.removesuffix(">")
 _OBJECTS: Final = (subjects.objects(subjects.PODS), subjects.objects(subjects.NODES))
 _PLACED: Final = (subjects.ALL_COMMITS, subjects.FENCE)
-
-
-class StoredStatus(NamedTuple):
-    """A stored fact about a pod, by its subject."""
-
-    node: str
-    namespace: str
-    name: str
-    uid: str
 
 
 def followed(node_names: tuple[str, ...]) -> Followed:
@@ -61,15 +52,16 @@ class AgentView(ClusterView):
             self._reported.add(subjects.decode(subject.removeprefix(_NODE_STATUS)))
         return super().apply(delivery)
 
-    def take_orphans(self) -> Iterator[StoredStatus]:
+    def take_orphans(self) -> list[StoredStatus]:
         """Listed facts whose pod's object is gone; each listing's once."""
         listed, self._listed = self._listed, {}
-        for status in listed.values():
-            view = self.pods_by_uid.get(status.uid)
-            if view is None or view.gone:
-                yield status
+        return [status for status in listed.values() if self._is_gone(status.uid)]
 
     def take_node_orphans(self) -> list[str]:
         """Nodes that somebody reported about and whose object is gone; each listing's once."""
         reported, self._reported = self._reported, set()
         return [name for name in reported if name not in self.nodes]
+
+    def _is_gone(self, uid: str) -> bool:
+        view = self.pods_by_uid.get(uid)
+        return view is None or view.gone

@@ -1,11 +1,8 @@
 """The node agent's metrics."""
 
-from typing import Final
+from collections.abc import Sized
 
 import prometheus_client
-
-START_SPAN: Final = "start pod"
-EVICT_SPAN: Final = "evict pod"
 
 
 class Instruments:
@@ -18,8 +15,8 @@ class Instruments:
         self.facts = prometheus_client.Counter(
             "podyard_node_agent_facts_stored", "Facts about pods and nodes that were stored", registry=registry
         )
-        self.nodes = prometheus_client.Gauge("podyard_node_agent_nodes", "Nodes it plays", registry=registry)
-        self.pods = prometheus_client.Gauge(
+        self._nodes = prometheus_client.Gauge("podyard_node_agent_nodes", "Nodes it plays", registry=registry)
+        self._pods = prometheus_client.Gauge(
             "podyard_node_agent_pods", "Pods on its nodes whose object lives", registry=registry
         )
         self.start_delay = prometheus_client.Histogram(
@@ -28,3 +25,8 @@ class Instruments:
             buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
             registry=registry,
         )
+
+    def plays(self, nodes: Sized, pods: Sized) -> None:
+        """What it plays from now on; empty ones when a term has ended."""
+        self._nodes.set_function(lambda: len(nodes))
+        self._pods.set_function(lambda: len(pods))

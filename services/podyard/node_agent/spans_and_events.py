@@ -29,7 +29,7 @@ def started(spans: Spans, effect: PodStarted) -> None:
     )
 
 
-def evicted(spans: Spans, effect: PodEvicted, bound_trace: str) -> str:
+def evicted(spans: Spans, effect: PodEvicted) -> str:
     """The span "evict pod", root of a trace of its own, always kept; links to the pod's binding.
 
     :return: its traceparent, for the facts that follow from the eviction
@@ -49,7 +49,7 @@ def evicted(spans: Spans, effect: PodEvicted, bound_trace: str) -> str:
             "podyard.pod.priority": effect.priority,
             **{f"podyard.eviction.{name}": text for name, text in effect.annotations.items()},
         },
-        links=(bound_trace,) if bound_trace else (),
+        links=(effect.bound_trace,) if effect.bound_trace else (),
         keep=True,
     )
     return trace

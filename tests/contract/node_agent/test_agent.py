@@ -9,11 +9,12 @@ import pytest
 import pytest_asyncio
 
 from podyard.bus import Bus, Outgoing, StreamFull
-from podyard.node_agent.service import FACTS, LEADER, NAME
+from podyard.node_agent.term import FACTS_CHECK
 from podyard.proto import codec, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import DeadLetter
 from podyard.proto.signals import NodeHeartbeat, NodeSignals, NodeUsage, PodUsage, SignalValue
+from podyard.shell import leading
 from tests.contract.node_agent.stage import Stage, agent, staged
 from tests.support import objects
 from tests.support.buses import ConnectBus
@@ -238,10 +239,10 @@ async def test_a_standby_takes_over_when_the_agent_ends(bus: Bus, stage: Stage, 
             await eventually("a fact about the node", lambda: stage.node_fact("n1"))
             second = await hold(agent(await connect_bus("second"), stage, instance="agent-2"))
             await stage.phase(one := await stage.pod("one", "n1"), "Running")
-            assert first.health.checks["leader"].reason.startswith("plays its nodes")
-            assert second.health.checks["leader"].reason == "standing by"
+            assert first.health.checks[leading.CHECK].reason.startswith("leads, ")
+            assert second.health.checks[leading.CHECK].reason == leading.STANDS_BY
         await stage.phase(two := await stage.pod("two", "n1"), "Running")
-        assert second.health.checks["leader"].reason.startswith("plays its nodes")
+        assert second.health.checks[leading.CHECK].reason.startswith("leads, ")
     for pod in (one, two):
         assert len(stage.told(pod)) == 1, "only one of them plays the node"
 
@@ -262,16 +263,22 @@ class FullBus:
         return [StreamFull(message.subject, "said by the test") for message in messages]
 
 
-async def test_a_standby_is_ready_though_it_could_not_store_facts_while_it_led(
+async def test_a_standby_is_ready_and_plays_nothing_though_it_could_not_store_facts_while_it_led(
     bus: Bus, stage: Stage, connect_bus: ConnectBus
 ):
     await stage.node("n1")
-    async with agent(cast("Bus", FullBus(await connect_bus("full"))), stage) as service:
+    async with agent(cast("Bus", FullBus(await connect_bus("full"))), stage, nodes=("n1",)) as service:
         health = service.health
-        await eventually("the trouble", lambda: (check := health.checks.get(FACTS)) is not None and not check.ok)
-        await take_lease(bus, NAME)
-        await eventually("the end of the term", lambda: health.checks[LEADER].reason == "standing by")
+
+        def shown(name: str) -> float | None:
+            return service.metrics.get_sample_value(f"podyard_node_agent_{name}")
+
+        await eventually("the trouble", lambda: (check := health.checks.get(FACTS_CHECK)) is not None and not check.ok)
+        assert (shown("leading"), shown("nodes")) == (1, 1)
+        await take_lease(bus, service.settings.lease())
+        await eventually("the end of the term", lambda: health.checks[leading.CHECK].reason == leading.STANDS_BY)
         assert health.ready, health.checks
+        assert (shown("leading"), shown("nodes")) == (0, 0)
 
 
 async def test_a_fact_written_by_a_former_agent_is_not_lost_by_a_conflict(bus: Bus, stage: Stage):

@@ -29,7 +29,7 @@ def is_poison(agent: Agent, view: Any, *_: Any) -> bool:
 async def test_a_pod_that_the_core_raises_on_is_set_aside_and_others_run(
     bus: Bus, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    met = raise_on(monkeypatch, Agent, "pod_seen", is_poison)
+    met = raise_on(monkeypatch, Agent, "_pod_seen", is_poison)
     await stage.node("n1")
     async with agent(bus, stage):
         first = await stage.pod("first", "n1")
@@ -46,7 +46,7 @@ async def test_a_pod_that_the_core_raises_on_is_set_aside_and_others_run(
 async def test_signals_that_the_core_raises_on_are_ignored_for_a_while_and_pods_run(
     bus: Bus, stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    met = raise_on(monkeypatch, Agent, "observe", lambda agent, signals, now: signals.node == "n1")
+    met = raise_on(monkeypatch, Agent, "_observe", lambda agent, signals, now: signals.node == "n1")
     await stage.node("n1")
     async with agent(bus, stage):
         await stage.phase(await stage.pod("first", "n1"), "Running")

@@ -1,19 +1,24 @@
 """Builders for tests of the agent's core."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
+from podyard.cluster.changes import Change, Origin
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.effects import Effect
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.stats import ContainerStats, Observation, PodStats, Summary
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
-from podyard.node_agent.core.nodes import NodeRhythm
+from podyard.node_agent.core.messages import Changed, Message, Observed, Tick
+from podyard.node_agent.core.nodes import NodeRhythm, Nodes
+from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.selection import Selection
 from podyard.objects.pod import Pod
+from podyard.proto import subjects
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.placement import BoundPod, Release
 from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
@@ -85,14 +90,70 @@ def node(name: str = "n1", status: NodeStatusFact | None = None, uid: str = "", 
     return NodeView(stored, name, stored.metadata.uid, 1, status)
 
 
-def agent(*, hard: dict[str, str] | None = None, selection: Selection | None = None, **rhythm: float) -> Agent:
+class Known:
+    """What the agent reads of a view."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, NodeView] = {}
+        self.bound: dict[str, dict[str, PodView]] = {}
+        """By node, then by uid."""
+
+    def pods_on(self, node: str) -> dict[str, PodView]:
+        return self.bound.get(node, {})
+
+
+class Playing:
+    """An agent and what is known; whatever is told here is one step of the core."""
+
+    def __init__(self, selection: Selection, eviction: EvictionConfig, rhythm: NodeRhythm) -> None:
+        self._known = Known()
+        self._core = Agent(
+            self._known, selection=selection, usual=Pace(1.0, 5.0, 2.0), eviction=eviction, rhythm=rhythm
+        )
+
+    @property
+    def nodes(self) -> Nodes:
+        return self._core.nodes
+
+    @property
+    def pods(self) -> Pods:
+        return self._core.pods
+
+    def step(self, message: Message, now: float) -> list[Effect]:
+        return self._core.step(message, now)
+
+    def node_seen(self, view: NodeView, bound: Iterable[PodView], now: float) -> list[Effect]:
+        """A node is there, or has changed, and the view knows of pods that are bound to it."""
+        old = self._known.nodes.get(view.name)
+        self._known.nodes[view.name] = view
+        self._known.bound[view.name] = {pod.uid: pod for pod in bound}
+        return self._changed(Change(subjects.NODES, view.uid, old, view, Origin()), now)
+
+    def node_gone(self, name: str, now: float) -> list[Effect]:
+        old = self._known.nodes.pop(name)
+        return self._changed(Change(subjects.NODES, old.uid, old, None, Origin()), now)
+
+    def pod_seen(self, view: PodView, stored_at: float, now: float) -> list[Effect]:
+        """A pod is there, or has changed, by what was stored then."""
+        return self._changed(Change(subjects.PODS, view.uid, None, view, Origin(at=stored_at)), now)
+
+    def pod_gone(self, uid: str, now: float = 0.0) -> list[Effect]:
+        return self._changed(Change(subjects.PODS, uid, None, None, Origin()), now)
+
+    def observe(self, signals: NodeSignals, now: float) -> list[Effect]:
+        return self.step(Observed(signals), now)
+
+    def tick(self, now: float) -> list[Effect]:
+        return self.step(Tick(), now)
+
+    def _changed(self, change: Change, now: float) -> list[Effect]:
+        return self.step(Changed([change]), now)
+
+
+def agent(*, hard: dict[str, str] | None = None, selection: Selection | None = None, **rhythm: float) -> Playing:
     """An agent whose pods take 1 s to start, 2 s to end, and 5 s to run if they are a Job's."""
-    return Agent(
-        selection=selection or Selection(),
-        usual=Pace(1.0, 5.0, 2.0),
-        eviction=EvictionConfig(thresholds=parse_thresholds(hard=hard), transition_s=300.0),
-        rhythm=NodeRhythm(**rhythm),
-    )
+    eviction = EvictionConfig(thresholds=parse_thresholds(hard=hard), transition_s=300.0)
+    return Playing(selection or Selection(), eviction, NodeRhythm(**rhythm))
 
 
 def signals(available: int, *pods: PodUsage, node: str = "n1", at: float = 0.0) -> NodeSignals:

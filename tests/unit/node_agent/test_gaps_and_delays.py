@@ -3,14 +3,12 @@
 import pytest
 
 from podyard.node_agent.core import effects
-from podyard.node_agent.core.agent import Agent
-from podyard.node_agent.core.annotations import Pace
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
 from podyard.proto.signals import PodUsage
-from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, agent, node, pod, signals, view
+from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, node, pod, signals, view
 
 LOW, SOMEWHAT_LOW = 50 * MEBIBYTE, 300 * MEBIBYTE
 CLEANUP_S = 30
@@ -19,7 +17,7 @@ USAGE = tuple(
 )
 
 
-def softly_evicting() -> Agent:
+def softly_evicting() -> Playing:
     """Soft below 500 MiB at once, hard below 100 MiB; two pods run on n1, of which `slow` uses most and takes
     10 min to end."""
     thresholds = parse_thresholds(
@@ -28,12 +26,7 @@ def softly_evicting() -> Agent:
         soft_grace={"memory.available": "1s"},
         enforce_allocatable=(),
     )
-    found = Agent(
-        selection=Selection(),
-        usual=Pace(1.0, 5.0, 2.0),
-        eviction=EvictionConfig(thresholds=thresholds, max_pod_grace_s=600),
-        rhythm=NodeRhythm(),
-    )
+    found = Playing(Selection(), EvictionConfig(thresholds=thresholds, max_pod_grace_s=600), NodeRhythm())
     found.node_seen(node(), (), 0.0)
     found.pod_seen(view(pod("slow", grace_s=600, annotations={"podyard.io/stop-delay": "10m"})), 0.0, 0.0)
     found.pod_seen(view(pod("quick", grace_s=600)), 0.0, 0.0)
@@ -76,7 +69,7 @@ def test_other_nodes_do_not_wait_for_a_slow_eviction() -> None:
 
 
 @pytest.fixture
-def under_pressure() -> Agent:
+def under_pressure() -> Playing:
     """n1 has just observed that it is low on memory; the taint that says so is not stored yet."""
     found = agent(hard={"memory.available": "100Mi"})
     found.node_seen(node(), (), 0.0)
@@ -85,12 +78,12 @@ def under_pressure() -> Agent:
     return found
 
 
-def test_pressure_is_told_with_the_observation_not_at_the_next_look(under_pressure: Agent) -> None:
+def test_pressure_is_told_with_the_observation_not_at_the_next_look(under_pressure: Playing) -> None:
     again = under_pressure.observe(signals(LOW, at=100.1), 100.1)
     assert not [one for one in again if isinstance(one, effects.PutNodeStatus)], "and once"
 
 
-def test_a_pod_that_lands_between_observation_and_taint_is_refused(under_pressure: Agent) -> None:
+def test_a_pod_that_lands_between_observation_and_taint_is_refused(under_pressure: Playing) -> None:
     """Scheduled on what was known before the taint; the node knows better, and the pod's room is given
     back."""
     (put,) = [
@@ -100,13 +93,13 @@ def test_a_pod_that_lands_between_observation_and_taint_is_refused(under_pressur
     assert put.fact.message == "The node had condition: [MemoryPressure]. "
 
 
-def test_a_pod_that_pressure_does_not_concern_is_taken(under_pressure: Agent) -> None:
+def test_a_pod_that_pressure_does_not_concern_is_taken(under_pressure: Playing) -> None:
     assert under_pressure.pod_seen(view(pod("burstable", requests={"cpu": "1"})), 100.0, 100.0) == []
     told = [one.fact for one in under_pressure.tick(101.0) if isinstance(one, effects.PutPodStatus)]
     assert [(one.name, one.phase) for one in told] == [("burstable", "Running")]
 
 
-def test_a_pod_that_comes_back_to_the_node_is_refused_at_the_door_and_evicts_nobody(under_pressure: Agent) -> None:
+def test_a_pod_that_comes_back_to_the_node_is_refused_at_the_door_and_evicts_nobody(under_pressure: Playing) -> None:
     """As a DaemonSet's or a pinned pod does again and again: no eviction is spent on it, and nothing of it
     ever runs (docs/rules.md, returning-pod-evicts-nobody)."""
     under_pressure.pod_seen(view(pod("resident", requests={"memory": "1Gi"})), 50.0, 100.0)

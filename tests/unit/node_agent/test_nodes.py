@@ -3,18 +3,18 @@
 import pytest
 
 from podyard.node_agent.core import effects
-from podyard.node_agent.core.agent import Agent
+from podyard.node_agent.core.messages import Listed, StoredStatus
 from podyard.node_agent.core.readings import shares
 from podyard.node_agent.core.selection import Selection
 from podyard.proto.facts import Condition, NodeStatusFact
 from podyard.proto.signals import PodUsage
-from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, agent, node, pod, signals, view
+from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, node, pod, signals, view
 
 LOW, PLENTY = 50 * MEBIBYTE, 4 * GIBIBYTE
 
 
 @pytest.fixture
-def playing() -> Agent:
+def playing() -> Playing:
     """Three pods run on n1: a uses 1 GiB, b 2, c 3."""
     found = agent(hard={"memory.available": "100Mi"})
     found.node_seen(node(), (), 0.0)
@@ -88,6 +88,41 @@ def test_an_external_node_is_another_agents():
     assert "n1" not in playing.nodes
 
 
+LISTED = Listed(("gone",), (StoredStatus("n1", "default", "a", "uid-a"), StoredStatus("gone", "default", "b", "uid-b")))
+
+
+def test_what_was_said_of_nodes_and_pods_that_went_while_nobody_looked_goes_too():
+    playing = agent()
+    playing.node_seen(node(), (), 0.0)
+    assert playing.step(LISTED, 10.0) == [
+        effects.RemoveNodeStatus("gone"),
+        effects.RemovePodStatus("n1", "default", "a", "uid-a"),
+        effects.RemovePodStatus("gone", "default", "b", "uid-b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("selection", "nodes"),
+    [
+        pytest.param(Selection(labels={"zone": "a"}), [], id="labels: the node may have been another agent's"),
+        pytest.param(Selection(names=frozenset({"n1", "gone"})), ["gone"], id="names: only those are listed"),
+    ],
+)
+def test_an_agent_of_some_nodes_removes_what_it_knows_to_be_its_own(selection: Selection, nodes: list[str]):
+    playing = agent(selection=selection)
+    playing.node_seen(node(labels={"zone": "a"}), (), 0.0)
+    assert playing.step(LISTED, 10.0) == [
+        *(effects.RemoveNodeStatus(name) for name in nodes),
+        effects.RemovePodStatus("n1", "default", "a", "uid-a"),
+    ]
+
+
+def test_what_was_said_of_pods_on_a_node_of_another_agent_stays():
+    playing = agent()
+    playing.node_seen(node(annotations={"podyard.io/agent": "external"}), (), 0.0)
+    assert playing.step(Listed((), LISTED.pods[:1]), 10.0) == []
+
+
 def test_heartbeats_come_once_an_interval_and_are_spread():
     playing = agent(heartbeat_s=10.0)
     for index in range(200):
@@ -103,7 +138,7 @@ def test_heartbeats_come_once_an_interval_and_are_spread():
     assert 30 <= len(moments) <= 45, "in groups, not each on its own"
 
 
-def test_fresh_signals_are_looked_at_at_once(playing: Agent):
+def test_fresh_signals_are_looked_at_at_once(playing: Playing):
     """docs/rules.md, no-gap-before-the-taint: no gap of a monitoring interval between observation and
     taint."""
     found = playing.observe(signals(LOW, *USAGE), 100.0)
@@ -124,7 +159,7 @@ def test_or_at_the_next_look_if_so_set():
     assert evicted(playing.tick(13.0)) == ["a"]
 
 
-def test_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Agent):
+def test_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Playing):
     playing.observe(signals(LOW, *USAGE), 100.0)
     assert not [one for one in playing.tick(100.9) if isinstance(one, effects.PutPodStatus)]
     (put,) = [one for one in playing.tick(101.0) if isinstance(one, effects.PutPodStatus)]
@@ -133,7 +168,7 @@ def test_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Agent):
     assert [one.reason for one in put.fact.conditions if one.type == "DisruptionTarget"] == ["TerminationByKubelet"]
 
 
-def test_signals_wait_while_an_evicted_pod_is_cleaned_up(playing: Agent):
+def test_signals_wait_while_an_evicted_pod_is_cleaned_up(playing: Playing):
     playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)
     assert evicted(playing.observe(signals(LOW, *USAGE, at=100.5), 100.5)) == []
     assert evicted(playing.tick(101.0)) == ["b"], "at once when it is gone, not after 10 s"
@@ -154,13 +189,13 @@ def test_the_manager_waits_30_seconds_at_most():
     assert looks == [30]
 
 
-def test_the_same_observation_evicts_no_second_pod(playing: Agent):
+def test_the_same_observation_evicts_no_second_pod(playing: Playing):
     playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)
     found = [name for second in range(101, 200) for name in evicted(playing.tick(float(second)))]
     assert found == []
 
 
-def test_signals_of_a_clock_that_was_set_back_count_all_the_same(playing: Agent):
+def test_signals_of_a_clock_that_was_set_back_count_all_the_same(playing: Playing):
     assert evicted(playing.observe(signals(LOW, *USAGE, at=4000.0), 100.0)) == ["c"]
     playing.tick(101.0)
     assert evicted(playing.observe(signals(LOW, *USAGE, at=400.0), 120.0)) == ["b"], (
@@ -168,7 +203,7 @@ def test_signals_of_a_clock_that_was_set_back_count_all_the_same(playing: Agent)
     )
 
 
-def test_the_condition_passes_after_the_transition_period(playing: Agent):
+def test_the_condition_passes_after_the_transition_period(playing: Playing):
     playing.observe(signals(LOW, at=100.0), 100.0)
     playing.tick(101.0)
     playing.observe(signals(PLENTY, at=110.0), 110.0)
@@ -183,7 +218,7 @@ def test_the_condition_passes_after_the_transition_period(playing: Agent):
     assert ready.last_transition_time == "1970-01-01T00:00:00Z", "what did not change keeps its time"
 
 
-def test_a_restart_under_pressure_keeps_taint_and_refuses_only_what_pressure_refuses(playing: Agent):
+def test_a_restart_under_pressure_keeps_taint_and_refuses_only_what_pressure_refuses(playing: Playing):
     playing.observe(signals(LOW, at=100.0), 100.0)
     fact = playing.nodes.get("n1").fact  # type: ignore[union-attr]
     again = agent(hard={"memory.available": "100Mi"})
@@ -197,7 +232,7 @@ def test_a_restart_under_pressure_keeps_taint_and_refuses_only_what_pressure_ref
     assert 500 <= passed[0] <= 511
 
 
-def test_usage_is_published_at_every_look(playing: Agent):
+def test_usage_is_published_at_every_look(playing: Playing):
     found = playing.observe(signals(PLENTY, *USAGE, at=99.0), 100.0)
     (published,) = [one.usage for one in found if isinstance(one, effects.PublishUsage)]
     assert [one.name for one in published.pods] == ["a", "b", "c"]
@@ -206,11 +241,11 @@ def test_usage_is_published_at_every_look(playing: Agent):
     assert later == published
 
 
-def test_a_pod_that_the_signals_do_not_name_is_idle(playing: Agent):
+def test_a_pod_that_the_signals_do_not_name_is_idle(playing: Playing):
     assert evicted(playing.observe(signals(LOW, USAGE[0]), 100.0)) == ["a"]
 
 
-def test_signals_of_other_nodes_are_ignored(playing: Agent):
+def test_signals_of_other_nodes_are_ignored(playing: Playing):
     assert playing.observe(signals(LOW, node="elsewhere"), 100.0) == []
 
 

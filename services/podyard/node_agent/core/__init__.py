@@ -1,9 +1,10 @@
-"""What the agent decides, without doing it: methods take what was seen and `now`, and hand out effects.
+"""What the agent decides, without doing it: one message and `now` in, effects out.
 
 Duty: the life of each pod on the agent's nodes, the nodes' conditions, evictions.
 Never in here: await, clocks, the bus, logs, telemetry.
 
-- `agent`         all of it: what a shell drives
+- `agent`         all of it: what a driver steps
+- `messages`      what it is told
 - `effects`       what a shell carries out
 - `selection`     which nodes are the agent's
 - `pods`, `virtual_pod`, `timers`  the pods' lives

@@ -63,6 +63,8 @@ class PodEvicted(NamedTuple):
     annotations: dict[str, str]
     at: float
     priority: int
+    bound_trace: str
+    """Traceparent of the pod's binding."""
 
 
 class Announce(NamedTuple):

@@ -165,6 +165,7 @@ class Nodes:
 
     def _evict(self, node: VirtualNode, kill: Kill, pods: Pods, now: float) -> Iterator[Effect]:
         metadata = kill.pod.metadata
+        victim = pods.get(metadata.uid)
         yield PodEvicted(
             namespace=metadata.namespace,
             name=metadata.name,
@@ -176,6 +177,7 @@ class Nodes:
             annotations=kill.annotations,
             at=now,
             priority=kill.pod.spec.priority or 0,
+            bound_trace="" if victim is None else victim.trace,
         )
         pods.evict(metadata.uid, kill.message, kill.grace_s, now)
 

@@ -1,0 +1,175 @@
+"""One term: from getting the lease to losing it. Feeds the core and carries out what it wants.
+
+All state is made new: it begins from what is stored.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import anyio
+
+from podyard.bus import Request, Subscription
+from podyard.node_agent import spans_and_events
+from podyard.node_agent.agent_view import AgentView, followed
+from podyard.node_agent.core import effects, messages
+from podyard.node_agent.core.agent import Agent
+from podyard.node_agent.core.effects import Effect
+from podyard.node_agent.core.eviction.manager import EvictionConfig
+from podyard.node_agent.core.eviction.messages import REASON
+from podyard.node_agent.core.messages import Message
+from podyard.node_agent.fact_writer import FactWriter
+from podyard.node_agent.instruments import Instruments
+from podyard.node_agent.settings import NodeAgentSettings
+from podyard.proto import codec, subjects
+from podyard.proto.signals import NodeHeartbeat, NodeSignals
+from podyard.runtime.service import Service
+from podyard.shell.boundary import Boundary
+from podyard.shell.causes import Cause
+from podyard.shell.driver import Driver
+from podyard.shell.reading import Reading
+
+FACTS_CHECK: Final = "facts"
+"""Not ready while facts cannot be stored: no room in the stream, or NATS silent."""
+FLOOR_S: Final = 0.01
+"""Steps that are due within so short a time are taken together, so that their facts make a batch."""
+END_WITHIN_S: Final = 1.0
+"""How long the end of a term may take."""
+
+
+class Term:
+    """Owned by the task that runs `run`; callbacks of what it reads and of the bus run on the same event
+    loop."""
+
+    def __init__(
+        self,
+        service: Service[NodeAgentSettings],
+        eviction: EvictionConfig,
+        instruments: Instruments,
+        boundary: Boundary,
+    ) -> None:
+        settings = service.settings
+        self._service = service
+        self._bus = service.bus
+        self._now = service.clock.now
+        self._instruments = instruments
+        self._boundary = boundary
+        self._view = AgentView()
+        self._core = Agent(
+            self._view,
+            selection=settings.selection(),
+            usual=settings.pace(),
+            eviction=eviction,
+            rhythm=settings.rhythm(),
+        )
+        self._writer = FactWriter(
+            service.bus,
+            self._view.version_of,
+            service.log,
+            linger_s=settings.linger_s,
+            on_stored=instruments.facts.inc,
+            on_trouble=service.health.trouble(FACTS_CHECK),
+        )
+        self._reading = Reading(
+            service.bus,
+            self._view,
+            followed(settings.nodes),
+            service.health,
+            service=service.name,
+            on_changes=lambda changes: self._driver.step(messages.Changed(changes)),
+            on_listed=lambda _: self._driver.step(
+                messages.Listed(self._view.take_node_orphans(), self._view.take_orphans())
+            ),
+            aside=boundary.aside,
+        )
+        self._signals: Request | None = None
+        """Those that the core is being told of."""
+        self._evictions: dict[str, str] = {}
+        """Traceparents of evictions whose pod has not ended yet, by uid."""
+        self._driver: Driver[Message, Effect, None] = Driver(
+            self._core,
+            now=self._now,
+            carry_out=self._carry_out,
+            boundary=boundary,
+            cause=self._cause,
+            tick=messages.Tick(),
+            wake_at=lambda: self._core.wake_at,
+            floor_s=FLOOR_S,
+        )
+
+    async def run(self) -> None:
+        """Play the nodes until cancelled, or until the core has raised."""
+        signals: Subscription | None = None
+        self._instruments.plays(self._core.nodes, self._core.pods)
+        try:
+            async with self._driver as tasks:
+                tasks.start_soon(self._writer.run)
+                tasks.start_soon(self._reading.run)
+                signals = await self._bus.subscribe(subjects.ALL_SIGNALS, self._on_signals)
+        finally:
+            self._service.health.remove(FACTS_CHECK)
+            self._instruments.plays((), ())
+            if signals is not None:
+                with anyio.move_on_after(END_WITHIN_S, shield=True):
+                    await signals.close()
+
+    def _on_signals(self, subject: str, payload: bytes, trace: str) -> None:
+        signals = codec.decode(NodeSignals, payload)
+        if subjects.signals(signals.node) != subject:
+            raise codec.MessageError("NodeSignals", f"it is about node {signals.node}, but came on {subject}")
+        if self._boundary.refusal((subject,)):
+            return
+        self._signals = Request(subject, payload, trace)
+        self._driver.step(messages.Observed(signals))
+        self._signals = None
+
+    # ---- the core ------------------------------------------------------------------------------------------
+
+    def _carry_out(self, wanted: Sequence[Effect]) -> None:
+        for effect in wanted:
+            self._do(effect)
+
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case effects.PutPodStatus(fact, trace):
+                if fact.reason == REASON:
+                    trace = self._evictions.pop(fact.uid, trace)
+                self._writer.put(subjects.pod_status(fact.node, fact.namespace, fact.name, fact.uid), fact, trace)
+            case effects.RemovePodStatus(node, namespace, name, uid):
+                self._evictions.pop(uid, None)
+                self._writer.put(subjects.pod_status(node, namespace, name, uid), None)
+            case effects.PutNodeStatus(fact):
+                self._writer.put(subjects.node_status(fact.node), fact)
+            case effects.RemoveNodeStatus(node):
+                self._writer.put(subjects.node_status(node), None)
+            case effects.PodStarted():
+                self._instruments.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
+                spans_and_events.started(self._service.spans, effect)
+            case effects.PodEvicted():
+                self._evicted(effect)
+            case effects.Announce():
+                spans_and_events.announce(self._bus, effect, self._service.name)
+            case effects.PublishUsage(usage):
+                self._bus.send(subjects.usage(usage.node), codec.encode(usage))
+            case effects.Heartbeat(node):
+                beat = NodeHeartbeat(node=node, agent=self._service.instance, at=self._now())
+                self._bus.send(subjects.heartbeat(node), codec.encode(beat))
+
+    def _cause(self, message: Message) -> Cause | None:
+        if isinstance(message, messages.Changed):
+            return self._reading.cause(message.changes, self._view.version_of)
+        if isinstance(message, messages.Observed) and self._signals is not None:
+            return Cause(self._signals, (self._signals.subject,))
+        return None
+
+    def _evicted(self, effect: effects.PodEvicted) -> None:
+        trace = spans_and_events.evicted(self._service.spans, effect)
+        self._evictions[effect.uid] = trace
+        self._instruments.evicted.labels(effect.signal).inc()
+        spans_and_events.announce_eviction(self._bus, effect, self._service.name, trace)
+        self._service.log.warning(
+            "evicted a pod",
+            pod=f"{effect.namespace}/{effect.name}",
+            node=effect.node,
+            signal=effect.signal,
+            reason=effect.message.strip(),
+        )
