@@ -21,6 +21,7 @@ DATA = Path(__file__).parent / "data"
         pytest.param("requeue", "public.jsonl.gz", 20, id="requeue"),
         pytest.param("thresholds", "public.jsonl.gz", 5, id="thresholds"),
         pytest.param("rank", "public.jsonl.gz", 5, id="rank"),
+        pytest.param("synchronize", "public.jsonl.gz", 5, id="synchronize"),
     ],
 )
 def test_a_sample_passes(suite, file, every) -> None:

@@ -59,6 +59,8 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """How long a pressure condition stays after it was last observed."""
     eviction_max_pod_grace_period: int = 0
     """Longest grace period of softly evicted pods, seconds."""
+    local_storage_capacity_isolation: bool = True
+    """Whether pods go that use more local storage than their limits."""
     monitoring_interval_s: PositiveSeconds = MONITORING_INTERVAL_S
     """Seconds between two looks of an eviction manager. The kubelet's is fixed."""
     synchronize_on_signals: bool = True
@@ -99,6 +101,7 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             thresholds=parsed,
             transition_s=self.eviction_pressure_transition_period_s,
             max_pod_grace_s=self.eviction_max_pod_grace_period,
+            local_storage_isolation=self.local_storage_capacity_isolation,
         )
 
     def lease(self) -> str:
@@ -115,15 +118,10 @@ def _of_file(path: str) -> EvictionConfig:
     :raises ThresholdError: with everything that is wrong with the file, each fault with its path
     """
     try:
-        found = configuration.load(Path(path).read_text(encoding="utf-8"))
+        return EvictionConfig.of(configuration.load(Path(path).read_text(encoding="utf-8")))
     except OSError as error:
         raise ThresholdError(Fault(path, f"cannot be read: {error.strerror or error}")) from error
     except UnicodeDecodeError as error:
         raise ThresholdError(Fault(path, "is not UTF-8 text")) from error
     except ThresholdError as error:
         raise ThresholdError(*(Fault(path, str(fault)) for fault in error.faults)) from error
-    return EvictionConfig(
-        thresholds=found.thresholds(),
-        transition_s=found.eviction_pressure_transition_period,
-        max_pod_grace_s=found.eviction_max_pod_grace_period,
-    )

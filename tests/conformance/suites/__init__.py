@@ -10,7 +10,7 @@ import msgspec
 from tests.conformance.cases import Case, read_lines
 from tests.conformance.differences import Difference
 
-NAMES: Final = ("schedule", "preempt", "config", "registry", "classify", "requeue", "thresholds", "rank")
+NAMES: Final = ("schedule", "preempt", "config", "registry", "classify", "requeue", "thresholds", "rank", "synchronize")
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,9 @@ from podyard.cluster.pods import PodView
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.annotations import Pace
 from podyard.node_agent.core.effects import Effect
-from podyard.node_agent.core.eviction.manager import EvictionConfig
+from podyard.node_agent.core.eviction.dialogue import DONE, Answer, Kill, Question, Reading, Round
+from podyard.node_agent.core.eviction.file_systems import Layout
+from podyard.node_agent.core.eviction.manager import EvictionConfig, EvictionManager
 from podyard.node_agent.core.eviction.stats import ContainerStats, Observation, PodStats, Summary
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
 from podyard.node_agent.core.messages import Changed, Message, Observed, Tick
@@ -170,3 +172,24 @@ def summary(available: int, usage: dict[str, int] | None = None, *, at: float | 
         for name, used in (usage or {}).items()
     }
     return Summary(signals={"memory.available": observed}, pods=pods)
+
+
+def look(manager: EvictionManager, read: Summary, pods: Sequence[Pod], at: float) -> Round:
+    """A round on a node with one file system where collecting frees nothing and every kill succeeds."""
+    answers: dict[object, Answer] = {
+        Question.LAYOUT: Layout.SINGLE,
+        Question.READING: Reading(read, tuple(pods), at),
+    }
+    dialogue = manager.round()
+    try:
+        ask = next(dialogue)
+        while True:
+            ask = dialogue.send(DONE if isinstance(ask, Kill) else answers.get(ask, DONE))
+    except StopIteration as done:
+        return done.value
+
+
+def victim(found: Round) -> Kill | None:
+    """The only pod that goes, if one does."""
+    assert len(found.kills) < 2
+    return next(iter(found.kills), None)

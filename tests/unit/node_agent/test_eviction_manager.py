@@ -5,7 +5,7 @@ import pytest
 from podyard.node_agent.core.eviction.manager import EvictionConfig, EvictionManager
 from podyard.node_agent.core.eviction.stats import Observation, PodStats, Summary
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
-from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, pod, summary
+from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, look, pod, summary, victim
 
 LOW, PLENTY = 50 * MEBIBYTE, 4 * GIBIBYTE
 
@@ -28,33 +28,33 @@ def soft(grace: str = "30s", **more: dict[str, str]) -> dict[str, dict[str, str]
 def test_a_met_hard_threshold_raises_the_condition_and_evicts_one_pod():
     """docs/rules.md, one-pod-a-step."""
     found = manager()
-    round_ = found.synchronize(summary(LOW, {"a": 1, "b": 2}), [pod("a"), pod("b")], 0.0)
+    round_ = look(found, summary(LOW, {"a": 1, "b": 2}), [pod("a"), pod("b")], 0.0)
     assert found.conditions == {"MemoryPressure"}
     assert round_.starved == "memory"
-    assert round_.kill is not None
-    assert round_.kill.pod.metadata.name == "b"
+    assert victim(round_) is not None
+    assert victim(round_).pod.metadata.name == "b"
 
 
 def test_exactly_the_threshold_is_enough():
-    assert manager().synchronize(summary(100 * MEBIBYTE), [pod()], 0.0).kill is None
-    assert manager().synchronize(summary(100 * MEBIBYTE - 1), [pod()], 0.0).kill is not None
+    assert victim(look(manager(), summary(100 * MEBIBYTE), [pod()], 0.0)) is None
+    assert victim(look(manager(), summary(100 * MEBIBYTE - 1), [pod()], 0.0)) is not None
 
 
 def test_the_default_is_100_mebibytes():
     found = EvictionManager(EvictionConfig())
-    assert found.synchronize(summary(100 * MEBIBYTE), [pod()], 0.0).kill is None
-    assert found.synchronize(summary(100 * MEBIBYTE - 1, at=1.0), [pod()], 1.0).kill is not None
+    assert victim(look(found, summary(100 * MEBIBYTE), [pod()], 0.0)) is None
+    assert victim(look(found, summary(100 * MEBIBYTE - 1, at=1.0), [pod()], 1.0)) is not None
 
 
 def test_a_percentage_is_of_the_capacity():
     found = manager(hard={"memory.available": "10%"})
     tenth = int(8 * GIBIBYTE * 0.10000000149011612)
-    assert found.synchronize(summary(tenth), [pod()], 0.0).kill is None
-    assert found.synchronize(summary(tenth - 1, at=1.0), [pod()], 1.0).kill is not None
+    assert victim(look(found, summary(tenth), [pod()], 0.0)) is None
+    assert victim(look(found, summary(tenth - 1, at=1.0), [pod()], 1.0)) is not None
 
 
 def test_hard_evictions_grant_one_second_whatever_the_pod_asks_for():
-    kill = manager().synchronize(summary(LOW), [pod(grace_s=600)], 0.0).kill
+    kill = victim(look(manager(), summary(LOW), [pod(grace_s=600)], 0.0))
     assert kill is not None
     assert kill.grace_s == 1
 
@@ -62,60 +62,60 @@ def test_hard_evictions_grant_one_second_whatever_the_pod_asks_for():
 @pytest.mark.parametrize(("own", "granted"), [(600, 60), (10, 10), (None, 60)], ids=["capped", "own", "none"])
 def test_soft_evictions_grant_the_smaller_of_both_grace_periods(own: int | None, granted: int):
     found = manager(max_pod_grace_s=60, **soft(grace="10s"))
-    found.synchronize(summary(LOW, at=0.0), [pod(grace_s=own)], 0.0)
-    kill = found.synchronize(summary(LOW, at=10.0), [pod(grace_s=own)], 10.0).kill
+    look(found, summary(LOW, at=0.0), [pod(grace_s=own)], 0.0)
+    kill = victim(look(found, summary(LOW, at=10.0), [pod(grace_s=own)], 10.0))
     assert kill is not None
     assert kill.grace_s == granted
 
 
 def test_a_soft_threshold_raises_the_condition_at_once_and_evicts_after_its_grace_period():
     found = manager(**soft(grace="30s"))
-    assert found.synchronize(summary(LOW, at=0.0), [pod()], 0.0).kill is None
+    assert victim(look(found, summary(LOW, at=0.0), [pod()], 0.0)) is None
     assert found.conditions == {"MemoryPressure"}
-    assert found.synchronize(summary(LOW, at=29.9), [pod()], 29.9).kill is None
-    assert found.synchronize(summary(LOW, at=30.0), [pod()], 30.0).kill is not None
+    assert victim(look(found, summary(LOW, at=29.9), [pod()], 29.9)) is None
+    assert victim(look(found, summary(LOW, at=30.0), [pod()], 30.0)) is not None
 
 
 def test_relief_resets_the_grace_period():
     found = manager(**soft(grace="30s"))
-    found.synchronize(summary(LOW, at=0.0), [pod()], 0.0)
-    found.synchronize(summary(PLENTY, at=20.0), [pod()], 20.0)
-    found.synchronize(summary(LOW, at=25.0), [pod()], 25.0)
-    assert found.synchronize(summary(LOW, at=54.0), [pod()], 54.0).kill is None
-    assert found.synchronize(summary(LOW, at=55.0), [pod()], 55.0).kill is not None
+    look(found, summary(LOW, at=0.0), [pod()], 0.0)
+    look(found, summary(PLENTY, at=20.0), [pod()], 20.0)
+    look(found, summary(LOW, at=25.0), [pod()], 25.0)
+    assert victim(look(found, summary(LOW, at=54.0), [pod()], 54.0)) is None
+    assert victim(look(found, summary(LOW, at=55.0), [pod()], 55.0)) is not None
 
 
 def test_the_condition_stays_for_the_transition_period_after_it_was_last_seen():
     found = manager(transition_s=60.0)
-    found.synchronize(summary(LOW, at=0.0), [], 0.0)
-    found.synchronize(summary(LOW, at=10.0), [], 10.0)
-    found.synchronize(summary(PLENTY, at=20.0), [], 20.0)
-    found.synchronize(summary(PLENTY, at=69.9), [], 69.9)
+    look(found, summary(LOW, at=0.0), [], 0.0)
+    look(found, summary(LOW, at=10.0), [], 10.0)
+    look(found, summary(PLENTY, at=20.0), [], 20.0)
+    look(found, summary(PLENTY, at=69.9), [], 69.9)
     assert found.conditions == {"MemoryPressure"}
-    found.synchronize(summary(PLENTY, at=70.0), [], 70.0)
+    look(found, summary(PLENTY, at=70.0), [], 70.0)
     assert found.conditions == frozenset()
 
 
 def test_minimum_reclaim_holds_a_threshold_that_has_acted():
     found = manager(hard={"memory.available": "100Mi"}, min_reclaim={"memory.available": "50Mi"})
-    assert found.synchronize(summary(LOW, at=0.0), [pod("a")], 0.0).kill is not None
-    assert found.synchronize(summary(149 * MEBIBYTE, at=1.0), [pod("b")], 1.0).kill is not None
-    assert found.synchronize(summary(150 * MEBIBYTE, at=2.0), [pod("c")], 2.0).kill is None
-    assert found.synchronize(summary(149 * MEBIBYTE, at=3.0), [pod("c")], 3.0).kill is None
+    assert victim(look(found, summary(LOW, at=0.0), [pod("a")], 0.0)) is not None
+    assert victim(look(found, summary(149 * MEBIBYTE, at=1.0), [pod("b")], 1.0)) is not None
+    assert victim(look(found, summary(150 * MEBIBYTE, at=2.0), [pod("c")], 2.0)) is None
+    assert victim(look(found, summary(149 * MEBIBYTE, at=3.0), [pod("c")], 3.0)) is None
 
 
 def test_an_observation_is_acted_on_once():
     found = manager()
-    assert found.synchronize(summary(LOW, at=5.0), [pod("a")], 5.0).kill is not None
-    assert found.synchronize(summary(LOW, at=5.0), [pod("b")], 15.0).kill is None
+    assert victim(look(found, summary(LOW, at=5.0), [pod("a")], 5.0)) is not None
+    assert victim(look(found, summary(LOW, at=5.0), [pod("b")], 15.0)) is None
     assert found.thresholds_met, "the threshold is met all the same"
-    assert found.synchronize(summary(LOW, at=5.1), [pod("b")], 25.0).kill is not None
+    assert victim(look(found, summary(LOW, at=5.1), [pod("b")], 25.0)) is not None
 
 
 def test_an_observation_without_a_time_is_always_new():
     found = manager()
-    assert found.synchronize(summary(LOW, at=None), [pod("a")], 0.0).kill is not None
-    assert found.synchronize(summary(LOW, at=None), [pod("b")], 0.0).kill is not None
+    assert victim(look(found, summary(LOW, at=None), [pod("a")], 0.0)) is not None
+    assert victim(look(found, summary(LOW, at=None), [pod("b")], 0.0)) is not None
 
 
 @pytest.mark.parametrize(
@@ -129,15 +129,15 @@ def test_an_observation_without_a_time_is_always_new():
 )
 def test_critical_pods_are_passed_over(critical):
     usage = {"c": GIBIBYTE, "other": 1}
-    kill = manager().synchronize(summary(LOW, usage), [critical, pod("other")], 0.0).kill
+    kill = victim(look(manager(), summary(LOW, usage), [critical, pod("other")], 0.0))
     assert kill is not None
     assert kill.pod.metadata.name == "other"
-    assert manager().synchronize(summary(LOW, usage), [critical], 0.0).kill is None
+    assert victim(look(manager(), summary(LOW, usage), [critical], 0.0)) is None
 
 
 def test_a_pod_from_the_api_is_not_static():
     from_api = pod("a", annotations={"kubernetes.io/config.source": "api"})
-    assert manager().synchronize(summary(LOW), [from_api], 0.0).kill is not None
+    assert victim(look(manager(), summary(LOW), [from_api], 0.0)) is not None
 
 
 def test_memory_is_served_before_everything_else():
@@ -150,27 +150,27 @@ def test_memory_is_served_before_everything_else():
         },
         pods={"uid-web": PodStats()},
     )
-    assert found.synchronize(observed, [pod()], 0.0).starved == "memory"
+    assert look(found, observed, [pod()], 0.0).starved == "memory"
     assert found.conditions == {"MemoryPressure", "DiskPressure", "PIDPressure"}
 
 
 def test_a_restart_under_pressure_keeps_the_condition_for_a_transition_period():
     found = manager(transition_s=60.0)
     found.restore(frozenset({"MemoryPressure"}), 100.0)
-    found.synchronize(Summary(), [], 110.0)
+    look(found, Summary(), [], 110.0)
     assert found.conditions == {"MemoryPressure"}
-    found.synchronize(Summary(), [], 160.0)
+    look(found, Summary(), [], 160.0)
     assert found.conditions == frozenset()
 
 
 def test_unknown_signals_are_ignored():
     observed = Summary(signals={"disk.available": Observation(available=0, capacity=1)})
     found = manager()
-    assert found.synchronize(observed, [pod()], 0.0).starved == ""
+    assert look(found, observed, [pod()], 0.0).starved == ""
 
 
 def test_the_message_names_threshold_and_container():
-    kill = manager().synchronize(summary(LOW, {"web": 2 * GIBIBYTE}), [pod(requests={"memory": "1Gi"})], 0.0).kill
+    kill = victim(look(manager(), summary(LOW, {"web": 2 * GIBIBYTE}), [pod(requests={"memory": "1Gi"})], 0.0))
     assert kill is not None
     assert kill.message == (
         "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
@@ -182,7 +182,7 @@ def test_the_message_names_threshold_and_container():
 
 
 def test_the_message_for_a_pod_without_stats_is_short():
-    kill = manager().synchronize(summary(LOW), [pod()], 0.0).kill
+    kill = victim(look(manager(), summary(LOW), [pod()], 0.0))
     assert kill is not None
     assert kill.message == "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
     assert kill.annotations == {}
@@ -190,7 +190,7 @@ def test_the_message_for_a_pod_without_stats_is_short():
 
 def test_a_pod_level_request_is_named_for_the_whole_pod():
     whole = pod(spec={"resources": {"requests": {"memory": "1Gi"}}})
-    kill = manager().synchronize(summary(LOW, {"web": 2 * GIBIBYTE}), [whole], 0.0).kill
+    kill = victim(look(manager(), summary(LOW, {"web": 2 * GIBIBYTE}), [whole], 0.0))
     assert kill is not None
     assert "Pod web was using 2Gi, request is 1Gi, has larger consumption of memory. " in kill.message
     assert kill.annotations["offending_pod"] == "web"

@@ -59,6 +59,17 @@ def test_a_slow_soft_eviction_holds_up_a_hard_one_for_the_cleanup_at_most() -> N
     assert ended == {101 + CLEANUP_S + 1: ["slow"]}
 
 
+def test_a_pod_that_ends_slowly_is_not_evicted_again() -> None:
+    """Nor is another one for the same soft threshold, as long as it has time: 600 s and half of it."""
+    playing = softly_evicting()
+    playing.observe(signals(SOMEWHAT_LOW, *USAGE, at=100.0), 100.0)
+    assert evicted(playing.observe(signals(SOMEWHAT_LOW, *USAGE, at=101.0), 101.0)) == [("slow", 600)]
+    for second in range(102, 700):
+        found = playing.tick(float(second))
+        found += playing.observe(signals(SOMEWHAT_LOW, *USAGE, at=float(second)), float(second))
+        assert evicted(found) == []
+
+
 def test_other_nodes_do_not_wait_for_a_slow_eviction() -> None:
     playing = softly_evicting()
     playing.node_seen(node("n2"), (), 0.0)

@@ -90,7 +90,7 @@ def test_all_faults_are_told_with_their_fields_in_the_order_in_which_the_referen
     with pytest.raises(ThresholdError) as error:
         parse_thresholds(
             hard={"memory.available": "0", "cpu.available": "1"},
-            soft={"nodefs.available": "10%", "imagefs.available": "200%"},
+            soft={"nodefs.available": "10%", "imagefs.available": "200%", "pid.available": "10"},
             soft_grace={"pid.available": "-1s"},
             min_reclaim={"memory.available": "-1"},
         )

@@ -19,7 +19,8 @@ from podyard.node_agent.core.effects import (
     RemoveNodeStatus,
 )
 from podyard.node_agent.core.eviction import admission
-from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig, Kill
+from podyard.node_agent.core.eviction.dialogue import Kill
+from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
 from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_node import CLEANUP_POLL_S, VirtualNode
@@ -141,8 +142,8 @@ class Nodes:
     def _waits(self, node: VirtualNode, pods: Pods, now: float) -> bool:
         if node.cleanup is None or now >= node.cleanup.until:
             return False
-        victim = pods.get(node.cleanup.uid)
-        return victim is not None and victim.active
+        victims = (pods.get(uid) for uid in node.cleanup.uids)
+        return any(victim is not None and victim.active for victim in victims)
 
     def _schedule(self, node: VirtualNode, now: float) -> None:
         if node.cleanup is not None:
@@ -160,8 +161,8 @@ class Nodes:
         if found.starved:
             about = ObjectRef(resource=subjects.NODES, name=node.name, uid=node.uid)
             yield Announce(about, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now)
-        if found.kill is not None:
-            yield from self._evict(node, found.kill, pods, now)
+        for kill in found.kills:
+            yield from self._evict(node, kill, pods, now)
 
     def _evict(self, node: VirtualNode, kill: Kill, pods: Pods, now: float) -> Iterator[Effect]:
         metadata = kill.pod.metadata
@@ -171,15 +172,15 @@ class Nodes:
             name=metadata.name,
             uid=metadata.uid,
             node=node.name,
-            signal=kill.threshold.signal,
+            signal=kill.signal,
             message=kill.message,
             grace_s=kill.grace_s,
-            annotations=kill.annotations,
+            annotations=kill.annotations or {},
             at=now,
             priority=kill.pod.spec.priority or 0,
             bound_trace="" if victim is None else victim.trace,
         )
-        pods.evict(metadata.uid, kill.message, kill.grace_s, now)
+        pods.evict(metadata.uid, kill.message, kill.grace_s, now, disruption=kill.disruption)
 
     def _report(self, node: VirtualNode, now: float) -> Iterator[Effect]:
         fact = node.status(now)

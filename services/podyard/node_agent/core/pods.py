@@ -96,11 +96,14 @@ class Pods:
             self._pods[view.uid].reported |= abandoned.reported
         return found
 
-    def evict(self, uid: str, message: str, grace_s: int, now: float) -> None:
-        """End a pod for the node's sake; its status says so when nothing of it runs any more."""
+    def evict(self, uid: str, message: str, grace_s: int, now: float, *, disruption: bool = True) -> None:
+        """End a pod for the node's sake; its status says so when nothing of it runs any more.
+
+        :param disruption: whether its status gets the condition DisruptionTarget
+        """
         pod = self._pods.get(uid)
         if pod is not None and pod.active:
-            pod.stop(Ending("Failed", REASON, message, disruption=True), max(grace_s, 1), now)
+            pod.stop(Ending("Failed", REASON, message, disruption=disruption), max(grace_s, 1), now)
             self._rearm(pod)
 
     def abandon(self, node: str, now: float) -> None:

@@ -1,9 +1,11 @@
 """One virtual node: its pressure, and where its eviction loop stands."""
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from podyard.node_agent.core import node_facts, readings
-from podyard.node_agent.core.eviction.manager import CLEANUP_TIMEOUT_S, EvictionConfig, EvictionManager, Round
+from podyard.node_agent.core.eviction.dialogue import DONE, Answer, Ask, Question, Reading, Round
+from podyard.node_agent.core.eviction.file_systems import Layout
+from podyard.node_agent.core.eviction.manager import CLEANUP_TIMEOUT_S, EvictionConfig, EvictionManager
 from podyard.node_agent.core.eviction.stats import Summary
 from podyard.objects.pod import Pod
 from podyard.proto.facts import NodeStatusFact
@@ -14,9 +16,9 @@ CLEANUP_POLL_S: Final = 1.0
 
 
 class Cleanup(NamedTuple):
-    """An evicted pod that the manager waits for."""
+    """Evicted pods that the manager waits for."""
 
-    uid: str
+    uids: tuple[str, ...]
     until: float
 
 
@@ -53,16 +55,34 @@ class VirtualNode:
         return self.signals is not None or bool(self.manager.conditions)
 
     def synchronize(self, active: list[Pod], now: float) -> Round:
-        """One step of the eviction manager; after an eviction the loop waits for the pod's cleanup
+        """One round of the eviction manager; after an eviction the loop waits for the pods' cleanup
         (docs/rules.md, one-pod-a-step)."""
-        summary = Summary()
-        if self.signals is not None:
-            summary = readings.summary(self.signals, self.observed_at, active)
-        found = self.manager.synchronize(summary, active, now)
+        found = self._play(tuple(active), now)
         self.cleanup = None
-        if found.kill is not None:
-            self.cleanup = Cleanup(found.kill.pod.metadata.uid, now + CLEANUP_TIMEOUT_S)
+        if found.kills:
+            self.cleanup = Cleanup(tuple(kill.pod.metadata.uid for kill in found.kills), now + CLEANUP_TIMEOUT_S)
         return found
+
+    def _play(self, active: tuple[Pod, ...], now: float) -> Round:
+        """A round with this node's answers, which are at hand."""
+        dialogue = self.manager.round()
+        try:
+            ask = next(dialogue)
+            while True:
+                ask = dialogue.send(self._answer(ask, active, now))
+        except StopIteration as done:
+            return cast("Round", done.value)
+
+    def _answer(self, ask: Ask, active: tuple[Pod, ...], now: float) -> Answer:
+        """It has one file system and nothing that could be collected; who plays the round ends its pods."""
+        if ask is Question.LAYOUT:
+            return Layout.SINGLE
+        if ask is Question.READING:
+            summary = Summary()
+            if self.signals is not None:
+                summary = readings.summary(self.signals, self.observed_at, active)
+            return Reading(summary, active, now)
+        return DONE
 
     def status(self, now: float) -> NodeStatusFact | None:
         """The fact that is due now; None if the stored one still holds."""

@@ -19,8 +19,13 @@ def exact(text: str) -> Amount:
 
     :raises podyard.objects.errors.QuantityError: if it is none
     """
-    nano = parse(text).nano
-    return Fraction(nano, NANO) if nano % NANO else nano // NANO
+    return of(parse(text))
+
+
+def of(quantity: Quantity) -> Amount:
+    """The amount of a quantity, not rounded."""
+    whole, rest = divmod(quantity.nano, NANO)
+    return Fraction(quantity.nano, NANO) if rest else whole
 
 
 def canonical(text: str) -> str:

@@ -63,6 +63,8 @@ def _pod_overrun(resource: str, pod: Pod, stats: PodStats) -> tuple[str, dict[st
     resources = pod.spec.resources
     if resource != signals.MEMORY or resources is None or signals.MEMORY not in resources.requests:
         return "", {}
+    if stats.memory_bytes is None:
+        return "", {}
     usage, requested = amounts.binary(stats.memory_bytes), amounts.canonical(resources.requests[signals.MEMORY])
     name = pod.metadata.name
     text = f"Pod {name} was using {usage}, request is {requested}, has larger consumption of {resource}. "

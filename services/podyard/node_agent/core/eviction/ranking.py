@@ -37,7 +37,9 @@ def sort_key(signal: str, pod: Pod, stats: PodStats | None, layout: Layout = Lay
     if stats is None:
         return (False, False, priority, 0)
     resource = signals.ALL[signal].resource
-    used = stats.memory_bytes if resource == signals.MEMORY else _disk_usage(signal, resource, pod, stats, layout)
+    used = (
+        (stats.memory_bytes or 0) if resource == signals.MEMORY else _disk_usage(signal, resource, pod, stats, layout)
+    )
     # An oddity of the reference: inodes exceed a request of 0, but the overrun is measured against ephemeral
     # storage.
     subtracted = signals.EPHEMERAL_STORAGE if resource == signals.INODES else resource

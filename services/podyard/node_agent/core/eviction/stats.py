@@ -41,9 +41,10 @@ class VolumeStats(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PodStats(msgspec.Struct, frozen=True, kw_only=True):
-    """Use of one pod. `memory_bytes` is the working set of the whole pod, not the sum of its containers."""
+    """Use of one pod. `memory_bytes` is the working set of the whole pod, not the sum of its containers; None
+    = not measured, counts as 0."""
 
-    memory_bytes: int = 0
+    memory_bytes: int | None = None
     processes: int = 0
     containers: tuple[ContainerStats, ...] = ()
     volumes: tuple[VolumeStats, ...] = ()
