@@ -47,8 +47,9 @@ def _plain(value: Any) -> Any:
 
 def pod_stats(shown: dict[str, Any]) -> PodStats:
     """One pod of a summary."""
+    memory = shown.get("memory")
     return PodStats(
-        memory_bytes=shown.get("memory", {}).get("workingSetBytes") or 0,
+        memory_bytes=None if memory is None else memory.get("workingSetBytes") or 0,
         processes=shown.get("process_stats", {}).get("process_count") or 0,
         containers=tuple(
             ContainerStats(

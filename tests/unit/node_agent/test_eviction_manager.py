@@ -194,3 +194,12 @@ def test_a_pod_level_request_is_named_for_the_whole_pod():
     assert kill is not None
     assert "Pod web was using 2Gi, request is 1Gi, has larger consumption of memory. " in kill.message
     assert kill.annotations["offending_pod"] == "web"
+
+
+def test_a_pod_whose_memory_was_not_measured_as_a_whole_is_not_named_as_a_whole():
+    whole = pod(spec={"resources": {"requests": {"memory": "1Gi"}}})
+    read = Summary(signals=summary(LOW).signals, pods={"uid-web": PodStats()})
+    kill = victim(look(manager(), read, [whole], 0.0))
+    assert kill is not None
+    assert kill.message == "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. "
+    assert "offending_pod" not in kill.annotations

@@ -35,10 +35,17 @@ def test_a_kubelet_configuration_takes_the_place_of_the_settings(tmp_path):
         "evictionHard: {pid.available: 5%}\n"
         "evictionPressureTransitionPeriod: 1m30s\n"
         "evictionMaxPodGracePeriod: 60\n"
+        "localStorageCapacityIsolation: false\n"
     )
     found = NodeAgentSettings(kubelet_config=str(file), eviction_hard={"memory.available": "1Gi"}).eviction()
     assert [one.signal for one in found.thresholds] == ["pid.available"]
     assert (found.transition_s, found.max_pod_grace_s) == (90.0, 60)
+    assert not found.local_storage_isolation
+
+
+def test_limits_of_local_storage_hold_unless_that_is_switched_off():
+    assert NodeAgentSettings().eviction().local_storage_isolation
+    assert not NodeAgentSettings(local_storage_capacity_isolation=False).eviction().local_storage_isolation
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,11 @@ def test_soft_thresholds_take_grace_period_and_minimum_reclaim():
         ),
         ({"hard": {"memory.available": "ten%"}}, 'strconv.ParseFloat: parsing "ten": invalid syntax'),
         ({"hard": {"memory.available": "1e99%"}}, 'strconv.ParseFloat: parsing "1e99": value out of range'),
+        ({"hard": {"memory.available": "1e999%"}}, 'strconv.ParseFloat: parsing "1e999": value out of range'),
+        (
+            {"hard": {"memory.available": "Inf%"}},
+            "eviction percentage threshold memory.available must be <= 100%: Inf%",
+        ),
         (
             {"soft": {"memory.available": "1Gi"}},
             "grace period must be specified for the soft eviction threshold memory.available",

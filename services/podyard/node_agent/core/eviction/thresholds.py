@@ -4,6 +4,7 @@ Source: pkg/kubelet/eviction/helpers.go, ParseThresholdConfig (v1.36.2); data in
 tests/conformance/data/thresholds.
 """
 
+import math
 import struct
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeVar
@@ -196,8 +197,11 @@ def _reclaim(name: str, text: str) -> Limit:
 def _fraction(text: str) -> float:
     """A percentage as the reference computes it: both the number and the division in 32-bit floats."""
     number = text.rstrip("%")
+    value = go_syntax.parse_float(number)
     try:
-        return _float32(_float32(go_syntax.parse_float(number)) / 100)
+        if math.isinf(value) and "inf" not in number.lower():
+            raise OverflowError(number)
+        return _float32(_float32(value) / 100)
     except OverflowError as error:
         raise ValueError(f'strconv.ParseFloat: parsing "{number}": value out of range') from error
 
