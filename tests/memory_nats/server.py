@@ -159,6 +159,12 @@ class MemoryServer:
         for consumer in list(self._consumers.values()):
             self._forget(consumer)
 
+    def bring_back(self, name: str) -> list[Stored]:
+        """Be killed and started again: consumers are gone, and of a stream old messages are back, which are
+        returned."""
+        self.forget_consumers()
+        return self.streams[name].bring_back()
+
     def stall_consumers(self) -> None:
         """Let all consumers lag until their next heartbeat, as a server does that is busy elsewhere."""
         for consumer in self._consumers.values():

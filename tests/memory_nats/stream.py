@@ -4,6 +4,7 @@
 import heapq
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from podyard.bus import errors
@@ -116,6 +117,22 @@ class Stream:
             if found is not None:
                 self._remove(found, due)
 
+    def bring_back(self) -> list[Stored]:
+        """Do what a server that is killed does (nats-server#8505): where nothing is left of a subject, the
+        last message that was replaced is there again. What expired or was removed stays away: that it was, is
+        written down.
+        """
+        found: list[Stored] = []
+        for subject, states in self._old.items():
+            replaced = [one for (_, one), (_, after) in pairwise(states) if one is not None and after is not None]
+            if replaced and subject not in self._of_subject:
+                found.append(replaced[-1])
+                self._of_subject[subject] = deque((replaced[-1].sequence,))
+                self._remember(subject, replaced[-1].stored_at, replaced[-1])
+        self._bytes += sum(map(_size, found))
+        self._messages = {one.sequence: one for one in sorted((*self._messages.values(), *found), key=_sequence)}
+        return found
+
     # ---- writing
 
     def store(self, message: Incoming, now: float) -> Stored | Refusal | int:
@@ -215,6 +232,10 @@ class Stream:
 
     def _remember(self, subject: str, now: float, stored: Stored | None) -> None:
         self._old.setdefault(subject, deque(maxlen=KEPT_OLD)).append((now, stored))
+
+
+def _sequence(message: Stored) -> int:
+    return message.sequence
 
 
 def _size(message: Incoming | Stored) -> int:

@@ -22,6 +22,7 @@ Modules, by topic:
 - `publisher`    single, pipelined and batched publishing
 - `services`     the server's side of requests and plain subjects
 - `watch`, `watch_state`, `feed`   reading a stream: list, follow, notice gaps
+- `census`       what lived in the stream: told from what a killed server brings back
 - `lease`        who leads a service
 - `dead_letters` messages that could not be used
 - `bootstrap`    making the streams

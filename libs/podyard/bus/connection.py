@@ -124,9 +124,14 @@ class Bus:
         """Remove all messages of a subject (wildcards allowed); not possible in CLUSTER."""
         await self._api.purge(stream, subject)
 
-    def watch(self, spec: WatchSpec, sink: WatchSink) -> Watch:
-        """A reader of a stream; `await watch.run()` in a task group."""
-        return Watch(self._link, self._api, self._dead, spec, sink)
+    def watch(
+        self, spec: WatchSpec, sink: WatchSink, *, on_came_back: Callable[[Delivery], None] = lambda delivery: None
+    ) -> Watch:
+        """A reader of a stream; `await watch.run()` in a task group.
+
+        :param on_came_back: told of each message that a listing passes over, since it had been deleted
+        """
+        return Watch(self._link, self._api, self._dead, spec, sink, on_came_back)
 
     # --- core messages, requests and services
 

@@ -1,7 +1,8 @@
 """Reading a stream for ever: list what is there, follow what comes, notice every gap and list again.
 
 Rules (docs/rules.md, listing-ends-when-nothing-is-pending;
-docs/rules.md, gaps-show-in-the-consumer-sequence), and where they are kept:
+docs/rules.md, gaps-show-in-the-consumer-sequence;
+docs/rules.md, killed-server-brings-back), and where they are kept:
 
 - A listing is complete when nothing is pending for its consumer: then, and not before, no subject is missing.
   A message that is written again while the listing runs moves behind those that are still to come, also
@@ -18,6 +19,15 @@ docs/rules.md, gaps-show-in-the-consumer-sequence), and where they are kept:
   again between the two, it would be read from a position of the old one on.
 - Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired
   and foreign messages.
+- What a killed server brought back is passed over (`census`). While listing CLUSTER, a message up to the
+  position P of its newest census that is not in the census, and has no TTL, is not delivered. It was deleted
+  at P or before: a listing or a stream's reader had passed its sequence, and it was not there, or had been
+  replaced. It cannot be there again by itself, since a sequence is given once. What was deleted behind P is
+  not known to the census, but still has its marker, as long as the census is younger than a marker's life:
+  the one who takes it sees to that (`workloads`). What has a TTL (markers, commit records, tombstones on
+  their way out) the server lets expire, and does so again if it came back; a marker or a tombstone says
+  until then what was true before. What is followed lies behind P, or is looked at alike: the server may be
+  killed between the two.
 - List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the
   server lost it), on a stream sequence that went backwards, after half of a marker's life without contact (a
   marker may have expired unseen), and when the reader asks for it.
@@ -38,6 +48,7 @@ from typing import Any, Final, NoReturn, Protocol
 import anyio
 import msgspec
 
+from podyard.bus import census
 from podyard.bus._api import Api
 from podyard.bus._link import BusState, Link
 from podyard.bus.dead_letters import DeadLetters
@@ -45,6 +56,7 @@ from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, NotFound
 from podyard.bus.feed import Feed
 from podyard.bus.watch_state import FOLLOW, LIST, OVER, State, step
+from podyard.proto import headers, streams, subjects
 from podyard.proto.codec import MessageError
 
 log: Final = logging.getLogger("podyard.bus")
@@ -97,7 +109,9 @@ class WatchSink(Protocol):
         ...
 
     def advanced(self, position: int) -> None:
-        """The position moved without a message for this reader."""
+        """Everything up to `position` was passed, and there was no other message for this reader. After a
+        listing this may be told of a position that it was to reach: then nothing before it is still to come
+        from a server that lags behind the stream's leader."""
         ...
 
     def contact(self, fresh: bool) -> None:
@@ -109,13 +123,27 @@ class Watch:
     """One reader of one stream; `run()` it in a task group. Owned by that task and the connection's callbacks
     of one event loop."""
 
-    def __init__(self, link: Link, api: Api, dead: DeadLetters, spec: WatchSpec, sink: WatchSink) -> None:
+    def __init__(
+        self,
+        link: Link,
+        api: Api,
+        dead: DeadLetters,
+        spec: WatchSpec,
+        sink: WatchSink,
+        on_came_back: Callable[[Delivery], None] = lambda delivery: None,
+    ) -> None:
+        """:param on_came_back: told of each message that a listing passes over"""
         self.spec = spec
         self.position = 0
         """Everything up to this stream sequence was seen. 0 before the first listing is complete."""
 
         self.listings = 0
         """How often a listing was begun."""
+
+        self.held = 0
+        """How many messages the stream held when the last listing began."""
+        self.came_back = 0
+        """How many messages were passed over since: deleted ones, which a killed server brought back."""
 
         self._link = link
         self._blind_limit_s = link.settings.marker_ttl_s / 2
@@ -133,7 +161,12 @@ class Watch:
         self._probe_now = False
         self._silence: asyncio.TimerHandle | None = None
         self._listed_to = 0
+        self._passed = 0
+        """The highest sequence of this reading that its consumers have behind them."""
         self._target = 0
+        self._on_came_back = on_came_back
+        self._census: census.Living | None = None
+        self._first_back = ""
         self._state = State.IDLE
         """Written by `_go` alone."""
         self._follows_itself = False
@@ -181,8 +214,10 @@ class Watch:
         reason = self._explain(reason, info.created, info.state.last_seq)
         self._created = info.created
         self._target = info.state.last_seq
-        self._listed_to = 0
+        self._listed_to = self._passed = 0
         self._rounds = self._round_left = 0
+        self.held, self.came_back = info.state.messages, 0
+        self._census = await self._newest_census()
         self.listings += 1
         self._heard_at = time.monotonic()
         log.info("watch of %s lists up to %d: %s", self.spec.stream, self._target, reason)
@@ -194,6 +229,23 @@ class Watch:
             return problem or self._problem
         self._go(State.JOINING)
         return await self._consume(self.spec.follow_subjects, (self._listed_to or self._target) + 1)
+
+    async def _newest_census(self) -> census.Living | None:
+        """What lived in the stream, if anybody has said so. One that cannot be read says nothing. One of a
+        stream that was made again since `_read` looked at it is never used: `_consume` looks again."""
+        if self.spec.stream != streams.CLUSTER.name:
+            return None
+        found = await self._api.last_message(self.spec.stream, subjects.CENSUS, PROBE_TIMEOUT_S)
+        if found is None or found.deleted:
+            return None
+        try:
+            living = census.decode(found.payload)
+            if living.position >= found.sequence:
+                raise MessageError("Census", f"position {living.position} is not before its own {found.sequence}")
+        except MessageError as error:
+            self._dead.put(self._link.settings.service_name, found, str(error))
+            return None
+        return living
 
     def _explain(self, reason: str, created: str, last_sequence: int) -> str:
         if self._created and created != self._created:
@@ -289,15 +341,39 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
+        self._passed = max(self._passed, delivery.sequence)
         if self._state in FOLLOW:
             self.position = max(self.position, delivery.sequence)
-            self._deliver(delivery)
+            self._follow(delivery)
             return
         if self._is_listed(delivery.subject):
             self._listed_to = delivery.sequence
-            self._deliver(delivery)
+            if self._is_back(delivery):
+                self._pass_over(delivery)
+            else:
+                self._deliver(delivery)
         if self._failure is None and self._listed(delivery.sequence, pending):
             self._complete()
+
+    def _follow(self, delivery: Delivery) -> None:
+        if self._census is not None:
+            if self._is_back(delivery):
+                self._pass_over(delivery)
+                return
+            if delivery.sequence > self._census.position:
+                self._census = None
+        self._deliver(delivery)
+
+    def _is_back(self, delivery: Delivery) -> bool:
+        """Whether it had been deleted, and a killed server brought it back."""
+        found = self._census
+        return found is not None and found.came_back(delivery.sequence) and headers.TTL not in delivery.headers
+
+    def _pass_over(self, delivery: Delivery) -> None:
+        self.came_back += 1
+        if self.came_back == 1:
+            self._first_back = f"{delivery.subject} @{delivery.sequence}"
+        self._guarded(self._on_came_back, delivery)
 
     def _deliver(self, delivery: Delivery) -> None:
         try:
@@ -314,8 +390,9 @@ class Watch:
         self._heard()
         if self._state in LIST:
             self._complete()
-        if self._state in (State.LISTED, State.FOLLOWING) and last_stream > self.position:
-            self.position = last_stream
+        if self._state in (State.LISTED, State.FOLLOWING) and last_stream > self._passed:
+            self._passed = last_stream
+            self.position = max(self.position, last_stream)
             self._guarded(self._sink.advanced, last_stream)
 
     def on_stalled(self) -> None:
@@ -353,6 +430,13 @@ class Watch:
                 self._go(State.PASSED)
             return
         self._go(State.FOLLOWING if self._follows_itself else State.LISTED)
+        if self.came_back:
+            log.warning(
+                "watch of %s: %d messages that were deleted came back with the server and are passed over, first %s",
+                self.spec.stream,
+                self.came_back,
+                self._first_back,
+            )
         self.position = max(self._target, self._listed_to)
         self._guarded(self._sink.synced, self.position)
         self._wake.set()

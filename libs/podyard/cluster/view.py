@@ -186,6 +186,8 @@ class ClusterView(Fold[Tables]):
             tables.mark(delivery.subject, delivery.stored_at, delivery.ttl_s)
         if len(parts) == _OBJECT_TOKENS:
             return self._apply_object(tables, parts, delivery, gap)
+        if delivery.subject == subjects.CENSUS:
+            return []
         if len(parts) != _FACT_TOKENS.get(parts[1]):
             self._bury(tables, delivery, MessageError("fact", "no fact has such a subject"))
             return []

@@ -14,6 +14,7 @@ Modules, by topic:
 - `streams`     which JetStream streams exist and with which settings
 - `events`      ClusterEvent (an object as its creator wrote it), BareEvent (an experiment)
 - `facts`       PodStatusFact, NodeStatusFact, Nomination
+- `census`      Census: what lived in the stream
 - `placement`   Binding, Tombstone, CommitRecord, Fence
 - `decisions`   AttemptRecord: what one attempt found
 - `requeues`    RequeueRecord: what one event moved and did not move

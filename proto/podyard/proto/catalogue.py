@@ -7,6 +7,7 @@ import msgspec
 
 from podyard.proto import (
     binder_api,
+    census,
     decisions,
     events,
     facts,
@@ -42,6 +43,7 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     Channel("binding", "placement.bindings." + POD, (placement.Binding, placement.Tombstone), "state", streams.CLUSTER),
     Channel("commit", "placement.commits.{n}", (placement.CommitRecord,), "state", streams.CLUSTER),
     Channel("fence", "placement.fence", (placement.Fence,), "state", streams.CLUSTER),
+    Channel("census", "cluster.census", (census.Census,), "state", streams.CLUSTER),
     Channel("attempt", "decisions." + POD, (decisions.AttemptRecord,), "log", streams.DECISIONS),
     Channel("requeue", "requeues.{event}", (requeues.RequeueRecord,), "log", streams.REQUEUES),
     Channel("k8sEvent", "k8sevents.{namespace}.{kind}.{name}", (operations.K8sEvent,), "log", streams.K8SEVENTS),

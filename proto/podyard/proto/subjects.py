@@ -35,6 +35,8 @@ ALL_NOMINATIONS: Final = "cluster.nominations.>"
 ALL_BINDINGS: Final = "placement.bindings.>"
 ALL_COMMITS: Final = "placement.commits.>"
 FENCE: Final = "placement.fence"
+CENSUS: Final = "cluster.census"
+"""Which messages of CLUSTER lived when it was taken (`census`): of the stream, not of the cluster."""
 
 QUEUE: Final = "svc.queue"
 """Verbs below it: pop, heartbeat, done, activate, preempting (schedulers); list, would (people)."""

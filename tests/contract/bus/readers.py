@@ -77,9 +77,11 @@ def spec(
 
 
 @asynccontextmanager
-async def watching(bus: Bus, reader: Reader, what: WatchSpec | None = None) -> AsyncIterator[Watch]:
-    """A running watch."""
-    watch = bus.watch(what or spec(), reader)
+async def watching(
+    bus: Bus, reader: Reader, what: WatchSpec | None = None, *, watch: Watch | None = None
+) -> AsyncIterator[Watch]:
+    """A running watch: that one, or one of this reader."""
+    watch = watch or bus.watch(what or spec(), reader)
     task = asyncio.create_task(watch.run())
     try:
         yield watch

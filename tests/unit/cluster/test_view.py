@@ -335,6 +335,16 @@ def test_an_unreadable_fact_counts_as_gone(reader: Follower) -> None:
     assert list(reader.view.unreadable) == [subject]
 
 
+def test_a_census_is_nothing_of_the_cluster(reader: Follower) -> None:
+    """Who follows all objects by `cluster.>` gets it, too."""
+    census = reader.stream.put(Outgoing(subjects.CENSUS, b"{}"))
+    assert reader.news() == []
+    assert reader.view.position == census.sequence
+    assert reader.relist() == []
+    assert not reader.view.unreadable
+    assert not reader.view.take_effects()
+
+
 def test_what_cannot_be_read_is_remembered_until_it_can_be_or_goes(reader: Follower) -> None:
     bad = reader.stream.put(Outgoing(SUBJECT, b"{"))
     reader.news()
