@@ -16,6 +16,7 @@ from tests.faults import servers
 from tests.faults.load import Load
 from tests.faults.servers import Harm, Servers, killed, paused, stopped
 from tests.faults.stage import Stage, staged
+from tests.support.waiting import eventually
 
 whole = pytest.mark.whole_faults
 ONE_OF_EACH: Final = "api,queue,scheduler,binder,node_agent,workloads"
@@ -28,6 +29,8 @@ BINDS_S: Final = 30.0
 """A service whose own server hangs sees that after 6 s, and settles what it sent: on top of the election."""
 
 WITHIN_S: Final = 60.0
+MARKERS_S: Final = 20
+"""The least there may be."""
 PODS: Final = 12
 OVER_S: Final = 2.0
 """A wave of pods; the last but two is deleted, so that there is always room for the next."""
@@ -79,6 +82,39 @@ async def test_the_only_server_is_killed_amid_commits(stage: Stage) -> None:
     async with stage.trial("server-killed") as load:
         await under_load(stage, load, [kill, kill])
     assert [process.starts for process in stage.processes.values()] == starts
+
+
+@whole
+@pytest.mark.timeout(300)
+async def test_the_only_server_is_killed_long_after_pods_were_deleted(tmp_path: Path) -> None:
+    """Their markers have expired: the server finds the pods again, and their bindings. Nobody believes it."""
+    settings = {"PODYARD_RETENTION_MARKERS_S": str(MARKERS_S)}
+    async with staged(tmp_path, ONE_OF_EACH, environment=settings) as stage:
+        server = stage.server
+        assert server is not None
+        async with stage.trial("killed-late") as load:
+            await load.run(pods=2 * PODS, over_s=OVER_S)
+            gone = load.made[:PODS]
+            await stage.people.delete(subjects.PODS, gone)
+            old = [subjects.object_(subjects.PODS, "default", name) for name in gone]
+            for subject in old:
+                await eventually(f"{subject} has gone", lambda subject=subject: is_gone(stage, subject), WITHIN_S)
+            await server.kill()
+            await server.start()
+            there = [await stage.bus.get(STREAM, subject) for subject in old]
+            assert any(found is not None for found in there), "they are back"
+            await load.run(pods=3 * PODS, over_s=OVER_S)
+            for subject in old:
+                await eventually(f"{subject} is deleted", lambda subject=subject: is_deleted(stage, subject), WITHIN_S)
+
+
+async def is_gone(stage: Stage, subject: str) -> bool:
+    return await stage.bus.get(STREAM, subject) is None
+
+
+async def is_deleted(stage: Stage, subject: str) -> bool:
+    found = await stage.bus.get(STREAM, subject)
+    return found is None or found.deleted
 
 
 class Gap(NamedTuple):

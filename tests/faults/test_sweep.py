@@ -114,7 +114,7 @@ OF_PEOPLE: Final = ("apply", "delete", "evict", "queueList", "would", "bareEvent
 """Channels that a person may write to."""
 SOME: Final = 7
 """One of so many of these, all of which are sent where nobody has a key."""
-FACTS: Final = ("podStatus", "nodeStatus", "nomination")
+FACTS: Final = ("podStatus", "nodeStatus", "nomination", "census")
 LOGS: Final = ("attempt", "requeue", "k8sEvent", "dead")
 
 

@@ -117,6 +117,8 @@ class Checker:
             if read.fence is not None:
                 self._moved(read.fence)
                 continue
+            if read.message.subject == subjects.CENSUS:
+                continue
             area, resource, *_, name = read.message.subject.split(".")
             if area == "cluster" and resource in NOTED:
                 before = self._history.note(resource, subjects.decode(name), read.message.sequence, read.document)

@@ -22,6 +22,23 @@ class Instruments:
             registry=registry,
         )
 
+        self._came_back = prometheus_client.Counter(
+            "podyard_workloads_came_back",
+            "Messages that had been deleted and that listings found again, since a server was killed",
+            registry=registry,
+        )
+        self._census_bytes = prometheus_client.Gauge(
+            "podyard_workloads_census_bytes", "Size of the last census of CLUSTER that was stored", registry=registry
+        )
+
+    def came_back(self) -> None:
+        """A listing passed over a message."""
+        self._came_back.inc()
+
+    def census(self, size: int) -> None:
+        """A census was stored."""
+        self._census_bytes.set(size)
+
     def work(self, work: Work) -> None:
         """Writes are under way."""
         names = {Create: "create", Alter: "update", Delete: "delete", Remove: "remove"}

@@ -19,6 +19,7 @@ from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
 from podyard.shell.reading import Reading
+from podyard.workloads.census import Census
 from podyard.workloads.core import actions
 from podyard.workloads.core.actions import Done, Effect, Failed, Message, Work
 from podyard.workloads.core.controller import Workloads
@@ -60,6 +61,7 @@ class Term:
             on_unreadable=self._on_unreadable,
             aside=boundary.aside,
         )
+        self._census = Census(service, instruments, boundary)
         self._driver: Driver[Message, Effect, Work] = Driver(
             self._core,
             now=self._now,
@@ -77,8 +79,14 @@ class Term:
         try:
             async with self._driver as tasks:
                 tasks.start_soon(self._reading.run)
+                tasks.start_soon(self._take_censuses)
         finally:
             self._service.health.remove(WRITES_CHECK)
+
+    async def _take_censuses(self) -> None:
+        """Its end is that of the term: its core has raised."""
+        await self._census.run()
+        self._driver.end()
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         for effect in effects:

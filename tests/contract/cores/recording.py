@@ -30,6 +30,7 @@ class Shown(NamedTuple):
 
     method: str
     arguments: tuple[Any, ...]
+    named: dict[str, Any]
 
 
 Tape: TypeAlias = list[Told | Shown]
@@ -52,6 +53,8 @@ class Case(NamedTuple):
     """Messages that settle what the core asked, and name it."""
     deposed: Callable[[], None] | None = None
     """A play that ends with the core stepping down; None: only its driver ends it."""
+    fed_by: tuple[str, ...] = FED_BY
+    """What is called of the view."""
 
     def __repr__(self) -> str:
         return self.name
@@ -80,32 +83,32 @@ def _recorded(case: Case, tape: Tape) -> Iterator[None]:
             tape.append(Told(message, now, plain(wanted)))
         return wanted
 
-    with mock.patch.object(case.core, "step", recorded_step), _shown(case.view, views, tape):
+    with mock.patch.object(case.core, "step", recorded_step), _shown(case, views, tape):
         yield
 
 
 @contextmanager
-def _shown(view_type: type[Any], views: list[Any], tape: Tape) -> Iterator[None]:
+def _shown(case: Case, views: list[Any], tape: Tape) -> Iterator[None]:
     def recorded(name: str) -> Callable[..., Any]:
-        method = getattr(view_type, name)
+        method = getattr(case.view, name)
 
-        def call(view: Any, *arguments: Any) -> Any:
+        def call(view: Any, *arguments: Any, **more: Any) -> Any:
             if not views:
                 views.append(view)
             if view is views[0]:
-                tape.append(Shown(name, arguments))
-            return method(view, *arguments)
+                tape.append(Shown(name, arguments, more))
+            return method(view, *arguments, **more)
 
         return call
 
-    with mock.patch.multiple(view_type, **{name: recorded(name) for name in FED_BY}):
+    with mock.patch.multiple(case.view, **{name: recorded(name) for name in case.fed_by}):
         yield
 
 
 def play(one: Told | Shown, core: Any, view: Any) -> Any:
     """Do it again; returns what the core wants, None of what the view was shown."""
     if isinstance(one, Shown):
-        getattr(view, one.method)(*one.arguments)
+        getattr(view, one.method)(*one.arguments, **one.named)
         return None
     return plain(core.step(one.message, one.now))
 

@@ -9,10 +9,18 @@ from typing import Any
 
 import pytest
 
-from tests.contract.cores import binder, descheduler, node_agent, queue, scheduler, workloads
+from tests.contract.cores import binder, census, descheduler, node_agent, queue, scheduler, workloads
 from tests.contract.cores.recording import Case, Tape, Told, play, record
 
-CASES = (workloads.CASE, binder.CASE, scheduler.CASE, queue.CASE, descheduler.CASE, node_agent.CASE)
+CASES = (
+    workloads.CASE,
+    census.CASE,
+    binder.CASE,
+    scheduler.CASE,
+    queue.CASE,
+    descheduler.CASE,
+    node_agent.CASE,
+)
 EVERY = 5
 """Of so many moments one is looked at closely: each costs the play up to it."""
 LATE_S = 60.0

@@ -35,6 +35,7 @@ OTHERS: Final = {
     "cluster.things%2Ev1%2Eexample%2Eorg.default.x",
 }
 OBJECTS: Final = PODS | VOLUMES | BUDGETS | OTHERS
+CENSUS: Final = {"cluster.census"}
 NOMINATIONS: Final = {"cluster.nominations.default.web.u1"}
 NODE_1: Final = {
     "cluster.podstatus.node-1.default.web.u1",
@@ -48,6 +49,7 @@ NODE_2: Final = {
     "heartbeat.node-2",
     "usage.node-2",
 }
+STATUSES: Final = {one for one in NODE_1 | NODE_2 if one.startswith("cluster.")}
 OPEN: Final = {"svc.objects.apply", "svc.objects.delete", "svc.objects.evict", "svc.queue.list", "svc.queue.would"}
 SCHEDULING: Final = {
     "svc.queue.pop",
@@ -117,7 +119,7 @@ MAY: Final[dict[str, set[str]]] = {
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
     "descheduler": PODS | BUDGETS | reading("CLUSTER") | leading("descheduler") | WORDS | dead("descheduler"),
-    "workloads": OBJECTS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
+    "workloads": OBJECTS | NOMINATIONS | STATUSES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
     "person": VISITING | dead("cli"),
     "bridge": VISITING | dead("bridge"),
     "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT,

@@ -137,10 +137,9 @@ def core() -> tuple[Identity, ...]:
             subscribes=(subjects.lease("descheduler"),),
         ),
         _service(
-            # its garbage collection removes dependents of any kind
+            # its garbage collection removes dependents of any kind, its census taker whatever came back
             "workloads",
-            ("cluster.*.*.*", *_reading("CLUSTER"), *_lease("workloads")),
-            denied=_FACTS,
+            (subjects.ALL_OBJECTS, *_reading("CLUSTER"), *_lease("workloads")),
             subscribes=(subjects.lease("workloads"),),
         ),
     )

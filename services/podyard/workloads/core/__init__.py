@@ -14,5 +14,6 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `templates`     pods made from templates
 - `ownership`     owners and dependents, garbage
 - `pods`          whether a pod counts, is ready, since when
+- `census`        a state machine of its own: when a census is taken, and what came back is deleted
 - `documents`     small changes of raw documents
 """
