@@ -170,7 +170,7 @@ class Player:
             action |= actions.parse(name)
         event = ClusterEvent(step.resource, action, step.label)
         incoming = Incoming(event=event, old=_object(step.old), new=_object(step.new))
-        self.stage.queue.move_all(incoming, self.stage.now)
+        self.stage.queue.move_wanted(incoming, self.stage.now)
 
     # ---- attempts ------------------------------------------------------------------------------------------
 

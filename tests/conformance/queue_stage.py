@@ -17,6 +17,7 @@ from podyard.queue.core.changes import Changes
 from podyard.queue.core.hints import Verdict
 from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod
+from podyard.queue.core.waking import EVERYBODY, Meant
 from podyard.queue.settings import QueueSettings
 
 SESSION: Final = "conformance"
@@ -143,7 +144,7 @@ class QueueStage:
             ("add", self._noted_add),
             ("update", self._noted_update),
             ("delete", self._noted_delete),
-            ("move_all", self._noted_move_all),
+            ("move_wanted", self._noted_move),
             ("fail", self._noted_fail),
         ):
             setattr(queue, name, _around(noted, getattr(queue, name)))
@@ -170,13 +171,12 @@ class QueueStage:
         with self.noting(Call(name="delete", pod=pod)):
             return delete(uid)
 
-    def _noted_move_all(self, move_all: Callable[..., Any], incoming: Incoming, now: float, **more: Any) -> None:
-        call = Call(name="moveAll", incoming=incoming, max_priority=more.get("max_priority"))
+    def _noted_move(self, move: Callable[..., Any], incoming: Incoming, now: float, meant: Meant = EVERYBODY) -> None:
+        call = Call(name="moveAll", incoming=incoming, max_priority=meant.max_priority)
         with self.noting(call):
             call.heard = [Heard(incoming, pod, self.queue.hints.verdict(pod, incoming)) for pod in self.queue.parked]
-            self.queue.wants, asked = self._wants, self.queue.wants
-            move_all(incoming, now, **more)
-            self.queue.wants = asked
+            if self._wants(incoming.event, incoming.missed):
+                move(incoming, now, meant)
 
     def _noted_fail(self, fail: Callable[..., Any], uid: str, now: float, **more: Any) -> None:
         """Events since the pod's pop are judged with the rejectors of this failure: as the queue does it, in

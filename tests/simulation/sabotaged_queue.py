@@ -13,14 +13,14 @@ from tests.simulation.simulation import Simulation
 
 def _sleeps_through_releases(simulation: Simulation) -> None:
     """The queue wakes nobody when room comes free, nor when it lists again."""
-    move_all = SchedulingQueue.move_all
+    move = SchedulingQueue.move_wanted
 
     def deaf(self: Any, incoming: Any, *arguments: Any, **options: Any) -> Any:
         if incoming.event == ASSIGNED_POD_DELETE:
             return None
-        return move_all(self, incoming, *arguments, **options)
+        return move(self, incoming, *arguments, **options)
 
-    SchedulingQueue.move_all = deaf  # type: ignore[method-assign]
+    SchedulingQueue.move_wanted = deaf  # type: ignore[method-assign]
     SchedulingQueue.retry_all = lambda *_: None  # type: ignore[method-assign]
 
 
