@@ -213,6 +213,58 @@ def test_node_fit_respects_node_affinity_and_own_anti_affinity():
     assert not evictor(state, nodeFit=True).pre_eviction_filter(pinned).allowed
 
 
+def test_a_pod_whose_own_anti_affinity_makes_no_sense_fits_nowhere():
+    """The reference takes the fault for a misfit of every node."""
+    term = {"topologyKey": "rack", "labelSelector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    state = CycleState(nodes=[node("n1"), node("n2")], pods=[])
+    assert not evictor(state, nodeFit=True).pre_eviction_filter(pod(spec={"affinity": apart})).allowed
+
+
+def test_node_fit_goes_by_the_spec_however_far_a_resize_is():
+    resources = {"requests": {"cpu": "3"}}
+    container = {"name": "m", "resources": resources}
+    told = {"containerStatuses": [{"name": "m", "resources": {"requests": {"cpu": "4"}}}]}
+    one = pod("one", spec={"containers": [container]}, status=told)
+    state = CycleState(nodes=[node("n1"), node("n2")], pods=[one, pod("other", "n2", spec={"containers": [
+        {"name": "m", "resources": {"requests": {"cpu": "1"}}}]})])  # fmt: skip
+    assert evictor(state, nodeFit=True).pre_eviction_filter(one).allowed
+
+
+def test_node_fit_knows_the_room_that_evictions_have_made():
+    def asking(name: str, on: str) -> Pod:
+        return pod(name, on, spec={"containers": [{"name": "m", "resources": {"requests": {"cpu": "3"}}}]})
+
+    one, other = asking("one", "n1"), asking("other", "n2")
+    state = CycleState(nodes=[node("n1"), node("n2")], pods=[one, other])
+    judge = evictor(state, nodeFit=True)
+    assert not judge.pre_eviction_filter(one).allowed
+    state.evicted(other, NOW, gone=False)
+    assert not judge.pre_eviction_filter(one).allowed, "on its way out it still takes room"
+    state.evicted(other, NOW, gone=True)
+    assert judge.pre_eviction_filter(one).allowed
+
+
+def test_a_node_selector_that_makes_no_sense_is_told_when_it_is_asked():
+    judge = evictor(CycleState(nodes=[node("n1"), node("n2")], pods=[]), nodeFit=True, nodeSelector="a in (b")
+    for _ in range(2):
+        with pytest.raises(ValueError, match="unable to parse requirement"):
+            judge.pre_eviction_filter(pod())
+
+
+def test_a_budget_whose_selector_makes_no_sense_covers_nobody():
+    senseless = {"selector": {"matchExpressions": [{"key": "a", "operator": "Near"}]}}
+    budgets = [
+        msgspec.convert({"metadata": {"name": name, "namespace": "default"}, "spec": spec}, PodDisruptionBudget)
+        for name, spec in (("bad", senseless), ("good", {"selector": {"matchLabels": {"app": "web"}}}))
+    ]
+    state = CycleState(nodes=(), pods=(), budgets=budgets)
+    assert reasons(pod(labels={"app": "web"}), state, ignorePodsWithoutPDB=True) == ()
+    assert reasons(pod(), state, ignorePodsWithoutPDB=True) == (
+        "pod does not have a PodDisruptionBudget and is protected against eviction",
+    )
+
+
 def test_only_namespaces_that_the_selector_takes():
     namespace = msgspec.convert({"metadata": {"name": "default", "labels": {"env": "dev"}}}, Namespace)
     state = CycleState(nodes=(), pods=(), namespaces={"default": namespace})

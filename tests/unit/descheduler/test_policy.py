@@ -68,6 +68,57 @@ def test_unknown_fields_are_ignored_but_not_in_arguments():
     assert failing(profile(args="{labelSelectors: {}}")).stage == "decode"
 
 
+def test_a_document_of_another_kind_is_none_even_without_a_version():
+    assert "no kind 'Foo'" in failing("kind: Foo").errors[0]
+    assert load("apiVersion: ''\nprofiles: [{name: p}]").profiles == ()
+
+
+def test_a_float_without_a_fraction_is_a_whole_number_in_yaml_but_not_in_json():
+    text = HEAD + "maxNoOfPodsToEvictTotal: 2.0\nmaxNoOfPodsToEvictPerNode: 1e1"
+    assert (load(text).max_no_of_pods_to_evict_total, load(text).max_no_of_pods_to_evict_per_node) == (2, 10)
+    json = '{"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "maxNoOfPodsToEvictTotal": %s}'
+    assert load(json % 2).max_no_of_pods_to_evict_total == 2
+    assert failing(json % "2.0").stage == "decode"
+    assert failing(HEAD + "maxNoOfPodsToEvictTotal: 1e300").stage == "decode"
+
+
+def test_arguments_may_name_their_kind():
+    load(profile(args="{apiVersion: descheduler/v1alpha2, kind: Whatever}"))
+
+
+@pytest.mark.parametrize(
+    ("expression", "sentence"),
+    [
+        (
+            "{key: a, operator: In}",
+            "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+        ),
+        ("{key: a, operator: NotIn, values: []}", "values: Invalid value: null: for 'in', 'notin' operators"),
+        ("{key: a, operator: Exists, values: ['1', x]}", 'values: Invalid value: ["1","x"]: values set must be empty'),
+        ("{key: a b, operator: Exists}", 'key: Invalid value: "a b": name part must consist of alphanumeric'),
+        ("{key: a, operator: In, values: [x y]}", 'values[0][a]: Invalid value: "x y": a valid label must be'),
+        ("{key: a b, operator: In}", '[key: Invalid value: "a b": name part must consist of'),
+        ("{operator: Exists}", 'key: Invalid value: "": name part must be non-empty'),
+        ("{key: a}", '"" is not a valid label selector operator'),
+    ],
+)
+def test_selectors_are_held_to_what_labels_may_be(expression: str, sentence: str):
+    error = failing(profile(args=f"{{labelSelector: {{matchExpressions: [{expression}]}}}}"))
+    assert error.stage == "validate"
+    assert sentence in error.errors[0]
+    assert failing(profile(args="{labelSelector: {matchLabels: {a: b c}}}")).stage == "validate"
+    unknown = failing(profile(args="{labelSelector: {matchExpression: []}}"))
+    assert 'unknown field "matchExpression"' in unknown.errors[0]
+
+
+def test_names_of_storage_classes_are_looked_at_only_where_their_protection_is_chosen():
+    config = "config: {PodsWithPVC: {protectedStorageClasses: [{name: ''}]}}"
+    load(profile(evictor=f"{{podProtections: {{{config}}}}}"))
+    load(profile(evictor=f"{{podProtections: {{extraEnabled: [PodsWithoutPDB], {config}}}}}"))
+    error = failing(profile(evictor=f"{{podProtections: {{extraEnabled: [PodsWithPVC], {config}}}}}"))
+    assert "ProtectedStorageClasses[0] name cannot be empty" in error.errors[0]
+
+
 def test_the_last_of_two_keys_and_the_first_document_count():
     text = HEAD + "nodeSelector: a=b\nnodeSelector: c=d\n---\nnot: a policy\n"
     assert load(text).node_selector == "c=d"
@@ -76,7 +127,8 @@ def test_the_last_of_two_keys_and_the_first_document_count():
 @pytest.mark.parametrize(
     ("text", "stage", "sentence"),
     [
-        ("{", "decode", "not YAML"),
+        ("{", "decode", "not JSON, though it begins with {"),
+        ("a: [", "decode", "not YAML"),
         ("- a", "decode", "a policy is a mapping, this is a list"),
         ("apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy", "decode", "'descheduler/v1alpha1'"),
         (HEAD + "maxNoOfPodsToEvictPerNode: -1", "decode", "maxNoOfPodsToEvictPerNode"),

@@ -12,8 +12,9 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `errors`        what can be wrong with a policy; `metrics_providers` with what it says of those
 - `building`      from a policy to profiles with plugins
 - `arguments`     what arguments of plugins share: namespaces, priority threshold, selectors
-- `state`         the cluster as one cycle sees it
+- `state`         the cluster as one cycle sees it; `measured` what is really used, as others measured it
 - `protections`, `node_fit`, `evictor_args`   which pods may go: the plugin DefaultEvictor
+- `candidates`    which pods a plugin looks at
 - `tolerations`   which taints a pod tolerates, as the descheduler sees it
 - `limits`        how many may go
 - `framework`     what a plugin is, and what it is given

@@ -5,11 +5,12 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from podyard.descheduler.core.arguments import Args, PriorityThreshold
+from podyard.descheduler.core.arguments import Args, PluginArgs, PriorityThreshold, SelectorArgs
 from podyard.descheduler.core.durations import Duration
 from podyard.descheduler.core.policy import Count
-from podyard.objects.meta import LabelSelector
 
+NO_EVICTION_ANNOTATION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
+"""On a pod, with any value: it goes last among its like, or never if the policy is Mandatory."""
 PREFERRED: Final = "Preferred"
 MANDATORY: Final = "Mandatory"
 
@@ -55,7 +56,7 @@ class PodProtections(Args, frozen=True, kw_only=True):
     config: ProtectionsConfig | None = None
 
 
-class DefaultEvictorArgs(Args, frozen=True, kw_only=True):
+class DefaultEvictorArgs(PluginArgs, frozen=True, kw_only=True):
     """Which pods may be evicted."""
 
     node_selector: str = ""
@@ -65,7 +66,7 @@ class DefaultEvictorArgs(Args, frozen=True, kw_only=True):
     evict_system_critical_pods: bool = False
     ignore_pvc_pods: bool = False
     evict_failed_bare_pods: bool = False
-    label_selector: LabelSelector | None = None
+    label_selector: SelectorArgs | None = None
     priority_threshold: PriorityThreshold | None = None
     node_fit: bool = False
     min_replicas: Count = 0
@@ -73,7 +74,7 @@ class DefaultEvictorArgs(Args, frozen=True, kw_only=True):
     ignore_pods_without_pdb: bool = msgspec.field(default=False, name="ignorePodsWithoutPDB")
     pod_protections: PodProtections = PodProtections()
     no_eviction_policy: str = ""
-    namespace_label_selector: LabelSelector | None = None
+    namespace_label_selector: SelectorArgs | None = None
 
 
 def protections(args: DefaultEvictorArgs) -> Protections:
@@ -124,10 +125,11 @@ def _protection_faults(args: DefaultEvictorArgs) -> list[str]:
     for where, names, _ in reversed(listed):
         if len(set(names)) < len(names):
             found.append(f"PodProtections.{where} contains duplicate entries")
-    if chosen.config is not None and chosen.config.pods_with_pvc is not None:
+    pvc = chosen.config.pods_with_pvc if chosen.config is not None else None
+    if pvc is not None and WITH_PVC in chosen.extra_enabled:
         found += [
             f"PodProtections.Config.PodsWithPVC.ProtectedStorageClasses[{at}] name cannot be empty"
-            for at, one in enumerate(chosen.config.pods_with_pvc.protected_storage_classes)
+            for at, one in enumerate(pvc.protected_storage_classes)
             if not one.name
         ]
     return found

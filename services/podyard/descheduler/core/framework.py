@@ -4,7 +4,7 @@ A plugin's run is a generator: `answer = yield Evict(...)`. Asking is all it doe
 the shell evicts.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
@@ -57,6 +57,16 @@ class PluginFault(NamedTuple):
 
 Run: TypeAlias = Generator[Evict, Answer, None]
 """One run of a plugin."""
+
+
+def evict_each(wanted: Iterable[Evict]) -> Generator[Evict, Answer, Answer | None]:
+    """Ask for one after the other, until no more of this node or of all may go: the answer that said so,
+    None if none did."""
+    for one in wanted:
+        answer = yield one
+        if answer in (Answer.TOTAL_LIMIT, Answer.NODE_LIMIT):
+            return answer
+    return None
 
 
 class Verdict(NamedTuple):

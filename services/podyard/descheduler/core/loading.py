@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from podyard.descheduler.core import durations, metrics_providers
-from podyard.descheduler.core.arguments import PriorityThreshold
+from podyard.descheduler.core.arguments import PluginArgs, PriorityThreshold
 from podyard.descheduler.core.errors import PolicyError, Stage
 from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
 from podyard.descheduler.core.framework import Plugin
@@ -57,8 +57,8 @@ def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Policy:
         document = read(text)
     except PolicyTextError as error:
         raise _failed("decode", str(error)) from error
-    version, kind = document.get("apiVersion"), document.get("kind", KIND)
-    if version is None:
+    version, kind = document.get("apiVersion") or "", document.get("kind") or KIND
+    if version == "" and kind == KIND:
         return Policy()
     if version != API_VERSION or kind != KIND:
         raise _failed("decode", f"no kind {kind!r} with apiVersion {version!r}: a policy is a {KIND} of {API_VERSION}")
@@ -118,9 +118,18 @@ def _faults(plugin: type[Plugin], args: Any) -> list[str]:
 
 
 def with_defaults(policy: Policy, priority_classes: Mapping[str, PriorityClass]) -> Policy:
-    """Stage default: every profile gets its evictor, first in both filters, with a priority threshold."""
-    profiles = tuple(_with_evictor(profile, priority_classes) for profile in policy.profiles)
+    """Stage default: every profile gets its evictor, first in both filters, with a priority threshold; then
+    all arguments are completed."""
+    profiles = tuple(_completed(_with_evictor(profile, priority_classes)) for profile in policy.profiles)
     return msgspec.structs.replace(policy, profiles=profiles)
+
+
+def _completed(profile: Profile) -> Profile:
+    configs = tuple(
+        msgspec.structs.replace(config, args=config.args.completed()) if isinstance(config.args, PluginArgs) else config
+        for config in profile.plugin_config
+    )
+    return msgspec.structs.replace(profile, plugin_config=configs)
 
 
 def _with_evictor(profile: Profile, priority_classes: Mapping[str, PriorityClass]) -> Profile:
@@ -148,16 +157,17 @@ def _evictor_first(listed: PluginSet) -> PluginSet:
 
 
 def _threshold(wanted: PriorityThreshold | None, priority_classes: Mapping[str, PriorityClass]) -> int:
+    """A value, if there is one, before a name."""
     if wanted is None or (wanted.value is None and not wanted.name):
         return SYSTEM_CRITICAL_PRIORITY
     value = wanted.value
-    if wanted.name:
+    if value is None:
         found = priority_classes.get(wanted.name) or SYSTEM_CLASSES.get(wanted.name)
         if found is None:
             sentence = f'priorityclasses.scheduling.k8s.io "{wanted.name}" not found'
             raise _failed("default", f"unable to get priority value from the priority class: {sentence}")
         value = found.value
-    if value is None or value > SYSTEM_CRITICAL_PRIORITY:
+    if value > SYSTEM_CRITICAL_PRIORITY:
         raise _failed("default", f"priority threshold can't be greater than {SYSTEM_CRITICAL_PRIORITY}")
     return value
 

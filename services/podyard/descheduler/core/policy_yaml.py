@@ -1,9 +1,13 @@
-"""YAML of a policy file, read as the reference reads it: the first document counts, and of duplicate keys the
-last."""
+"""The text of a policy file, read as the reference reads it: a text that begins with `{` is JSON, all others
+are YAML, of which the first document counts. Of duplicate keys the last counts.
+
+Source: apimachinery v0.36, pkg/runtime/serializer/recognizer and json; sigs.k8s.io/yaml (YAMLToJSON).
+"""
 
 import re
 from typing import Any, Final, cast
 
+import msgspec
 import yaml
 
 _TAGS: Final = "tag:yaml.org,2002:"
@@ -15,8 +19,12 @@ _NOT_TEXT: Final = {
 a date."""
 
 
+_FIRST_BEYOND: Final = 2.0**64
+"""No whole number of a policy is so large."""
+
+
 class PolicyTextError(ValueError):
-    """The text is no YAML mapping; says where."""
+    """The text is no mapping; says where."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -35,8 +43,13 @@ for _tag, _pattern in _NOT_TEXT.items():
 def read(text: str) -> dict[str, Any]:
     """The first document as JSON has it; an empty one is an empty mapping.
 
-    :raises PolicyTextError: if it is no YAML, or no mapping
+    :raises PolicyTextError: if it is neither YAML nor JSON, or no mapping
     """
+    if text.lstrip().startswith("{"):
+        try:
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise PolicyTextError(f"not JSON, though it begins with {{: {_one_line(error)}") from error
     loader = _Loader(text)
     try:
         document: Any = loader.get_data()
@@ -48,15 +61,18 @@ def read(text: str) -> dict[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise PolicyTextError(f"a policy is a mapping, this is a {type(document).__name__}")
-    return _with_text_keys(cast("dict[Any, Any]", document))
+    return _as_json(cast("dict[Any, Any]", document))
 
 
-def _with_text_keys(value: Any) -> Any:
+def _as_json(value: Any) -> Any:
+    """As it would be written in JSON, and read from there: keys are text, and 2.0 is 2."""
     if isinstance(value, dict):
         entries = cast("dict[Any, Any]", value)
-        return {_key(key): _with_text_keys(item) for key, item in entries.items()}
+        return {_key(key): _as_json(item) for key, item in entries.items()}
     if isinstance(value, list):
-        return [_with_text_keys(item) for item in cast("list[Any]", value)]
+        return [_as_json(item) for item in cast("list[Any]", value)]
+    if isinstance(value, float) and value.is_integer() and abs(value) < _FIRST_BEYOND:
+        return int(value)
     return value
 
 

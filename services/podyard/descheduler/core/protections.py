@@ -134,8 +134,8 @@ def _uncovered(pod: Pod, state: CycleState) -> str:
         try:
             if selectors.compile_labels(budget.spec.selector).matches(pod.metadata.labels):
                 return ""
-        except SelectorError as error:
-            return f"unable to check if pod is covered by PodDisruptionBudget: {error}"
+        except SelectorError:
+            continue  # it covers no pod
     return "pod does not have a PodDisruptionBudget and is protected against eviction"
 
 

@@ -10,19 +10,39 @@ from typing import Final
 import msgspec
 
 from podyard.cluster.view import ClusterView
-from podyard.objects import times
+from podyard.descheduler.core.measured import NOTHING_MEASURED, Amounts, Measured, NamespacedName
+from podyard.objects import pod_requests, times
 from podyard.objects.core import Namespace, PersistentVolumeClaim
 from podyard.objects.node import Node
-from podyard.objects.pod import Pod
+from podyard.objects.pod import Pod, PodStatus
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.scheduling import PriorityClass
 
-NamespacedName = tuple[str, str]
 BUDGETS: Final = "poddisruptionbudgets"
 CLAIMS: Final = "persistentvolumeclaims"
 NAMESPACES: Final = "namespaces"
 PRIORITY_CLASSES: Final = "priorityclasses"
 ENDED: Final = frozenset({"Succeeded", "Failed"})
+"""Phases of pods that take no room."""
+
+_NO_STATUS: Final = PodStatus()
+
+
+class Taken:
+    """What the pods of a node that have not ended take of it: kept up, so that nobody adds it up again."""
+
+    __slots__ = ("amounts", "pods")
+
+    def __init__(self) -> None:
+        self.amounts: dict[str, int] = {}
+        """Nano-units by resource."""
+        self.pods = 0
+
+    def add(self, amounts: Amounts, sign: int = 1) -> None:
+        """A pod came, or with -1 went."""
+        self.pods += sign
+        for name, amount in amounts.items():
+            self.amounts[name] = self.amounts.get(name, 0) + sign * amount
 
 
 class CycleState:
@@ -37,18 +57,25 @@ class CycleState:
         budgets: Iterable[PodDisruptionBudget] = (),
         claims: Mapping[NamespacedName, PersistentVolumeClaim] | None = None,
         priority_classes: Mapping[str, PriorityClass] | None = None,
+        measured: Measured = NOTHING_MEASURED,
     ) -> None:
-        """:param pods: all pods, also those without a node"""
+        """
+        :param pods: all pods, also those without a node
+        :param measured: what is really used, for plugins that ask for it
+        """
         self.nodes = sorted(nodes, key=lambda node: node.metadata.name)
         self.pods: dict[NamespacedName, Pod] = {pod.key: pod for pod in sorted(pods, key=lambda pod: pod.key)}
         self.namespaces = namespaces or {}
         self.claims = claims or {}
         self.priority_classes = priority_classes or {}
+        self.measured = measured
         self._budgets: dict[str, list[PodDisruptionBudget]] = {}
         for budget in budgets:
             self._budgets.setdefault(budget.metadata.namespace, []).append(budget)
         self._on_node: dict[str, dict[NamespacedName, Pod]] = {}
         self._by_owner: dict[str, int] = {}
+        self._taken: dict[str, Taken] = {}
+        self._requests: dict[NamespacedName, Amounts] = {}
         for pod in self.pods.values():
             self._index(pod)
 
@@ -64,8 +91,35 @@ class CycleState:
         return [node for node in self.nodes if is_ready(node)]
 
     def pods_on(self, node: str) -> list[Pod]:
-        """The pods of a node that have not ended."""
+        """The pods of a node that have not ended, sorted by namespace and name."""
         return [pod for pod in self._on_node.get(node, {}).values() if pod.status.phase not in ENDED]
+
+    def all_pods_on(self, node: str) -> list[Pod]:
+        """The pods of a node, those that have ended too, sorted by namespace and name."""
+        return list(self._on_node.get(node, {}).values())
+
+    def requests(self, pod: Pod) -> Amounts:
+        """What the pod requests, in nano-units: by its spec alone. How far a resize in place is plays no
+        part.
+
+        Source: pkg/utils/pod.go, PodRequestsAndLimits (no option of resourcehelper.PodRequests is set).
+
+        :raises QuantityError: if a request is no quantity
+        """
+        found = self._requests.get(pod.key)
+        if found is None:
+            found = pod_requests.exact_requests(msgspec.structs.replace(pod, status=_NO_STATUS))
+            self._requests[pod.key] = found
+        return found
+
+    def taken(self, node: str) -> Taken:
+        """What the pods of a node that have not ended request."""
+        found = self._taken.get(node)
+        if found is None:
+            found = self._taken[node] = Taken()
+            for pod in self.pods_on(node):
+                found.add(self.requests(pod))
+        return found
 
     def replicas(self, owner_uid: str) -> int:
         """How many pods name this owner."""
@@ -89,6 +143,8 @@ class CycleState:
                 current, metadata=metadata
             )
             return
+        if current.status.phase not in ENDED and current.spec.node_name in self._taken:
+            self._taken[current.spec.node_name].add(self.requests(current), -1)
         del self.pods[pod.key]
         self._on_node.get(current.spec.node_name, {}).pop(pod.key, None)
         for uid in {owner.uid for owner in current.metadata.owner_references}:

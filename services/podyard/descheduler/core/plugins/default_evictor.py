@@ -5,20 +5,19 @@ Source: pkg/framework/plugins/defaultevictor (v0.36.0); data in tests/conformanc
 
 from typing import ClassVar, Final
 
-from podyard.descheduler.core import arguments, evictor_args, node_fit, protections
+from podyard.descheduler.core import arguments, evictor_args, protections
 from podyard.descheduler.core.arguments import Args
 from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
 from podyard.descheduler.core.framework import Handle, Verdict
+from podyard.descheduler.core.node_fit import NodeFit
 from podyard.objects import label_text
 from podyard.objects.errors import SelectorError
-from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from podyard.objects.selectors import Selector
 
 NAME: Final = "DefaultEvictor"
 EVICT_ANNOTATION: Final = "descheduler.alpha.kubernetes.io/evict"
 """On a pod, with any value: it may always be considered."""
-NO_EVICTION_ANNOTATION: Final = "descheduler.alpha.kubernetes.io/prefer-no-eviction"
 
 REASON_NO_FIT: Final = (
     "pod does not fit on any other node because of nodeSelector(s), Taint(s), or nodes marked as unschedulable"
@@ -41,8 +40,9 @@ class DefaultEvictor:
         try:
             self._checks = protections.checks(args, handle.state, handle.now)
         except SelectorError as error:
-            raise ValueError(arguments.selector_sentence(error)) from error
+            raise ValueError(error.detail) from error
         self._namespaces = _namespace_selector(args)
+        self._node_fit: NodeFit | None = None
 
     @classmethod
     def faults(cls, args: DefaultEvictorArgs) -> list[str]:
@@ -54,14 +54,17 @@ class DefaultEvictor:
         annotations = pod.metadata.annotations
         if EVICT_ANNOTATION in annotations:
             return Verdict(True)
-        if self._args.no_eviction_policy == evictor_args.MANDATORY and NO_EVICTION_ANNOTATION in annotations:
+        if (
+            self._args.no_eviction_policy == evictor_args.MANDATORY
+            and evictor_args.NO_EVICTION_ANNOTATION in annotations
+        ):
             return Verdict(False)
         reasons = tuple(reason for check in self._checks if (reason := check(pod)))
         return Verdict(not reasons, reasons)
 
     def pre_eviction_filter(self, pod: Pod) -> Verdict:
         """Whether another node would take the pod, and its namespace is one that is looked at."""
-        if self._args.node_fit and not node_fit.fits_elsewhere(pod, self._nodes(), self._handle.state):
+        if self._args.node_fit and not self._fit().elsewhere(pod):
             return Verdict(False, (REASON_NO_FIT,))
         if self._namespaces is not None:
             namespace = self._handle.state.namespaces.get(pod.metadata.namespace)
@@ -69,10 +72,14 @@ class DefaultEvictor:
                 return Verdict(False, (REASON_NAMESPACE,))
         return Verdict(True)
 
-    def _nodes(self) -> list[Node]:
-        """Ready nodes that the evictor's own selector takes; the policy's plays no part."""
-        selector = label_text.parse(self._args.node_selector)
-        return [node for node in self._handle.state.ready_nodes() if selector.matches(node.metadata.labels)]
+    def _fit(self) -> NodeFit:
+        """Of ready nodes that the evictor's own selector takes; the policy's plays no part. A selector that
+        makes no sense is found here, not when the plugin is built: nothing goes then."""
+        if self._node_fit is None:
+            selector, state = label_text.parse(self._args.node_selector), self._handle.state
+            chosen = (node for node in state.ready_nodes() if selector.matches(node.metadata.labels))
+            self._node_fit = NodeFit(chosen, state)
+        return self._node_fit
 
 
 def _namespace_selector(args: DefaultEvictorArgs) -> Selector | None:
@@ -80,6 +87,5 @@ def _namespace_selector(args: DefaultEvictorArgs) -> Selector | None:
     try:
         selector = arguments.compiled(args.namespace_label_selector)
     except SelectorError as error:
-        sentence = arguments.selector_sentence(error)
-        raise ValueError(f"unable to convert namespaceLabelSelector to label selector: {sentence}") from error
+        raise ValueError(f"unable to convert namespaceLabelSelector to label selector: {error.detail}") from error
     return None if selector.everything else selector

@@ -4,25 +4,26 @@ NoExecute is not its business: the taint manager (workloads) ends those pods.
 Source: pkg/framework/plugins/removepodsviolatingnodetaints (v0.36.0).
 """
 
+from collections.abc import Iterable, Iterator
 from typing import ClassVar, Final
 
 from podyard.descheduler.core import arguments, tolerations
-from podyard.descheduler.core.arguments import Args, Namespaces
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Run
+from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
+from podyard.descheduler.core.candidates import Candidates
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Run, evict_each
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
-from podyard.objects.meta import LabelSelector
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 
 NAME: Final = "RemovePodsViolatingNodeTaints"
 
 
-class NodeTaintsArgs(Args, frozen=True, kw_only=True):
+class NodeTaintsArgs(PluginArgs, frozen=True, kw_only=True):
     """Taints are named `key` or `key=value`. `included_taints` None includes all, an empty list none."""
 
     namespaces: Namespaces | None = None
-    label_selector: LabelSelector | None = None
+    label_selector: SelectorArgs | None = None
     include_prefer_no_schedule: bool = False
     excluded_taints: tuple[str, ...] = ()
     included_taints: tuple[str, ...] | None = None
@@ -37,8 +38,7 @@ class RemovePodsViolatingNodeTaints:
     def __init__(self, args: NodeTaintsArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
-        self._selector = arguments.compiled(args.label_selector)
-        self._namespaces = args.namespaces or arguments.EVERY_NAMESPACE
+        self._candidates = Candidates(handle.evictor, args.namespaces, args.label_selector)
 
     @classmethod
     def faults(cls, args: NodeTaintsArgs) -> list[str]:
@@ -54,25 +54,15 @@ class RemovePodsViolatingNodeTaints:
             if not any(map(self._considers, node.spec.taints)):
                 continue
             # Listed and filtered before the first of the node goes, as the reference does.
-            candidates = [pod for pod in self._handle.state.pods_on(node.metadata.name) if self._takes(pod)]
-            for pod in candidates:
-                taint = next((one for one in node.spec.taints if self._violated(one, pod)), None)
-                if taint is None:
-                    continue
-                answer = yield Evict(pod, f"does not tolerate the taint {_text(taint)} of its node")
-                if answer is Answer.TOTAL_LIMIT:
-                    return
-                if answer is Answer.NODE_LIMIT:
-                    break
+            pods = [pod for pod in self._handle.state.pods_on(node.metadata.name) if self._candidates.may_go(pod)]
+            if (yield from evict_each(self._violating(node, pods))) is Answer.TOTAL_LIMIT:
+                return
 
-    def _takes(self, pod: Pod) -> bool:
-        evictor = self._handle.evictor
-        return (
-            self._namespaces.takes(pod.metadata.namespace)
-            and self._selector.matches(pod.metadata.labels)
-            and evictor.filter(pod).allowed
-            and evictor.pre_eviction_filter(pod).allowed
-        )
+    def _violating(self, node: Node, pods: Iterable[Pod]) -> Iterator[Evict]:
+        for pod in pods:
+            taint = next((one for one in node.spec.taints if self._violated(one, pod)), None)
+            if taint is not None:
+                yield Evict(pod, f"does not tolerate the taint {_text(taint)} of its node")
 
     def _violated(self, taint: Taint, pod: Pod) -> bool:
         return not tolerations.all_tolerated(pod.spec.tolerations, (taint,), self._considers)
