@@ -82,6 +82,15 @@ def test_a_float_without_a_fraction_is_a_whole_number_in_yaml_but_not_in_json():
     assert failing(HEAD + "maxNoOfPodsToEvictTotal: 1e300").stage == "decode"
 
 
+def test_arguments_are_completed_where_the_reference_completes_them():
+    names = ("RemoveFailedPods", "RemovePodsViolatingTopologySpreadConstraint")
+    configs = ", ".join(f"{{name: {name}}}" for name in names)
+    (found,) = load(f"{HEAD}profiles: [{{name: p, pluginConfig: [{configs}]}}]").profiles
+    _, failed, spread = (one.args for one in found.plugin_config)
+    assert failed.min_pod_lifetime_seconds == 3600
+    assert (spread.constraints, spread.topology_balance_node_fit) == (("DoNotSchedule",), True)
+
+
 def test_arguments_may_name_their_kind():
     load(profile(args="{apiVersion: descheduler/v1alpha2, kind: Whatever}"))
 
@@ -117,6 +126,20 @@ def test_names_of_storage_classes_are_looked_at_only_where_their_protection_is_c
     load(profile(evictor=f"{{podProtections: {{extraEnabled: [PodsWithoutPDB], {config}}}}}"))
     error = failing(profile(evictor=f"{{podProtections: {{extraEnabled: [PodsWithPVC], {config}}}}}"))
     assert "ProtectedStorageClasses[0] name cannot be empty" in error.errors[0]
+
+
+def test_thresholds_of_a_query_are_of_one_resource():
+    args = (
+        "{thresholds: {cpu: 1, MetricResource: 1}, targetThresholds: {cpu: 2, MetricResource: 2}, "
+        "metricsUtilization: {source: Prometheus, prometheus: {query: q}}}"
+    )
+    config = f"pluginConfig: [{{name: LowNodeUtilization, args: {args}}}]"
+    text = f"{HEAD}profiles: [{{name: p, {config}, plugins: {{balance: {{enabled: [LowNodeUtilization]}}}}}}]"
+    error = failing(text)
+    assert error.stage == "build"
+    assert error.errors[0].endswith(
+        'thresholds are expected to specify a single instance of "MetricResource" resource, got [MetricResource cpu] instead'
+    )
 
 
 def test_the_last_of_two_keys_and_the_first_document_count():

@@ -14,8 +14,10 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `arguments`     what arguments of plugins share: namespaces, priority threshold, selectors
 - `state`         the cluster as one cycle sees it; `measured` what is really used, as others measured it
 - `protections`, `node_fit`, `evictor_args`   which pods may go: the plugin DefaultEvictor
-- `candidates`    which pods a plugin looks at
+- `candidates`    which pods a plugin looks at; `ordering` in which order
+- `ages`, `container_states`   how old, and in which state
 - `tolerations`   which taints a pod tolerates, as the descheduler sees it
+- `utilization`   from nodes that are used too much, or too little, to others; `usage` of nodes and pods
 - `limits`        how many may go
 - `framework`     what a plugin is, and what it is given
 - `plugins/`      the plugins, `registry` lists them

@@ -1,10 +1,22 @@
-"""What is wrong with a policy's metrics providers. Source: pkg/descheduler/policyconfig.go,
-validateDeschedulerConfiguration."""
+"""A policy's metrics providers: what is wrong with them, and which it asks for. Sources:
+pkg/descheduler/policyconfig.go, validateDeschedulerConfiguration; pkg/descheduler/descheduler.go."""
 
 from collections import Counter
+from typing import Final
 from urllib.parse import urlsplit
 
 from podyard.descheduler.core.policy import Policy, Prometheus
+
+KUBERNETES: Final = "KubernetesMetrics"
+PROMETHEUS: Final = "Prometheus"
+
+
+def wants_kubernetes(policy: Policy) -> bool:
+    """Whether usage as Kubernetes measures it is to be had in cycles: by a provider, or in the old way."""
+    collector = policy.metrics_collector
+    return (collector is not None and collector.enabled) or any(
+        one.source == KUBERNETES for one in policy.metrics_providers
+    )
 
 
 def faults(policy: Policy) -> list[str]:
@@ -17,10 +29,10 @@ def faults(policy: Policy) -> list[str]:
                 f'metric provider "{provider.source}" is already configured, each source can be configured only once'
             )
         counts[provider.source] += 1
-    if counts["KubernetesMetrics"] and policy.metrics_collector is not None and policy.metrics_collector.enabled:
+    if counts[KUBERNETES] and policy.metrics_collector is not None and policy.metrics_collector.enabled:
         found.append("it is not allowed to combine metrics provider when metrics collector is enabled")
     for provider in policy.metrics_providers:
-        if provider.source == "Prometheus":
+        if provider.source == PROMETHEUS:
             found += _prometheus_faults(provider.prometheus)
             break
     return found

@@ -1,0 +1,156 @@
+"""RemovePodsViolatingInterPodAntiAffinity: evicts pods that share a domain with a pod that their own
+anti-affinity keeps away. The other pod stays.
+
+Source: pkg/framework/plugins/removepodsviolatinginterpodantiaffinity (v0.36.0); pkg/utils/predicates.go,
+CheckPodsWithAntiAffinityExist.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import ClassVar, Final, NamedTuple
+
+from podyard.descheduler.core import arguments, node_fit, ordering
+from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
+from podyard.descheduler.core.candidates import Candidates
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Run
+from podyard.objects import selectors
+from podyard.objects.affinity import PodAffinityTerm
+from podyard.objects.errors import SelectorError
+from podyard.objects.node import Node
+from podyard.objects.pod import Pod
+from podyard.objects.selectors import Selector
+
+NAME: Final = "RemovePodsViolatingInterPodAntiAffinity"
+
+
+class InterPodAntiAffinityArgs(PluginArgs, frozen=True, kw_only=True):
+    """Which pods are looked at, on both sides of a conflict."""
+
+    namespaces: Namespaces | None = None
+    label_selector: SelectorArgs | None = None
+
+
+class RemovePodsViolatingInterPodAntiAffinity:
+    """One run over all nodes."""
+
+    NAME: ClassVar[str] = NAME
+    ARGS: ClassVar[type[Args]] = InterPodAntiAffinityArgs
+
+    def __init__(self, args: InterPodAntiAffinityArgs, handle: Handle) -> None:
+        self._handle = handle
+        self._candidates = Candidates(handle.evictor, args.namespaces, args.label_selector)
+
+    @classmethod
+    def faults(cls, args: InterPodAntiAffinityArgs) -> list[str]:
+        """What is wrong with the arguments."""
+        return arguments.namespace_faults(args.namespaces) + arguments.selector_faults(args.label_selector)
+
+    def deschedule(self, nodes: list[Node]) -> Run:
+        """Node by node, the least important pod first. Whoever has gone is in nobody's way any more."""
+        evictor, state = self._handle.evictor, self._handle.state
+        on_node = {
+            node.metadata.name: [pod for pod in state.pods_on(node.metadata.name) if self._candidates.chosen(pod)]
+            for node in nodes
+        }
+        present = _Present(nodes, [pod for pods in on_node.values() for pod in pods])
+        for node in nodes:
+            for pod in ordering.least_important_first(on_node[node.metadata.name]):
+                conflict = present.conflict(pod)
+                if not conflict or not (evictor.filter(pod).allowed and evictor.pre_eviction_filter(pod).allowed):
+                    continue
+                answer = yield Evict(pod, f"its anti-affinity keeps {conflict} away")
+                if answer is Answer.TOTAL_LIMIT:
+                    return
+                if answer is Answer.NODE_LIMIT:
+                    break
+                if answer is Answer.EVICTED:
+                    present.remove(pod)
+
+
+class _Group(NamedTuple):
+    """The pods that a term is about; terms of different pods are often the same."""
+
+    topology_key: str
+    namespaces: tuple[str, ...]
+    selector: Selector
+
+
+class _Places:
+    """Where the pods of one group are: their names by node, and by the value of the topology key."""
+
+    def __init__(self) -> None:
+        self.on_node: dict[str, Counter[str]] = {}
+        self.in_domain: dict[str, Counter[str]] = {}
+
+    def change(self, pod: Pod, domain: str | None, by: int) -> None:
+        """A pod came (1) or went (-1)."""
+        self.on_node.setdefault(pod.spec.node_name, Counter())[pod.metadata.name] += by
+        if domain is not None:
+            self.in_domain.setdefault(domain, Counter())[pod.metadata.name] += by
+
+
+class _Present:
+    """The pods that may be in somebody's way, and what they are asked for."""
+
+    def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
+        self._labels = {node.metadata.name: node.metadata.labels for node in nodes}
+        self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
+        for pod in pods:
+            self._pods.setdefault(pod.metadata.namespace, {})[pod.key] = pod
+        self._places: dict[_Group, _Places] = {}
+
+    def remove(self, pod: Pod) -> None:
+        """It has gone."""
+        self._pods[pod.metadata.namespace].pop(pod.key, None)
+        for group, places in self._places.items():
+            if pod.metadata.namespace in group.namespaces and group.selector.matches(pod.metadata.labels):
+                places.change(pod, self._domain(pod, group), -1)
+
+    def conflict(self, pod: Pod) -> str:
+        """The name of a pod that one of its terms keeps away, and that is there; empty if there is none.
+
+        Terms are looked at in order, up to one that makes no sense. Pods of the same name never conflict; on
+        the same node they do whatever its labels.
+        """
+        for term in node_fit.anti_affinity_terms(pod.spec.affinity):
+            try:
+                group = _group(pod, term)
+            except SelectorError:
+                return ""
+            places = self._where(group)
+            domain = self._domain(pod, group)
+            near = [places.on_node.get(pod.spec.node_name)]
+            near += [places.in_domain.get(domain)] if domain is not None else []
+            for names in near:
+                other = _another(names, pod.metadata.name)
+                if other:
+                    return other
+        return ""
+
+    def _domain(self, pod: Pod, group: _Group) -> str | None:
+        return self._labels[pod.spec.node_name].get(group.topology_key)
+
+    def _where(self, group: _Group) -> _Places:
+        found = self._places.get(group)
+        if found is None:
+            found = self._places[group] = _Places()
+            for namespace in group.namespaces:
+                for pod in self._pods.get(namespace, {}).values():
+                    if group.selector.matches(pod.metadata.labels):
+                        found.change(pod, self._domain(pod, group), 1)
+        return found
+
+
+def _group(pod: Pod, term: PodAffinityTerm) -> _Group:
+    """Namespace selectors and matchLabelKeys are not looked at.
+
+    :raises SelectorError: if the term makes no sense
+    """
+    return _Group(term.topology_key, node_fit.term_namespaces(pod, term), selectors.compile_labels(term.label_selector))
+
+
+def _another(names: Counter[str] | None, own: str) -> str:
+    """A name that is there, other than `own`."""
+    if names is None:
+        return ""
+    return next((name for name, count in names.items() if count > 0 and name != own), "")

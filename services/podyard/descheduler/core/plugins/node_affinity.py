@@ -1,0 +1,129 @@
+"""RemovePodsViolatingNodeAffinity: evicts pods whose node is not, or no longer, one that they need or prefer.
+
+Source: pkg/framework/plugins/removepodsviolatingnodeaffinity (v0.36.0); pkg/descheduler/node/node.go;
+pkg/utils/predicates.go, GetNodeWeightGivenPodPreferredAffinity.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import ClassVar, Final, NamedTuple, TypeAlias
+
+from podyard.descheduler.core import arguments
+from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
+from podyard.descheduler.core.candidates import Candidates
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Run, evict_each
+from podyard.descheduler.core.node_fit import NodeFit
+from podyard.objects import selectors
+from podyard.objects.affinity import NodeAffinity
+from podyard.objects.errors import SelectorError
+from podyard.objects.node import Node
+from podyard.objects.pod import Pod
+from podyard.objects.selectors import NodeTerms
+
+NAME: Final = "RemovePodsViolatingNodeAffinity"
+REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
+PREFERRED: Final = "preferredDuringSchedulingIgnoredDuringExecution"
+
+Violates: TypeAlias = Callable[[Pod, Node], bool]
+"""Whether the pod should not be on that node, which is its own."""
+
+
+class NodeAffinityArgs(PluginArgs, frozen=True, kw_only=True):
+    """`node_affinity_type`: REQUIRED, PREFERRED, in the order in which they are looked at. Others are passed
+    over, as the reference does."""
+
+    namespaces: Namespaces | None = None
+    label_selector: SelectorArgs | None = None
+    node_affinity_type: tuple[str, ...] = ()
+
+
+class _Preference(NamedTuple):
+    weight: int
+    terms: NodeTerms
+
+
+class RemovePodsViolatingNodeAffinity:
+    """One run for each type over all nodes."""
+
+    NAME: ClassVar[str] = NAME
+    ARGS: ClassVar[type[Args]] = NodeAffinityArgs
+
+    def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
+        self._args = args
+        self._handle = handle
+        self._candidates = Candidates(handle.evictor, args.namespaces, args.label_selector)
+
+    @classmethod
+    def faults(cls, args: NodeAffinityArgs) -> list[str]:
+        """What is wrong with the arguments."""
+        found = [] if args.node_affinity_type else ["nodeAffinityType needs to be set"]
+        found += arguments.namespace_faults(args.namespaces)
+        return found + arguments.selector_faults(args.label_selector)
+
+    def deschedule(self, nodes: list[Node]) -> Run:
+        """Type by type."""
+        for kind in self._args.node_affinity_type:
+            if kind == REQUIRED:
+                reason, violates = "its node does not fulfil its required node affinity", _needs_another
+            elif kind == PREFERRED:
+                reason, violates = (
+                    "another node fulfils its preferred node affinity better",
+                    partial(_prefers_another, nodes),
+                )
+            else:
+                continue
+            yield from self._run(nodes, violates, reason)
+
+    def _run(self, nodes: list[Node], violates: Violates, reason: str) -> Run:
+        """A pod goes only if a node would take it, be it the one where it is."""
+        state = self._handle.state
+        fit = NodeFit(nodes, state)
+        for node in nodes:
+            pods = [
+                pod
+                for pod in state.pods_on(node.metadata.name)
+                if violates(pod, node) and self._candidates.may_go(pod) and fit.somewhere(pod)
+            ]
+            if (yield from evict_each(Evict(pod, reason) for pod in pods)) is Answer.TOTAL_LIMIT:
+                return
+
+
+def _node_affinity(pod: Pod) -> NodeAffinity | None:
+    return None if pod.spec.affinity is None else pod.spec.affinity.node_affinity
+
+
+def _needs_another(pod: Pod, node: Node) -> bool:
+    """A nodeSelector alone does not count, but does together with the affinity. A selector that makes no
+    sense is fulfilled by no node."""
+    affinity = _node_affinity(pod)
+    if affinity is None or affinity.required_during_scheduling_ignored_during_execution is None:
+        return False
+    try:
+        return not selectors.required_node_affinity(pod).matches(node.metadata.labels, node.metadata.name)
+    except SelectorError:
+        return True
+
+
+def _prefers_another(nodes: list[Node], pod: Pod, node: Node) -> bool:
+    affinity = _node_affinity(pod)
+    if affinity is None or not affinity.preferred_during_scheduling_ignored_during_execution:
+        return False
+    preferences = [
+        _Preference(one.weight, NodeTerms((selectors.compile_term(one.preference),)))
+        for one in affinity.preferred_during_scheduling_ignored_during_execution
+        if not selectors.is_empty(one.preference)
+    ]
+    here = _weight(preferences, node)
+    return here < max(0, *(_weight(preferences, other) for other in nodes))
+
+
+def _weight(preferences: list[_Preference], node: Node) -> int:
+    """What the pod gives to the node; preferences that make no sense give nothing."""
+    return sum(one.weight for one in preferences if _holds(one.terms, node))
+
+
+def _holds(terms: NodeTerms, node: Node) -> bool:
+    try:
+        return terms.matches(node.metadata.labels, node.metadata.name)
+    except SelectorError:
+        return False

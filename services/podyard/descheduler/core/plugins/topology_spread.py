@@ -1,0 +1,255 @@
+"""RemovePodsViolatingTopologySpreadConstraint: evicts pods from domains that have too many of them.
+
+Source: pkg/framework/plugins/removepodsviolatingtopologyspreadconstraint (v0.36.0). minDomains is not looked
+at.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import ClassVar, Final, NamedTuple, Self
+
+import msgspec
+
+from podyard.descheduler.core import arguments, node_fit, ordering, tolerations
+from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
+from podyard.descheduler.core.candidates import Candidates
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Run
+from podyard.descheduler.core.node_fit import NodeFit
+from podyard.objects import selectors
+from podyard.objects.affinity import Toleration, TopologySpreadConstraint
+from podyard.objects.errors import SelectorError
+from podyard.objects.node import Node
+from podyard.objects.pod import Pod
+from podyard.objects.selectors import RequiredNodeAffinity, Selector
+
+NAME: Final = "RemovePodsViolatingTopologySpreadConstraint"
+DO_NOT_SCHEDULE: Final = "DoNotSchedule"
+SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
+CONSTRAINTS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
+HONOR: Final = "Honor"
+IGNORE: Final = "Ignore"
+
+
+class TopologySpreadArgs(PluginArgs, frozen=True, kw_only=True):
+    """`constraints`: what they say to do with a pod that cannot be placed within the skew."""
+
+    namespaces: Namespaces | None = None
+    label_selector: SelectorArgs | None = None
+    constraints: tuple[str, ...] = ()
+    topology_balance_node_fit: bool | None = None
+    """Only pods that a node of a smaller domain would take go."""
+
+    def completed(self) -> Self:
+        """Hard constraints only, and pods that fit."""
+        return msgspec.structs.replace(
+            self,
+            constraints=self.constraints or (DO_NOT_SCHEDULE,),
+            topology_balance_node_fit=self.topology_balance_node_fit is not False,
+        )
+
+
+class _Constraint(NamedTuple):
+    """A constraint as pods carry it; the same from several pods is one."""
+
+    max_skew: int
+    topology_key: str
+    selector: Selector
+    affinity: RequiredNodeAffinity | None
+    """Nodes that do not fulfil it have no domain. None: all do."""
+    tolerations: tuple[Toleration, ...] | None
+    """Nodes with other taints have no domain. None: taints are not looked at."""
+
+    def counts(self, node: Node) -> bool:
+        """Whether the node's domain is one of the constraint's, even without pods."""
+        if self.affinity is not None:
+            try:
+                if not self.affinity.matches(node.metadata.labels, node.metadata.name):
+                    return False
+            except SelectorError:
+                return False
+        return self.tolerations is None or tolerations.all_tolerated(
+            self.tolerations, node.spec.taints, node_fit.is_hard
+        )
+
+
+class _Domain:
+    """One domain; its pods, of which those at the end go first."""
+
+    __slots__ = ("pods", "value")
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+        self.pods: list[Pod] = []
+
+
+class RemovePodsViolatingTopologySpreadConstraint:
+    """One run over all nodes."""
+
+    NAME: ClassVar[str] = NAME
+    ARGS: ClassVar[type[Args]] = TopologySpreadArgs
+
+    def __init__(self, args: TopologySpreadArgs, handle: Handle) -> None:
+        self._args = args
+        self._handle = handle
+        self._candidates = Candidates(handle.evictor, args.namespaces, args.label_selector)
+
+    @classmethod
+    def faults(cls, args: TopologySpreadArgs) -> list[str]:
+        """What is wrong with the arguments."""
+        found = arguments.namespace_faults(args.namespaces) + arguments.selector_faults(args.label_selector)
+        known = " ".join(f"{name}:{{}}" for name in CONSTRAINTS)
+        found += [f"constraint {one} is not one of map[{known}]" for one in args.constraints if one not in CONSTRAINTS]
+        return found
+
+    def balance(self, nodes: list[Node]) -> Run:
+        """All namespaces are looked at before the first pod goes. A node that has reached its limit keeps its
+        pods, others go on."""
+        full: set[str] = set()
+        for pod, reason in self._too_many(nodes).values():
+            if pod.spec.node_name in full or not self._candidates.may_go(pod):
+                continue
+            answer = yield Evict(pod, reason)
+            if answer is Answer.TOTAL_LIMIT:
+                return
+            if answer is Answer.NODE_LIMIT:
+                full.add(pod.spec.node_name)
+
+    def _too_many(self, nodes: list[Node]) -> dict[tuple[str, str], Evict]:
+        """The pods that are to go, by name; a pod is named once, whatever the number of its constraints."""
+        by_namespace: dict[str, list[Pod]] = {}
+        for node in nodes:
+            for pod in self._handle.state.pods_on(node.metadata.name):
+                if self._candidates.passes_filter(pod):
+                    by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+        found: dict[tuple[str, str], Evict] = {}
+        for pods in by_namespace.values():
+            for constraint in self._constraints(pods):
+                for ask in self._beyond(constraint, pods, nodes):
+                    found.setdefault(ask.pod.key, ask)
+        return found
+
+    def _constraints(self, pods: list[Pod]) -> list[_Constraint]:
+        """Those of a namespace, each once; one whose selector makes no sense is passed over."""
+        found: dict[_Constraint, None] = {}
+        for pod in pods:
+            for constraint in pod.spec.topology_spread_constraints:
+                if constraint.when_unsatisfiable not in self._args.constraints:
+                    continue
+                try:
+                    found[_compiled(constraint, pod)] = None
+                except SelectorError:
+                    continue
+        return list(found)
+
+    def _beyond(self, constraint: _Constraint, pods: list[Pod], nodes: list[Node]) -> Iterator[Evict]:
+        """The pods of a namespace that go for one constraint."""
+        domains = _domains(constraint, pods, nodes)
+        sizes = [len(domain.pods) for domain in domains]
+        if not domains or max(sizes) - min(sizes) <= constraint.max_skew:
+            return
+        average = sum(sizes) / len(domains)
+        for domain in domains:
+            domain.pods.sort(key=self._place)
+        domains.sort(key=lambda domain: (len(domain.pods), domain.value))
+        roomy = _nodes_below(average, domains, constraint, nodes)
+        reason = (
+            f"its domain of {constraint.topology_key} has too many pods, with a skew of more than {constraint.max_skew}"
+        )
+        for pod in self._moved(domains, average, constraint.max_skew, roomy):
+            yield Evict(pod, reason)
+
+    def _place(self, pod: Pod) -> tuple[bool, bool, tuple[bool, int]]:
+        """Where a pod stands in its domain: those that may not go, those that choose their nodes, all others;
+        each by ascending priority."""
+        affinity = pod.spec.affinity
+        chooses = bool(pod.spec.node_selector) or (affinity is not None and affinity.node_affinity is not None)
+        return self._handle.evictor.filter(pod).allowed, not chooses, ordering.priority_rank(pod)
+
+    def _moved(self, domains: list[_Domain], average: float, max_skew: int, roomy: list[Node]) -> Iterator[Pod]:
+        """From large domains to small ones, until all are as near to the average as the skew asks for. A pod
+        that fits nowhere counts as moved, but stays."""
+        fits = _Fits(roomy, self._handle)
+        small, large = 0, len(domains) - 1
+        while small < large:
+            if len(domains[large].pods) <= average:
+                large -= 1
+            above, below = domains[large].pods, domains[small].pods
+            skew = len(above) - len(below)
+            if skew <= max_skew:
+                small += 1
+                continue
+            count = min(
+                math.ceil(len(above) - average), math.ceil(average - len(below)), math.ceil((skew - max_skew) / 2)
+            )
+            if count <= 0:
+                small += 1
+                continue
+            above.sort(key=fits)
+            leaving = above[-count:]
+            yield from (pod for pod in leaving if not self._args.topology_balance_node_fit or fits(pod))
+            domains[large].pods = above[:-count]
+            below += leaving
+
+
+class _Fits:
+    """Whether one of the nodes that need more pods would take a pod. Nothing moves while this is asked, so
+    each pod is looked at once."""
+
+    def __init__(self, nodes: list[Node], handle: Handle) -> None:
+        self._fit = NodeFit(nodes, handle.state)
+        self._known: dict[tuple[str, str], bool] = {}
+
+    def __call__(self, pod: Pod) -> bool:
+        found = self._known.get(pod.key)
+        if found is None:
+            found = self._known[pod.key] = self._fit.elsewhere(pod)
+        return found
+
+
+def _compiled(constraint: TopologySpreadConstraint, pod: Pod) -> _Constraint:
+    """
+    :raises SelectorError: if its selector makes no sense
+    """
+    selector = selectors.compile_labels(constraint.label_selector)
+    labels = pod.metadata.labels
+    own = {key: labels[key] for key in constraint.match_label_keys if key in labels}
+    if own and not selector.nothing:
+        both = (*selectors.compile_map(own).requirements, *selector.requirements)
+        selector = Selector(tuple(sorted(both, key=lambda one: one.key)))
+    by_affinity = (constraint.node_affinity_policy or HONOR) == HONOR
+    by_taints = (constraint.node_taints_policy or IGNORE) == HONOR
+    return _Constraint(
+        constraint.max_skew,
+        constraint.topology_key,
+        selector,
+        selectors.required_node_affinity(pod) if by_affinity else None,
+        pod.spec.tolerations if by_taints else None,
+    )
+
+
+def _domains(constraint: _Constraint, pods: list[Pod], nodes: list[Node]) -> list[_Domain]:
+    """The domains of the nodes that count, and those with pods, each with the pods that are counted."""
+    found: dict[str, _Domain] = {}
+    value_of: dict[str, str] = {}
+    for node in nodes:
+        value = node.metadata.labels.get(constraint.topology_key)
+        if value is None:
+            continue
+        value_of[node.metadata.name] = value
+        if value not in found and constraint.counts(node):
+            found[value] = _Domain(value)
+    for pod in pods:
+        value = value_of.get(pod.spec.node_name)
+        if value is None or pod.metadata.deletion_timestamp is not None:
+            continue
+        if constraint.selector.matches(pod.metadata.labels):
+            found.setdefault(value, _Domain(value)).pods.append(pod)
+    return list(found.values())
+
+
+def _nodes_below(average: float, domains: list[_Domain], constraint: _Constraint, nodes: list[Node]) -> list[Node]:
+    """The nodes that count, of domains with fewer pods than the average."""
+    below = {domain.value for domain in domains if len(domain.pods) < average}
+    return [
+        node for node in nodes if node.metadata.labels.get(constraint.topology_key) in below and constraint.counts(node)
+    ]
