@@ -22,6 +22,8 @@ DATA = Path(__file__).parent / "data"
         pytest.param("thresholds", "public.jsonl.gz", 5, id="thresholds"),
         pytest.param("rank", "public.jsonl.gz", 5, id="rank"),
         pytest.param("synchronize", "public.jsonl.gz", 5, id="synchronize"),
+        pytest.param("deschedule", "public.jsonl.gz", 10, id="deschedule"),
+        pytest.param("policy", "public.jsonl.gz", 10, id="policy"),
     ],
 )
 def test_a_sample_passes(suite, file, every) -> None:

@@ -10,7 +10,19 @@ import msgspec
 from tests.conformance.cases import Case, read_lines
 from tests.conformance.differences import Difference
 
-NAMES: Final = ("schedule", "preempt", "config", "registry", "classify", "requeue", "thresholds", "rank", "synchronize")
+NAMES: Final = (
+    "schedule",
+    "preempt",
+    "config",
+    "registry",
+    "classify",
+    "requeue",
+    "thresholds",
+    "rank",
+    "synchronize",
+    "deschedule",
+    "policy",
+)
 
 
 class Suite(msgspec.Struct, frozen=True, kw_only=True):
