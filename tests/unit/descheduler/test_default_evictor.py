@@ -2,10 +2,13 @@
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from podyard.descheduler.core import loading, registry
 from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
 from podyard.descheduler.core.framework import Verdict
+from podyard.descheduler.core.node_fit import NodeFit
 from podyard.descheduler.core.plugins import default_evictor
 from podyard.descheduler.core.plugins.default_evictor import DefaultEvictor
 from podyard.descheduler.core.state import CycleState
@@ -243,6 +246,20 @@ def test_node_fit_knows_the_room_that_evictions_have_made():
     assert not judge.pre_eviction_filter(one).allowed, "on its way out it still takes room"
     state.evicted(other, NOW, gone=True)
     assert judge.pre_eviction_filter(one).allowed
+
+
+@given(st.lists(st.tuples(st.sampled_from(["n1", "n2", "n3"]), st.sampled_from(["1", "2", "3"])), max_size=9))
+def test_where_a_search_begins_changes_no_answer(placed: list[tuple[str, str]]):
+    pods = [
+        pod(f"p{at}", on, spec={"containers": [{"name": "m", "resources": {"requests": {"cpu": cpu}}}]})
+        for at, (on, cpu) in enumerate(placed)
+    ]
+    nodes = [node("n1"), node("n2"), node("n3")]
+    state = CycleState(nodes=nodes, pods=pods)
+    again = NodeFit(nodes, state)
+    for one in pods:
+        assert again.elsewhere(one) is NodeFit(nodes, state).elsewhere(one)
+        assert again.somewhere(one) is True, "where it is it need not find room"
 
 
 def test_a_node_selector_that_makes_no_sense_is_told_when_it_is_asked():

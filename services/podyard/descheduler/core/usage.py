@@ -153,7 +153,7 @@ class Queried(Usage):
 
 
 def measured_usage(source: str, query: str, resources: Iterable[str], state: CycleState) -> Usage:
-    """Usage of a source as a policy names it.
+    """Usage of a source as a policy names it (docs/rules.md, without-usage-nothing-is-moved).
 
     :raises PluginError: if there is no such source, or nobody measured for it before this cycle
     """

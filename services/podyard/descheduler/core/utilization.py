@@ -62,7 +62,8 @@ def percentages(used: Amounts, node: Node) -> Thresholds:
 
 
 def is_below(used: Thresholds, thresholds: Thresholds) -> bool:
-    """Whether nothing is used more than its threshold. Equal is below."""
+    """Whether nothing is used more than its threshold. Equal is below
+    (docs/rules.md, usage-at-a-threshold-is-below-it)."""
     return all(percent >= used.get(name, 0.0) for name, percent in thresholds.items())
 
 
@@ -209,7 +210,7 @@ def anything_left(available: Mapping[str, int]) -> bool:
 
 def tolerates_one(pod: Pod, destinations: Iterable[tuple[Taint, ...]]) -> bool:
     """Whether the pod tolerates all taints of one destination, PreferNoSchedule too. One with more taints
-    than the pod has tolerations does not count, as the reference has it."""
+    than the pod has tolerations does not count (docs/rules.md, tolerations-of-a-moved-pod-are-counted)."""
     held = pod.spec.tolerations
     return any(
         len(held) >= len(found) and tolerations.all_tolerated(held, found, lambda _taint: True)

@@ -110,7 +110,7 @@ class _Present:
         """The name of a pod that one of its terms keeps away, and that is there; empty if there is none.
 
         Terms are looked at in order, up to one that makes no sense. Pods of the same name never conflict; on
-        the same node they do whatever its labels.
+        the same node they do whatever its labels (docs/rules.md, only-the-pod-that-repels-goes).
         """
         for term in node_fit.anti_affinity_terms(pod.spec.affinity):
             try:

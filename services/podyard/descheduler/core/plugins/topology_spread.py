@@ -160,7 +160,7 @@ class RemovePodsViolatingTopologySpreadConstraint:
 
     def _place(self, pod: Pod) -> tuple[bool, bool, tuple[bool, int]]:
         """Where a pod stands in its domain: those that may not go, those that choose their nodes, all others;
-        each by ascending priority."""
+        each by ascending priority (docs/rules.md, spreading-takes-the-most-important-first)."""
         affinity = pod.spec.affinity
         chooses = bool(pod.spec.node_selector) or (affinity is not None and affinity.node_affinity is not None)
         return self._handle.evictor.filter(pod).allowed, not chooses, ordering.priority_rank(pod)
