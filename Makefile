@@ -14,6 +14,8 @@ TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples
 CONTENTION := tests/faults/test_service_contention.py
 STACKS := tests/e2e tests/faults --ignore=$(CONTENTION)
 ALONE := tests/simulation $(CONTENTION)
+# Fault tests that want the machine alone.
+LONELY := $(CONTENTION) tests/faults/test_nats_lost_stores.py
 # One worker more than cores: some tests wait for a lease or a process.
 WORKERS := $(shell expr $$(nproc) + 1)
 ARGS ?=
@@ -86,8 +88,8 @@ test-simulation: setup ## 200 seeds of all services in virtual time under faults
 	@[ -n "$(ARGS)" ] || $(PYTEST) tests/simulation -m whole_simulation
 
 test-faults: setup ## every fault test: real servers, services as processes, a proxy that does harm before each, the simulation's checker
-	$(PYTEST) $(if $(ARGS),,-n 2 --dist loadfile --durations=25 --ignore=$(CONTENTION)) tests/faults -m "whole_faults or not whole_faults" $(ARGS)
-	@[ -n "$(ARGS)" ] || $(PYTEST) $(CONTENTION) -m "whole_faults or not whole_faults"
+	$(PYTEST) $(if $(ARGS),,-n 2 --dist loadfile --durations=25 $(LONELY:%=--ignore=%)) tests/faults -m "whole_faults or not whole_faults" $(ARGS)
+	@[ -n "$(ARGS)" ] || $(PYTEST) $(LONELY) -m "whole_faults or not whole_faults"
 
 test-explore: setup ## property tests with new plays for an hour; ARGS="--minutes 10 TEST", ARGS="--again FILE" plays one again
 	$(BIN)/python -m tests.explore $(ARGS)

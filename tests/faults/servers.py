@@ -13,7 +13,7 @@ led through proxies (`routes`); what its disk can do to it is in `disks`.
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import anyio
 import httpx
@@ -66,6 +66,14 @@ async def stopped(server: EmbeddedServer) -> Undo:
     return server.start
 
 
+class Holds(NamedTuple):
+    """A stream as it lies in one server's files."""
+
+    messages: int
+    first_sequence: int
+    last_sequence: int
+
+
 class Servers:
     """Some servers that together are NATS."""
 
@@ -97,11 +105,43 @@ class Servers:
             return
         raise AssertionError(f"the server {name} is not healthy within {within_s:g} s: {said}")
 
+    async def caught_up(self, name: str, stream: str, within_s: float = CAUGHT_UP_WITHIN_S) -> None:
+        """Wait until a server has of the stream what the others have, while nobody writes.
+
+        Neither that it is `current` in the stream's description nor its /healthz is a proof of that
+        (nats-server 2.15.1): each server's /jsz tells what lies in its own files.
+        """
+        holds: dict[str, Holds | None] = {}
+        with anyio.move_on_after(within_s):
+            while True:
+                holds = {each: await self.holds(each, stream) for each in self.by_name}
+                if holds[name] is not None and len(set(holds.values())) == 1:
+                    return
+                await anyio.sleep(POLL_S)
+        raise AssertionError(f"the server {name} has not caught up within {within_s:g} s: {holds}")
+
+    async def holds(self, name: str, stream: str) -> Holds | None:
+        """What of a stream lies in the server's files; None if it does not say."""
+        said = await self._monitored(name, "/jsz?accounts=true&streams=true")
+        try:
+            accounts = msgspec.json.decode(said)["account_details"]
+        except (msgspec.DecodeError, KeyError):
+            return None
+        for account in accounts:
+            for found in account.get("stream_detail", ()):
+                if found["name"] == stream:
+                    state = found["state"]
+                    return Holds(state["messages"], state["first_seq"], state["last_seq"])
+        return None
+
     async def health(self, name: str) -> str:
         """What /healthz of a server says, or why it says nothing."""
+        return await self._monitored(name, "/healthz")
+
+    async def _monitored(self, name: str, path: str) -> str:
         try:
             async with httpx.AsyncClient(timeout=2.0) as client:
-                return (await client.get(f"http://127.0.0.1:{self.monitors[name]}/healthz")).text
+                return (await client.get(f"http://127.0.0.1:{self.monitors[name]}{path}")).text
         except httpx.HTTPError as error:
             return type(error).__name__
 

@@ -9,57 +9,18 @@ import pytest
 
 from podyard.bus import connect, ensure_streams
 from podyard.proto import streams
-from tests.faults import acknowledged, disks, servers
+from tests.faults import acknowledged, servers
 from tests.faults.acknowledged import Load
 from tests.faults.servers import Servers
+from tests.faults.stores import ENOUGH, cut, stores_harmed
 
 STREAM: Final = streams.CLUSTER.name
 GOES_ON_S: Final = 15.0
-ENOUGH: Final = 50
 MOST_KILLS: Final = 60
-SHARES: Final = (0.0, 0.02, 0.3, 1.0)
-"""Of the newest block, that are cut: one byte, the last message, many, all."""
 
 
-@pytest.mark.parametrize("share", [pytest.param(0.3, id="a third")])
-async def test_a_server_that_lost_the_end_of_its_newest_block_gets_it_back(cluster: Servers, share: float) -> None:
-    await blocks_cut(cluster, [share])
-
-
-@pytest.mark.whole_faults
-@pytest.mark.timeout(600)
-async def test_each_of_three_servers_loses_more_or_less_of_its_newest_block(cluster: Servers) -> None:
-    await blocks_cut(cluster, [share for share in SHARES for _ in servers.NAMES])
-
-
-async def blocks_cut(nats: Servers, shares: list[float]) -> None:
-    """One server after the other is killed and loses its newest block's end. Then it leads, and says what
-    there is.
-
-    Before that it is no server that could be lost again: neither `current` in the stream's description nor
-    /healthz is a proof that it has caught up (nats-server 2.15.1; losing the next one at once lost
-    acknowledged writes).
-    """
-    async with connect(nats.settings("watcher")) as bus:
-        loads: list[Load] = []
-        for number, share in enumerate(shares):
-            name = servers.NAMES[number % len(servers.NAMES)]
-            async with connect(nats.settings("load")) as writing:
-                loads.append(Load([writing], name=f"round-{number}"))
-                async with loads[-1].running() as load:
-                    await load.more(4 * ENOUGH)
-                    await nats[name].kill()
-                    assert disks.cut_newest_block(nats[name], STREAM, share=share) > 0
-                    await load.more(ENOUGH)
-                    await nats[name].start()
-                    await nats.healthy(name)
-                    await load.more(ENOUGH)
-                await nats.let_lead(bus, STREAM, name)
-                await load.check(bus)
-        for name in nats.by_name:
-            await nats.let_lead(bus, STREAM, name)
-            for load in loads:
-                await load.check(bus)
+async def test_a_server_that_lost_the_end_of_its_newest_block_gets_it_back(cluster: Servers) -> None:
+    await stores_harmed(cluster, [cut(0.3)])
 
 
 @pytest.mark.whole_faults
