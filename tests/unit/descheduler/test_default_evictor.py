@@ -248,18 +248,31 @@ def test_node_fit_knows_the_room_that_evictions_have_made():
     assert judge.pre_eviction_filter(one).allowed
 
 
-@given(st.lists(st.tuples(st.sampled_from(["n1", "n2", "n3"]), st.sampled_from(["1", "2", "3"])), max_size=9))
-def test_where_a_search_begins_changes_no_answer(placed: list[tuple[str, str]]):
-    pods = [
-        pod(f"p{at}", on, spec={"containers": [{"name": "m", "resources": {"requests": {"cpu": cpu}}}]})
-        for at, (on, cpu) in enumerate(placed)
-    ]
+PLACED = st.lists(st.tuples(st.sampled_from(["n1", "n2", "n3"]), st.sampled_from(["1", "2", "3"])), max_size=9)
+
+
+@given(PLACED, st.lists(st.tuples(st.integers(0, 8), st.booleans(), st.integers(0, 8)), max_size=20))
+def test_what_was_searched_before_changes_no_answer(placed: list[tuple[str, str]], story: list[tuple[int, bool, int]]):
+    """Pods are asked about and go, in any order: each answer is that of a search from scratch. Every third
+    has an anti-affinity against all others."""
+    term = {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}
+    apart = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+
+    def asking(at: int, on: str, cpu: str) -> Pod:
+        container = {"name": "m", "resources": {"requests": {"cpu": cpu}}}
+        spec = {"containers": [container], **({} if at % 3 else {"affinity": apart})}
+        return pod(f"p{at}", on, labels={"app": "web" if at % 2 else "db"}, spec=spec)
+
+    pods = [asking(at, on, cpu) for at, (on, cpu) in enumerate(placed)]
     nodes = [node("n1"), node("n2"), node("n3")]
     state = CycleState(nodes=nodes, pods=pods)
     again = NodeFit(nodes, state)
-    for one in pods:
-        assert again.elsewhere(one) is NodeFit(nodes, state).elsewhere(one)
-        assert again.somewhere(one) is True, "where it is it need not find room"
+    for asked, goes, gone in story:
+        for one in pods[asked : asked + 2]:
+            assert again.elsewhere(one) is NodeFit(nodes, state).elsewhere(one)
+            assert again.somewhere(one) is NodeFit(nodes, state).somewhere(one)
+        for one in pods[gone : gone + 1]:
+            state.evicted(one, NOW, gone=goes)
 
 
 def test_a_node_selector_that_makes_no_sense_is_told_when_it_is_asked():

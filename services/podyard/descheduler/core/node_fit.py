@@ -6,7 +6,7 @@ own anti-affinity against pods on that very node; not at topology spread, pod af
 Source: pkg/descheduler/node/node.go, NodeFit, PodFitsAnyNode and PodFitsAnyOtherNode (v0.36.0).
 """
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from itertools import chain
 from typing import Final, NamedTuple
 
@@ -23,34 +23,59 @@ CPU: Final = "cpu"
 PODS: Final = "pods"
 
 
+class _Refused(NamedTuple):
+    """No node took a pod of this kind, as far as they were asked."""
+
+    open: frozenset[int]
+    """Nodes that were not asked."""
+    freed: int
+    """How much of `CycleState.freed` was there."""
+
+
 class NodeFit:
     """Whether one of these nodes would take a pod.
 
     Each search begins at the node that took the pod before: in a cluster that is nearly full, one that has
-    room left is found at once.
+    room left is found at once. Where none has, a pod that asks for the same is not searched for again; only
+    nodes that have become freer since are asked.
     """
 
     def __init__(self, nodes: Iterable[Node], state: CycleState) -> None:
         self._nodes = list(nodes)
+        self._rows = {node.metadata.name: row for row, node in enumerate(self._nodes)}
         self._state = state
         self._begin = 0
+        self._refused: dict[Hashable, _Refused] = {}
 
     def elsewhere(self, pod: Pod) -> bool:
         """Whether one other than its own would."""
-        return self._found(pod, pod.spec.node_name)
+        return self._others(_Wanted(pod, self._state), self._rows.get(pod.spec.node_name))
 
     def somewhere(self, pod: Pod) -> bool:
         """Whether any would; its own, too, where it need not find room."""
-        return self._found(pod, "")
+        wanted, own = _Wanted(pod, self._state), self._rows.get(pod.spec.node_name)
+        return (own is not None and wanted.fits(self._nodes[own])) or self._others(wanted, own)
 
-    def _found(self, pod: Pod, but: str) -> bool:
-        wanted = _Wanted(pod, self._state)
-        for at in chain(range(self._begin, len(self._nodes)), range(self._begin)):
-            node = self._nodes[at]
-            if node.metadata.name != but and not wanted.misfit(node):
-                self._begin = at
+    def _others(self, wanted: "_Wanted", own: int | None) -> bool:
+        repelled = False
+        for row in self._open(self._refused.get(wanted.kind)):
+            if row == own or wanted.misfit(self._nodes[row]):
+                continue
+            if not wanted.repelled(self._nodes[row]):
+                self._begin = row
                 return True
+            repelled = True
+        if not repelled:
+            unasked = frozenset[int]() if own is None else frozenset((own,))
+            self._refused[wanted.kind] = _Refused(unasked, len(self._state.freed))
         return False
+
+    def _open(self, refused: _Refused | None) -> Iterable[int]:
+        """The nodes that have to be asked, the likely ones first."""
+        if refused is None:
+            return chain(range(self._begin, len(self._nodes)), range(self._begin))
+        freed = (self._rows.get(name) for name in self._state.freed[refused.freed :])
+        return refused.open.union(row for row in freed if row is not None)
 
 
 def is_hard(taint: Taint) -> bool:
@@ -74,10 +99,17 @@ class _Wanted:
         self._state = state
         self._affinity = selectors.required_node_affinity(pod)
         self._requests = state.requests(pod)
-        self._terms, self._nowhere = _terms(pod)
+        self._terms = _terms(pod)
+        self.kind: Hashable = (self._affinity, pod.spec.tolerations, tuple(sorted(self._requests.items())))
+        """Pods of the same kind have the same misfits, but on their own nodes."""
+
+    def fits(self, node: Node) -> bool:
+        """Whether the node would take the pod."""
+        return not self.misfit(node) and not self.repelled(node)
 
     def misfit(self, node: Node) -> str:
-        """Why the node would not take the pod; empty if it would. What is quick to find out comes first."""
+        """Why the node would not take the pod, whoever is there; empty if it would. What is quick to find out
+        comes first."""
         if node.spec.unschedulable:
             return "node is not schedulable"
         if not self._selected(node):
@@ -86,11 +118,11 @@ class _Wanted:
             return "pod does not tolerate taints on the node"
         if self._pod.spec.node_name != node.metadata.name and (short := self._insufficient(node)):
             return f"insufficient {short}"
-        if self._nowhere:
-            return self._nowhere
-        if any(self._repelled(term, node) for term in self._terms):
-            return "pod matches inter-pod anti-affinity rule of other pod on node"
         return ""
+
+    def repelled(self, node: Node) -> bool:
+        """Whether its anti-affinity keeps the pod off the node; off every node if it makes no sense."""
+        return self._terms is None or any(self._repelled(term, node) for term in self._terms)
 
     def _selected(self, node: Node) -> bool:
         try:
@@ -145,13 +177,13 @@ def term_namespaces(pod: Pod, term: PodAffinityTerm) -> tuple[str, ...]:
     return tuple(dict.fromkeys(term.namespaces)) or (pod.metadata.namespace,)
 
 
-def _terms(pod: Pod) -> tuple[list[_Repelling], str]:
-    """The terms, and why no node would do: one of them makes no sense."""
+def _terms(pod: Pod) -> list[_Repelling] | None:
+    """The terms; None if one of them makes no sense."""
     found: list[_Repelling] = []
     for term in anti_affinity_terms(pod.spec.affinity):
         try:
             selector = selectors.compile_labels(term.label_selector)
-        except SelectorError as error:
-            return [], f"the pod's anti-affinity makes no sense: {error}"
+        except SelectorError:
+            return None
         found.append(_Repelling(term.topology_key, term_namespaces(pod, term), selector))
-    return found, ""
+    return found

@@ -76,6 +76,8 @@ class CycleState:
         self._by_owner: dict[str, int] = {}
         self._taken: dict[str, Taken] = {}
         self._requests: dict[NamespacedName, Amounts] = {}
+        self.freed: list[str] = []
+        """The nodes of pods that have gone in this cycle, in order."""
         for pod in self.pods.values():
             self._index(pod)
 
@@ -145,6 +147,7 @@ class CycleState:
             return
         if current.status.phase not in ENDED and current.spec.node_name in self._taken:
             self._taken[current.spec.node_name].add(self.requests(current), -1)
+        self.freed.append(current.spec.node_name)
         del self.pods[pod.key]
         self._on_node.get(current.spec.node_name, {}).pop(pod.key, None)
         for uid in {owner.uid for owner in current.metadata.owner_references}:
