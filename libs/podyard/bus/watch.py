@@ -27,7 +27,8 @@ docs/rules.md, killed-server-brings-back), and where they are kept:
   the one who takes it sees to that (`workloads`). What has a TTL (markers, commit records, tombstones on
   their way out) the server lets expire, and does so again if it came back; a marker or a tombstone says
   until then what was true before. What is followed lies behind P, or is looked at alike: the server may be
-  killed between the two.
+  killed between the two. One of several servers may be behind P itself, and still have the version before
+  the one that lives: a listing that passed over anything is not complete before it has got to P (`_reached`).
 - List again: on a gap, on a consumer that is gone (also because the stream was deleted and made again, or the
   server lost it), on a stream sequence that went backwards, after half of a marker's life without contact (a
   marker may have expired unseen), and when the reader asks for it.
@@ -352,7 +353,7 @@ class Watch:
                 self._pass_over(delivery)
             else:
                 self._deliver(delivery)
-        if self._failure is None and self._listed(delivery.sequence, pending):
+        if self._failure is None and self._listed(delivery.sequence, pending) and self._reached(delivery.sequence):
             self._complete()
 
     def _follow(self, delivery: Delivery) -> None:
@@ -388,7 +389,7 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
-        if self._state in LIST:
+        if self._state in LIST and self._reached(last_stream):
             self._complete()
         if self._state in (State.LISTED, State.FOLLOWING) and last_stream > self._passed:
             self._passed = last_stream
@@ -422,6 +423,11 @@ class Watch:
         self._rounds += 1
         self._round_left = pending
         return self._rounds > MOST_ROUNDS
+
+    def _reached(self, passed: int) -> bool:
+        """Whether what lives in the place of what was passed over has come from a server that has got to
+        `passed`."""
+        return self._census is None or not self.came_back or passed >= self._census.position
 
     def _complete(self) -> None:
         """Nothing is pending any more."""

@@ -1,6 +1,7 @@
 """What a killed server brings back, and that no listing shows it where a census tells of it."""
 
 import logging
+from unittest import mock
 
 import pytest
 
@@ -132,6 +133,28 @@ async def test_what_comes_back_between_listing_and_following_is_passed_over(
         await reader.until(lambda: watch.position == ack.sequence)
     assert len(made) == 2, "the reader has not listed again"
     assert {*reader.content} == {KEPT, "cluster.pods.default.new"}
+    assert [one.sequence for one in back] == [2]
+
+
+@pytest.mark.parametrize("last", ["cluster.pods.default.other", "placement.bindings.d.a.u"])
+async def test_a_listing_from_a_server_that_is_behind_the_census_ends_when_it_has_got_there(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch, last: str
+):
+    """It has an old version, and not yet the one that lives: what was written again would be missing. That it
+    is there is seen by a message, or by a heartbeat that has passed one for others."""
+    await bus.publish(message("kept"))
+    await bus.publish(message("old", b"old"))
+    newest = Delivery(subjects.CENSUS, census.encode(4, (1, 3, 4), 1.0), 5)
+    monkeypatch.setattr(bus.api, "last_message", mock.AsyncMock(return_value=newest))
+    reader, back = Reader(), list[Delivery]()
+    async with watching(bus, reader, watch=bus.watch(spec(), reader, on_came_back=back.append)):
+        await eventually("that the old version is passed over", lambda: back)
+        await bus.publish(message("old", b"new"))
+        await reader.until(lambda: len(reader.deliveries) == 2)
+        assert not reader.synced_at, "one message up to the census' position has not come"
+        await bus.publish(Outgoing(last, b"{}"))
+        await reader.until(lambda: reader.synced_at)
+        assert {KEPT: b"{}", OLD: b"new"}.items() <= reader.content.items()
     assert [one.sequence for one in back] == [2]
 
 
