@@ -1,6 +1,6 @@
 """Parts of the node table: interned labels and taints, the order of names, the log of changed rows."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Protocol, TypeVar
 
 import numpy as np
@@ -69,16 +69,11 @@ class LabelColumn:
         self.cells: NDArray[np.int32] = np.zeros(capacity, dtype=np.int32)
         for row, node in enumerate(nodes):
             if node is not None:
-                self.set(row, node)
+                self.set(row, node.metadata.labels.get(key))
 
-    def set(self, row: int, node: Node) -> None:
-        """Read the label from `node`."""
-        value = node.metadata.labels.get(self.key)
+    def set(self, row: int, value: str | None) -> None:
+        """The node in this row has the label with this value; `None`: it has it not, or there is no node."""
         self.cells[row] = ABSENT if value is None else self._intern(value)
-
-    def clear(self, row: int) -> None:
-        """There is no node in this row."""
-        self.cells[row] = ABSENT
 
     def grow(self, capacity: int) -> None:
         """Make room for more rows."""
@@ -117,29 +112,40 @@ class LabelColumns:
     def __len__(self) -> int:
         return len(self._columns)
 
-    def __iter__(self) -> Iterator[LabelColumn]:
-        return iter(self._columns.values())
-
     def add(self, column: LabelColumn) -> None:
         """One column more."""
         self._columns[column.key] = column
         self._bytes += column.bytes
         self.excess = self._bytes > self.most_bytes
 
-    def set(self, row: int, node: Node, nodes: int) -> None:
-        """Read all labels from the node.
+    def set(self, row: int, before: Mapping[str, str], now: Mapping[str, str], nodes: int) -> None:
+        """A node has other labels than before. Costs what these are, not what columns there are: of labels
+        that many pods named, each one its own, there are tens of thousands.
 
-        :param nodes: how many there are
+        :param before: of the node that was in the row; empty: there was none
+        :param now: empty: there is none any more
+        :param nodes: how many there are; a column with more values that no node has than others goes
         """
-        for column in self._columns.values():
-            column.set(row, node)
-        self._forget_stale(nodes)
+        most_values = 2 * nodes + STALE_VALUES
+        for key in before.keys() | now.keys():
+            column = self._columns.get(key)
+            if column is None:
+                continue
+            known = len(column.values)
+            column.set(row, now.get(key))
+            self._bytes += VALUE_BYTES * (len(column.values) - known)
+            if len(column.values) > most_values:
+                del self._columns[key]
+                self._bytes -= column.bytes
+        if self._bytes > self.most_bytes:
+            self.drop()
 
-    def clear(self, row: int, nodes: int) -> None:
-        """There is no node in this row."""
+    def grow(self, capacity: int) -> None:
+        """There are so many rows now."""
         for column in self._columns.values():
-            column.clear(row)
-        self._forget_stale(nodes)
+            column.grow(capacity)
+        self._bytes = sum([column.bytes for column in self._columns.values()])
+        self.excess = self._bytes > self.most_bytes
 
     def drop(self) -> None:
         """Columns go, those not used the longest time first, until the others fit; the one used last
@@ -147,15 +153,6 @@ class LabelColumns:
         while self._bytes > self.most_bytes and len(self._columns) > 1:
             self._bytes -= self._columns.pop_oldest()[1].bytes
         self.excess = False
-
-    def _forget_stale(self, nodes: int) -> None:
-        """Columns with more values that no node has than others go."""
-        most = 2 * nodes + STALE_VALUES
-        for key in [key for key, column in self._columns.items() if len(column.values) > most]:
-            del self._columns[key]
-        self._bytes = sum([column.bytes for column in self._columns.values()])
-        if self._bytes > self.most_bytes:
-            self.drop()
 
 
 class TaintSets:

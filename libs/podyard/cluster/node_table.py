@@ -29,6 +29,7 @@ PlacedPod: TypeAlias = PodView
 
 FIRST_CAPACITY: Final = 64
 NO_PODS: Final[Mapping[str, PlacedPod]] = {}
+NO_LABELS: Final[Mapping[str, str]] = {}
 
 
 class PodIndex(Protocol):
@@ -218,8 +219,9 @@ class NodeTable:
             self._intern_taints_anew()
         if old is None or old.status.allocatable != node.status.allocatable:
             self._set_allocatable(row, node.status.allocatable)
-        if old is None or old.metadata.labels != node.metadata.labels:
-            self._labels.set(row, node, len(self.row_of))
+        before = NO_LABELS if old is None else old.metadata.labels
+        if before != node.metadata.labels:
+            self._labels.set(row, before, node.metadata.labels, len(self.row_of))
         for kind, column in tuple(self._columns.items()):
             try:
                 column.set(row, node)
@@ -236,11 +238,13 @@ class NodeTable:
         for pod in self.pods_on(name).values():
             self._tell_removed(pod, row)
         self.topology_version += 1
+        old = self.nodes[row]
+        if old is not None:
+            self._labels.set(row, old.metadata.labels, NO_LABELS, len(self.row_of))
         self.names[row], self.nodes[row], self.live[row] = "", None, False
         self.room.clear(row)
         self.pod_count[row] = self.pod_limit[row] = self.taint_set[row] = 0
         self.unschedulable[row] = False
-        self._labels.clear(row, len(self.row_of))
         for kind, column in tuple(self._columns.items()):
             try:
                 column.clear(row)
@@ -428,8 +432,7 @@ class NodeTable:
         for column in ("live", "generation", "pod_count", "pod_limit", "unschedulable", "taint_set"):
             setattr(self, column, grown(getattr(self, column), capacity))
         self.room.grow(capacity)
-        for column in self._labels:
-            column.grow(capacity)
+        self._labels.grow(capacity)
         for kind, column in tuple(self._columns.items()):
             try:
                 column.grow(capacity)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 from podyard.cluster import node_columns
-from podyard.cluster.node_columns import LabelColumn, LabelColumns
+from podyard.cluster.node_columns import ABSENT, LabelColumn, LabelColumns
 from podyard.cluster.node_table import NodeTable
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.snapshot import Snapshot
@@ -109,6 +110,22 @@ def test_a_column_that_went_is_seen_to_be_another() -> None:
     table.place(on(make_pod("p"), "n1"))
     assert table.label_column("zone") is not first
     assert table.topology_version > version
+
+
+def test_a_nodes_labels_cost_what_they_are_not_what_columns_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = table_of(make_node("n1", labels={"zone": "a", "old": "x"}))
+    for number in range(1000):
+        table.label_column(f"of-pod-{number}")
+    columns = {key: table.label_column(key) for key in ("zone", "old", "new")}
+    written: list[str] = []
+    set_label = LabelColumn.set
+    monkeypatch.setattr(LabelColumn, "set", lambda one, *to: written.append(one.key) or set_label(one, *to))
+    table.set_node(make_node("n1", labels={"zone": "b", "new": "y"}))
+    assert sorted(written) == ["new", "old", "zone"]
+    row = table.row_of["n1"]
+    assert {key: one.values[one.cells[row]] for key, one in columns.items()} == {"zone": "b", "old": "", "new": "y"}
+    table.remove_node("n1")
+    assert [int(one.cells[row]) for one in columns.values()] == [ABSENT] * 3
 
 
 def test_a_column_takes_no_more_than_it_says() -> None:
