@@ -47,11 +47,13 @@ def profiles(found: Configuration, settings: ServiceSettings) -> dict[str, Profi
         raise SettingsError(tuple(_problem(settings.scheduler_config, fault) for fault in error.faults)) from error
 
 
-def check(settings: ServiceSettings) -> None:
+def check(settings: ServiceSettings, own: object) -> None:
     """Before a service is started: whether it can run by its configuration.
 
+    :param own: the service's settings; they name no file of this kind
     :raises SettingsError: with everything that is wrong with the file
     """
+    del own
     profiles(of(settings), settings)
 
 

@@ -37,9 +37,9 @@ class ServiceDefinition(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     main: Callable[["Service[S]"], Awaitable[None]]
     description: str
     """One sentence, shown by `podyard run --help` and by `nats micro info`."""
-    check: Callable[[ServiceSettings], None] | None = None
-    """Asked before anything is started, for what settings name (a file): raises `SettingsError` if it cannot
-    be used.
+    check: Callable[[ServiceSettings, S], None] | None = None
+    """Asked before anything is started, for what settings name (a file), with those of every service and its
+    own: raises `SettingsError` if it cannot be used.
     """
 
 

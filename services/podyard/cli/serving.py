@@ -34,7 +34,7 @@ def run_service(name: str, config: str | None = None, flags: dict[str, Any] | No
             flags=flags,
         )
         if definition.check is not None:
-            definition.check(common)
+            definition.check(common, own)
     except InputError as error:
         return _refused(error)
     except SettingsError as error:

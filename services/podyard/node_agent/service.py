@@ -1,11 +1,9 @@
 """The agent as a service: one term whenever the lease is had."""
 
-from podyard.node_agent.core.eviction.thresholds import ThresholdError
 from podyard.node_agent.instruments import Instruments
-from podyard.node_agent.settings import NodeAgentSettings
+from podyard.node_agent.settings import NodeAgentSettings, check
 from podyard.node_agent.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
-from podyard.runtime.settings import SettingsError
 from podyard.shell.boundary import Boundary
 from podyard.shell.leading import Leading
 
@@ -13,10 +11,9 @@ from podyard.shell.leading import Leading
 async def main(service: Service[NodeAgentSettings]) -> None:
     """Lead whenever the lease is ours."""
     settings = service.settings
-    try:
-        eviction = settings.eviction()
-    except ThresholdError as error:
-        raise SettingsError((f"node_agent.eviction_*: {error}",)) from error
+    eviction = settings.eviction()
+    for unused in settings.unused():
+        service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
     instruments, boundary = Instruments(service.metrics), Boundary(service)
     lease = service.lease(settings.lease())
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, service=service.name)
@@ -27,5 +24,6 @@ SERVICE = ServiceDefinition(
     name="node_agent",
     settings_type=NodeAgentSettings,
     main=main,
+    check=check,
     description="Plays the nodes: pods start, run and end, nodes report, pods are evicted under pressure.",
 )

@@ -1,23 +1,36 @@
 """What can be set of the agent: section `node_agent` of the options file, `PODYARD_NODE_AGENT_*`."""
 
+import contextlib
 import hashlib
+import re
+from collections.abc import Generator, Mapping
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
 
 from podyard.node_agent.core.annotations import Pace
-from podyard.node_agent.core.eviction import configuration, thresholds
+from podyard.node_agent.core.eviction import configuration, thresholds, unused
+from podyard.node_agent.core.eviction.configuration import KubeletConfiguration
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
-from podyard.node_agent.core.eviction.thresholds import Fault, ThresholdError
+from podyard.node_agent.core.eviction.thresholds import ThresholdError
+from podyard.node_agent.core.eviction.unused import Unused
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
+from podyard.runtime.settings import ServiceSettings, SettingsError
 
 Seconds = Annotated[float, Meta(ge=0)]
 PositiveSeconds = Annotated[float, Meta(gt=0)]
 
 LEASE: Final = "node_agent"
+
+_REPLACED: Final = (
+    "eviction_hard", "eviction_soft", "eviction_soft_grace_period", "eviction_minimum_reclaim",
+    "enforce_node_allocatable", "eviction_pressure_transition_period_s", "eviction_max_pod_grace_period",
+    "local_storage_capacity_isolation",
+)  # fmt: skip
+"""What a KubeletConfiguration says instead."""
 
 
 def _default_hard() -> dict[str, str]:
@@ -86,23 +99,60 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def eviction(self) -> EvictionConfig:
         """The eviction managers' configuration.
 
-        :raises ThresholdError: with all that is wrong with the thresholds, or with the file
+        :raises SettingsError: with all that is wrong with the thresholds, or with the file
         """
         if self.kubelet_config:
-            return _of_file(self.kubelet_config)
-        parsed = thresholds.parse_thresholds(
-            hard=self.eviction_hard,
-            soft=self.eviction_soft,
-            soft_grace=self.eviction_soft_grace_period,
-            min_reclaim=self.eviction_minimum_reclaim,
-            enforce_allocatable=self.enforce_node_allocatable,
+            with self._told_of_file():
+                return EvictionConfig.of(configuration.valid(configuration.read(self._document())))
+        try:
+            return EvictionConfig.of(configuration.valid(self._as_configuration()))
+        except ThresholdError as error:
+            raise SettingsError(
+                tuple(f"node_agent.{_setting(one.field)}: {one.detail}" for one in error.faults)
+            ) from error
+
+    def unused(self) -> tuple[Unused, ...]:
+        """What is set without effect.
+
+        :raises SettingsError: if the file cannot be used
+        """
+        if not self.kubelet_config:
+            return ()
+        default = NodeAgentSettings()
+        reason = "node_agent.kubelet_config takes its place"
+        replaced = [
+            Unused(f"node_agent.{name}", reason) for name in _REPLACED if getattr(self, name) != getattr(default, name)
+        ]
+        with self._told_of_file():
+            return (*replaced, *unused.found(self._document()))
+
+    def _as_configuration(self) -> KubeletConfiguration:
+        return KubeletConfiguration(
+            eviction_hard=self.eviction_hard,
+            eviction_soft=self.eviction_soft,
+            eviction_soft_grace_period=self.eviction_soft_grace_period,
+            eviction_minimum_reclaim=self.eviction_minimum_reclaim,
+            enforce_node_allocatable=self.enforce_node_allocatable,
+            eviction_pressure_transition_period=self.eviction_pressure_transition_period_s,
+            eviction_max_pod_grace_period=self.eviction_max_pod_grace_period,
+            local_storage_capacity_isolation=self.local_storage_capacity_isolation,
         )
-        return EvictionConfig(
-            thresholds=parsed,
-            transition_s=self.eviction_pressure_transition_period_s,
-            max_pod_grace_s=self.eviction_max_pod_grace_period,
-            local_storage_isolation=self.local_storage_capacity_isolation,
-        )
+
+    def _document(self) -> Mapping[str, Any]:
+        return configuration.document(Path(self.kubelet_config).read_text(encoding="utf-8"))
+
+    @contextlib.contextmanager
+    def _told_of_file(self) -> Generator[None]:
+        """Whatever is wrong with the file becomes a `SettingsError` that names it."""
+        where = f"node_agent.kubelet_config: {self.kubelet_config}"
+        try:
+            yield
+        except OSError as error:
+            raise SettingsError((f"{where}: cannot be read: {error.strerror or error}",)) from error
+        except UnicodeDecodeError as error:
+            raise SettingsError((f"{where}: is not UTF-8 text",)) from error
+        except ThresholdError as error:
+            raise SettingsError(tuple(f"{where}: {fault}" for fault in error.faults)) from error
 
     def lease(self) -> str:
         """Name of the lease that keeps two agents from playing the same nodes: one for all nodes, one for
@@ -113,15 +163,17 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         return f"{LEASE}-{hashlib.sha256(choice.encode()).hexdigest()[:12]}"
 
 
-def _of_file(path: str) -> EvictionConfig:
+def _setting(field: str) -> str:
+    """The setting for a path in a KubeletConfiguration: `eviction_hard[memory.available]` of
+    `evictionHard[memory.available]`."""
+    name, bracket, entry = field.partition("[")
+    return re.sub("[A-Z]", lambda found: f"_{found[0].lower()}", name) + bracket + entry
+
+
+def check(process: ServiceSettings, settings: NodeAgentSettings) -> None:
+    """Before the agent is started: whether it can evict as its settings say.
+
+    :raises SettingsError: with everything that is wrong with them
     """
-    :raises ThresholdError: with everything that is wrong with the file, each fault with its path
-    """
-    try:
-        return EvictionConfig.of(configuration.load(Path(path).read_text(encoding="utf-8")))
-    except OSError as error:
-        raise ThresholdError(Fault(path, f"cannot be read: {error.strerror or error}")) from error
-    except UnicodeDecodeError as error:
-        raise ThresholdError(Fault(path, "is not UTF-8 text")) from error
-    except ThresholdError as error:
-        raise ThresholdError(*(Fault(path, str(fault)) for fault in error.faults)) from error
+    del process
+    settings.eviction()

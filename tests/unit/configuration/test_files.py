@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_used_is_told_in_full(content: bytes | None, told:
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(SettingsError) as raised:
-        files.check(ServiceSettings(scheduler_config=str(path)))
+        files.check(ServiceSettings(scheduler_config=str(path)), None)
     assert len(raised.value.problems) == len(told)
     for problem, expected in zip(raised.value.problems, told, strict=True):
         assert problem.startswith(f"scheduler configuration {path}: {expected}")

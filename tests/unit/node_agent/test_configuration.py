@@ -38,7 +38,7 @@ def test_what_is_left_out_or_zero_is_defaulted_as_the_kubelet_does():
     assert read(enforceNodeAllocatable=[]).enforce_node_allocatable == ()
 
 
-def test_other_fields_are_not_looked_at():
+def test_other_fields_do_not_change_it():
     assert read(clusterDNS=["10.0.0.10"], nonsense=1) == read()
 
 
@@ -51,8 +51,9 @@ def test_all_fields_of_another_type_are_told_together():
             imageGCHighThresholdPercent=2**31,
         )
     assert [fault.field for fault in error.value.faults] == [
-        "evictionHard", "evictionPressureTransitionPeriod", "maxPods", "imageGCHighThresholdPercent"
+        "evictionHard[memory.available]", "evictionPressureTransitionPeriod", "maxPods", "imageGCHighThresholdPercent"
     ]  # fmt: skip
+    assert error.value.faults[0].detail == 'must be text, as in "10%" or "1Gi", is 5'
     assert 'time: missing unit in duration "5"' in str(error.value)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from podyard.node_agent.core.eviction.thresholds import ThresholdError
+from podyard.node_agent.service import SERVICE
 from podyard.node_agent.settings import NodeAgentSettings
-from podyard.runtime.settings import SettingsError, load_settings
+from podyard.runtime.settings import ServiceSettings, SettingsError, load_settings
 
 
 def test_agents_of_the_same_nodes_share_a_lease_and_others_do_not():
@@ -21,9 +21,38 @@ def test_setting_hard_thresholds_replaces_all_defaults():
     assert [one.signal for one in chosen.eviction().thresholds] == ["pid.available"]
 
 
-def test_a_wrong_threshold_is_told():
-    with pytest.raises(ThresholdError, match=r"unsupported eviction signal memory\.free"):
-        NodeAgentSettings(eviction_hard={"memory.free": "1"}).eviction()
+def test_everything_that_is_wrong_is_told_with_its_setting():
+    settings = NodeAgentSettings(
+        eviction_hard={"memory.free": "1"},
+        eviction_soft_grace_period={"memory.available": "-1s"},
+        enforce_node_allocatable=("podz",),
+    )
+    with pytest.raises(SettingsError) as error:
+        settings.eviction()
+    assert [problem.partition(": ")[0] for problem in error.value.problems] == [
+        "node_agent.enforce_node_allocatable[0]",
+        "node_agent.eviction_hard[memory.free]",
+        "node_agent.eviction_soft_grace_period[memory.available]",
+    ]
+    assert error.value.problems[1].endswith(": unsupported eviction signal memory.free")
+
+
+def test_wrong_settings_are_told_before_the_agent_starts():
+    """Later it would be said to be ready, and then end."""
+    assert SERVICE.check is not None
+    SERVICE.check(ServiceSettings(), NodeAgentSettings())
+    with pytest.raises(SettingsError, match=r"^node_agent\.kubelet_config: nowhere: "):
+        SERVICE.check(ServiceSettings(), NodeAgentSettings(kubelet_config="nowhere"))
+
+
+def test_what_a_kubelet_configuration_replaces_or_has_no_effect_in_it_is_told(tmp_path):
+    file = tmp_path / "kubelet.yaml"
+    file.write_text("{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, maxPods: 3}")
+    found = NodeAgentSettings(kubelet_config=str(file), eviction_hard={}, eviction_max_pod_grace_period=3).unused()
+    assert [one.field for one in found] == [
+        "node_agent.eviction_hard", "node_agent.eviction_max_pod_grace_period", "maxPods"
+    ]  # fmt: skip
+    assert NodeAgentSettings(eviction_hard={}).unused() == ()
 
 
 def test_a_kubelet_configuration_takes_the_place_of_the_settings(tmp_path):
@@ -51,7 +80,10 @@ def test_limits_of_local_storage_hold_unless_that_is_switched_off():
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"evictionHard: {memory.free: 1}", ["apiVersion: must be", "kind: must be", "evictionHard: Expected `str`"]),
+        (
+            b"evictionHard: {memory.free: 1}",
+            ["apiVersion: must be", "kind: must be", "evictionHard[memory.free]: must be text"],
+        ),
         (
             (
                 b"{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, maxPods: -1, "
@@ -61,6 +93,7 @@ def test_limits_of_local_storage_hold_unless_that_is_switched_off():
         ),
         (b"", ["is no KubeletConfiguration"]),
         (b"- a", ["is no KubeletConfiguration"]),
+        (b"{a: 1}\n---\n{a: 2}", ["has 2 documents: give each KubeletConfiguration a file of its own"]),
         (b"a: b: c", ["line 1: not valid YAML"]),
         (b"a: \xff", ["is not UTF-8 text"]),
     ],
@@ -68,15 +101,15 @@ def test_limits_of_local_storage_hold_unless_that_is_switched_off():
 def test_all_that_is_wrong_with_the_file_is_told_with_its_path(tmp_path, content: bytes, told: list[str]):
     file = tmp_path / "kubelet.yaml"
     file.write_bytes(content)
-    with pytest.raises(ThresholdError) as error:
+    with pytest.raises(SettingsError) as error:
         NodeAgentSettings(kubelet_config=str(file)).eviction()
-    assert len(error.value.faults) == len(told)
-    for fault, words in zip(error.value.faults, told, strict=True):
-        assert str(fault).startswith(f"{file}: {words}")
+    assert len(error.value.problems) == len(told)
+    for problem, words in zip(error.value.problems, told, strict=True):
+        assert problem.startswith(f"node_agent.kubelet_config: {file}: {words}")
 
 
 def test_a_file_that_is_not_there_is_told():
-    with pytest.raises(ThresholdError, match="nowhere: cannot be read: No such file or directory"):
+    with pytest.raises(SettingsError, match="nowhere: cannot be read: No such file or directory"):
         NodeAgentSettings(kubelet_config="nowhere").eviction()
 
 

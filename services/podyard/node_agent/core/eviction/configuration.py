@@ -1,6 +1,6 @@
 """The fields of a KubeletConfiguration by which a kubelet evicts: read, defaulted, validated.
 
-Other fields are none of the eviction manager's business, and are not looked at. Sources (v1.36.2):
+Other fields are none of the eviction manager's business; `unused` tells of them. Sources (v1.36.2):
 pkg/kubelet/apis/config/v1beta1/defaults.go, pkg/kubelet/apis/config/validation/validation.go,
 cmd/kubelet/app/server.go (loadConfigFile, parseResourceList).
 """
@@ -88,20 +88,28 @@ class KubeletConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="ca
         }
 
 
-def load(text: str) -> KubeletConfiguration:
-    """The configuration in the text of a file, YAML or JSON, as the kubelet starts with it.
+def document(text: str) -> Mapping[str, Any]:
+    """What a file says, YAML or JSON. The kubelet reads the first document and passes over all others.
 
-    :raises ThresholdError: with all faults: of the text, else of the types, else of the values
+    :raises ThresholdError: if it cannot be read, or is not one mapping
     """
     try:
-        content = next(yaml_reader.read(text)).content
+        contents = [one.content for one in yaml_reader.read(text) if one.content is not None]
     except YamlError as error:
         raise ThresholdError(Fault(f"line {error.line}", error.detail)) from error
-    except StopIteration:
-        content = None
-    if not is_mapping(content):
+    first = contents[0] if contents else None
+    if not is_mapping(first):
         raise ThresholdError(Fault("", f"is no {KIND}"))
-    found = read(content)
+    if len(contents) > 1:
+        raise ThresholdError(Fault("", f"has {len(contents)} documents: give each {KIND} a file of its own"))
+    return first
+
+
+def valid(found: KubeletConfiguration) -> KubeletConfiguration:
+    """The configuration, if a kubelet would start with it.
+
+    :raises ThresholdError: with all faults
+    """
     told = faults(found)
     if told:
         raise ThresholdError(*told)
@@ -198,8 +206,16 @@ class _Reader:
         return self.of(field, list[str], default)
 
     def texts(self, field: str) -> dict[str, str] | None:
-        """A mapping of texts; None if it is absent."""
-        return self.of(field, dict[str, str], {}) if field in self._document else None
+        """A mapping of texts; None if it is absent. Each entry of another type is told by its name."""
+        if field not in self._document:
+            return None
+        given = self.of(field, dict[str, Any], {})
+        self.faults += [
+            Fault(f"{field}[{name}]", f'must be text, as in "10%" or "1Gi", is {msgspec.json.encode(value).decode()}')
+            for name, value in given.items()
+            if not isinstance(value, str)
+        ]
+        return {name: value for name, value in given.items() if isinstance(value, str)}
 
     def seconds(self, field: str) -> float:
         """A Go duration; 0 if it is absent."""
