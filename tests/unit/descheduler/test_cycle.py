@@ -1,6 +1,8 @@
 """The order of a cycle, and what its plugins see of each other
 (docs/rules.md, a-cycle-sees-its-own-evictions)."""
 
+import pytest
+
 from podyard.descheduler.core import loading
 from podyard.descheduler.core.cycle import EvictionDone
 from podyard.descheduler.core.framework import Answer, Evict, PluginError
@@ -86,6 +88,21 @@ def test_in_a_dry_run_an_evicted_pod_is_gone():
     run(policy(Sweep), state, Sweep, answer=lambda _: EvictionDone(gone=True))
     assert state.pods_on("n1") == []
     assert state.replicas("rs-1") == 0
+
+
+@pytest.mark.parametrize("gone", [True, False])
+def test_a_pod_that_is_on_no_node_may_go_too(gone: bool):
+    class Unplaced(_Plugin):
+        NAME = "Unplaced"
+
+        def deschedule(self, nodes):
+            del nodes
+            yield Evict(self._handle.state.pods["default", "web"])
+
+    state = CycleState(nodes=TWO, pods=[pod(node="")])
+    record, evictions = run(policy(Unplaced), state, Unplaced, answer=lambda _: EvictionDone(gone=gone))
+    assert record.evicted == len(evictions) == 1
+    assert [one.metadata.deletion_timestamp is None for one in state.pods.values()] == ([] if gone else [False])
 
 
 def test_limits_are_shared_by_the_whole_cycle():

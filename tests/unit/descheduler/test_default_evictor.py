@@ -13,6 +13,7 @@ from podyard.descheduler.core.plugins import default_evictor
 from podyard.descheduler.core.plugins.default_evictor import DefaultEvictor
 from podyard.descheduler.core.state import CycleState
 from podyard.objects.core import Namespace, PersistentVolumeClaim
+from podyard.objects.errors import QuantityError
 from podyard.objects.pod import Pod
 from podyard.objects.policy import PodDisruptionBudget
 from tests.unit.descheduler.make import NOW, handle, node, pod
@@ -246,6 +247,16 @@ def test_node_fit_knows_the_room_that_evictions_have_made():
     assert not judge.pre_eviction_filter(one).allowed, "on its way out it still takes room"
     state.evicted(other, NOW, gone=True)
     assert judge.pre_eviction_filter(one).allowed
+
+
+def test_a_node_with_a_pod_whose_requests_make_no_sense_never_has_room():
+    """Asked a second time, too: the sum that broke off is not taken for what the pods there request."""
+    garbled = pod("a", "n2", spec={"containers": [{"name": "m", "resources": {"requests": {"cpu": "lots"}}}]})
+    state = CycleState(nodes=[node("n1"), node("n2")], pods=[pod("web"), garbled])
+    judge = evictor(state, nodeFit=True)
+    for _ in range(2):
+        with pytest.raises(QuantityError):
+            judge.pre_eviction_filter(state.pods["default", "web"])
 
 
 PLACED = st.lists(st.tuples(st.sampled_from(["n1", "n2", "n3"]), st.sampled_from(["1", "2", "3"])), max_size=9)

@@ -115,12 +115,16 @@ class CycleState:
         return found
 
     def taken(self, node: str) -> Taken:
-        """What the pods of a node that have not ended request."""
+        """What the pods of a node that have not ended request.
+
+        :raises QuantityError: if a request of one of them is no quantity
+        """
         found = self._taken.get(node)
         if found is None:
-            found = self._taken[node] = Taken()
+            found = Taken()
             for pod in self.pods_on(node):
                 found.add(self.requests(pod))
+            self._taken[node] = found  # only now: a sum that broke off would be taken for the whole
         return found
 
     def replicas(self, owner_uid: str) -> int:
@@ -141,9 +145,9 @@ class CycleState:
             return
         if not gone:
             metadata = msgspec.structs.replace(current.metadata, deletion_timestamp=times.rfc3339(now))
-            self.pods[pod.key] = self._on_node[current.spec.node_name][pod.key] = msgspec.structs.replace(
-                current, metadata=metadata
-            )
+            leaving = self.pods[pod.key] = msgspec.structs.replace(current, metadata=metadata)
+            if current.spec.node_name:
+                self._on_node[current.spec.node_name][pod.key] = leaving
             return
         if current.status.phase not in ENDED and current.spec.node_name in self._taken:
             self._taken[current.spec.node_name].add(self.requests(current), -1)
