@@ -5,15 +5,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Plugin
+from podyard.descheduler.core.plugins import default_evictor, topology_spread
 from podyard.descheduler.core.plugins.duplicates import RemoveDuplicates
 from podyard.descheduler.core.plugins.inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
 from podyard.descheduler.core.plugins.topology_spread import RemovePodsViolatingTopologySpreadConstraint
 from podyard.descheduler.core.state import CycleState
+from podyard.objects import selectors
+from podyard.objects.meta import LabelSelector
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from tests.support.objects import typed_node
@@ -140,7 +145,7 @@ def spread(name: str, at: str, *, app: str = "web", constraint: dict | None = No
         **(constraint or {}),
     }
     spec = {"topologySpreadConstraints": [one], **more.pop("spec", {})}
-    return pod(name, at, labels={"app": app, **more.pop("labels", {})}, spec=spec)
+    return pod(name, at, labels={"app": app, **more.pop("labels", {})}, spec=spec, **more)
 
 
 def test_pods_leave_the_large_domain_until_it_is_within_the_skew():
@@ -194,6 +199,43 @@ def test_nodes_that_the_constraint_does_not_count_have_no_domain():
     assert evicted(SPREAD, pods, tainted, topologyBalanceNodeFit=False) == []
     pods = [spread(f"p{at}", "n1") for at in range(4)]
     assert len(evicted(SPREAD, pods, tainted, topologyBalanceNodeFit=False)) == 2
+
+
+def test_pods_that_are_on_their_way_out_do_not_count():
+    """Whatever their annotations say: the filters let these through."""
+    leaving = {"deletionTimestamp": "2026-01-01T00:00:00Z", "annotations": {default_evictor.EVICT_ANNOTATION: ""}}
+    pods = [spread(f"p{at}", "n1", **(leaving if at else {})) for at in range(5)]
+    assert evicted(SPREAD, pods) == []
+
+
+@given(st.lists(st.sampled_from([{}, {"app": "web"}, {"app": "db"}, {"app": "db", "rev": "1"}]), max_size=9))
+def test_pods_that_are_found_by_their_labels_are_those_that_the_selector_takes(labels: list[dict[str, str]]):
+    pods = [pod(f"p{at}", labels=one) for at, one in enumerate(labels)]
+    counted = topology_spread._Pods(pods)
+    for selector in (
+        {},
+        {"matchLabels": {"app": "web"}},
+        {"matchLabels": {"app": "db", "rev": "1"}},
+        {"matchExpressions": [{"key": "app", "operator": "In", "values": ["db", "web", "db"]}]},
+        {"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["db"]}]},
+        {"matchLabels": {"app": "db"}, "matchExpressions": [{"key": "rev", "operator": "DoesNotExist"}]},
+    ):
+        compiled = selectors.compile_labels(msgspec.convert(selector, LabelSelector))
+        assert list(counted.matching(compiled)) == [one for one in pods if compiled.matches(one.metadata.labels)]
+
+
+def test_nodes_are_looked_at_once_for_all_constraints_that_count_the_same(monkeypatch: pytest.MonkeyPatch):
+    """Else each constraint of each workload would look at each node."""
+    looked: list[str] = []
+    counts = topology_spread._Constraint.counts
+    monkeypatch.setattr(
+        topology_spread._Constraint, "counts", lambda self, one: looked.append(one.metadata.name) or counts(self, one)
+    )
+    other = {"labelSelector": {"matchLabels": {"app": "db"}}}
+    pods = [spread(f"p{at}", "n1") for at in range(4)]
+    pods += [spread(f"q{at}", "n1", app="db", constraint=other) for at in range(4)]
+    assert len(evicted(SPREAD, pods)) == 4
+    assert looked == ["n1", "n2", "n3"]
 
 
 def test_a_selector_that_makes_no_sense_spreads_nobody():

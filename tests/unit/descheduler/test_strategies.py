@@ -13,7 +13,7 @@ from podyard.descheduler.core.plugins.node_affinity import RemovePodsViolatingNo
 from podyard.descheduler.core.plugins.pod_lifetime import PodLifeTime
 from podyard.descheduler.core.plugins.too_many_restarts import RemovePodsHavingTooManyRestarts
 from podyard.descheduler.core.state import CycleState
-from podyard.objects import times
+from podyard.objects import selectors, times
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from tests.unit.descheduler.make import NOW, node, pod, policy, run
@@ -198,6 +198,24 @@ PREFERRED = "preferredDuringSchedulingIgnoredDuringExecution"
 def test_pods_go_where_their_node_affinity_points(one: Pod, types: list[str], goes: bool):
     nodes = [node("n1", labels={"zone": "a"}), node("n2", labels={"zone": "b"})]
     assert evicted(RemovePodsViolatingNodeAffinity, [one], nodes, nodeAffinityType=types) == (["web"] if goes else [])
+
+
+def test_what_is_liked_best_is_looked_for_once_for_all_that_prefer_the_same(monkeypatch: pytest.MonkeyPatch):
+    """Else each pod would be held against each node."""
+    compiled: list[object] = []
+    compile_term = selectors.compile_term
+    monkeypatch.setattr(selectors, "compile_term", lambda term: compiled.append(term) or compile_term(term))
+    nodes = [node("n1", labels={"zone": "a"}), node("n2", labels={"zone": "b"})]
+    pods = [needing("b", "preferred", f"b{at}") for at in range(3)] + [needing("a", "preferred", "a")]
+    assert evicted(RemovePodsViolatingNodeAffinity, pods, nodes, nodeAffinityType=[PREFERRED]) == ["b0", "b1", "b2"]
+    assert len(compiled) == 2
+
+
+def test_an_empty_preference_likes_no_node():
+    """Though an empty required term takes none either, and an empty selector takes all."""
+    affinity = {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 5, "preference": {}}]}
+    one = pod(spec={"affinity": {"nodeAffinity": affinity}})
+    assert evicted(RemovePodsViolatingNodeAffinity, [one], nodeAffinityType=[PREFERRED]) == []
 
 
 def test_a_pod_that_no_node_would_take_stays_where_its_affinity_does_not_want_it():

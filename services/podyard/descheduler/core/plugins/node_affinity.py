@@ -5,7 +5,6 @@ pkg/utils/predicates.go, GetNodeWeightGivenPodPreferredAffinity.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
 from podyard.descheduler.core import arguments
@@ -14,7 +13,7 @@ from podyard.descheduler.core.candidates import Candidates
 from podyard.descheduler.core.framework import Answer, Evict, Handle, Run, evict_each
 from podyard.descheduler.core.node_fit import NodeFit
 from podyard.objects import selectors
-from podyard.objects.affinity import NodeAffinity
+from podyard.objects.affinity import NodeAffinity, PreferredSchedulingTerm
 from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
@@ -42,6 +41,14 @@ class _Preference(NamedTuple):
     terms: NodeTerms
 
 
+class _Preferences(NamedTuple):
+    """What some pods prefer."""
+
+    preferences: list[_Preference]
+    most: int
+    """What they give to the node that they like best; 0 at least."""
+
+
 class RemovePodsViolatingNodeAffinity:
     """One run for each type over all nodes."""
 
@@ -66,10 +73,7 @@ class RemovePodsViolatingNodeAffinity:
             if kind == REQUIRED:
                 reason, violates = "its node does not fulfil its required node affinity", _needs_another
             elif kind == PREFERRED:
-                reason, violates = (
-                    "another node fulfils its preferred node affinity better",
-                    partial(_prefers_another, nodes),
-                )
+                reason, violates = "another node fulfils its preferred node affinity better", _PrefersAnother(nodes)
             else:
                 continue
             yield from self._run(nodes, violates, reason)
@@ -104,17 +108,31 @@ def _needs_another(pod: Pod, node: Node) -> bool:
         return True
 
 
-def _prefers_another(nodes: list[Node], pod: Pod, node: Node) -> bool:
-    affinity = _node_affinity(pod)
-    if affinity is None or not affinity.preferred_during_scheduling_ignored_during_execution:
-        return False
-    preferences = [
-        _Preference(one.weight, NodeTerms((selectors.compile_term(one.preference),)))
-        for one in affinity.preferred_during_scheduling_ignored_during_execution
-        if not selectors.is_empty(one.preference)
-    ]
-    here = _weight(preferences, node)
-    return here < max(0, *(_weight(preferences, other) for other in nodes))
+class _PrefersAnother:
+    """Whether a node would be liked better. What is liked best is looked for once for all pods that prefer
+    the same."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self._nodes = nodes
+        self._known: dict[tuple[PreferredSchedulingTerm, ...], _Preferences] = {}
+
+    def __call__(self, pod: Pod, node: Node) -> bool:
+        affinity = _node_affinity(pod)
+        if affinity is None or not affinity.preferred_during_scheduling_ignored_during_execution:
+            return False
+        wanted = affinity.preferred_during_scheduling_ignored_during_execution
+        found = self._known.get(wanted)
+        if found is None:
+            found = self._known[wanted] = self._preferences(wanted)
+        return _weight(found.preferences, node) < found.most
+
+    def _preferences(self, wanted: tuple[PreferredSchedulingTerm, ...]) -> _Preferences:
+        preferences = [
+            _Preference(one.weight, NodeTerms((selectors.compile_term(one.preference),)))
+            for one in wanted
+            if not selectors.is_empty(one.preference)
+        ]
+        return _Preferences(preferences, max((0, *(_weight(preferences, node) for node in self._nodes))))
 
 
 def _weight(preferences: list[_Preference], node: Node) -> int:

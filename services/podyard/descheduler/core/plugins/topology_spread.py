@@ -5,7 +5,7 @@ at.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple, Self
 
 import msgspec
@@ -72,6 +72,68 @@ class _Constraint(NamedTuple):
         )
 
 
+class _Counted(NamedTuple):
+    """Which nodes a constraint counts; that of many constraints is the same."""
+
+    topology_key: str
+    affinity: RequiredNodeAffinity | None
+    tolerations: tuple[Toleration, ...] | None
+
+
+class _Nodes:
+    """The nodes of one run. What constraints ask of them is looked at once for all that ask the same."""
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self._nodes = nodes
+        self._values: dict[str, dict[str, str]] = {}
+        self._counted: dict[_Counted, list[Node]] = {}
+
+    def values(self, topology_key: str) -> dict[str, str]:
+        """The value of the key by node; nodes without one are left out."""
+        found = self._values.get(topology_key)
+        if found is None:
+            found = self._values[topology_key] = {
+                node.metadata.name: node.metadata.labels[topology_key]
+                for node in self._nodes
+                if topology_key in node.metadata.labels
+            }
+        return found
+
+    def counted(self, constraint: _Constraint) -> list[Node]:
+        """The nodes with the key that the constraint counts."""
+        kind = _Counted(constraint.topology_key, constraint.affinity, constraint.tolerations)
+        found = self._counted.get(kind)
+        if found is None:
+            values = self.values(constraint.topology_key)
+            found = self._counted[kind] = [
+                node for node in self._nodes if node.metadata.name in values and constraint.counts(node)
+            ]
+        return found
+
+
+class _Pods:
+    """The pods of a namespace that are counted, in order. Those with a label are found without a look at the
+    others: a namespace may have as many constraints as workloads."""
+
+    def __init__(self, pods: list[Pod]) -> None:
+        self._pods = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
+        self._rows: dict[tuple[str, str], list[int]] = {}
+        for row, pod in enumerate(self._pods):
+            for label in pod.metadata.labels.items():
+                self._rows.setdefault(label, []).append(row)
+
+    def matching(self, selector: Selector) -> Iterator[Pod]:
+        """Those that the selector takes."""
+        rows: Sequence[int] = range(len(self._pods))
+        for one in selector.requirements:
+            if one.operator == selectors.IN:
+                labelled = [row for value in one.values for row in self._rows.get((one.key, value), ())]
+                if len(labelled) < len(rows):
+                    rows = sorted(labelled)
+        found = (self._pods[row] for row in rows)
+        return (pod for pod in found if selector.matches(pod.metadata.labels))
+
+
 class _Domain:
     """One domain; its pods, of which those at the end go first."""
 
@@ -122,9 +184,11 @@ class RemovePodsViolatingTopologySpreadConstraint:
                 if self._candidates.passes_filter(pod):
                     by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
         found: dict[tuple[str, str], Evict] = {}
+        asked = _Nodes(nodes)
         for pods in by_namespace.values():
+            counted = _Pods(pods)
             for constraint in self._constraints(pods):
-                for ask in self._beyond(constraint, pods, nodes):
+                for ask in self._beyond(constraint, counted, asked):
                     found.setdefault(ask.pod.key, ask)
         return found
 
@@ -141,7 +205,7 @@ class RemovePodsViolatingTopologySpreadConstraint:
                     continue
         return list(found)
 
-    def _beyond(self, constraint: _Constraint, pods: list[Pod], nodes: list[Node]) -> Iterator[Evict]:
+    def _beyond(self, constraint: _Constraint, pods: _Pods, nodes: _Nodes) -> Iterator[Evict]:
         """The pods of a namespace that go for one constraint."""
         domains = _domains(constraint, pods, nodes)
         sizes = [len(domain.pods) for domain in domains]
@@ -227,29 +291,23 @@ def _compiled(constraint: TopologySpreadConstraint, pod: Pod) -> _Constraint:
     )
 
 
-def _domains(constraint: _Constraint, pods: list[Pod], nodes: list[Node]) -> list[_Domain]:
+def _domains(constraint: _Constraint, pods: _Pods, nodes: _Nodes) -> list[_Domain]:
     """The domains of the nodes that count, and those with pods, each with the pods that are counted."""
-    found: dict[str, _Domain] = {}
-    value_of: dict[str, str] = {}
-    for node in nodes:
-        value = node.metadata.labels.get(constraint.topology_key)
+    value_of = nodes.values(constraint.topology_key)
+    counted = dict.fromkeys(value_of[node.metadata.name] for node in nodes.counted(constraint))
+    found = {value: _Domain(value) for value in counted}
+    for pod in pods.matching(constraint.selector):
+        value = value_of.get(pod.spec.node_name)
         if value is None:
             continue
-        value_of[node.metadata.name] = value
-        if value not in found and constraint.counts(node):
+        if value not in found:
             found[value] = _Domain(value)
-    for pod in pods:
-        value = value_of.get(pod.spec.node_name)
-        if value is None or pod.metadata.deletion_timestamp is not None:
-            continue
-        if constraint.selector.matches(pod.metadata.labels):
-            found.setdefault(value, _Domain(value)).pods.append(pod)
+        found[value].pods.append(pod)
     return list(found.values())
 
 
-def _nodes_below(average: float, domains: list[_Domain], constraint: _Constraint, nodes: list[Node]) -> list[Node]:
+def _nodes_below(average: float, domains: list[_Domain], constraint: _Constraint, nodes: _Nodes) -> list[Node]:
     """The nodes that count, of domains with fewer pods than the average."""
     below = {domain.value for domain in domains if len(domain.pods) < average}
-    return [
-        node for node in nodes if node.metadata.labels.get(constraint.topology_key) in below and constraint.counts(node)
-    ]
+    value_of = nodes.values(constraint.topology_key)
+    return [node for node in nodes.counted(constraint) if value_of[node.metadata.name] in below]
