@@ -3,6 +3,7 @@ brought back."""
 
 from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
+from unittest import mock
 
 import pytest
 
@@ -184,6 +185,28 @@ async def test_who_was_written_again_meanwhile_stays(stand: Stand, monkeypatch: 
     assert there is not None
     assert (there.sequence, there.deleted) == (written[0], False)
     assert found.living(there.sequence)
+
+
+async def test_a_census_that_is_too_large_is_told_and_the_one_before_counts(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    old = namespace("old")
+    await stand.put(old)
+    async with stand.running():
+        before = await stand.counted(2)
+        with monkeypatch.context() as patched:
+            patched.setattr(census, "encode", mock.Mock(return_value=bytes(streams.MAX_PAYLOAD_BYTES + 1)))
+            last = await stand.delete(old)
+            said = await eventually("that it says so", lambda: told(capsys, "a census could not be stored"))
+            assert f"{streams.MAX_PAYLOAD_BYTES}" in said
+            found = await stand.newest()
+            assert found is not None
+            assert census.decode(found.payload).position == before.position
+        assert len(await stand.counted(last)) == len(before) - 1, "one that fits is stored again"
+
+
+def told(capsys: pytest.CaptureFixture[str], words: str) -> str:
+    return next((line for line in capsys.readouterr().out.splitlines() if words in line), "")
 
 
 async def test_a_core_that_raised_ends_the_term_and_the_next_one_takes_the_census(
