@@ -233,6 +233,29 @@ def test_a_listing_that_lacks_messages_makes_no_census_and_is_done_again():
     assert list(stage.taken().living) == [1, 2]
 
 
+def test_a_listing_that_lacks_messages_again_is_done_again_soon():
+    stage = Stage()
+    stage.listed("cluster.pods.d.a", held=2)
+    assert stage.pass_time(DUE_S) == [Relist("1 messages were listed, the stream held 2")]
+    assert stage.listed("cluster.pods.d.a", held=2) == [], "not at once"
+    assert stage.pass_time(census.AGAIN * LIFE_S - 1) == []
+    assert stage.pass_time(1) == [Relist("1 messages were listed, the stream held 2")]
+
+
+def test_a_listing_does_not_put_the_census_off():
+    """A reader that lists every two minutes would take none before the markers expire."""
+    stage = begun("cluster.pods.d.a")
+    due = stage.now + DUE_S
+    stage.delete("cluster.pods.d.a")
+    stage.now += DUE_S - 1
+    assert stage.listed("cluster.pods.d.b") == []
+    assert stage.core.wake_at == due
+    stage.now += DUE_S - 1
+    (take,) = stage.listed("cluster.pods.d.b")
+    assert isinstance(take, Take)
+    assert list(take.living) == [stage.last]
+
+
 def test_a_reader_that_is_behind_the_listing_takes_no_census_before_it_has_got_there():
     """What it has not read yet would count as deleted; what has expired behind it would be in no census."""
     stage = Stage()

@@ -16,6 +16,8 @@ from typing import Final, NamedTuple, TypeAlias
 
 PART: Final = 0.25
 """Of a marker's life: how long after the first end the census is due."""
+AGAIN: Final = PART / 5
+"""Of a marker's life: between one listing that lacks messages and the next."""
 AT_ONCE: Final = 64
 """Messages that are deleted again at a time."""
 BEHIND_S: Final = 1.0
@@ -171,6 +173,7 @@ class CensusTaker:
     def __init__(self, roll: Roll, marker_life_s: float) -> None:
         self._roll = roll
         self._wait_s = PART * marker_life_s
+        self._again_s = AGAIN * marker_life_s
         self._listed = False
         self._last = 0
         """The stream's last sequence when it was listed."""
@@ -181,6 +184,7 @@ class CensusTaker:
         self._stale = False
         """Something has ended, for all that is known, that the last census does not know of."""
         self._due: float | None = None
+        """A listing does not put it off; while it runs nothing is taken."""
         self._taking = False
         self._listing = 0
         self._back: deque[Back] = deque()
@@ -190,7 +194,8 @@ class CensusTaker:
     @property
     def wake_at(self) -> float | None:
         """When time alone makes something due."""
-        return min((due for due in (self._due, self._clear_at) if due is not None), default=None)
+        dues = self._due if self._listed else None, self._clear_at
+        return min((due for due in dues if due is not None), default=None)
 
     def step(self, message: Message, now: float) -> list[Effect]:
         """Take one message in; returns what is to be done."""
@@ -220,7 +225,7 @@ class CensusTaker:
     def _begin(self) -> None:
         self._listed, self._short, self._stale = False, "", False
         self._seen = Seen(0, 0)
-        self._due = self._clear_at = None
+        self._clear_at = None
         self._listing += 1
         self._back.clear()
 
@@ -233,6 +238,8 @@ class CensusTaker:
         self._stale = not (self._seen.sequence == self._seen.position + 1 == listed.last) and listed.last > 0
         if self._stale:
             self._want(now)
+        else:
+            self._due = None
         return [*self._clear(), *self._do_what_is_due(now)]
 
     def _want(self, now: float) -> None:
@@ -255,13 +262,13 @@ class CensusTaker:
         if self._clear_at is not None and self._clear_at <= now:
             self._clear_at = None
             effects += self._clear()
-        if self._due is not None and self._due <= now:
+        if self._listed and self._due is not None and self._due <= now:
             self._due = None
             if self._taking:
                 self._want(now)
             elif self._short:
                 effects.append(Relist(self._short))
-                self._want(now)
+                self._due = now + self._again_s
             elif self._roll.position < self._last:  # the server that we read from is behind the stream's leader
                 self._due = now + BEHIND_S
             else:
