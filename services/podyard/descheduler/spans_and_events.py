@@ -113,3 +113,12 @@ def summary(step: Step) -> dict[str, object]:
         "kept": {f"{one.namespace}/{one.name}": one.problem for one in kept},
         **({"error": step.error} if step.error else {}),
     }
+
+
+def outcome(record: CycleRecord, *, dry_run: bool) -> str:
+    """What the cycle came to, in a line for `/readyz`."""
+    if record.skipped:
+        return f"last cycle was skipped: {record.skipped}"
+    done = f"would evict {record.evicted} pods (dry run)" if dry_run else f"evicted {record.evicted} pods"
+    failed = "; ".join(f"{step.plugin}: {step.error}" for step in record.steps if step.error)
+    return f"last cycle {done}; {failed}" if failed else f"last cycle {done}"

@@ -138,7 +138,8 @@ class Term:
         self._instruments.duration.observe(end - effect.began)
         self._instruments.count(record)
         spans_and_events.cycle_ended(self._service.spans, trace, record, effect.began, end)
-        self._service.health.set_ready(CYCLE, True, f"last cycle evicted {record.evicted} pods")
+        outcome = spans_and_events.outcome(record, dry_run=self._settings.dry_run)
+        self._service.health.set_ready(CYCLE, True, outcome)
         for step in record.steps:
             if step.attempts or step.error:
                 self._service.log.info("plugin ran", **spans_and_events.summary(step))

@@ -201,6 +201,39 @@ async def test_a_dry_run_takes_the_same_way_and_writes_nothing(bus: Bus, stage: 
     assert value == 2
 
 
+@pytest.mark.parametrize(
+    ("dry_run", "selector", "plugin", "told"),
+    [
+        (False, "", "PodLifeTime", "last cycle evicted 1 pods"),
+        (True, "", "PodLifeTime", "last cycle would evict 1 pods (dry run)"),
+        (False, "nodeSelector: a=b", "PodLifeTime", "last cycle was skipped: 0 ready nodes are selected"),
+        (False, "", "LowNodeUtilization", "last cycle evicted 1 pods; LowNodeUtilization: error initializing"),
+    ],
+    ids=["real", "dry run", "skipped", "a plugin that failed"],
+)
+async def test_readyz_tells_what_the_cycle_came_to(
+    dry_run: bool, selector: str, plugin: str, told: str, bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
+):
+    percent = "thresholds: {cpu: 1}, targetThresholds: {cpu: 2}"
+    arguments = {
+        "PodLifeTime": "{maxPodLifeTimeSeconds: 4000000000}",
+        "LowNodeUtilization": f"{{{percent}, metricsUtilization: {{source: KubernetesMetrics}}}}",
+    }
+    point = "balance" if plugin == "LowNodeUtilization" else "deschedule"
+    text = POLICY.format(limits=f"{selector}\nmetricsProviders: [{{source: KubernetesMetrics}}]")
+    text += f"""
+- name: more
+  pluginConfig: [{{name: {plugin}, args: {arguments[plugin]}}}]
+  plugins: {{{point}: {{enabled: [{plugin}]}}}}
+"""
+    await bound(stage, "web-1")
+    service = service_of(bus, stage, write_policy(text), once=False, interval_s=600, dry_run=dry_run)
+    async with running(service):
+        check = await eventually("the end of a cycle", lambda: service.health.checks.get(CYCLE))
+        assert check.ok
+        assert check.reason.startswith(told)
+
+
 async def test_limits_are_checked_before_the_eviction_and_told(
     bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
 ):
