@@ -251,7 +251,8 @@ def deletion(
 
     :param now: seconds since 1970
     :param occupies: whether the pod with this uid is bound and not released
-    :param grace_s: seconds; None means the pod's own, 0 at once
+    :param grace_s: seconds; None means the pod's own, 0 at once, less than that a second. Source:
+        apiserver/pkg/registry/rest/delete.go, BeforeDelete
     """
 
     def plan(stored: Stored | None) -> Step:
@@ -261,7 +262,7 @@ def deletion(
         if there is None:
             raise ObjectMissing(key, uid)
         document = there.document()
-        grace = pod_grace_s(document) if grace_s is None else grace_s
+        grace = pod_grace_s(document) if grace_s is None else (1 if grace_s < 0 else grace_s)
         if key.resource != subjects.PODS or not occupies(there.uid) or grace <= 0:
             return Remove()
         return Put(document) if begin_deletion(document, now, grace) else Keep()

@@ -110,8 +110,8 @@ def test_other_kinds_are_removed_at_once() -> None:
 
 @pytest.mark.parametrize(
     ("spec", "asked", "expected"),
-    [({}, None, 30), ({"terminationGracePeriodSeconds": 5}, None, 5), ({}, 7, 7)],
-    ids=["default", "its own", "asked for"],
+    [({}, None, 30), ({"terminationGracePeriodSeconds": 5}, None, 5), ({}, 7, 7), ({}, -5, 1)],
+    ids=["default", "its own", "asked for", "less than nothing"],
 )
 def test_the_grace_period_ends_at_the_deletion_timestamp(spec: Any, asked: int | None, expected: int) -> None:
     step = intents.deletion(KEY, now=NOW, occupies=lambda _: True, grace_s=asked)(stored(spec=spec))
