@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podyard.descheduler.core import ordering
-from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone
+from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.measured import (
     NOTHING_MEASURED,
@@ -116,6 +116,24 @@ def test_deviation_is_from_the_average_of_all_nodes():
     args = {**LOW, "thresholds": {"cpu": 10}, "targetThresholds": {"cpu": 10}, "useDeviationThresholds": True}
     pods = [asking("a", "n1"), asking("b", "n1"), asking("c", "n1"), asking("d", "n2")]
     assert evicted(LowNodeUtilization, pods, TWO, args) == ["a"], "the average is 50: below 40 and above 60"
+
+
+def test_a_pod_that_stays_frees_nothing_and_does_not_count_against_the_limit_of_the_run():
+    args = {"LowNodeUtilization": {**LOW, "evictionLimits": {"node": 1}}}
+    state = CycleState(nodes=TWO, pods=FULL)
+    record, asked = run(
+        policy(LowNodeUtilization, args=args),
+        state,
+        answer=lambda one: EvictionFailed("no") if one.pod.metadata.name == "p0" else EvictionDone(),
+    )
+    assert [one.pod.metadata.name for one in asked] == ["p0", "p1"]
+    assert record.evicted == 1
+
+
+def test_a_cordoned_node_takes_no_pods_of_nodes_that_are_to_become_free():
+    pods = [asking("a", "n1", "1"), asking("b", "n2", "3")]
+    assert evicted(HighNodeUtilization, pods, TWO, HIGH) == ["a"]
+    assert evicted(HighNodeUtilization, pods, [node("n1"), node("n2", unschedulable=True)], HIGH) == []
 
 
 def test_room_that_destinations_do_not_have_stops_it():

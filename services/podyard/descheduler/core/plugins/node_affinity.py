@@ -127,11 +127,7 @@ class _PrefersAnother:
         return _weight(found.preferences, node) < found.most
 
     def _preferences(self, wanted: tuple[PreferredSchedulingTerm, ...]) -> _Preferences:
-        preferences = [
-            _Preference(one.weight, NodeTerms((selectors.compile_term(one.preference),)))
-            for one in wanted
-            if not selectors.is_empty(one.preference)
-        ]
+        preferences = [_Preference(one.weight, NodeTerms((selectors.compile_term(one.preference),))) for one in wanted]
         return _Preferences(preferences, max((0, *(_weight(preferences, node) for node in self._nodes))))
 
 
