@@ -232,6 +232,13 @@ def test_all_faults_of_all_profiles_are_told_each_once():
     )  # fmt: skip
 
 
+def test_a_grace_period_beyond_all_numbers_is_told_when_the_policy_is_read():
+    """Else each eviction would break off."""
+    error = failing(f"apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\ngracePeriodSeconds: {10**400}")
+    assert error.stage == "decode"
+    assert "gracePeriodSeconds" in str(error)
+
+
 def test_a_plugin_name_is_taken_once():
     with pytest.raises(ValueError, match="two plugins are called DefaultEvictor"):
         registry.by_name((*registry.PLUGINS, registry.DefaultEvictor))

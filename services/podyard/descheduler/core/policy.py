@@ -9,6 +9,7 @@ API_VERSION: Final = "descheduler/v1alpha2"
 KIND: Final = "DeschedulerPolicy"
 
 Count: TypeAlias = Annotated[int, Meta(ge=0)]
+Seconds: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
 class PolicyPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
@@ -93,7 +94,7 @@ class Policy(PolicyPart, frozen=True, kw_only=True):
     eviction_failure_event_notification: bool | None = None
     metrics_collector: MetricsCollector | None = None
     metrics_providers: tuple[MetricsProvider, ...] = ()
-    grace_period_seconds: int | None = None
+    grace_period_seconds: Seconds | None = None
 
 
 ExtensionPoint: TypeAlias = Literal["Deschedule", "Balance"]
