@@ -162,14 +162,24 @@ class Term:
         return None
 
     def _evicted(self, effect: effects.PodEvicted) -> None:
+        """An eviction is one span and counts once, though its pod may be hurried later."""
+        if effect.sooner:
+            trace = self._evictions.get(effect.uid, "")
+            spans_and_events.announce_haste(self._bus, effect, self._service.name, trace)
+            self._tell("an evicted pod has less time", effect)
+            return
         trace = spans_and_events.evicted(self._service.spans, effect)
         self._evictions[effect.uid] = trace
         self._instruments.evicted.labels(effect.signal).inc()
         spans_and_events.announce_eviction(self._bus, effect, self._service.name, trace)
+        self._tell("evicted a pod", effect)
+
+    def _tell(self, event: str, effect: effects.PodEvicted) -> None:
         self._service.log.warning(
-            "evicted a pod",
+            event,
             pod=f"{effect.namespace}/{effect.name}",
             node=effect.node,
             signal=effect.signal,
+            grace_s=effect.grace_s,
             reason=effect.message.strip(),
         )

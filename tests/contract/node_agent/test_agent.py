@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from podyard.bus import Bus, Outgoing, StreamFull
+from podyard.node_agent.core import nodes, virtual_node
 from podyard.node_agent.term import FACTS_CHECK
 from podyard.proto import codec, subjects
 from podyard.proto.facts import PodStatusFact
@@ -154,6 +155,33 @@ async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bu
     evicted = next(one for one in stage.told(greedy) if b'"Evicted"' in one.payload)
     assert evicted.trace == str(span.ids)
     assert usages[0].pods[0].name == "modest"
+
+
+async def test_a_pod_that_is_hurried_is_evicted_once(bus: Bus, stage: Stage, monkeypatch: pytest.MonkeyPatch):
+    """docs/rules.md, hard-hurries-soft; the wait for its cleanup is shorter here."""
+    monkeypatch.setattr(virtual_node, "CLEANUP_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(nodes, "CLEANUP_POLL_S", 0.05)
+    soft = {"eviction_soft": {"memory.available": "500Mi"}, "eviction_soft_grace_period": {"memory.available": "1ms"}}
+    await stage.node("n1")
+    async with agent(bus, stage, **soft, eviction_max_pod_grace_period=600) as service:
+        slow = await stage.pod(
+            "slow", "n1", terminationGracePeriodSeconds=600, metadata={"annotations": {"podyard.io/stop-delay": "10m"}}
+        )
+        await stage.phase(slow, "Running")
+        for number in range(2):
+            publish(stage, low_memory("n1", used(slow, 100), available=300 * MEBIBYTE, at=1000.0 + number))
+            await eventually("pressure", lambda: under_pressure(stage, "n1"))
+        await eventually("the eviction", lambda: any(one.reason == "Evicted" for one in stage.news))
+        publish(stage, low_memory("n1", used(slow, 100), at=1002.0))
+        assert "available: 300Mi. " in (await stage.phase(slow, "Failed")).message
+        await eventually("word of the haste", lambda: any(one.reason == "EvictionHastened" for one in stage.news))
+        labels = {"signal": "memory.available"}
+        assert service.metrics.get_sample_value("podyard_node_agent_evictions_total", labels) == 1
+    told = [one for one in stage.news if one.regarding.name == "slow"]
+    assert [one.reason for one in told] == ["Evicted", "EvictionHastened"]
+    assert "available: 50Mi. " in told[1].message
+    assert told[1].message.endswith("The pod is being evicted already, and has 1 s left. ")
+    assert len(stage.spans.named("evict pod")) == 1
 
 
 async def test_one_reading_evicts_one_pod_and_a_later_one_the_next(bus: Bus, stage: Stage):

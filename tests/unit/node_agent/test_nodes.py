@@ -168,6 +168,26 @@ def test_an_evicted_pod_is_gone_within_a_second_and_says_why(playing: Playing):
     assert [one.reason for one in put.fact.conditions if one.type == "DisruptionTarget"] == ["TerminationByKubelet"]
 
 
+def test_a_pod_over_its_own_limit_is_no_disruption_though_the_node_has_room():
+    playing = agent(hard={"memory.available": "100Mi"})
+    playing.node_seen(node(), (), 0.0)
+    playing.pod_seen(view(pod("a", limits={"ephemeral-storage": "1Gi"})), 0.0, 0.0)
+    playing.tick(1.0)
+    usage = PodUsage(namespace="default", name="a", disk_bytes=2 * GIBIBYTE)
+    assert evicted(playing.observe(signals(PLENTY, usage), 100.0)) == ["a"]
+    (put,) = [one for one in playing.tick(101.0) if isinstance(one, effects.PutPodStatus)]
+    assert put.fact.message == "Pod ephemeral local storage usage exceeds the total limit of containers 1Gi. "
+    assert [one for one in put.fact.conditions if one.type == "DisruptionTarget"] == []
+
+
+def test_the_same_signals_once_more_evict_nobody(playing: Playing):
+    """docs/rules.md, an-observation-is-acted-on-once."""
+    assert evicted(playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)) == ["c"]
+    playing.tick(101.0)
+    assert evicted(playing.observe(signals(LOW, *USAGE, at=100.0), 110.0)) == []
+    assert evicted(playing.observe(signals(LOW, *USAGE, at=111.0), 111.0)) == ["b"]
+
+
 def test_signals_wait_while_an_evicted_pod_is_cleaned_up(playing: Playing):
     playing.observe(signals(LOW, *USAGE, at=100.0), 100.0)
     assert evicted(playing.observe(signals(LOW, *USAGE, at=100.5), 100.5)) == []

@@ -65,6 +65,8 @@ class PodEvicted(NamedTuple):
     priority: int
     bound_trace: str
     """Traceparent of the pod's binding."""
+    sooner: bool
+    """It was being evicted already, and now has less time: no further eviction."""
 
 
 class Announce(NamedTuple):

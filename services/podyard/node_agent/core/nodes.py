@@ -179,6 +179,7 @@ class Nodes:
             at=now,
             priority=kill.pod.spec.priority or 0,
             bound_trace="" if victim is None else victim.trace,
+            sooner=kill.sooner,
         )
         pods.evict(metadata.uid, kill.message, kill.grace_s, now, disruption=kill.disruption)
 
