@@ -1,4 +1,5 @@
-"""What spans are about, in the words of OpenTelemetry's semantic conventions (Kubernetes, `k8s.*`)."""
+"""What spans are about, in the words of OpenTelemetry's semantic conventions (Kubernetes, `k8s.*`), and the
+name of what several services do."""
 
 from typing import Final
 
@@ -8,6 +9,8 @@ NAMESPACE: Final = "k8s.namespace.name"
 POD: Final = "k8s.pod.name"
 POD_UID: Final = "k8s.pod.uid"
 NODE: Final = "k8s.node.name"
+EVICT_SPAN: Final = "evict pod"
+"""Name of the span of an eviction, whichever service evicts: people look for it by its name."""
 
 
 def pod_attributes(

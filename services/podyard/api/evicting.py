@@ -19,7 +19,7 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import EvictRequest, ObjectResult
 from podyard.shell import eviction
 from podyard.shell.eviction import Evicted, KnownBudgets
-from podyard.telemetry.conventions import pod_attributes
+from podyard.telemetry.conventions import EVICT_SPAN, pod_attributes
 from podyard.telemetry.tracing import Spans
 
 PENDING: Final = "Pending"
@@ -114,7 +114,7 @@ async def _evict_one(
     )[0]
     error = "" if isinstance(outcome, Evicted) else str(outcome)
     spans.emit(
-        "evict pod",
+        EVICT_SPAN,
         trace=trace,
         parent=author.trace,
         start=started,

@@ -8,11 +8,10 @@ from podyard.descheduler.core.framework import Answer
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from podyard.shell import announcing
-from podyard.telemetry.conventions import NODE, pod_attributes
+from podyard.telemetry.conventions import EVICT_SPAN, NODE, pod_attributes
 from podyard.telemetry.tracing import SpanEvent, Spans
 
 CYCLE_SPAN: Final = "deschedule cycle"
-EVICT_SPAN: Final = "evict pod"
 EVICTION_FAILED: Final = "EvictionFailed"
 
 

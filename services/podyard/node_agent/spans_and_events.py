@@ -8,11 +8,10 @@ from podyard.node_agent.core.eviction.messages import REASON
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from podyard.shell import announcing
-from podyard.telemetry.conventions import pod_attributes
+from podyard.telemetry.conventions import EVICT_SPAN, pod_attributes
 from podyard.telemetry.tracing import Spans
 
 START_SPAN: Final = "start pod"
-EVICT_SPAN: Final = "evict pod"
 HASTENED: Final = "EvictionHastened"
 """Reason of the pod's event when an eviction gets less time than it had."""
 

@@ -7,10 +7,10 @@ import msgspec
 
 from podyard.cli.jaeger.api import Jaeger
 from podyard.cli.jaeger.model import Link, Span, Trace
-from podyard.telemetry.conventions import NAMESPACE, POD
+from podyard.telemetry.conventions import EVICT_SPAN, NAMESPACE, POD
 
 ATTEMPTS: Final = ("podyard-queue", "attempt")
-EVICTIONS: Final = tuple((f"podyard-{name}", "evict pod") for name in ("node_agent", "descheduler", "api"))
+EVICTIONS: Final = tuple((f"podyard-{name}", EVICT_SPAN) for name in ("node_agent", "descheduler", "api"))
 """Service and name of the spans that stand for what happened to a pod."""
 
 MOST_LOOKED_UP: Final = 20
