@@ -143,6 +143,9 @@ class Watch:
 
         self.held = 0
         """How many messages the stream held when the last listing began."""
+
+        self.replicas = 1
+        """On how many servers the stream is."""
         self.came_back = 0
         """How many messages were passed over since: deleted ones, which a killed server brought back."""
 
@@ -218,6 +221,7 @@ class Watch:
         self._listed_to = self._passed = 0
         self._rounds = self._round_left = 0
         self.held, self.came_back = info.state.messages, 0
+        self.replicas = int(info.config.get("num_replicas", 1))
         self._census = await self._newest_census()
         self.listings += 1
         self._heard_at = time.monotonic()

@@ -74,7 +74,7 @@ class Census:
 
     def listing(self, target: int, reason: str) -> None:
         """A listing begins."""
-        self._roll.begin()
+        self._roll.begin(target)
         self._driver.step(Listing())
 
     def deliver(self, delivery: Delivery) -> None:
@@ -87,7 +87,7 @@ class Census:
 
     def synced(self, position: int) -> None:
         """The listing is complete."""
-        self._driver.step(Listed(self._watch.held, position))
+        self._driver.step(Listed(self._watch.held, position, self._watch.replicas))
 
     def advanced(self, position: int) -> None:
         """The roll is whole so far."""

@@ -34,7 +34,7 @@ def play() -> None:
         stage.tell(Taken(False))
         stage.now += DUE_S
         stage.taken()
-    stage.listed(*NAMES[:3], held=100)
+    stage.listed(*NAMES[:3], held=100, replicas=3)
     stage.pass_time(DUE_S)
     (first,) = stage.listed("cluster.pods.d.new", back=NAMES)
     assert isinstance(first, Clear)

@@ -42,17 +42,20 @@ class Roll:
         self.position = 0
         """Everything up to this sequence was read, or was not there any more."""
         self.read = 0
-        """Messages read since the listing began."""
+        """Messages that a listing has read of those that the stream held when it began."""
+        self._target = 0
+        """The stream's last sequence when the listing began."""
         self._sequences: dict[str, int] = {}
         """In the order of the sequences."""
 
     def __len__(self) -> int:
         return len(self._sequences)
 
-    def begin(self) -> None:
-        """A listing begins."""
+    def begin(self, target: int) -> None:
+        """A listing begins, of what there is up to the stream's sequence `target`."""
         self._sequences.clear()
         self.position = self.read = 0
+        self._target = target
 
     def passed(self, sequence: int) -> None:
         """Everything up to this sequence was read, or is not there any more."""
@@ -71,7 +74,8 @@ class Roll:
         return expires and known is not None
 
     def _read(self, sequence: int) -> None:
-        self.read += 1
+        if sequence <= self._target:
+            self.read += 1
         self.position = max(self.position, sequence)
 
     def sequences(self) -> "array[int]":
@@ -134,6 +138,8 @@ class Listed(NamedTuple):
     """Messages that the stream's leader said it held when the listing began."""
     last: int
     """The stream's last sequence."""
+    replicas: int
+    """On how many servers the stream is."""
 
 
 class Seen(NamedTuple):
@@ -233,14 +239,23 @@ class CensusTaker:
         """What ended while nobody looked, and whose marker has expired, shows in no message: the census is
         good only if it is the last that happened."""
         self._listed, self._last = True, listed.last
-        if self._roll.read < listed.held:
-            self._short = f"{self._roll.read} messages were listed, the stream held {listed.held}"
+        if listed.replicas > 1:
+            self._doubt(listed.held)
         self._stale = not (self._seen.sequence == self._seen.position + 1 == listed.last) and listed.last > 0
         if self._stale:
             self._want(now)
         else:
             self._due = None
         return [*self._clear(), *self._do_what_is_due(now)]
+
+    def _doubt(self, held: int) -> None:
+        """Of several servers the one that was read from may lack what lives. So every message has to be read
+        that the leader held, none replaced or expired meanwhile; and nothing is deleted again: what a census lacks
+        by mistake is hidden, not lost.
+        """
+        self._back.clear()
+        if self._roll.read < held:
+            self._short = f"{self._roll.read} messages were listed, the stream held {held}"
 
     def _want(self, now: float) -> None:
         if self._due is None and self._listed:
