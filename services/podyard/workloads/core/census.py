@@ -249,10 +249,7 @@ class CensusTaker:
         return [*self._clear(), *self._do_what_is_due(now)]
 
     def _doubt(self, held: int) -> None:
-        """Of several servers the one that was read from may lack what lives. So every message has to be read
-        that the leader held, none replaced or expired meanwhile; and nothing is deleted again: what a census lacks
-        by mistake is hidden, not lost.
-        """
+        """There are several servers (docs/rules.md, a-server-may-lack-what-lives)."""
         self._back.clear()
         if self._roll.read < held:
             self._short = f"{self._roll.read} messages were listed, the stream held {held}"
