@@ -1,7 +1,10 @@
 """What a sabotage is, and pieces that several of them need."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, NamedTuple, TypeAlias
+
+import anyio
 
 from podyard.binder.core.batch import Batch
 from podyard.bus import Lease
@@ -9,6 +12,7 @@ from podyard.runtime.service import Service
 from tests.simulation.simulation import Simulation
 
 Patch = Callable[[Simulation], None]
+Lead: TypeAlias = Callable[[Callable[[int], Awaitable[None]]], Awaitable[None]]
 
 
 class Sabotage(NamedTuple):
@@ -67,19 +71,26 @@ def lagging(simulation: Simulation) -> None:
 
 
 def lease_always_held(simulation: Simulation) -> None:
-    """Both binders lead at once."""
-
+    """Both binders lead at once, until the faults are over: the lease is there so that somebody gets his work
+    done. Two who take the fence from each other for ever may both be waiting for the position of a decision
+    whenever it is theirs.
+    """
     candidature = Service.lease
 
     def lease(self: Service[Any], *arguments: Any, **options: Any) -> Lease:
         made = candidature(self, *arguments, **options)
         if self.name == "binder":
-            made.lead = lambda main: _lead(made, main)  # type: ignore[method-assign]
+            made.lead = partial(_lead, simulation, made, made.lead)  # type: ignore[method-assign]
         return made
 
     Service.lease = lease  # type: ignore[method-assign]
 
 
-async def _lead(lease: Lease, main: Callable[[int], Any]) -> None:
+async def _lead(simulation: Simulation, lease: Lease, lead: Lead, main: Callable[[int], Awaitable[None]]) -> None:
+    left_s = simulation.plan.quiet_from_s - simulation.clock.elapsed
+    if left_s <= 0:
+        await lead(main)
+        return
     lease.epoch += 1
-    await main(lease.epoch)
+    with anyio.move_on_after(left_s):
+        await main(lease.epoch)
