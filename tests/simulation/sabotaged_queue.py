@@ -75,5 +75,5 @@ SABOTAGES: dict[str, Sabotage] = {
     "new leader's pods": Sabotage(_new_leader_forgets, ("is lost",), 6),
     "answers of pops": Sabotage(_forgets_answers, (), 3),
     "attempts given back": Sabotage(_never_gives_back, ("still in",), 3),
-    "end of sessions": Sabotage(_sessions_never_die, ("still in",), 5),
+    "end of sessions": Sabotage(_sessions_never_die, ("still in",), 6),
 }
