@@ -15,9 +15,9 @@ from podyard.configuration.wire_args import Args
 from podyard.framework.interfaces import Plugin
 from podyard.framework.profile import Profile, ProfileError
 from podyard.objects.documents import strip_nulls
-from podyard.plugins import loading, profiles, registry
+from podyard.plugins import class_paths, loading, profiles, registry
+from podyard.plugins.class_paths import PluginLoadError
 from podyard.plugins.in_tree import IN_TREE
-from podyard.plugins.loading import PluginLoadError
 from podyard.plugins.profiles import Made
 from podyard.plugins.registry import Entry
 
@@ -113,7 +113,7 @@ def _entries(found: KubeSchedulerConfiguration, extra: Iterable[Any]) -> Mapping
     faults: list[str] = []
     entries: list[Entry] = list(registry.IN_TREE)
     paths = dict.fromkeys(
-        name for profile in found.profiles for name in building.plugins_needed(profile) if loading.is_path(name)
+        name for profile in found.profiles for name in building.plugins_needed(profile) if class_paths.is_path(name)
     )
     makers = [partial(loading.load, path) for path in paths] + [partial(loading.entry_of, one) for one in extra]
     for maker in makers:

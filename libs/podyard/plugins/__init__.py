@@ -16,7 +16,8 @@ What makes profiles of them:
 
 - `in_tree`         the default plugins as the reference has them: order, weights, extension points
 - `profiles`        from plugins and what a profile says of them to the profile that is run
-- `loading`         plugins of the user; `signatures` whether a class is a plugin
+- `loading`         plugins of the user
+- `class_paths`     where a name like `package.module:Class` leads; `signatures` whether a class is a plugin
 
 Duty: decide as the plugin of the same name of kube-scheduler v1.36.2 does, on all nodes at once and on one
 node alike.

@@ -7,7 +7,7 @@ is simply never called.
 
 import difflib
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -78,15 +78,16 @@ def _is_public_function(name: str, found: object) -> bool:
     return isinstance(found, FunctionType) and not name.startswith("_")
 
 
-def _hooks() -> dict[str, Hook]:
+def hooks_of(protocols: Iterable[type[Any]]) -> dict[str, Hook]:
+    """The methods of protocols, by name."""
     found: dict[str, Hook] = {}
-    for protocol in INTERFACES:
+    for protocol in protocols:
         methods = _methods(protocol)
         found.update((name, Hook(protocol, method, _all_methods(protocol))) for name, method in methods.items())
     return found
 
 
-HOOKS: Final[Mapping[str, Hook]] = _hooks()
+HOOKS: Final[Mapping[str, Hook]] = hooks_of(INTERFACES)
 """All methods that the framework calls, by name."""
 
 
@@ -114,11 +115,10 @@ def points_of(plugin: type[Any]) -> frozenset[str]:
 
 def faults(plugin: type[Any]) -> list[str]:
     """All that keeps a class from being a plugin, in words; empty if nothing does."""
-    own = {name: found for name in dir(plugin) if _is_public_function(name, found := getattr(plugin, name, None))}
+    own = public_methods(plugin)
     return [
         *_name_faults(plugin),
-        *(fault for name in own for fault in _misspelt(name, own[name])),
-        *(fault for name in own if name in HOOKS for fault in _parameter_faults(HOOKS[name], own[name])),
+        *method_faults(own, HOOKS),
         *_incomplete(own),
         *_without_any(own),
         *_mark_faults(plugin, own),
@@ -128,27 +128,42 @@ def faults(plugin: type[Any]) -> list[str]:
     ]
 
 
+def public_methods(plugin: type[Any]) -> dict[str, Any]:
+    """What a class has and inherits of methods that others may call, by name."""
+    return {name: found for name in dir(plugin) if _is_public_function(name, found := getattr(plugin, name, None))}
+
+
+def method_faults(own: Mapping[str, Any], hooks: Mapping[str, Hook]) -> Iterator[str]:
+    """Methods that are spelled almost like one that is called, then those that cannot be called as they
+    are."""
+    for name, method in own.items():
+        yield from _misspelt(name, method, hooks)
+    for name, method in own.items():
+        if name in hooks:
+            yield from _parameter_faults(hooks[name], method)
+
+
 def _name_faults(plugin: type[Any]) -> Iterator[str]:
     name = getattr(plugin, "name", None)
     if not isinstance(name, str) or not name:
         yield f'it has no name; write `name = "{plugin.__name__}"` in the class'
 
 
-def _misspelt(name: str, method: Any) -> Iterator[str]:
+def _misspelt(name: str, method: Any, hooks: Mapping[str, Hook]) -> Iterator[str]:
     """A method that is none of ours, but is called nearly like one, or as Go calls it, and takes some of its
     parameters."""
-    if name in HOOKS:
+    if name in hooks:
         return
-    letters = {hook.replace("_", ""): hook for hook in HOOKS}
+    letters = {hook.replace("_", ""): hook for hook in hooks}
     plain = name.replace("_", "").lower()
     close = difflib.get_close_matches(plain, letters, n=1, cutoff=_ALIKE)
     if not close:
         return
     hook = letters[close[0]]
-    shared = set(inspect.signature(method).parameters) & {*HOOKS[hook].parameters}
+    shared = set(inspect.signature(method).parameters) & {*hooks[hook].parameters}
     if plain == close[0] or shared:
         yield (
-            f"its method `{name}` is never called; if `{hook}` is meant, write `{HOOKS[hook]}`, "
+            f"its method `{name}` is never called; if `{hook}` is meant, write `{hooks[hook]}`, "
             f"if it is a part of its own, call it `_{name}`"
         )
 

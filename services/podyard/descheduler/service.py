@@ -1,19 +1,21 @@
 """The descheduler as a service: one term whenever the lease is had."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
-from podyard.descheduler.core import loading, registry
+from podyard.descheduler.core import building, loading, registry
 from podyard.descheduler.core.errors import PolicyError
+from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.instruments import Instruments
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
-from podyard.runtime.settings import SettingsError
+from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.shell.boundary import Boundary
 from podyard.shell.leading import Leading
 
@@ -22,35 +24,51 @@ PLUGINS: Final = registry.by_name()
 
 async def main(service: Service[DeschedulerSettings]) -> None:
     """Lead whenever the lease is ours. Returns after one cycle if so set."""
-    policy = await anyio.to_thread.run_sync(read_policy, service.settings)
+    policy, plugins = await anyio.to_thread.run_sync(read_policy, service.settings)
     instruments, boundary = Instruments(service.metrics), Boundary(service)
     leading = Leading(service.lease(), service.health, service.metrics, pause=boundary.pause)
     with anyio.CancelScope() as work:
-        await leading.run(lambda epoch: Term(service, policy, PLUGINS, instruments, boundary, work.cancel).run())
+        await leading.run(lambda epoch: Term(service, policy, plugins, instruments, boundary, work.cancel).run())
 
 
-def read_policy(settings: DeschedulerSettings) -> Policy:
-    """The policy file, decoded and checked; what needs the cluster (priority classes) is looked up in each
-    cycle.
+def read_policy(settings: DeschedulerSettings) -> Loaded:
+    """The policy file, decoded and checked, its plugins made once to see that they can be; what needs the
+    cluster (priority classes) is looked up in each cycle.
 
     :raises SettingsError: if it cannot be read, with all its faults
     """
     if not settings.policy:
-        return Policy()
+        return Loaded(Policy(), PLUGINS)
     try:
         text = Path(settings.policy).read_text(encoding="utf-8")
-        policy = loading.decode(text, PLUGINS)
-        loading.validate(policy, PLUGINS)
+        found = loading.checked(text, PLUGINS)
+        faults = building.faults(loading.with_defaults(found.policy, None), found.plugins)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError((f"descheduler.policy: {settings.policy} cannot be read: {error}",)) from error
     except PolicyError as error:
-        raise SettingsError(tuple(f"descheduler.policy: {settings.policy}: {one}" for one in error.errors)) from error
-    return policy
+        raise _wrong(settings, error.errors) from error
+    if faults:
+        raise _wrong(settings, faults)
+    return found
+
+
+def _wrong(settings: DeschedulerSettings, faults: Iterable[str]) -> SettingsError:
+    return SettingsError(tuple(f"descheduler.policy: {settings.policy}: {one}" for one in faults))
+
+
+def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:
+    """Before the service is started: whether it can run by its policy.
+
+    :raises SettingsError: with everything that is wrong with the file
+    """
+    del process
+    read_policy(settings)
 
 
 SERVICE: Final = ServiceDefinition(
     name="descheduler",
     settings_type=DeschedulerSettings,
     main=main,
+    check=check,
     description="Evicts pods that would be placed elsewhere today, as a DeschedulerPolicy says.",
 )

@@ -120,8 +120,7 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
     """What Podyard makes of a case, in the form of `expected`."""
     case = msgspec.convert(given, Given)
     plugins, now = registry.by_name(), times.seconds_of(case.now)
-    decoded = loading.decode(case.policy, plugins)
-    loading.validate(decoded, plugins)
+    decoded = loading.checked(case.policy, plugins).policy
     state = _state(case, decoded)
     policy = loading.with_defaults(decoded, state.priority_classes)
     pods = list(state.pods.values())

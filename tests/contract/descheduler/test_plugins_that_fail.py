@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from podyard.bus import Bus
-from podyard.descheduler import service as descheduler
 from podyard.descheduler.core import state
 from podyard.descheduler.core.plugins.node_taints import RemovePodsViolatingNodeTaints
 from podyard.descheduler.term import CYCLE
@@ -29,7 +28,7 @@ __all__ = ["stage", "write_policy"]
 
 
 class Unsound(RemovePodsViolatingNodeTaints):
-    """Raises before it wants anything."""
+    """Of the user, as the policy names it. Raises before it wants anything."""
 
     NAME = "Unsound"
 
@@ -39,15 +38,14 @@ class Unsound(RemovePodsViolatingNodeTaints):
 
 BOTH = (
     POLICY.format(limits="")
-    .replace("  plugins:", "  - name: Unsound\n    args: {}\n  plugins:")
-    .replace("enabled: [Remove", "enabled: [Unsound, Remove")
+    .replace("  plugins:", f"  - name: {__name__}:Unsound\n    args: {{}}\n  plugins:")
+    .replace("enabled: [Remove", f"enabled: ['{__name__}:Unsound', Remove")
 )
 
 
 async def test_a_plugin_that_raises_is_told_and_the_others_evict(
-    bus: Bus, stage: Stage, write_policy: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
 ) -> None:
-    monkeypatch.setattr(descheduler, "PLUGINS", {**descheduler.PLUGINS, "Unsound": Unsound})
     pods = await bound(stage, "web-1")
     service = await one_cycle(bus, stage, write_policy(BOTH))
     assert await deleted(stage, pods) == ["web-1"]

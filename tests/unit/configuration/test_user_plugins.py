@@ -1,17 +1,18 @@
 """Plugins of the user: found by their path, checked before anything is asked of them, made with their
 arguments."""
 
-import sys
 import textwrap
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from podyard import configuration
 from podyard.configuration import BuildError
+from tests.support.user_modules import module
 from tests.unit.configuration.documents import loaded, names, one_profile
+
+__all__ = ["module"]
 
 GOOD = """
     import msgspec
@@ -50,23 +51,6 @@ GOOD = """
         def __init__(self, args):
             raise RuntimeError("no GPU found")
 """
-
-
-@pytest.fixture
-def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], str]]:
-    """Writes a module that can be imported; gives its name."""
-    monkeypatch.syspath_prepend(tmp_path)
-    made: list[str] = []
-
-    def write(text: str) -> str:
-        name = f"user_plugins_{tmp_path.name.replace('-', '_')}_{len(made)}"
-        (tmp_path / f"{name}.py").write_text(textwrap.dedent(text))
-        made.append(name)
-        return name
-
-    yield write
-    for name in made:
-        sys.modules.pop(name, None)
 
 
 def profile(path: str, point: str = "multiPoint", args: Any = None) -> str:

@@ -9,6 +9,7 @@ from podyard.descheduler.core import cycle, loading, registry
 from podyard.descheduler.core.arguments import Args
 from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone, EvictionResult
 from podyard.descheduler.core.framework import Handle, Plugin, Verdict
+from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.core.state import CycleState
 from podyard.objects.node import Node
@@ -83,7 +84,22 @@ def run(
     chosen: Policy, state: CycleState, *plugins: type[Plugin], answer: Callable[[Eviction], EvictionResult] = done
 ) -> tuple[CycleRecord, list[Eviction]]:
     """One cycle; `answer` says what becomes of each eviction."""
-    running = cycle.run(chosen, known(*plugins), state, NOW)
+    return _run(chosen, known(*plugins), state, answer)
+
+
+def run_loaded(found: Loaded, state: CycleState, now: float = NOW) -> tuple[CycleRecord, list[Eviction]]:
+    """One cycle of a policy as it was read, with the plugins that it names."""
+    return _run(loading.with_defaults(found.policy, {}), found.plugins, state, done, now)
+
+
+def _run(
+    chosen: Policy,
+    plugins: Mapping[str, type[Plugin]],
+    state: CycleState,
+    answer: Callable[[Eviction], EvictionResult],
+    now: float = NOW,
+) -> tuple[CycleRecord, list[Eviction]]:
+    running = cycle.run(chosen, plugins, state, now)
     asked: list[Eviction] = []
     result: EvictionResult | None = None
     while True:

@@ -123,7 +123,7 @@ apiVersion: descheduler/v1alpha2
 profiles:
 - {name: p, pluginConfig: [{name: DefaultEvictor, args: {priorityThreshold: {name: nope}}}]}
 """
-    stage = Stage(loading.decode(text, known()), once=once)
+    stage = Stage(loading.decode(text, known()).policy, once=once)
     failure, *finished = stage.cycle()
     assert isinstance(failure, CycleFailed)
     assert 'priorityclasses.scheduling.k8s.io "nope" not found' in failure.reason

@@ -1,4 +1,4 @@
-"""docs/write-a-plugin.md shows the code as it is."""
+"""docs/write-a-plugin.md and docs/descheduler-policy.md show the code as it is."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,24 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "write-a-plugin.md").read_text()
-SOURCES = "\n".join(path.read_text() for path in (ROOT / "examples" / "plugins").glob("*") if path.is_file())
+DESCHEDULER = (ROOT / "docs" / "descheduler-policy.md").read_text()
+FOLDERS = {PAGE: "plugins", DESCHEDULER: "descheduler"}
+SHOWN = [
+    (folder, block)
+    for page, folder in FOLDERS.items()
+    for block in re.findall(r"```(?:python|yaml)\n(.*?)```", page, re.DOTALL)
+]
 
 
-@pytest.mark.parametrize("block", re.findall(r"```(?:python|yaml)\n(.*?)```", PAGE, re.DOTALL))
-def test_what_the_page_shows_is_what_the_files_hold(block: str):
-    assert block.strip() in SOURCES
+@pytest.mark.parametrize(("folder", "block"), SHOWN)
+def test_what_the_page_shows_is_what_the_files_hold(folder: str, block: str):
+    files = [path for path in (ROOT / "examples" / folder).glob("*") if path.is_file()]
+    assert block.strip() in "\n".join(path.read_text() for path in files)
+
+
+def test_every_example_of_the_descheduler_is_named():
+    files = {path.name for path in (ROOT / "examples" / "descheduler").glob("[!_]*.*")}
+    assert all(name in DESCHEDULER for name in files)
 
 
 def test_every_example_is_named():

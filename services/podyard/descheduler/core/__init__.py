@@ -20,6 +20,6 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `utilization`   from nodes that are used too much, or too little, to others; `usage` of nodes and pods
 - `limits`        how many may go
 - `framework`     what a plugin is, and what it is given
-- `plugins/`      the plugins, `registry` lists them
+- `plugins/`      the plugins, `registry` lists them; `own_plugins` are those of the user
 - `cycle`         one cycle over all profiles
 """

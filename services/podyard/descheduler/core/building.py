@@ -4,7 +4,7 @@ Source: pkg/framework/profile/profile.go, NewProfile; data in tests/conformance/
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
 from podyard.descheduler.core.errors import PolicyError
@@ -19,7 +19,7 @@ from podyard.descheduler.core.framework import (
     PreEvictionFilterPlugin,
     Verdict,
 )
-from podyard.descheduler.core.policy import PluginSet, Policy, Profile
+from podyard.descheduler.core.policy import Policy, Profile
 from podyard.descheduler.core.state import CycleState
 from podyard.framework.status import described, told
 from podyard.objects import label_text
@@ -93,6 +93,22 @@ def build(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState
     return [_Builder(profile, plugins).build(state, now) for profile in policy.profiles]
 
 
+def faults(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> list[str]:
+    """All that keeps profiles from being made of a policy, told before there is a cluster: plugins are made
+    once with an empty one. The reference makes them when it starts, and stops at the first fault.
+
+    :param policy: of stage default
+    """
+    told: list[str] = []
+    try:
+        node_selector(policy)
+    except PolicyError as error:
+        told += error.errors
+    for profile in policy.profiles:
+        told += _Builder(profile, plugins).faults()
+    return list(dict.fromkeys(told))
+
+
 _POINTS: Final = (
     ("deschedule", "deschedule"),
     ("balance", "balance"),
@@ -110,8 +126,8 @@ class _Builder:
         self._made: dict[str, Plugin] = {}
 
     def build(self, state: CycleState, now: float) -> BuiltProfile:
-        for field, name in _POINTS:
-            self._check(field, name)
+        for fault in self._missing():
+            raise fault
         evictor = ProfileEvictor()
         handle = Handle(state, evictor, now)
         listed = self._profile.plugins
@@ -126,15 +142,29 @@ class _Builder:
             tuple(cast("BalancePlugin", self._plugin(name, handle)) for name in listed.balance.enabled),
         )
 
-    def _check(self, field: str, name: str) -> None:
-        """Every enabled plugin exists and has the extension point."""
-        enabled: PluginSet = getattr(self._profile.plugins, field)
-        wrong = sorted({one for one in enabled.enabled if not self._has(one, field)})
-        if wrong:
-            shown = " ".join(f"{one}:{{}}" for one in wrong)
-            raise self._failed(
-                f'profile "{self._profile.name}" configures {name} extension point of non-existing plugins: map[{shown}]'
-            )
+    def faults(self) -> list[str]:
+        """All of this profile."""
+        told = list(self._missing())
+        handle = Handle(CycleState(nodes=(), pods=()), ProfileEvictor(), 0.0)
+        for name in dict.fromkeys(name for field, _ in _POINTS for name in self._enabled(field)):
+            try:
+                if name in self._plugins:
+                    self._plugin(name, handle)
+            except PolicyError as error:
+                told.append(error)
+        return [fault for error in told for fault in error.errors]
+
+    def _missing(self) -> Iterator[PolicyError]:
+        """Extension points at which a plugin is enabled that does not exist, or does not have the point."""
+        for field, name in _POINTS:
+            wrong = sorted({one for one in self._enabled(field) if not self._has(one, field)})
+            if wrong:
+                shown = " ".join(f"{one}:{{}}" for one in wrong)
+                sentence = f"configures {name} extension point of non-existing plugins: map[{shown}]"
+                yield self._failed(f'profile "{self._profile.name}" {sentence}')
+
+    def _enabled(self, field: str) -> tuple[str, ...]:
+        return getattr(self._profile.plugins, field).enabled
 
     def _has(self, name: str, method: str) -> bool:
         plugin = self._plugins.get(name)

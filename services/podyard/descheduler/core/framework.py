@@ -1,8 +1,10 @@
 """What a plugin is, what it is given, and how it asks for evictions.
 
 A plugin's run is a generator: `answer = yield Evict(...)`. Asking is all it does; the cycle checks limits,
-the shell evicts.
+the shell evicts. How to write one: docs/descheduler-policy.md, plugins of your own.
 """
+
+from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from enum import Enum
@@ -41,7 +43,7 @@ class PluginError(Exception):
     """A plugin cannot do its work in this cycle. Whatever else it raises counts as one."""
 
     @classmethod
-    def wrapping(cls, fault: Exception) -> "PluginError":
+    def wrapping(cls, fault: Exception) -> PluginError:
         """What a plugin raised, in words; `fault` itself if it is a PluginError already."""
         return fault if type(fault) is PluginError else cls(described(fault))
 
@@ -121,7 +123,7 @@ class DeschedulePlugin(Protocol):
 
     NAME: ClassVar[str]
 
-    def deschedule(self, nodes: list[Node]) -> Run:
+    def deschedule(self, nodes: list[Node]) -> Generator[Evict, Answer, None]:
         """:param nodes: ready nodes that the policy selects, sorted by name"""
         ...
 
@@ -131,7 +133,7 @@ class BalancePlugin(Protocol):
 
     NAME: ClassVar[str]
 
-    def balance(self, nodes: list[Node]) -> Run:
+    def balance(self, nodes: list[Node]) -> Generator[Evict, Answer, None]:
         """:param nodes: ready nodes that the policy selects, sorted by name"""
         ...
 

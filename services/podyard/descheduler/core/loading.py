@@ -7,15 +7,15 @@ tests/conformance/data/policy.
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
-from podyard.descheduler.core import durations, metrics_providers
+from podyard.descheduler.core import durations, metrics_providers, own_plugins
 from podyard.descheduler.core.arguments import PluginArgs, PriorityThreshold
 from podyard.descheduler.core.errors import PolicyError, Stage
 from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
-from podyard.descheduler.core.framework import Plugin
+from podyard.descheduler.core.framework import Plugin, PluginError
 from podyard.descheduler.core.plugins import default_evictor
 from podyard.descheduler.core.policy import API_VERSION, KIND, PluginConfig, PluginSet, Policy, Profile
 from podyard.descheduler.core.policy_yaml import PolicyTextError, read
@@ -29,6 +29,14 @@ T = TypeVar("T")
 _UNKNOWN_FIELD: Final = re.compile(r"Object contains unknown field `(.*)`")
 
 
+class Loaded(NamedTuple):
+    """A policy whose arguments are their plugins' Structs, not yet completed, and the plugins that it may
+    name."""
+
+    policy: Policy
+    plugins: Mapping[str, type[Plugin]]
+
+
 def load(
     text: str, plugins: Mapping[str, type[Plugin]], priority_classes: Mapping[str, PriorityClass], *, source: str = ""
 ) -> Policy:
@@ -40,14 +48,23 @@ def load(
     :raises PolicyError: with every fault of the stage that failed
     """
     try:
-        policy = decode(text, plugins)
-        validate(policy, plugins)
-        return with_defaults(policy, priority_classes)
+        return with_defaults(checked(text, plugins).policy, priority_classes)
     except PolicyError as error:
         raise PolicyError(error.stage, error.errors, source) from error
 
 
-def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Policy:
+def checked(text: str, plugins: Mapping[str, type[Plugin]]) -> Loaded:
+    """All that can be said of the policy without a cluster, but whether its plugins can be made.
+
+    :param plugins: that come with Podyard, by name; the policy may name others by their path
+    :raises PolicyError: with every fault of the stage that failed
+    """
+    found = decode(text, plugins)
+    validate(found.policy, found.plugins)
+    return found
+
+
+def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Loaded:
     """Stage decode.
 
     An oddity of the reference is kept: a document without apiVersion is an empty policy, whatever else it
@@ -59,25 +76,44 @@ def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Policy:
         raise _failed("decode", str(error)) from error
     version, kind = document.get("apiVersion") or "", document.get("kind") or KIND
     if version == "" and kind == KIND:
-        return Policy()
+        return Loaded(Policy(), plugins)
     if version != API_VERSION or kind != KIND:
         raise _failed("decode", f"no kind {kind!r} with apiVersion {version!r}: a policy is a {KIND} of {API_VERSION}")
     policy = _convert(strip_nulls(document), Policy, "")
-    profiles = [_with_typed_args(profile, index, plugins) for index, profile in enumerate(policy.profiles)]
+    known = own_plugins.with_own(policy, plugins)
+    return Loaded(_with_typed_args(policy, known), known)
+
+
+def _with_typed_args(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> Policy:
+    """
+    :raises PolicyError: with the first fault of each plugin's arguments
+    """
+    faults: list[str] = []
+    profiles: list[Profile] = []
+    for index, profile in enumerate(policy.profiles):
+        configs: list[PluginConfig] = []
+        for at, config in enumerate(profile.plugin_config):
+            plugin = plugins.get(config.name)
+            try:
+                configs.append(
+                    config if plugin is None else _typed(config, plugin, f"profiles[{index}].pluginConfig[{at}].args")
+                )
+            except PolicyError as error:
+                faults += error.errors
+        profiles.append(msgspec.structs.replace(profile, plugin_config=tuple(configs)))
+    if faults:
+        raise PolicyError("decode", tuple(faults))
     return msgspec.structs.replace(policy, profiles=tuple(profiles))
 
 
-def _with_typed_args(profile: Profile, index: int, plugins: Mapping[str, type[Plugin]]) -> Profile:
-    configs: list[PluginConfig] = []
-    for at, config in enumerate(profile.plugin_config):
-        plugin = plugins.get(config.name)
-        if plugin is None:
-            configs.append(config)
-            continue
-        where = f"profiles[{index}].pluginConfig[{at}].args"
-        args = _convert({} if config.args is None else config.args, plugin.ARGS, where)
-        configs.append(msgspec.structs.replace(config, args=args))
-    return msgspec.structs.replace(profile, plugin_config=tuple(configs))
+def _typed(config: PluginConfig, plugin: type[Plugin], where: str) -> PluginConfig:
+    given: Any = {} if config.args is None else config.args
+    try:
+        return msgspec.structs.replace(config, args=_convert(given, plugin.ARGS, where))
+    except PolicyError:
+        raise
+    except Exception as fault:  # the boundary to plugins: their Structs may have any type and any check
+        raise _failed("decode", f"{where}: plugin {plugin.NAME} cannot read them: {described(fault)}") from fault
 
 
 def _convert(value: Any, wanted: type[T], where: str) -> T:
@@ -117,29 +153,45 @@ def _faults(plugin: type[Plugin], args: Any) -> list[str]:
         return [f"plugin {plugin.NAME} cannot check its arguments: {described(fault)}"]
 
 
-def with_defaults(policy: Policy, priority_classes: Mapping[str, PriorityClass]) -> Policy:
+def with_defaults(policy: Policy, priority_classes: Mapping[str, PriorityClass] | None) -> Policy:
     """Stage default: every profile gets its evictor, first in both filters, with a priority threshold; then
-    all arguments are completed."""
+    all arguments are completed.
+
+    :param priority_classes: by name; None: there is no cluster yet, and a threshold that names one stays so
+    :raises PolicyError: for the first profile that has none
+    """
     profiles = tuple(_completed(_with_evictor(profile, priority_classes)) for profile in policy.profiles)
     return msgspec.structs.replace(policy, profiles=profiles)
 
 
 def _completed(profile: Profile) -> Profile:
     configs = tuple(
-        msgspec.structs.replace(config, args=config.args.completed()) if isinstance(config.args, PluginArgs) else config
+        msgspec.structs.replace(config, args=_completed_args(config.name, config.args))
+        if isinstance(config.args, PluginArgs)
+        else config
         for config in profile.plugin_config
     )
     return msgspec.structs.replace(profile, plugin_config=configs)
 
 
-def _with_evictor(profile: Profile, priority_classes: Mapping[str, PriorityClass]) -> Profile:
+def _completed_args(plugin: str, args: PluginArgs) -> PluginArgs:
+    try:
+        found = args.completed()
+        if type(found) is not type(args):
+            raise PluginError(f"completed() answered {type(found).__name__}, not {type(args).__name__}")
+    except Exception as fault:  # the boundary to plugins
+        raise _failed("default", f"plugin {plugin} cannot complete its arguments: {described(fault)}") from fault
+    return found
+
+
+def _with_evictor(profile: Profile, priority_classes: Mapping[str, PriorityClass] | None) -> Profile:
     configs = list(profile.plugin_config)
     at = next((index for index, config in enumerate(configs) if config.name == default_evictor.NAME), None)
     if at is None:
         configs.insert(0, PluginConfig(name=default_evictor.NAME, args=DefaultEvictorArgs()))
         at = 0
     args: DefaultEvictorArgs = configs[at].args
-    threshold = PriorityThreshold(value=_threshold(args.priority_threshold, priority_classes))
+    threshold = _threshold(args.priority_threshold, priority_classes)
     args = msgspec.structs.replace(args, priority_threshold=threshold)
     configs[at] = msgspec.structs.replace(configs[at], args=args)
     plugins = msgspec.structs.replace(
@@ -156,20 +208,28 @@ def _evictor_first(listed: PluginSet) -> PluginSet:
     return msgspec.structs.replace(listed, enabled=(default_evictor.NAME, *listed.enabled))
 
 
-def _threshold(wanted: PriorityThreshold | None, priority_classes: Mapping[str, PriorityClass]) -> int:
+def _threshold(
+    wanted: PriorityThreshold | None, priority_classes: Mapping[str, PriorityClass] | None
+) -> PriorityThreshold:
     """A value, if there is one, before a name."""
     if wanted is None or (wanted.value is None and not wanted.name):
-        return SYSTEM_CRITICAL_PRIORITY
-    value = wanted.value
-    if value is None:
-        found = priority_classes.get(wanted.name) or SYSTEM_CLASSES.get(wanted.name)
-        if found is None:
-            sentence = f'priorityclasses.scheduling.k8s.io "{wanted.name}" not found'
-            raise _failed("default", f"unable to get priority value from the priority class: {sentence}")
-        value = found.value
+        return PriorityThreshold(value=SYSTEM_CRITICAL_PRIORITY)
+    if wanted.value is None and priority_classes is None:
+        return wanted
+    value = _value(wanted, priority_classes or {})
     if value > SYSTEM_CRITICAL_PRIORITY:
         raise _failed("default", f"priority threshold can't be greater than {SYSTEM_CRITICAL_PRIORITY}")
-    return value
+    return PriorityThreshold(value=value)
+
+
+def _value(wanted: PriorityThreshold, priority_classes: Mapping[str, PriorityClass]) -> int:
+    if wanted.value is not None:
+        return wanted.value
+    found = priority_classes.get(wanted.name) or SYSTEM_CLASSES.get(wanted.name)
+    if found is None:
+        sentence = f'priorityclasses.scheduling.k8s.io "{wanted.name}" not found'
+        raise _failed("default", f"unable to get priority value from the priority class: {sentence}")
+    return found.value
 
 
 def _failed(stage: Stage, sentence: str) -> PolicyError:
