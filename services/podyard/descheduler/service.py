@@ -7,7 +7,8 @@ from typing import Final
 import anyio
 import anyio.to_thread
 
-from podyard.descheduler.core import building, loading, registry
+from podyard.descheduler import spans_and_events
+from podyard.descheduler.core import building, doubtful, loading, registry
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy
@@ -24,7 +25,9 @@ PLUGINS: Final = registry.by_name()
 
 async def main(service: Service[DeschedulerSettings]) -> None:
     """Lead whenever the lease is ours. Returns after one cycle if so set."""
-    policy, plugins = await anyio.to_thread.run_sync(read_policy, service.settings)
+    policy, plugins, document = await anyio.to_thread.run_sync(read_policy, service.settings)
+    for one in doubtful.found(document, policy):
+        service.log.warning(spans_and_events.DOUBTFUL, **one._asdict())
     instruments, boundary = Instruments(service.metrics), Boundary(service)
     leading = Leading(service.lease(), service.health, service.metrics, pause=boundary.pause)
     with anyio.CancelScope() as work:

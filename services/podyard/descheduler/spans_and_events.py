@@ -1,4 +1,4 @@
-"""What people see of a cycle: its spans, and events for people."""
+"""What people see of a cycle: its spans, events for people, and what the log says."""
 
 from typing import Final
 
@@ -13,6 +13,8 @@ from podyard.telemetry.tracing import SpanEvent, Spans
 
 CYCLE_SPAN: Final = "deschedule cycle"
 EVICTION_FAILED: Final = "EvictionFailed"
+DOUBTFUL: Final = "a setting of the policy cannot be meant so"
+"""In the log, with field and reason."""
 
 
 class EvictionSpan:

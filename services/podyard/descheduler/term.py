@@ -11,6 +11,7 @@ from podyard.descheduler import spans_and_events
 from podyard.descheduler.core import effects, messages
 from podyard.descheduler.core.cycle import EvictionFailed, EvictionResult
 from podyard.descheduler.core.descheduler import Descheduler
+from podyard.descheduler.core.doubtful import Doubtful
 from podyard.descheduler.core.effects import Ask, Effect
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.messages import Answer, Message
@@ -53,6 +54,8 @@ class Term:
         self._finish = finish
         self._writer: Writer | None = None
         """Of the cycle that is on; it holds the cycle's listing."""
+        self._doubtful: frozenset[Doubtful] = frozenset()
+        """What the last cycle found."""
         self._evicting = anyio.CancelScope()
         """The eviction under way."""
         self._core = Descheduler(policy, plugins, interval_s=self._settings.interval_s, once=self._settings.once)
@@ -70,10 +73,6 @@ class Term:
 
     async def run(self) -> None:
         """Run cycles until cancelled, or until the core has raised."""
-        if not self._policy.profiles:
-            self._service.log.warning(
-                "the policy has no profiles: nothing will be evicted", policy=self._settings.policy
-            )
         try:
             async with self._driver as tasks:
                 tasks.start_soon(self._bound_the_end)
@@ -143,6 +142,10 @@ class Term:
         for step in record.steps:
             if step.attempts or step.error:
                 self._service.log.info("plugin ran", **spans_and_events.summary(step))
+        for one in record.doubtful:
+            if one not in self._doubtful:
+                self._service.log.warning(spans_and_events.DOUBTFUL, **one._asdict())
+        self._doubtful = frozenset(record.doubtful)
         self._service.log.info(
             "cycle done",
             nodes=record.nodes,

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 import pytest_asyncio
+import structlog
 
 from podyard.bus import Bus
 from podyard.cluster.view import ClusterView
@@ -17,6 +18,7 @@ from podyard.descheduler import term
 from podyard.descheduler.core import descheduler as core
 from podyard.descheduler.service import SERVICE
 from podyard.descheduler.settings import DeschedulerSettings
+from podyard.descheduler.spans_and_events import DOUBTFUL
 from podyard.descheduler.term import CYCLE
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
@@ -378,3 +380,21 @@ async def test_an_eviction_that_is_never_answered_does_not_hold_the_end_of_the_t
     async with asyncio.timeout(LIMIT_S), running(service_of(bus, stage, policy)) as work:
         await answers[0].wait()
         work.cancel()
+
+
+async def test_what_cannot_be_meant_is_told_once_for_each_cause(
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
+):
+    text = POLICY.format(limits="nodeSelector: zone=b") + "- name: idle\n"
+    service = service_of(bus, stage, write_policy(text), once=False, interval_s=0.01)
+    with structlog.testing.capture_logs() as logs:
+        async with running(service):
+
+            def skipped() -> bool:
+                return (
+                    service.metrics.get_sample_value("podyard_descheduler_cycles_total", {"result": "skipped"}) or 0
+                ) >= 3
+
+            await eventually("three cycles", skipped)
+    told = [one["field"] for one in logs if one["event"] == DOUBTFUL]
+    assert told == ["profiles[1].plugins", "nodeSelector"]

@@ -10,6 +10,7 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `policy`        the policy file as Structs
 - `loading`       from text to a policy: decode, validate, default; `policy_yaml` its YAML, `durations` Go's
 - `errors`        what can be wrong with a policy; `metrics_providers` with what it says of those
+- `doubtful`      what a policy says that cannot be meant so
 - `building`      from a policy to profiles with plugins
 - `arguments`     what arguments of plugins share: namespaces, priority threshold, selectors
 - `state`         the cluster as one cycle sees it; `measured` what is really used, as others measured it

@@ -11,8 +11,9 @@ from typing import Final, NamedTuple, TypeAlias, cast
 
 import msgspec
 
-from podyard.descheduler.core import building
+from podyard.descheduler.core import building, doubtful
 from podyard.descheduler.core.building import BuiltProfile
+from podyard.descheduler.core.doubtful import Doubtful
 from podyard.descheduler.core.framework import Answer, Evict, Plugin, PluginError, PluginFault, Run
 from podyard.descheduler.core.limits import SENTENCES, Limits
 from podyard.descheduler.core.policy import ExtensionPoint, Policy
@@ -97,6 +98,8 @@ class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
     skipped: str = ""
     """Why no plugin ran; empty if they did."""
     steps: tuple[Step, ...] = ()
+    doubtful: tuple[Doubtful, ...] = ()
+    """What of the policy cannot be meant for this cluster."""
 
     @property
     def evicted(self) -> int:
@@ -117,17 +120,21 @@ def run(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState, 
     """
     profiles = building.build(policy, plugins, state, now)
     selector = building.node_selector(policy)
-    nodes = [node for node in state.ready_nodes() if selector.matches(node.metadata.labels)]
+    ready = state.ready_nodes()
+    nodes = [node for node in ready if selector.matches(node.metadata.labels)]
+    doubts = doubtful.in_cluster(policy, ready)
     if len(nodes) < LEAST_NODES:
         return CycleRecord(
-            nodes=len(nodes), skipped=f"{len(nodes)} ready nodes are selected, at least {LEAST_NODES} are needed"
+            nodes=len(nodes),
+            skipped=f"{len(nodes)} ready nodes are selected, at least {LEAST_NODES} are needed",
+            doubtful=doubts,
         )
     cycle = _Cycle(policy, state, now)
     steps: list[Step] = []
     for profile, point, plugin, begin in _runs(profiles, nodes):
         steps.append((yield from cycle.step(profile, point, plugin, begin)))
     faults = [fault for profile in profiles for fault in profile.evictor.faults]
-    return CycleRecord(nodes=len(nodes), steps=tuple(steps), faults=(*cycle.faults, *faults))
+    return CycleRecord(nodes=len(nodes), steps=tuple(steps), faults=(*cycle.faults, *faults), doubtful=doubts)
 
 
 Begin: TypeAlias = Callable[[], Run]

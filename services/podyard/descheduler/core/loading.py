@@ -35,6 +35,8 @@ class Loaded(NamedTuple):
 
     policy: Policy
     plugins: Mapping[str, type[Plugin]]
+    document: Mapping[str, Any] = {}
+    """What the file says."""
 
 
 def load(
@@ -76,12 +78,12 @@ def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Loaded:
         raise _failed("decode", str(error)) from error
     version, kind = document.get("apiVersion") or "", document.get("kind") or KIND
     if version == "" and kind == KIND:
-        return Loaded(Policy(), plugins)
+        return Loaded(Policy(), plugins, document)
     if version != API_VERSION or kind != KIND:
         raise _failed("decode", f"no kind {kind!r} with apiVersion {version!r}: a policy is a {KIND} of {API_VERSION}")
     policy = _convert(strip_nulls(document), Policy, "")
     known = own_plugins.with_own(policy, plugins)
-    return Loaded(_with_typed_args(policy, known), known)
+    return Loaded(_with_typed_args(policy, known), known, document)
 
 
 def _with_typed_args(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> Policy:
