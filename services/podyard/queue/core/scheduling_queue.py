@@ -377,8 +377,7 @@ class SchedulingQueue:
         :param except_uid: the pod whose own doing this was (docs/rules.md, own-drop-wakes-only-others)
         """
         if self.wants(incoming.event, incoming.missed):
-            everybody = max_priority is None and not except_uid
-            self.move_wanted(incoming, now, waking.EVERYBODY if everybody else Meant(max_priority, except_uid))
+            self.move_wanted(incoming, now, Meant(max_priority, except_uid))
 
     def move_wanted(self, incoming: Incoming, now: float, meant: Meant = waking.EVERYBODY) -> None:
         """As `move_all`, for whoever has asked whether the queue `wants` it: that costs less than to join the

@@ -75,14 +75,14 @@ def by_wildcard(parked: Parked, hints: Hints, incoming: Incoming, meant: Meant) 
     it."""
     listeners = hints.listeners(incoming.event, incoming.missed)
     pods = [pod for pod in parked if not pod.gating_plugin or pod.gating_plugin in listeners.get(pod.profile, ())]
-    return one_by_one(hints, pods if meant is EVERYBODY else [pod for pod in pods if pod in meant], incoming)
+    return one_by_one(hints, pods if meant == EVERYBODY else [pod for pod in pods if pod in meant], incoming)
 
 
 def by_class(parked: Parked, hints: Hints, incoming: Incoming, meant: Meant) -> Woken:
     """Ask about each class of pods once, and about the pod that the event is about for itself."""
     itself = _about_itself(parked, incoming)
     concerned, not_asked = _concerned(parked, hints, incoming, itself)
-    woken, everybody = Woken(not_asked), meant is EVERYBODY
+    woken, everybody = Woken(not_asked), meant == EVERYBODY
     for one in concerned:
         pods = [pod for pod in one.pods.values() if pod is not itself and (everybody or pod in meant)]
         if itself is not None and itself.uid in one.pods and itself in meant:
