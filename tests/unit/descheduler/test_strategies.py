@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from podyard.descheduler.core import ages
 from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.plugins.failed_pods import RemoveFailedPods
@@ -252,3 +253,10 @@ def test_what_the_api_refuses_stays_and_the_next_is_tried():
     assert [one.pod.metadata.name for one in asked] == ["a", "b"]
     assert [one.name for one in record.steps[0].evicted] == ["b"]
     assert asked[1].reason == "was restarted 8 times on its node"
+
+
+def test_an_age_is_whole_seconds_and_nothing_is_younger_than_now():
+    began = times.seconds_of("2026-01-01T00:00:00Z")
+    ages_s = [ages.age_s("2026-01-01T00:00:00Z", began + after_s) for after_s in (-1.0, -0.5, 0.0, 0.9, 61.9)]
+    assert ages_s == [None, None, 0, 0, 61]
+    assert (ages.age_s("yesterday", began), ages.age_s(None, began)) == (None, int(ages.OLDEST_S))

@@ -12,16 +12,16 @@ OLDEST_S: Final = (2**63 - 1) / 1e9
 """Of what does not say since when: Go's longest duration."""
 
 
-def age_s(since: str | None, now: float) -> float | None:
-    """Seconds since then, negative for a time to come. None: nobody can say, since it is no time."""
+def age_s(since: str | None, now: float) -> int | None:
+    """Whole seconds since then. None: it is a time to come, or no time."""
     if not since:
-        return OLDEST_S
+        return int(OLDEST_S)
     began = times.seconds_or(since, None)
-    return None if began is None else now - began
+    return None if began is None or began > now else int(now - began)
 
 
-def pod_age_s(pod: Pod, now: float) -> float | None:
-    """Seconds since the pod was created."""
+def pod_age_s(pod: Pod, now: float) -> int | None:
+    """Whole seconds since the pod was created; None as of `age_s`."""
     return age_s(pod.metadata.creation_timestamp, now)
 
 

@@ -6,7 +6,8 @@ Amounts are nano-units by resource, as `podyard.objects.quantity` has them.
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
-NamespacedName: TypeAlias = tuple[str, str]
+from podyard.cluster.keys import NamespacedName
+
 Amounts: TypeAlias = Mapping[str, int]
 
 

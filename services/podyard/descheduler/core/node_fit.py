@@ -6,18 +6,18 @@ own anti-affinity against pods on that very node; not at topology spread, pod af
 Source: pkg/descheduler/node/node.go, NodeFit, PodFitsAnyNode and PodFitsAnyOtherNode (v0.36.0).
 """
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
 from podyard.descheduler.core import tolerations
 from podyard.descheduler.core.state import CycleState
 from podyard.objects import quantity, selectors, taints
-from podyard.objects.affinity import Affinity, PodAffinityTerm, Taint
+from podyard.objects.affinity import Taint
 from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
-from podyard.objects.selectors import Selector
+from podyard.objects.selectors import NodeTerms, RequiredNodeAffinity, Selector
 
 CPU: Final = "cpu"
 PODS: Final = "pods"
@@ -83,12 +83,39 @@ def is_hard(taint: Taint) -> bool:
     return taint.effect in taints.HARD_EFFECTS
 
 
-class _Repelling(NamedTuple):
-    """One term of the pod's anti-affinity. Namespace selectors and matchLabelKeys are not looked at."""
+def holds(terms: NodeTerms | RequiredNodeAffinity, node: Node) -> bool:
+    """Whether the node fulfils them; what makes no sense is fulfilled by no node."""
+    try:
+        return terms.matches(node.metadata.labels, node.metadata.name)
+    except SelectorError:
+        return False
+
+
+class Repelling(NamedTuple):
+    """One term of a pod's anti-affinity: the pods that it keeps away. Terms of different pods are often the
+    same."""
 
     topology_key: str
     namespaces: tuple[str, ...]
     selector: Selector
+
+    def takes(self, pod: Pod) -> bool:
+        """Whether the pod is one of those, wherever it is."""
+        return pod.metadata.namespace in self.namespaces and self.selector.matches(pod.metadata.labels)
+
+
+def repelling(pod: Pod) -> Iterator[Repelling]:
+    """The required terms of its anti-affinity, in order, each about the pod's own namespace if it names none.
+    Preferences, namespace selectors and matchLabelKeys are not looked at.
+
+    :raises SelectorError: at a term that makes no sense, after those before it
+    """
+    affinity = pod.spec.affinity
+    if affinity is None or affinity.pod_anti_affinity is None:
+        return
+    for term in affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution:
+        namespaces = tuple(dict.fromkeys(term.namespaces)) or (pod.metadata.namespace,)
+        yield Repelling(term.topology_key, namespaces, selectors.compile_labels(term.label_selector))
 
 
 class _Wanted:
@@ -99,7 +126,7 @@ class _Wanted:
         self._state = state
         self._affinity = selectors.required_node_affinity(pod)
         self._requests = state.requests(pod)
-        self._terms = _terms(pod)
+        self._repelling = _all_repelling(pod)
         self.kind: Hashable = (self._affinity, pod.spec.tolerations, tuple(sorted(self._requests.items())))
         """Pods of the same kind have the same misfits, but on their own nodes."""
 
@@ -112,7 +139,7 @@ class _Wanted:
         comes first."""
         if node.spec.unschedulable:
             return "node is not schedulable"
-        if not self._selected(node):
+        if not holds(self._affinity, node):
             return "pod node selector does not match the node label"
         if node.spec.taints and not tolerations.all_tolerated(self._pod.spec.tolerations, node.spec.taints, is_hard):
             return "pod does not tolerate taints on the node"
@@ -122,13 +149,7 @@ class _Wanted:
 
     def repelled(self, node: Node) -> bool:
         """Whether its anti-affinity keeps the pod off the node; off every node if it makes no sense."""
-        return self._terms is None or any(self._repelled(term, node) for term in self._terms)
-
-    def _selected(self, node: Node) -> bool:
-        try:
-            return self._affinity.matches(node.metadata.labels, node.metadata.name)
-        except SelectorError:
-            return False
+        return self._repelling is None or any(self._repelled(term, node) for term in self._repelling)
 
     def _insufficient(self, node: Node) -> str:
         """A resource of which the node has too little left; empty if it has enough."""
@@ -140,12 +161,10 @@ class _Wanted:
                 return name
         return ""
 
-    def _repelled(self, term: _Repelling, node: Node) -> bool:
+    def _repelled(self, term: Repelling, node: Node) -> bool:
         """A pod of the same name never conflicts."""
         return term.topology_key in node.metadata.labels and any(
-            other.metadata.name != self._pod.metadata.name
-            and other.metadata.namespace in term.namespaces
-            and term.selector.matches(other.metadata.labels)
+            other.metadata.name != self._pod.metadata.name and term.takes(other)
             for other in self._state.pods_on(node.metadata.name)
         )
 
@@ -165,25 +184,9 @@ def _allocatable(node: Node, name: str) -> int:
     return quantity.milli(text) if name == CPU else quantity.value(text)
 
 
-def anti_affinity_terms(affinity: Affinity | None) -> tuple[PodAffinityTerm, ...]:
-    """The required terms; preferences play no part."""
-    if affinity is None or affinity.pod_anti_affinity is None:
-        return ()
-    return affinity.pod_anti_affinity.required_during_scheduling_ignored_during_execution
-
-
-def term_namespaces(pod: Pod, term: PodAffinityTerm) -> tuple[str, ...]:
-    """The namespaces that a term is about: the pod's own if it names none."""
-    return tuple(dict.fromkeys(term.namespaces)) or (pod.metadata.namespace,)
-
-
-def _terms(pod: Pod) -> list[_Repelling] | None:
-    """The terms; None if one of them makes no sense."""
-    found: list[_Repelling] = []
-    for term in anti_affinity_terms(pod.spec.affinity):
-        try:
-            selector = selectors.compile_labels(term.label_selector)
-        except SelectorError:
-            return None
-        found.append(_Repelling(term.topology_key, term_namespaces(pod, term), selector))
-    return found
+def _all_repelling(pod: Pod) -> tuple[Repelling, ...] | None:
+    """None if one of the terms makes no sense."""
+    try:
+        return tuple(repelling(pod))
+    except SelectorError:
+        return None

@@ -9,8 +9,9 @@ from typing import Final
 
 import msgspec
 
+from podyard.cluster.keys import NamespacedName
 from podyard.cluster.view import ClusterView
-from podyard.descheduler.core.measured import NOTHING_MEASURED, Amounts, Measured, NamespacedName
+from podyard.descheduler.core.measured import NOTHING_MEASURED, Amounts, Measured
 from podyard.objects import pod_requests, times
 from podyard.objects.core import Namespace, PersistentVolumeClaim
 from podyard.objects.node import Node

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import Final, Protocol
 
+from podyard.descheduler.core import metrics_providers
 from podyard.descheduler.core.framework import PluginError
 from podyard.descheduler.core.measured import Amounts, KubernetesMetrics, Measured, QueryFailed, QueryResult
 from podyard.descheduler.core.state import CycleState
@@ -158,11 +159,11 @@ def measured_usage(source: str, query: str, resources: Iterable[str], state: Cyc
     :raises PluginError: if there is no such source, or nobody measured for it before this cycle
     """
     measured: Measured = state.measured
-    if source == "KubernetesMetrics":
+    if source == metrics_providers.KUBERNETES:
         if measured.kubernetes is None:
             raise PluginError("error initializing usage client: metrics client not initialized")
         return Actual(resources, measured.kubernetes, state)
-    if source == "Prometheus":
+    if source == metrics_providers.PROMETHEUS:
         if measured.prometheus is None:
             raise PluginError("error initializing usage client: prometheus client not initialized")
         return Queried(measured.prometheus.get(query))

@@ -84,4 +84,4 @@ class RemoveFailedPods:
         if least is None:
             return True
         age = ages.pod_age_s(pod, self._handle.now)
-        return age is not None and age >= 0 and int(age) >= least
+        return age is not None and age >= least

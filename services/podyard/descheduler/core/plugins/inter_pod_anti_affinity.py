@@ -7,18 +7,17 @@ CheckPodsWithAntiAffinityExist.
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import ClassVar, Final, NamedTuple
+from contextlib import suppress
+from typing import ClassVar, Final
 
 from podyard.descheduler.core import arguments, node_fit, ordering
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
 from podyard.descheduler.core.framework import Answer, Evict, Handle, Run
-from podyard.objects import selectors
-from podyard.objects.affinity import PodAffinityTerm
+from podyard.descheduler.core.node_fit import Repelling
 from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
-from podyard.objects.selectors import Selector
 
 NAME: Final = "RemovePodsViolatingInterPodAntiAffinity"
 
@@ -47,7 +46,7 @@ class RemovePodsViolatingInterPodAntiAffinity:
 
     def deschedule(self, nodes: list[Node]) -> Run:
         """Node by node, the least important pod first. Whoever has gone is in nobody's way any more."""
-        evictor, state = self._handle.evictor, self._handle.state
+        state = self._handle.state
         on_node = {
             node.metadata.name: [pod for pod in state.pods_on(node.metadata.name) if self._candidates.chosen(pod)]
             for node in nodes
@@ -56,7 +55,7 @@ class RemovePodsViolatingInterPodAntiAffinity:
         for node in nodes:
             for pod in ordering.least_important_first(on_node[node.metadata.name]):
                 conflict = present.conflict(pod)
-                if not conflict or not (evictor.filter(pod).allowed and evictor.pre_eviction_filter(pod).allowed):
+                if not conflict or not self._candidates.may_go(pod):
                     continue
                 answer = yield Evict(pod, f"its anti-affinity keeps {conflict} away")
                 if answer is Answer.TOTAL_LIMIT:
@@ -67,16 +66,8 @@ class RemovePodsViolatingInterPodAntiAffinity:
                     present.remove(pod)
 
 
-class _Group(NamedTuple):
-    """The pods that a term is about; terms of different pods are often the same."""
-
-    topology_key: str
-    namespaces: tuple[str, ...]
-    selector: Selector
-
-
 class _Places:
-    """Where the pods of one group are: their names by node, and by the value of the topology key."""
+    """Where the pods are that a term keeps away: names by node, and by the value of the topology key."""
 
     def __init__(self) -> None:
         self.on_node: dict[str, Counter[str]] = {}
@@ -97,14 +88,14 @@ class _Present:
         self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
         for pod in pods:
             self._pods.setdefault(pod.metadata.namespace, {})[pod.key] = pod
-        self._places: dict[_Group, _Places] = {}
+        self._places: dict[Repelling, _Places] = {}
 
     def remove(self, pod: Pod) -> None:
         """It has gone."""
         self._pods[pod.metadata.namespace].pop(pod.key, None)
-        for group, places in self._places.items():
-            if pod.metadata.namespace in group.namespaces and group.selector.matches(pod.metadata.labels):
-                places.change(pod, self._domain(pod, group), -1)
+        for term, places in self._places.items():
+            if term.takes(pod):
+                places.change(pod, self._domain(pod, term), -1)
 
     def conflict(self, pod: Pod) -> str:
         """The name of a pod that one of its terms keeps away, and that is there; empty if there is none.
@@ -112,41 +103,30 @@ class _Present:
         Terms are looked at in order, up to one that makes no sense. Pods of the same name never conflict; on
         the same node they do whatever its labels (docs/rules.md, only-the-pod-that-repels-goes).
         """
-        for term in node_fit.anti_affinity_terms(pod.spec.affinity):
-            try:
-                group = _group(pod, term)
-            except SelectorError:
-                return ""
-            places = self._where(group)
-            domain = self._domain(pod, group)
-            near = [places.on_node.get(pod.spec.node_name)]
-            near += [places.in_domain.get(domain)] if domain is not None else []
-            for names in near:
-                other = _another(names, pod.metadata.name)
-                if other:
-                    return other
+        with suppress(SelectorError):
+            for term in node_fit.repelling(pod):
+                places = self._where(term)
+                domain = self._domain(pod, term)
+                near = [places.on_node.get(pod.spec.node_name)]
+                near += [places.in_domain.get(domain)] if domain is not None else []
+                for names in near:
+                    other = _another(names, pod.metadata.name)
+                    if other:
+                        return other
         return ""
 
-    def _domain(self, pod: Pod, group: _Group) -> str | None:
-        return self._labels[pod.spec.node_name].get(group.topology_key)
+    def _domain(self, pod: Pod, term: Repelling) -> str | None:
+        return self._labels[pod.spec.node_name].get(term.topology_key)
 
-    def _where(self, group: _Group) -> _Places:
-        found = self._places.get(group)
+    def _where(self, term: Repelling) -> _Places:
+        found = self._places.get(term)
         if found is None:
-            found = self._places[group] = _Places()
-            for namespace in group.namespaces:
+            found = self._places[term] = _Places()
+            for namespace in term.namespaces:
                 for pod in self._pods.get(namespace, {}).values():
-                    if group.selector.matches(pod.metadata.labels):
-                        found.change(pod, self._domain(pod, group), 1)
+                    if term.selector.matches(pod.metadata.labels):
+                        found.change(pod, self._domain(pod, term), 1)
         return found
-
-
-def _group(pod: Pod, term: PodAffinityTerm) -> _Group:
-    """Namespace selectors and matchLabelKeys are not looked at.
-
-    :raises SelectorError: if the term makes no sense
-    """
-    return _Group(term.topology_key, node_fit.term_namespaces(pod, term), selectors.compile_labels(term.label_selector))
 
 
 def _another(names: Counter[str] | None, own: str) -> str:

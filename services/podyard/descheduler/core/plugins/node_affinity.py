@@ -7,14 +7,13 @@ pkg/utils/predicates.go, GetNodeWeightGivenPodPreferredAffinity.
 from collections.abc import Callable
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from podyard.descheduler.core import arguments
+from podyard.descheduler.core import arguments, node_fit
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
 from podyard.descheduler.core.framework import Answer, Evict, Handle, Run, evict_each
 from podyard.descheduler.core.node_fit import NodeFit
 from podyard.objects import selectors
 from podyard.objects.affinity import NodeAffinity, PreferredSchedulingTerm
-from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from podyard.objects.selectors import NodeTerms
@@ -97,15 +96,11 @@ def _node_affinity(pod: Pod) -> NodeAffinity | None:
 
 
 def _needs_another(pod: Pod, node: Node) -> bool:
-    """A nodeSelector alone does not count, but does together with the affinity. A selector that makes no
-    sense is fulfilled by no node."""
+    """A nodeSelector alone does not count, but does together with the affinity."""
     affinity = _node_affinity(pod)
     if affinity is None or affinity.required_during_scheduling_ignored_during_execution is None:
         return False
-    try:
-        return not selectors.required_node_affinity(pod).matches(node.metadata.labels, node.metadata.name)
-    except SelectorError:
-        return True
+    return not node_fit.holds(selectors.required_node_affinity(pod), node)
 
 
 class _PrefersAnother:
@@ -133,11 +128,4 @@ class _PrefersAnother:
 
 def _weight(preferences: list[_Preference], node: Node) -> int:
     """What the pod gives to the node; preferences that make no sense give nothing."""
-    return sum(one.weight for one in preferences if _holds(one.terms, node))
-
-
-def _holds(terms: NodeTerms, node: Node) -> bool:
-    try:
-        return terms.matches(node.metadata.labels, node.metadata.name)
-    except SelectorError:
-        return False
+    return sum(one.weight for one in preferences if node_fit.holds(one.terms, node))

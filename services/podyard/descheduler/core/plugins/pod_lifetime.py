@@ -134,7 +134,7 @@ class PodLifeTime:
         if oldest is None:
             return True
         age = ages.pod_age_s(pod, self._handle.now)
-        return age is not None and age >= 0 and int(age) > oldest
+        return age is not None and age > oldest
 
     def _in_state(self, pod: Pod) -> bool:
         args = self._args
@@ -176,7 +176,7 @@ class PodLifeTime:
         if not condition.last_transition_time:
             return False
         since = ages.age_s(condition.last_transition_time, self._handle.now)
-        return since is not None and since >= 0 and int(since) >= least
+        return since is not None and since >= least
 
     def _ended_with(self, pod: Pod) -> bool:
         found = container_states.statuses(pod, init=self._args.including_init_containers)
