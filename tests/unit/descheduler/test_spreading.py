@@ -201,6 +201,15 @@ def test_nodes_that_the_constraint_does_not_count_have_no_domain():
     assert len(evicted(SPREAD, pods, tainted, topologyBalanceNodeFit=False)) == 2
 
 
+def test_an_affinity_that_makes_no_sense_is_fulfilled_by_no_node():
+    """So no node has a domain but by its pods, which all are in one."""
+    term = {"matchExpressions": [{"key": "zone", "operator": "Near", "values": ["b"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    senseless = {"affinity": {"nodeAffinity": required}}
+    pods = [spread(f"p{at}", "n1", spec=senseless) for at in range(4)]
+    assert evicted(SPREAD, pods, topologyBalanceNodeFit=False) == []
+
+
 def test_pods_that_are_on_their_way_out_do_not_count():
     """Whatever their annotations say: the filters let these through."""
     leaving = {"deletionTimestamp": "2026-01-01T00:00:00Z", "annotations": {default_evictor.EVICT_ANNOTATION: ""}}
@@ -236,6 +245,26 @@ def test_nodes_are_looked_at_once_for_all_constraints_that_count_the_same(monkey
     pods += [spread(f"q{at}", "n1", app="db", constraint=other) for at in range(4)]
     assert len(evicted(SPREAD, pods)) == 4
     assert looked == ["n1", "n2", "n3"]
+
+
+def test_where_pods_of_one_workload_fit_says_nothing_of_a_workload_that_goes_elsewhere():
+    """No pod can go to n2; that was found out first, and keeps nobody from n1."""
+    nodes = [THREE_NODES[0], node("n2", labels={"zone": "b"}, unschedulable=True)]
+    other = {"labelSelector": {"matchLabels": {"app": "db"}}}
+    pods = [spread(f"to-n2-{at}", "n1") for at in range(4)]
+    pods += [spread(f"to-n1-{at}", "n2", app="db", constraint=other) for at in range(4)]
+    assert sorted(evicted(SPREAD, pods, nodes)) == ["to-n1-2", "to-n1-3"]
+
+
+def test_what_is_found_out_of_the_same_nodes_is_kept_while_it_is_asked_for():
+    """Host names make as many sets of nodes as there are workloads: to keep them all takes too much room."""
+    many = [node(f"n{at}") for at in range(topology_spread.KEPT_FITS + 2)]
+    asked = topology_spread._Nodes(many, CycleState(nodes=many, pods=[]))
+    first, second = asked.fit(many[:1]), asked.fit(many[1:2])
+    for one in many[2:]:
+        asked.fit([one])
+        assert asked.fit(many[:1]) is first
+    assert asked.fit(many[1:2]) is not second, "it has not been asked for since"
 
 
 def test_a_selector_that_makes_no_sense_spreads_nobody():

@@ -15,6 +15,7 @@ from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, Sel
 from podyard.descheduler.core.candidates import Candidates
 from podyard.descheduler.core.framework import Answer, Evict, Handle, Run
 from podyard.descheduler.core.node_fit import NodeFit
+from podyard.descheduler.core.state import CycleState
 from podyard.objects import selectors
 from podyard.objects.affinity import Toleration, TopologySpreadConstraint
 from podyard.objects.errors import SelectorError
@@ -28,6 +29,10 @@ SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
 CONSTRAINTS: Final = (DO_NOT_SCHEDULE, SCHEDULE_ANYWAY)
 HONOR: Final = "Honor"
 IGNORE: Final = "Ignore"
+
+KEPT_FITS: Final = 16
+"""Sets of nodes of which a run keeps what it found out, the last ones asked for. Zones are few, and their
+sets come again; those of host names hardly ever do, and each is as large as the cluster."""
 
 
 class TopologySpreadArgs(PluginArgs, frozen=True, kw_only=True):
@@ -61,12 +66,8 @@ class _Constraint(NamedTuple):
 
     def counts(self, node: Node) -> bool:
         """Whether the node's domain is one of the constraint's, even without pods."""
-        if self.affinity is not None:
-            try:
-                if not self.affinity.matches(node.metadata.labels, node.metadata.name):
-                    return False
-            except SelectorError:
-                return False
+        if self.affinity is not None and not node_fit.holds(self.affinity, node):
+            return False
         return self.tolerations is None or tolerations.all_tolerated(
             self.tolerations, node.spec.taints, node_fit.is_hard
         )
@@ -83,10 +84,12 @@ class _Counted(NamedTuple):
 class _Nodes:
     """The nodes of one run. What constraints ask of them is looked at once for all that ask the same."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[Node], state: CycleState) -> None:
         self._nodes = nodes
+        self._state = state
         self._values: dict[str, dict[str, str]] = {}
         self._counted: dict[_Counted, list[Node]] = {}
+        self._fits: dict[tuple[str, ...], NodeFit] = {}
 
     def values(self, topology_key: str) -> dict[str, str]:
         """The value of the key by node; nodes without one are left out."""
@@ -108,6 +111,16 @@ class _Nodes:
             found = self._counted[kind] = [
                 node for node in self._nodes if node.metadata.name in values and constraint.counts(node)
             ]
+        return found
+
+    def fit(self, nodes: list[Node]) -> NodeFit:
+        """Whether one of these nodes would take a pod. Nothing moves while constraints are looked at: what
+        one has found out holds for the next of the same nodes."""
+        names = tuple(node.metadata.name for node in nodes)
+        found = self._fits.pop(names, None) or NodeFit(nodes, self._state)
+        self._fits[names] = found
+        if len(self._fits) > KEPT_FITS:
+            del self._fits[next(iter(self._fits))]
         return found
 
 
@@ -184,7 +197,7 @@ class RemovePodsViolatingTopologySpreadConstraint:
                 if self._candidates.passes_filter(pod):
                     by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
         found: dict[tuple[str, str], Evict] = {}
-        asked = _Nodes(nodes)
+        asked = _Nodes(nodes, self._handle.state)
         for pods in by_namespace.values():
             counted = _Pods(pods)
             for constraint in self._constraints(pods):
@@ -215,11 +228,11 @@ class RemovePodsViolatingTopologySpreadConstraint:
         for domain in domains:
             domain.pods.sort(key=self._place)
         domains.sort(key=lambda domain: (len(domain.pods), domain.value))
-        roomy = _nodes_below(average, domains, constraint, nodes)
+        fits = _Fits(nodes.fit(_nodes_below(average, domains, constraint, nodes)))
         reason = (
             f"its domain of {constraint.topology_key} has too many pods, with a skew of more than {constraint.max_skew}"
         )
-        for pod in self._moved(domains, average, constraint.max_skew, roomy):
+        for pod in self._moved(domains, average, constraint.max_skew, fits):
             yield Evict(pod, reason)
 
     def _place(self, pod: Pod) -> tuple[bool, bool, tuple[bool, int]]:
@@ -229,10 +242,9 @@ class RemovePodsViolatingTopologySpreadConstraint:
         chooses = bool(pod.spec.node_selector) or (affinity is not None and affinity.node_affinity is not None)
         return self._handle.evictor.filter(pod).allowed, not chooses, ordering.priority_rank(pod)
 
-    def _moved(self, domains: list[_Domain], average: float, max_skew: int, roomy: list[Node]) -> Iterator[Pod]:
+    def _moved(self, domains: list[_Domain], average: float, max_skew: int, fits: "_Fits") -> Iterator[Pod]:
         """From large domains to small ones, until all are as near to the average as the skew asks for. A pod
         that fits nowhere counts as moved, but stays."""
-        fits = _Fits(roomy, self._handle)
         small, large = 0, len(domains) - 1
         while small < large:
             if len(domains[large].pods) <= average:
@@ -259,8 +271,8 @@ class _Fits:
     """Whether one of the nodes that need more pods would take a pod. Nothing moves while this is asked, so
     each pod is looked at once."""
 
-    def __init__(self, nodes: list[Node], handle: Handle) -> None:
-        self._fit = NodeFit(nodes, handle.state)
+    def __init__(self, fit: NodeFit) -> None:
+        self._fit = fit
         self._known: dict[tuple[str, str], bool] = {}
 
     def __call__(self, pod: Pod) -> bool:
