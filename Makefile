@@ -16,7 +16,7 @@ STACKS := tests/e2e tests/faults --ignore=$(CONTENTION)
 ALONE := tests/simulation $(CONTENTION)
 # Fault tests that want the machine alone.
 LONELY := $(CONTENTION) tests/faults/test_nats_lost_stores.py
-# One worker more than cores: some tests wait for a lease or a process.
+# One worker more than cores: many tests wait for a lease or a process. Whole stacks keep two workers half busy.
 WORKERS := $(shell expr $$(nproc) + 1)
 ARGS ?=
 # Hundreds of processes start in the tests: where the environment forbids bytecode, each would compile everything anew.
@@ -45,9 +45,9 @@ demo: setup ## the whole stack on an embedded NATS server, a story in under a mi
 up: setup ## the whole stack on an embedded NATS server, until Ctrl-C
 	@$(BIN)/podyard up $(ARGS)
 
-test: setup ## all tests that need neither root nor Docker: those of one process on all cores, two stacks at a time, then those that want the machine alone
+test: setup ## all tests that need neither root nor Docker: those of one process on all cores, then whole stacks, then those that want the machine alone
 	$(PYTEST) -n $(WORKERS) --dist worksteal $(TOGETHER) $(ARGS)
-	$(PYTEST) -n 2 --dist loadfile --durations=10 $(STACKS) $(ARGS)
+	$(PYTEST) -n $(WORKERS) --dist loadfile --durations=10 $(STACKS) $(ARGS)
 	$(PYTEST) --durations=25 $(ALONE) $(ARGS)
 
 test-all: ## everything there is, before a release: an hour and a half
