@@ -16,16 +16,15 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from podyard.cluster.pods import PodView
-from podyard.framework import answers, diagnosis, grouping, optional_hooks
+from podyard.framework import answers, diagnosis, grouping
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import Diagnosis, RejectedGroup
 from podyard.framework.grouping import Rejector
 from podyard.framework.interfaces import Rows
 from podyard.framework.layers import Layer, Mask
-from podyard.framework.optional_hooks import Token
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.prefilter import PreFiltered, PreFiltering
-from podyard.framework.profile import Profile
+from podyard.framework.profile import FilterToken, Profile
 from podyard.framework.row_judge import PASSES, RowJudge
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
@@ -47,9 +46,6 @@ row against 40 µs)."""
 Rivals: TypeAlias = dict[int, list[PodView]]
 """Pods of equal or higher priority that are nominated to the node of a row and placed nowhere yet."""
 
-Watched: TypeAlias = tuple[str, Token]
-"""A plugin's name, and what is asked for its token."""
-
 NO_ROWS: Final[Mask] = np.zeros(0, dtype=np.bool_)
 
 
@@ -68,9 +64,6 @@ class Feasibility:
         self._profile = profile
         self._cluster = cluster
         self._row_judge = RowJudge(profile, cluster)
-        self._watched = _watched(profile)
-        touching = ((plugin.name, optional_hooks.filter_touched(plugin)) for plugin in profile.filter)
-        self._touching = {name: touched for name, touched in touching if touched is not None}
         self.mask: Mask = NO_ROWS
         """By row: every plugin passes the node. Not to be changed."""
         self.feasible_count = 0
@@ -206,7 +199,7 @@ class Feasibility:
     def _begin(self, pod: PodInfo) -> None:
         """PreFilter for all plugins, with an empty state."""
         self.state = CycleState()
-        self._watching: list[Watched] = []
+        self._watching: list[FilterToken] = []
         """Plugins whose token may become another one."""
         self._tokens: list[Hashable] = []
         self._ask_tokens(pod)
@@ -235,10 +228,11 @@ class Feasibility:
     def _ask_tokens(self, pod: PodInfo) -> None:
         name = ""
         try:
-            for name, token in self._watched:
+            for one in self._profile.filter_tokens:
+                name, token = one
                 value = token(pod, self._cluster)
                 if value is not None:
-                    self._watching.append((name, token))
+                    self._watching.append(one)
                     self._tokens.append(value)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(name, "filter_token", fault) from fault
@@ -273,7 +267,7 @@ class Feasibility:
 
     def _touch(self, name: str, pod: PodInfo) -> bool:
         """Whether the plugin tells which rows its new token is about: only they are judged again."""
-        touched = self._touching.get(name)
+        touched = self._profile.filter_touched.get(name)
         if touched is None:
             return False
         try:
@@ -462,10 +456,3 @@ class Feasibility:
         if self._own is None or self._is_candidate(self._own[0]):
             return self._contested
         return {**self._contested, self._own[0]: self._own[1]}
-
-
-def _watched(profile: Profile) -> list[Watched]:
-    """Plugins whose answers may change without a change of the row, with what tells that."""
-    plugins = {plugin.name: plugin for plugin in (*profile.pre_filter, *profile.filter)}
-    tokens = ((name, optional_hooks.filter_token(plugin)) for name, plugin in plugins.items())
-    return [(name, token) for name, token in tokens if token is not None]

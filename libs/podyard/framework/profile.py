@@ -6,11 +6,12 @@ expandMultiPointPlugins).
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeVar, cast
+from functools import cached_property
+from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
-from podyard.framework import interfaces
+from podyard.framework import interfaces, optional_hooks
 from podyard.framework.interfaces import (
     Bind,
     Filter,
@@ -22,11 +23,13 @@ from podyard.framework.interfaces import (
     PreBind,
     PreEnqueue,
     PreFilter,
+    PreFilterExtensions,
     PreScore,
     QueueSort,
     Reserve,
     Score,
 )
+from podyard.framework.optional_hooks import Token, Touched
 
 P = TypeVar("P")
 
@@ -55,8 +58,28 @@ class WeightedScore(msgspec.Struct, frozen=True, kw_only=True):
     normalizer: NormalizeScore | None = None
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """Plugins by extension point, each in the order in which they are asked."""
+class FilterToken(NamedTuple):
+    """A plugin that may judge a row otherwise though the row does not change."""
+
+    name: str
+    token: Token
+
+
+class ScoreToken(NamedTuple):
+    """A plugin that may score a row otherwise though the row does not change."""
+
+    name: str
+    pre_score: PreScore | None
+    token: Token
+    by_feasible: bool
+    """Also when other rows become feasible."""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, dict=True):
+    """Plugins by extension point, each in the order in which they are asked.
+
+    What plugins have besides is looked up once a profile: a cycle needs it for each signature of pods.
+    """
 
     name: str
     plugins: tuple[Plugin, ...]
@@ -76,6 +99,36 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     """Equal for profiles that decide alike: plugins by point, order, weights and arguments. 16 hexadecimal
     digits."""
+
+    @cached_property
+    def filter_tokens(self) -> tuple[FilterToken, ...]:
+        """Of the plugins of PreFilter and Filter, each once."""
+        plugins = {plugin.name: plugin for plugin in (*self.pre_filter, *self.filter)}
+        tokens = ((name, optional_hooks.filter_token(plugin)) for name, plugin in plugins.items())
+        return tuple(FilterToken(name, token) for name, token in tokens if token is not None)
+
+    @cached_property
+    def filter_touched(self) -> Mapping[str, Touched]:
+        """Of those Filter plugins that have it, by name."""
+        found = ((plugin.name, optional_hooks.filter_touched(plugin)) for plugin in self.filter)
+        return {name: touched for name, touched in found if touched is not None}
+
+    @cached_property
+    def pre_filter_extensions(self) -> tuple[PreFilterExtensions, ...]:
+        """Those of `pre_filter` that are told of pods more and less."""
+        return tuple(plugin for plugin in self.pre_filter if isinstance(plugin, PreFilterExtensions))
+
+    @cached_property
+    def score_tokens(self) -> tuple[ScoreToken, ...]:
+        """Of the plugins of PreScore and Score, each once."""
+        pre_scores = {plugin.name: plugin for plugin in self.pre_score}
+        plugins: dict[str, Plugin] = {**pre_scores, **{entry.plugin.name: entry.plugin for entry in self.score}}
+        tokens = ((name, plugin, optional_hooks.score_token(plugin)) for name, plugin in plugins.items())
+        return tuple(
+            ScoreToken(name, pre_scores.get(name), token, optional_hooks.looks_at_other_rows(plugin))
+            for name, plugin, token in tokens
+            if token is not None
+        )
 
 
 POINTS: Final[dict[str, type[Any]]] = {

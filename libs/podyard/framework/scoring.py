@@ -11,20 +11,19 @@ RunScorePlugins), schedule_one.go (prioritizeNodes, selectHost).
 
 from bisect import bisect_left, insort
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from podyard.cluster.node_columns import NameOrder
-from podyard.framework import answers, optional_hooks
+from podyard.framework import answers
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreScore, Rows
 from podyard.framework.layers import Mask
 from podyard.framework.normalizing import MAX_SCORE
-from podyard.framework.optional_hooks import Token
 from podyard.framework.pod_info import PodInfo
-from podyard.framework.profile import Profile
+from podyard.framework.profile import Profile, ScoreToken
 from podyard.framework.score_layers import FEW_ROWS, Asking, Feasible, Points, ScoreLayer
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError
@@ -35,16 +34,6 @@ INFEASIBLE: Final = -1
 _ONE: Final = np.int8(1)
 ALIKE: Final = 1
 """Total of every feasible node if no plugin scores. Source: schedule_one.go, prioritizeNodes."""
-
-
-class _Watched(NamedTuple):
-    """A plugin whose scores of a row may change though the row does not."""
-
-    name: str
-    pre_score: PreScore | None
-    token: Token
-    by_feasible: bool
-    """Also when other rows become feasible."""
 
 
 class Scoreboard:
@@ -58,7 +47,6 @@ class Scoreboard:
         self._profile = profile
         self._feasibility = feasibility
         self._cluster = cluster
-        self._watched = _watched(profile)
         self._alike = 0 if profile.score else ALIKE
         highest = MAX_SCORE * sum(entry.weight for entry in profile.score)
         self._dtype: type[np.signedinteger[Any]] = np.int32 if highest < 2**31 else np.int64
@@ -66,7 +54,7 @@ class Scoreboard:
         self._layers: list[ScoreLayer] = []
         self._named: list[tuple[str, Points]] = []
         self._state: CycleState | None = None
-        self._watching: list[_Watched] = []
+        self._watching: list[ScoreToken] = []
         """Plugins whose token may become another one."""
         self._tokens: list[Hashable] = []
         self._version = -1
@@ -177,7 +165,7 @@ class Scoreboard:
         nodes = self._cluster.nodes
         self._state, self._order = asking.state, nodes.order
         self._watching, self._tokens = [], []
-        for one in self._watched:
+        for one in self._profile.score_tokens:
             try:
                 token = one.token(asking.pod, self._cluster)
             except Exception as fault:  # the boundary to plugins
@@ -377,16 +365,3 @@ def _pre_score(plugin: PreScore, asking: Asking, feasible: Rows) -> None:
         asking.state.skip_score.discard(plugin.name)
     else:
         raise PluginError(plugin.name, "PreScore", status.message or f"answered {status.code.label}")
-
-
-def _watched(profile: Profile) -> list[_Watched]:
-    plugins: dict[str, Any] = {plugin.name: plugin for plugin in profile.pre_score}
-    plugins |= {entry.plugin.name: entry.plugin for entry in profile.score}
-    pre_scores = {plugin.name: plugin for plugin in profile.pre_score}
-    found: list[_Watched] = []
-    for name, plugin in plugins.items():
-        token = optional_hooks.score_token(plugin)
-        if token is not None:
-            whole = optional_hooks.looks_at_other_rows(plugin)
-            found.append(_Watched(name, pre_scores.get(name), token, whole))
-    return found
