@@ -190,6 +190,12 @@ class DomainSums:
         self.domains = domains
         self._seen = count.version
         self._lowest: int | None = None
-        sums = np.bincount(domains.homes, weights=count.rows, minlength=len(domains.present))
-        self.sums: NDArray[np.int64] = sums.astype(np.int64)
-        self.sums[ABSENT] = 0
+        self.sums = _summed(domains, count.rows)
+
+
+def _summed(domains: Domains, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    if not np.count_nonzero(rows):  # as for the first pod of a workload: a tenth of the time
+        return np.zeros(len(domains.present), dtype=np.int64)
+    sums = np.bincount(domains.homes, weights=rows, minlength=len(domains.present)).astype(np.int64)
+    sums[ABSENT] = 0
+    return sums

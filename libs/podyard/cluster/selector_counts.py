@@ -5,7 +5,7 @@ An index of the node table: `counts = table.index(SelectorCounts)`, then `counts
 counts by row, or `counts.sums(PodSelection(...), topology_key, among)` for sums by topology domain.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -160,13 +160,14 @@ class SelectorCounts:
                     count.rows = grown(count.rows, self._nodes.capacity)
                 count.note(row, more)
 
-    def _concerned(self, labels: Mapping[str, str]) -> Iterator[SelectorCount]:
+    def _concerned(self, labels: Mapping[str, str]) -> list[SelectorCount]:
         """Counts that may match a pod of these labels, each once."""
+        found = [*self._by_none.values()]
         for label in labels.items():
             counts = self._by_label.get(label)
             if counts:
-                yield from counts.values()
-        yield from self._by_none.values()
+                found += counts.values()
+        return found
 
     def _find(self, wanted: PodSelection) -> SelectorCount:
         count = self._counts.get(wanted)

@@ -2,12 +2,15 @@
 
 import sys
 from collections.abc import Iterable
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import msgspec
 
 SHARED: Final = (type(None), bool, type, type(Ellipsis))
 """Values of these types exist once, whoever holds them."""
+
+LEAVES: Final = (str, bytes, int, float)
+"""Values of these types hold no others: most are such, and nothing is looked for in them."""
 
 
 def bytes_of(*values: object) -> int:
@@ -18,30 +21,28 @@ def bytes_of(*values: object) -> int:
     """
     seen: set[int] = set()
     found = 0
-    stack: list[Any] = list(values)
+    stack: list[object] = list(values)
     while stack:
         value = stack.pop()
         if isinstance(value, SHARED) or id(value) in seen:
             continue
         seen.add(id(value))
         found += sys.getsizeof(value, 0)
-        stack.extend(_inside(value))
+        if not isinstance(value, LEAVES):
+            stack.extend(_inside(value, type(value)))
     return found
 
 
-def _inside(value: Any) -> Iterable[Any]:
-    if isinstance(value, str | bytes | int | float):
-        return ()
-    if isinstance(value, dict):
-        held = cast("dict[Any, Any]", value)
-        return (*held.keys(), *held.values())
-    if isinstance(value, tuple | list | set | frozenset):
-        return cast("Iterable[Any]", value)
-    if isinstance(value, msgspec.Raw):
+def _inside(value: Any, kind: type[object]) -> Iterable[Any]:
+    if issubclass(kind, (tuple, list, set, frozenset)):
+        return value
+    if issubclass(kind, dict):
+        return (*value.keys(), *value.values())
+    if issubclass(kind, msgspec.Raw):
         return (bytes(value),)
-    if isinstance(value, msgspec.Struct):
+    if issubclass(kind, msgspec.Struct):
         return [getattr(value, name) for name in value.__struct_fields__]
     found: list[Any] = list(getattr(value, "__dict__", {}).values())
-    for type_ in type(cast("object", value)).__mro__:
+    for type_ in kind.__mro__:
         found.extend(getattr(value, name, None) for name in getattr(type_, "__slots__", ()))
     return found
