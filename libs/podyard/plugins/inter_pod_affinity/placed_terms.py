@@ -73,17 +73,11 @@ class TermGroups:
     def __len__(self) -> int:
         return len(self._groups)
 
-    def add(self, term: Term, weight: int, row: int) -> None:
-        """A pod with this term is on the node of a row."""
+    def add(self, term: Term, weight: int, row: int, amount: int) -> None:
+        """So many pods more (or less) with this term are on the node of a row."""
         group = self._groups.get((term, weight)) or self._open(term, weight)
-        group.pods += 1
-        group.counts.add(row, 1)
-
-    def remove(self, term: Term, weight: int, row: int) -> None:
-        """It is no more."""
-        group = self._groups[term, weight]
-        group.pods -= 1
-        group.counts.add(row, -1)
+        group.pods += amount
+        group.counts.add(row, amount)
         if not group.pods:
             self._close(group)
 
@@ -175,25 +169,23 @@ class PlacedTerms:
         if found is NO_TERMS:
             return
         self._held[pod.uid] = pod.stored, found
-        for groups, term, weight in self._groups_of(found):
-            groups.add(term, weight, row)
+        self._count(found, row, 1)
 
     def remove(self, pod: PlacedPod, row: int) -> None:
         held = self._held.pop(pod.uid, None)
         if held is None:
             return
         _, found = held
-        for groups, term, weight in self._groups_of(found):
-            groups.remove(term, weight, row)
+        self._count(found, row, -1)
 
-    def _groups_of(self, found: PodTerms) -> Iterator[tuple[TermGroups, Term, int]]:
-        """Each term of a pod, where it is counted, and its weight there."""
+    def _count(self, found: PodTerms, row: int, amount: int) -> None:
+        """So many pods more (or less) with these terms."""
         for term in found.anti_affinity:
-            yield self.anti_affinity, term, 0
+            self.anti_affinity.add(term, 0, row, amount)
         for term in found.affinity:
-            yield self.affinity, term, 0
+            self.affinity.add(term, 0, row, amount)
         for term, weight in found.preferences:
-            yield self.preferences, term, weight
+            self.preferences.add(term, weight, row, amount)
 
     def terms_of(self, pod: PlacedPod) -> PodTerms:
         """The terms of a pod, placed or not."""
