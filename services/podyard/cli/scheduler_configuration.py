@@ -25,15 +25,13 @@ def text_of(name: str) -> str:
         raise InputError(f"{name}: not UTF-8 text (byte {error.start})") from error
 
 
-def load(name: str) -> "Configuration":
-    """The configuration in a file, its plugins made once to see that they can be.
+def of(text: str) -> "Configuration":
+    """The configuration in `text`, its plugins made once to see that they can be.
 
-    :raises InputError: if the file cannot be read
-    :raises ConfigurationError: if what is in it cannot be used
+    :raises ConfigurationError: if it cannot be used
     """
     from podyard import configuration
 
-    text = text_of(name)
     found = configuration.load(text)
     found.profiles()
     return found
@@ -47,7 +45,7 @@ def check(name: str) -> None:
     from podyard.configuration import ConfigurationError
 
     try:
-        load(name)
+        of(text_of(name))
     except ConfigurationError as error:
         raise wrong(name, error) from error
 

@@ -1,6 +1,5 @@
 """The descheduler as a service: one term whenever the lease is had."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -8,7 +7,7 @@ import anyio
 import anyio.to_thread
 
 from podyard.descheduler import spans_and_events
-from podyard.descheduler.core import building, doubtful, loading, registry
+from podyard.descheduler.core import building, doubtful, registry
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy
@@ -44,19 +43,11 @@ def read_policy(settings: DeschedulerSettings) -> Loaded:
         return Loaded(Policy(), PLUGINS)
     try:
         text = Path(settings.policy).read_text(encoding="utf-8")
-        found = loading.checked(text, PLUGINS)
-        faults = building.faults(loading.with_defaults(found.policy, None), found.plugins)
+        return building.usable(text, PLUGINS)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError((f"descheduler.policy: {settings.policy} cannot be read: {error}",)) from error
     except PolicyError as error:
-        raise _wrong(settings, error.errors) from error
-    if faults:
-        raise _wrong(settings, faults)
-    return found
-
-
-def _wrong(settings: DeschedulerSettings, faults: Iterable[str]) -> SettingsError:
-    return SettingsError(tuple(f"descheduler.policy: {settings.policy}: {one}" for one in faults))
+        raise SettingsError(tuple(f"descheduler.policy: {settings.policy}: {one}" for one in error.errors)) from error
 
 
 def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:

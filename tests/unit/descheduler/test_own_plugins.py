@@ -223,7 +223,7 @@ def test_one_that_raises_ends_its_step_and_no_other(module: Callable[[str], str]
 def test_one_that_cannot_be_made_is_told_before_the_start(module: Callable[[str], str], fault: str) -> None:
     name = module(failing("__init__(self, args, handle)", fault))
     found = loaded(text({f"{name}:Failing": {}, f"{name}:Letter": {}}, deschedule=[f"{name}:Failing", "None"]))
-    told = building.faults(loading.with_defaults(found.policy, None), found.plugins)
+    told = [one.sentence for one in building.faults(loading.with_defaults(found.policy, None), found.plugins)]
     assert len(told) == 2
     assert "configures deschedule extension point of non-existing plugins: map[None:{}]" in told[0]
     assert f'unable to initialize "{name}:Failing" plugin' in told[1]

@@ -1,7 +1,7 @@
 """What is wrong with a configuration file, and what it says."""
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -10,16 +10,18 @@ from rich.text import Text
 from podyard.cli.render import tables
 
 if TYPE_CHECKING:
+    from podyard.cli.configuration_files import Remark
     from podyard.configuration import Fault
-    from podyard.configuration.unused import Unused
 
 HEADERS: Final = ("WHERE", "WHAT IS WRONG")
 
 _STAGES: Final = {
     "decode": "the text is not a configuration",
     "validate": "values are not allowed",
-    "build": "the scheduler cannot be made of it",
+    "default": "what it leaves out cannot be filled in",
+    "build": "profiles or plugins cannot be made of it",
 }
+_REMARKS: Final = {"unused": "no effect", "doubtful": "cannot be meant so"}
 
 
 def faults(name: str, stage: str, found: "Sequence[Fault]") -> RenderableType:
@@ -43,12 +45,8 @@ def verdict(name: str, stage: str, count: int) -> str:
     return f"{name} is not valid: {count} {'fault' if count == 1 else 'faults'}, {_STAGES[stage]}"
 
 
-def valid(name: str, effective: Mapping[str, Any], unused: "Sequence[Unused]") -> list[str]:
-    """What a valid file says, in short, and what of it has no effect."""
-    lines = [f"{name} is valid: {len(effective)} {'profile' if len(effective) == 1 else 'profiles'}"]
-    for profile, says in effective.items():
-        points = says["plugins"]
-        names = {plugin["name"] for plugins in points.values() for plugin in plugins}
-        counted = ", ".join(f"{point} {len(points[point])}" for point in ("filter", "score", "postFilter", "bind"))
-        lines.append(f"  {profile}: {len(names)} plugins ({counted})")
-    return lines + [f"  no effect: {one.field}: {one.reason}" for one in unused]
+def valid(name: str, summary: Sequence[str], called: str, remarks: "Sequence[Remark]") -> list[str]:
+    """What a valid file says, in short, and what is to be said of single fields."""
+    first, *more = summary
+    lines = [f"{name} is valid: {first}", *(f"  {line}" for line in more)]
+    return lines + [f"  {_REMARKS[called]}: {one.field}: {one.reason}" for one in remarks]

@@ -9,6 +9,7 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `effects`       what it wants done
 - `policy`        the policy file as Structs
 - `loading`       from text to a policy: decode, validate, default; `policy_yaml` its YAML, `durations` Go's
+- `writing`       from a policy to text's document
 - `errors`        what can be wrong with a policy; `metrics_providers` with what it says of those
 - `doubtful`      what a policy says that cannot be meant so
 - `building`      from a policy to profiles with plugins

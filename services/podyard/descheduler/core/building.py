@@ -7,7 +7,8 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
-from podyard.descheduler.core.errors import PolicyError
+from podyard.descheduler.core import loading
+from podyard.descheduler.core.errors import Fault, PolicyError
 from podyard.descheduler.core.framework import (
     BalancePlugin,
     DeschedulePlugin,
@@ -19,6 +20,7 @@ from podyard.descheduler.core.framework import (
     PreEvictionFilterPlugin,
     Verdict,
 )
+from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy, Profile
 from podyard.descheduler.core.state import CycleState
 from podyard.framework.status import described, told
@@ -81,7 +83,7 @@ def node_selector(policy: Policy) -> Selector:
     try:
         return label_text.parse(policy.node_selector or "")
     except LabelTextError as error:
-        raise PolicyError("build", (str(error),)) from error
+        raise PolicyError("build", (Fault("nodeSelector", str(error)),)) from error
 
 
 def build(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState, now: float) -> list[BuiltProfile]:
@@ -93,19 +95,32 @@ def build(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState
     return [_Builder(profile, plugins).build(state, now) for profile in policy.profiles]
 
 
-def faults(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> list[str]:
+def usable(text: str, plugins: Mapping[str, type[Plugin]]) -> Loaded:
+    """The policy in `text`, if a descheduler can run by it; priority classes are looked up in each cycle.
+
+    :param plugins: that come with Podyard, by name
+    :raises PolicyError: with every fault of the stage that failed
+    """
+    found = loading.checked(text, plugins)
+    told = faults(loading.with_defaults(found.policy, None), found.plugins)
+    if told:
+        raise PolicyError("build", told)
+    return found
+
+
+def faults(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> list[Fault]:
     """All that keeps profiles from being made of a policy, told before there is a cluster: plugins are made
     once with an empty one. The reference makes them when it starts, and stops at the first fault.
 
     :param policy: of stage default
     """
-    told: list[str] = []
+    told: list[Fault] = []
     try:
         node_selector(policy)
     except PolicyError as error:
-        told += error.errors
-    for profile in policy.profiles:
-        told += _Builder(profile, plugins).faults()
+        told += error.faults
+    for at, profile in enumerate(policy.profiles):
+        told += [Fault(f"profiles[{at}]", sentence) for sentence in _Builder(profile, plugins).faults()]
     return list(dict.fromkeys(told))
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from podyard.descheduler.core import durations, metrics_providers, own_plugins
 from podyard.descheduler.core.arguments import PluginArgs, PriorityThreshold
-from podyard.descheduler.core.errors import PolicyError, Stage
+from podyard.descheduler.core.errors import Fault, PolicyError, Stage
 from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
 from podyard.descheduler.core.framework import Plugin, PluginError
 from podyard.descheduler.core.plugins import default_evictor
@@ -52,11 +52,11 @@ def load(
     try:
         return with_defaults(checked(text, plugins).policy, priority_classes)
     except PolicyError as error:
-        raise PolicyError(error.stage, error.errors, source) from error
+        raise PolicyError(error.stage, error.faults, source) from error
 
 
 def checked(text: str, plugins: Mapping[str, type[Plugin]]) -> Loaded:
-    """All that can be said of the policy without a cluster, but whether its plugins can be made.
+    """All that can be said of the policy before its plugins are made.
 
     :param plugins: that come with Podyard, by name; the policy may name others by their path
     :raises PolicyError: with every fault of the stage that failed
@@ -90,7 +90,7 @@ def _with_typed_args(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> Pol
     """
     :raises PolicyError: with the first fault of each plugin's arguments
     """
-    faults: list[str] = []
+    faults: list[Fault] = []
     profiles: list[Profile] = []
     for index, profile in enumerate(policy.profiles):
         configs: list[PluginConfig] = []
@@ -101,10 +101,10 @@ def _with_typed_args(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> Pol
                     config if plugin is None else _typed(config, plugin, f"profiles[{index}].pluginConfig[{at}].args")
                 )
             except PolicyError as error:
-                faults += error.errors
+                faults += error.faults
         profiles.append(msgspec.structs.replace(profile, plugin_config=tuple(configs)))
     if faults:
-        raise PolicyError("decode", tuple(faults))
+        raise PolicyError("decode", faults)
     return msgspec.structs.replace(policy, profiles=tuple(profiles))
 
 
@@ -115,7 +115,7 @@ def _typed(config: PluginConfig, plugin: type[Plugin], where: str) -> PluginConf
     except PolicyError:
         raise
     except Exception as fault:  # the boundary to plugins: their Structs may have any type and any check
-        raise _failed("decode", f"{where}: plugin {plugin.NAME} cannot read them: {described(fault)}") from fault
+        raise _failed("decode", f"{where}: plugin {plugin.NAME} cannot read them: {described(fault)}", where) from fault
 
 
 def _convert(value: Any, wanted: type[T], where: str) -> T:
@@ -127,25 +127,30 @@ def _convert(value: Any, wanted: type[T], where: str) -> T:
         if unknown is not None:
             what = f'unknown field "{unknown[1]}"'
         place = (where + path.rstrip("`")).lstrip(".")
-        raise _failed("decode", f"{place}: {what}" if place else what) from error
+        raise _failed("decode", f"{place}: {what}" if place else what, place) from error
 
 
 def validate(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> None:
     """Stage validate: arguments of every configured plugin, enabled or not, and the metrics providers."""
-    found: list[str] = []
-    for profile in policy.profiles:
-        for config in profile.plugin_config:
-            plugin = plugins.get(config.name)
-            if plugin is None:
-                found.append(f"in profile {profile.name}: plugin {config.name} in pluginConfig not registered")
-                continue
-            faults = _faults(plugin, config.args)
-            if faults:
-                told = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
-                found.append(f"in profile {profile.name}: {told}")
-    found += metrics_providers.faults(policy)
+    found: dict[str, Fault] = {}
+    for index, profile in enumerate(policy.profiles):
+        for at, config in enumerate(profile.plugin_config):
+            told = _config_fault(plugins.get(config.name), config)
+            if told:
+                sentence = f"in profile {profile.name}: {told}"
+                found.setdefault(sentence, Fault(f"profiles[{index}].pluginConfig[{at}]", sentence))
+    for sentence in metrics_providers.faults(policy):
+        found.setdefault(sentence, Fault("metricsProviders", sentence))
     if found:
-        raise PolicyError("validate", tuple(dict.fromkeys(found)))
+        raise PolicyError("validate", found.values())
+
+
+def _config_fault(plugin: type[Plugin] | None, config: PluginConfig) -> str:
+    """All that is wrong with it, in one sentence as the reference has it; empty if nothing is."""
+    if plugin is None:
+        return f"plugin {config.name} in pluginConfig not registered"
+    faults = _faults(plugin, config.args)
+    return f"[{', '.join(faults)}]" if len(faults) > 1 else "".join(faults)
 
 
 def _faults(plugin: type[Plugin], args: Any) -> list[str]:
@@ -234,5 +239,5 @@ def _value(wanted: PriorityThreshold, priority_classes: Mapping[str, PriorityCla
     return found.value
 
 
-def _failed(stage: Stage, sentence: str) -> PolicyError:
-    return PolicyError(stage, (sentence,))
+def _failed(stage: Stage, sentence: str, field: str = "") -> PolicyError:
+    return PolicyError(stage, (Fault(field, sentence),))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from podyard.descheduler.core.arguments import PluginArgs
-from podyard.descheduler.core.errors import PolicyError
+from podyard.descheduler.core.errors import Fault, PolicyError
 from podyard.descheduler.core.framework import (
     BalancePlugin,
     DeschedulePlugin,
@@ -32,17 +32,17 @@ def with_own(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> dict[str, t
     """
     found = dict(plugins)
     faults: dict[str, tuple[str, ...]] = {}
-    told: list[str] = []
-    for profile in policy.profiles:
+    told: list[Fault] = []
+    for at, profile in enumerate(policy.profiles):
         for path in filter(class_paths.is_path, dict.fromkeys(_named(profile))):
             if path not in found and path not in faults:
                 try:
                     found[path] = _loaded(path, found)
                 except PluginLoadError as error:
                     faults[path] = error.faults
-            told += [f"in profile {profile.name}: {fault}" for fault in faults.get(path, ())]
+            told += [Fault(f"profiles[{at}]", f"in profile {profile.name}: {one}") for one in faults.get(path, ())]
     if told:
-        raise PolicyError("decode", tuple(told))
+        raise PolicyError("build", told)
     return found
 
 

@@ -151,6 +151,21 @@ def read(document: Mapping[str, Any]) -> KubeletConfiguration:
     return found
 
 
+def written(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with all fields of `KubeletConfiguration`; others as they are.
+
+    :raises ThresholdError: as `read`
+    """
+    found = read(document)
+    fields = {one.encode_name: getattr(found, one.name) for one in msgspec.structs.fields(found)}
+    completed = {name: go_syntax.duration_text(one) if isinstance(one, float) else one for name, one in fields.items()}
+    return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(completed), **_others(document, fields)}
+
+
+def _others(document: Mapping[str, Any], fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in document.items() if name not in fields and value is not None}
+
+
 def faults(found: KubeletConfiguration) -> list[Fault]:
     """All values that are not allowed, in the kubelet's words: those that it finds before it looks at
     thresholds, then reservations, then thresholds."""
