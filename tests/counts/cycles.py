@@ -1,11 +1,13 @@
-"""What a seen cycle costs, by kind of the pods of `bench cycle`: Python calls, and rows that plugins are
-asked about.
+"""What a cycle costs, by kind of the pods of `bench cycle`: Python calls in a first cycle and in a seen one,
+and rows that plugins are asked about in a seen one.
 
-A cycle is seen if an equal pod was scheduled before it and assumed. Both are counted in cycles of the same
-pods; not at once, since counting rows takes calls.
+A cycle is seen if an equal pod was scheduled before it and assumed, and a first one if its pod shares nothing
+with those before it. Calls and rows of seen cycles are counted in cycles of the same pods; not at once, since
+counting rows takes calls.
 """
 
 import sys
+from collections.abc import Iterable
 from itertools import islice
 from types import FrameType
 from typing import Any, Self
@@ -33,24 +35,40 @@ def count() -> dict[str, float]:
     """Means over the counted cycles, by kind."""
     profile, table = default_profile(), cluster.table(NODES)
     cycle = Cycle(profile, Snapshot(table))
-    return {name: found for kind in cluster.KINDS for name, found in _of_kind(profile, cycle, table, kind).items()}
+    seen = {name: found for kind in cluster.KINDS for name, found in _seen(profile, cycle, table, kind).items()}
+    return seen | {f"first_calls.{kind}": _first(profile, kind) for kind in cluster.KINDS}
 
 
-def _of_kind(profile: Profile, cycle: Cycle, table: NodeTable, kind: str) -> dict[str, float]:
+def _first(profile: Profile, kind: str) -> float:
+    table = cluster.table(NODES)
+    cycle = Cycle(profile, Snapshot(table))
+    pods = cluster.different(kind, WARM + COUNTED)
+    for pod in islice(pods, WARM):
+        _assume(table, pod, cycle.run(pod), kind)
+    return _calls(cycle, table, kind, pods) / COUNTED
+
+
+def _seen(profile: Profile, cycle: Cycle, table: NodeTable, kind: str) -> dict[str, float]:
     pods = cluster.alike(kind, WARM + 2 * COUNTED)
     for pod in islice(pods, WARM):
         _assume(table, pod, cycle.run(pod), kind)
-    calls = 0
-    for pod in islice(pods, COUNTED):
-        with Calls() as made:
-            result = cycle.run(pod)
-        calls += made.count
-        _assume(table, pod, result, kind)
+    calls = _calls(cycle, table, kind, islice(pods, COUNTED))
     asked: list[int] = []
     with rows.counted(profile, asked.append):
         for pod in pods:
             _assume(table, pod, cycle.run(pod), kind)
     return {f"calls.{kind}": calls / COUNTED, f"rows_again.{kind}": sum(asked) / COUNTED}
+
+
+def _calls(cycle: Cycle, table: NodeTable, kind: str, pods: Iterable[PodView]) -> int:
+    """Of all cycles of these pods, which are assumed one after the other."""
+    calls = 0
+    for pod in pods:
+        with Calls() as made:
+            result = cycle.run(pod)
+        calls += made.count
+        _assume(table, pod, result, kind)
+    return calls
 
 
 def _assume(table: NodeTable, pod: PodView, result: CycleResult, kind: str) -> None:

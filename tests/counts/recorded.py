@@ -33,7 +33,11 @@ WORDS = {
     "rows": "rows that plugins are asked about per pod by the {}",
     "rows_again": "rows that plugins are asked about in a seen cycle, {} pod",
     "calls": "Python calls in a seen cycle, {} pod",
+    "first_calls": "Python calls in a first cycle, {} pod",
 }
+
+CALLS = frozenset({"calls", "first_calls"})
+"""Whose count depends on the Python that runs."""
 
 
 class Recorded(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -74,7 +78,7 @@ def words(name: str) -> str:
 
 def slack(name: str, value: float, *, same_python: bool) -> float:
     """By how much a count may differ from the recorded `value`."""
-    share = SLACK if same_python or not name.startswith("calls.") else OTHER_PYTHON_SLACK
+    share = SLACK if same_python or name.partition(".")[0] not in CALLS else OTHER_PYTHON_SLACK
     return max(LEAST_SLACK, share * value)
 
 
