@@ -12,6 +12,7 @@ from podyard.objects import times
 CONDITION: Final = "DisruptionTarget"
 PREEMPTED: Final = "PreemptionByScheduler"
 EVICTED: Final = "EvictionByEvictionAPI"
+TAINTED: Final = "DeletionByTaintManager"
 
 
 def deletion(
@@ -26,7 +27,7 @@ def deletion(
 ) -> Plan:
     """Delete a pod as `intents.deletion` does, with the condition.
 
-    :param reason: `PREEMPTED` or `EVICTED`
+    :param reason: `PREEMPTED`, `EVICTED` or `TAINTED`
     :param message: for people
     """
     delete = intents.deletion(key, now=now, occupies=occupies, grace_s=grace_s, uid=uid)

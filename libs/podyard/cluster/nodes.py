@@ -1,4 +1,5 @@
-"""One node as a reader sees it: the object of its creator joined with what its agent says."""
+"""One node as a reader sees it: the object of its creator joined with what its agent says, and with what
+`workloads` says when the agent falls silent."""
 
 from typing import Any
 
@@ -7,13 +8,13 @@ import msgspec
 from podyard.cluster.conditions import joined_conditions
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node
-from podyard.proto.facts import NodeStatusFact
+from podyard.proto.facts import NodeLifeFact, NodeStatusFact
 
 
 class NodeView:
     """A node at one moment. Never changed: every new fact makes a new view."""
 
-    __slots__ = ("blind", "name", "node", "sequence", "status", "stored", "uid")
+    __slots__ = ("blind", "life", "name", "node", "reported", "sequence", "status", "stored", "uid")
 
     def __init__(
         self,
@@ -23,12 +24,14 @@ class NodeView:
         sequence: int,
         status: NodeStatusFact | None = None,
         blind: str = "",
+        life: NodeLifeFact | None = None,
     ) -> None:
         """
         :param stored: the object as its creator wrote it
         :param sequence: CLUSTER sequence of the object's version
         :param status: what its agent says about this very node; None if nothing
         :param blind: why what its agent said last cannot be read; `status` is then what it said before
+        :param life: what `workloads` says about this very node; None if it is content
         """
         self.stored = stored
         self.name = name
@@ -36,8 +39,12 @@ class NodeView:
         self.sequence = sequence
         self.status = status
         self.blind = blind
-        self.node = stored if status is None else _join(stored, status)
-        """The joined object: conditions of the same type replaced by the agent's, its taints added."""
+        self.life = life
+        self.reported = stored if status is None else _join(stored, status)
+        """The object as its creator and its agent say: conditions of the same type replaced by the agent's,
+        its taints added."""
+        self.node = self.reported if life is None else _join(self.reported, life)
+        """The joined object: that, with what `workloads` says put in the same way."""
 
     @property
     def labels(self) -> dict[str, str]:
@@ -45,13 +52,13 @@ class NodeView:
 
     def facts(self) -> tuple[Any, ...]:
         """All that makes two views of a node equal, for comparing what two readers see."""
-        return self.name, self.uid, self.sequence, self.stored, self.status, self.blind
+        return self.name, self.uid, self.sequence, self.stored, self.status, self.blind, self.life
 
     def __repr__(self) -> str:
         return f"<NodeView {self.name} {self.uid} @{self.sequence}>"
 
 
-def _join(node: Node, fact: NodeStatusFact) -> Node:
+def _join(node: Node, fact: NodeStatusFact | NodeLifeFact) -> Node:
     spec, status = node.spec, node.status
     if fact.taints:
         present = {(taint.key, taint.effect) for taint in spec.taints}

@@ -17,7 +17,7 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
 from podyard.objects.core import Node, Pod
 from podyard.proto import streams, subjects
-from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
+from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Fence, Release
 
 DOCUMENTED: Final = frozenset({"persistentvolumes", "persistentvolumeclaims"})
@@ -49,6 +49,7 @@ class Tables:
         self.pod_statuses: dict[tuple[str, str], PodStatusFact] = {}
         """By uid and node: only what the agent of its own node says about a pod is joined to it."""
         self.node_statuses: dict[str, NodeStatusFact] = {}
+        self.node_lives: dict[str, NodeLifeFact] = {}
         self.fence: Fence | None = None
         self.versions: dict[str, int] = {}
         """Last sequence by subject, markers included: each version must name it as its predecessor."""
@@ -225,7 +226,8 @@ class Tables:
         if old is not None and old.uid != uid:
             changes += self.remove_node(name, origin)
             old = None
-        view = NodeView(stored, name, uid, origin.sequence, self._node_status(name, uid), self._blind(name))
+        status, blind, life = self._node_status(name, uid), self._blind(name), self._node_life(name, uid)
+        view = NodeView(stored, name, uid, origin.sequence, status, blind, life)
         self.nodes[name] = view
         changes.append(Change(subjects.NODES, uid, old, view, origin, gap=gap))
         return changes
@@ -236,20 +238,24 @@ class Tables:
         return [] if old is None else [Change(subjects.NODES, old.uid, old, None, origin, gap=gap)]
 
     def rejoin_node(self, name: str, origin: Origin, gap: bool) -> list[Change]:
-        """What the node's agent says came, changed or went."""
+        """What others say of the node came, changed or went."""
         old = self.nodes.get(name)
         if old is None:
             return []
-        status, blind = self._node_status(name, old.uid), self._blind(name)
-        if status is old.status and blind == old.blind:
+        status, blind, life = self._node_status(name, old.uid), self._blind(name), self._node_life(name, old.uid)
+        if status is old.status and blind == old.blind and life is old.life:
             return []
-        view = NodeView(old.stored, name, old.uid, old.sequence, status, blind)
+        view = NodeView(old.stored, name, old.uid, old.sequence, status, blind, life)
         self.nodes[name] = view
         return [Change(subjects.NODES, old.uid, old, view, origin, gap=gap)]
 
     def _node_status(self, name: str, uid: str) -> NodeStatusFact | None:
         fact = self.node_statuses.get(name)
         return fact if fact is not None and fact.node_uid in ("", uid) else None
+
+    def _node_life(self, name: str, uid: str) -> NodeLifeFact | None:
+        fact = self.node_lives.get(name)
+        return fact if fact is not None and fact.node_uid == uid else None
 
     def _blind(self, name: str) -> str:
         found = self.unreadable.get(subjects.node_status(name)) if self.unreadable else None

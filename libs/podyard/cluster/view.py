@@ -21,7 +21,7 @@ from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
-from podyard.proto.facts import NodeStatusFact, Nomination, PodStatusFact
+from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, CommitRecord, Fence, Placement, Release, Tombstone, entry_of, release_of
 
 _OBJECT: Final = "cluster"
@@ -36,7 +36,7 @@ _COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
 """What subjects of commit records begin with."""
 _BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
 _PLACEMENTS: Final = f"{_PLACEMENT}."
-_FACT_TOKENS: Final = {subjects.POD_STATUS: 6, subjects.NODE_STATUS: 3, subjects.NOMINATIONS: 5}
+_FACT_TOKENS: Final = {subjects.POD_STATUS: 6, subjects.NODE_STATUS: 3, subjects.NODE_LIFE: 3, subjects.NOMINATIONS: 5}
 """How many tokens the subjects of facts have."""
 
 MOST_REASON: Final = 500
@@ -77,6 +77,11 @@ class ClusterView(Fold[Tables]):
     def nodes(self) -> Mapping[str, NodeView]:
         """By name."""
         return self._tables.nodes
+
+    @property
+    def node_lives(self) -> Mapping[str, NodeLifeFact]:
+        """What `workloads` says of nodes, by name, whether there is such a node or not."""
+        return self._tables.node_lives
 
     def objects(self, resource: str) -> Mapping[NamespacedName, Any]:
         """Typed objects of another kind, by (namespace, name); none if the reader does not follow it."""
@@ -196,6 +201,8 @@ class ClusterView(Fold[Tables]):
                 return self._apply_pod_status(tables, parts, delivery, gap)
             case subjects.NODE_STATUS:
                 return self._apply_node_status(tables, parts, delivery, gap)
+            case subjects.NODE_LIFE:
+                return self._apply_node_life(tables, parts, delivery, gap)
             case _:
                 return self._apply_nomination(tables, parts, delivery, gap)
 
@@ -241,6 +248,15 @@ class ClusterView(Fold[Tables]):
             tables.node_statuses.pop(name, None)
         else:
             tables.node_statuses[name] = fact
+        return tables.rejoin_node(name, _origin(delivery), gap)
+
+    def _apply_node_life(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
+        name = subjects.decode(parts[2])
+        fact = self._fact(tables, NodeLifeFact, delivery)
+        if fact is None:
+            tables.node_lives.pop(name, None)
+        else:
+            tables.node_lives[name] = fact
         return tables.rejoin_node(name, _origin(delivery), gap)
 
     def _apply_nomination(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:

@@ -40,6 +40,7 @@ class Reading:
         service: str,
         on_changes: Callable[[Sequence[Change]], None] = ignore,
         on_listed: Callable[[str], None] = ignore,
+        on_contact: Callable[[bool], None] = ignore,
         on_unreadable: Callable[[Delivery, str], None] = ignore,
         aside: SetAside | None = None,
         lasting: bool = False,
@@ -48,6 +49,7 @@ class Reading:
         :param service: whose dead letters the unreadable versions become
         :param on_changes: called with what a delivery or a listing changed, as a core is to be told of it
         :param on_listed: called after each complete listing, after its changes, with the reason for it
+        :param on_contact: called when nothing is heard of the stream any more (False), and when it is again
         :param on_unreadable: as of the informer
         :param aside: what is set aside, from one term to the next
         :param lasting: what is read fills much of the process, and stays: the garbage collector looks at it
@@ -56,6 +58,7 @@ class Reading:
         self._health = health
         self._on_changes = on_changes
         self._on_listed = on_listed
+        self._on_contact = on_contact
         self._lasting = lasting
         self._listed = False
         self.informer = Informer(
@@ -99,3 +102,4 @@ class Reading:
 
     def _contact(self, fresh: bool) -> None:
         self._health.set_ready(CHECK, fresh, "" if fresh else SILENT)
+        self._on_contact(fresh)

@@ -12,6 +12,7 @@ EVERYTHING = (
     subjects.OBJECTS_WITHOUT_FACTS,
     subjects.ALL_POD_STATUS,
     subjects.ALL_NODE_STATUS,
+    subjects.ALL_NODE_LIFE,
     subjects.ALL_NOMINATIONS,
     subjects.ALL_BINDINGS,
     subjects.FENCE,

@@ -118,7 +118,7 @@ def _join_pod(document: dict[str, Any], view: PodView | None) -> None:
 
 
 def _join_node(document: dict[str, Any], view: NodeView | None) -> None:
-    if view is None or view.status is None:
+    if view is None or view.node is view.stored:
         return
     if view.node.spec.taints:
         document.setdefault("spec", {})["taints"] = msgspec.to_builtins(view.node.spec.taints)

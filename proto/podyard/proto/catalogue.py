@@ -39,6 +39,7 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     Channel("object", "cluster.{resource}.{namespace}.{name}", (events.ClusterEvent,), "state", streams.CLUSTER),
     Channel("podStatus", "cluster.podstatus.{node}." + POD, (facts.PodStatusFact,), "state", streams.CLUSTER),
     Channel("nodeStatus", "cluster.nodestatus.{node}", (facts.NodeStatusFact,), "state", streams.CLUSTER),
+    Channel("nodeLife", "cluster.nodelife.{node}", (facts.NodeLifeFact,), "state", streams.CLUSTER),
     Channel("nomination", "cluster.nominations." + POD, (facts.Nomination,), "state", streams.CLUSTER),
     Channel("binding", "placement.bindings." + POD, (placement.Binding, placement.Tombstone), "state", streams.CLUSTER),
     Channel("commit", "placement.commits.{n}", (placement.CommitRecord,), "state", streams.CLUSTER),

@@ -67,6 +67,20 @@ class NodeStatusFact(Message, frozen=True, kw_only=True):
     at: Time = ""
 
 
+class NodeLifeFact(Message, frozen=True, kw_only=True):
+    """What `workloads` says about a node of which too little is heard, on `cluster.nodelife.<node>`; none of
+    a node with which all is well.
+
+    Joined to the node after what its agent says, and in the same way. The agent's own words stay as they are.
+    """
+
+    node: Name
+    node_uid: Name = ""
+    conditions: Annotated[tuple[Condition, ...], Meta(max_length=MOST_CONDITIONS)] = ()
+    taints: Annotated[tuple[TaintFact, ...], Meta(max_length=MOST_CONDITIONS)] = ()
+    at: Time = ""
+
+
 class Nomination(Message, frozen=True, kw_only=True):
     """The node a pod preempted for, on `cluster.nominations.<ns>.<pod>.<uid>`; an empty node ends the
     nomination."""

@@ -21,8 +21,9 @@ NODES: Final = "nodes"
 
 POD_STATUS: Final = "podstatus"
 NODE_STATUS: Final = "nodestatus"
+NODE_LIFE: Final = "nodelife"
 NOMINATIONS: Final = "nominations"
-RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NOMINATIONS})
+RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NODE_LIFE, NOMINATIONS})
 """Second tokens of `cluster.` that hold facts, not objects: no resource may be called so."""
 
 ALL_OBJECTS: Final = "cluster.>"
@@ -31,6 +32,7 @@ OBJECTS_WITHOUT_FACTS: Final = "cluster.*.*.*"
 
 ALL_POD_STATUS: Final = "cluster.podstatus.>"
 ALL_NODE_STATUS: Final = "cluster.nodestatus.>"
+ALL_NODE_LIFE: Final = "cluster.nodelife.>"
 ALL_NOMINATIONS: Final = "cluster.nominations.>"
 ALL_BINDINGS: Final = "placement.bindings.>"
 ALL_COMMITS: Final = "placement.commits.>"
@@ -50,6 +52,7 @@ ALL_REQUEUES: Final = "requeues.>"
 ALL_K8SEVENTS: Final = "k8sevents.>"
 ALL_BARE_EVENTS: Final = "events.>"
 ALL_SIGNALS: Final = "signals.>"
+ALL_HEARTBEATS: Final = "heartbeat.*"
 
 
 def encode(token: str) -> str:
@@ -140,6 +143,11 @@ def node_status(node: str) -> str:
     return f"cluster.nodestatus.{encode(node)}"
 
 
+def node_life(node: str) -> str:
+    """Subject of what `workloads` says about a node of which too little is heard."""
+    return f"cluster.nodelife.{encode(node)}"
+
+
 def nomination(namespace: str, pod: str, uid: str) -> str:
     """Subject of a pod's nominated node."""
     return f"cluster.nominations.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
@@ -197,6 +205,11 @@ def heartbeat(node: str) -> str:
     return f"heartbeat.{encode(node)}"
 
 
+def parse_heartbeat(subject: str) -> str:
+    """The node whose sign of life came on `subject`."""
+    return decode(subject.rpartition(".")[2])
+
+
 def usage(node: str) -> str:
     """Subject of a node's usage as its agent measured it; not stored."""
     return f"usage.{encode(node)}"
@@ -221,6 +234,7 @@ FOLLOWED_BY_QUEUE_AND_SCHEDULER: Final = (
     objects(PODS),
     objects(NODES),
     ALL_NODE_STATUS,
+    ALL_NODE_LIFE,
     ALL_NOMINATIONS,
     objects("priorityclasses"),
     objects("namespaces"),

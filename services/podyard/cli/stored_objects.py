@@ -20,7 +20,7 @@ from podyard.telling.objects import Objects
 READ_S: Final = 15.0
 """Seconds for one listing; 100,000 objects take about two."""
 
-FACTS: Final = ("placement.", "cluster.podstatus.", "cluster.nodestatus.", "cluster.nominations.")
+FACTS: Final = ("placement.", "cluster.podstatus.", "cluster.nodestatus.", "cluster.nodelife.", "cluster.nominations.")
 """What others say of objects: joined by the view, no documents of their own."""
 
 
@@ -73,5 +73,5 @@ def of_resources(resources: Sequence[str]) -> tuple[str, ...]:
     if subjects.PODS in resources:
         listed += [subjects.ALL_POD_STATUS, subjects.ALL_NOMINATIONS, subjects.ALL_BINDINGS]
     if subjects.NODES in resources:
-        listed.append(subjects.ALL_NODE_STATUS)
+        listed += [subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE]
     return tuple(listed)

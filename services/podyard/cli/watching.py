@@ -25,6 +25,7 @@ _FACTS: Final = (
     subjects.OBJECTS_WITHOUT_FACTS,
     subjects.ALL_POD_STATUS,
     subjects.ALL_NODE_STATUS,
+    subjects.ALL_NODE_LIFE,
     subjects.ALL_NOMINATIONS,
 )
 FOLLOWED: Final = Followed(

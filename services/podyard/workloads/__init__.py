@@ -3,18 +3,22 @@ ended goes.
 
 Duty: ReplicaSet, Deployment and Job; status of disruption budgets; background garbage collection by owner
 references; the markers of pods that are being deleted and hold no room any more, or whose node is gone;
-volumes of claims that wait for no pod, and of classes whose provisioner is simulated; the census of CLUSTER,
-and the deletion of what a killed server brought back. Never in here: choosing
-nodes, bindings, statuses of pods and nodes. It adopts no pods: one without a controller stays without.
+volumes of claims that wait for no pod, and of classes whose provisioner is simulated; which nodes are lost,
+and the end of pods by taints; the census of CLUSTER, and the deletion of what a killed server brought back.
+Never in here: choosing nodes, bindings, what agents say of pods and nodes. It adopts no pods: one without a
+controller stays without.
 
-- reads: `cluster.>` (objects, pod and node statuses), `placement.>`; for the census all of CLUSTER
+- reads: `cluster.>` (objects, pod and node statuses), `placement.>`; for the census all of CLUSTER;
+  `heartbeat.*`
 - writes: pods, ReplicaSets, status of ReplicaSets, Deployments, Jobs and budgets, volumes and claims,
-  deletion markers; `cluster.census`; `leases.workloads`, `k8sevents.>`, `dead.workloads`
+  deletion markers; `cluster.nodelife.<node>`; `cluster.census`; `leases.workloads`, `k8sevents.>`,
+  `dead.workloads`
 - state: the view, in memory; what it decides by is all in the objects
 - after a restart: lists everything and compares again; creations under way are seen in the listing. Should
-  those of a leader that was paused arrive later still, the surplus is deleted again.
+  those of a leader that was paused arrive later still, the surplus is deleted again. The silence of nodes,
+  and for how long taints were tolerated, is counted anew.
 
 Modules: `core` decides; `service` leads, `term` feeds the core, `reading` is what the core is fed from,
-`writer` carries out its effects, `census` is the shell of a second core, the census taker; `instruments`
-counts, `settings` says what can be set.
+`writer` carries out its effects, `census` is the shell of a second core, the census taker, `node_life` that
+of a third; `instruments` counts, `settings` says what can be set.
 """

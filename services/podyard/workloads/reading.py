@@ -11,13 +11,14 @@ from podyard.proto import subjects
 from podyard.shell.folds import Beside, Folds
 from podyard.shell.informer import with_placements
 
-FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS))
-_STATUSES: Final = (subjects.ALL_POD_STATUS.removesuffix(">"), subjects.ALL_NODE_STATUS.removesuffix(">"))
+_FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE)
+FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, *_FACTS))
+_PREFIXES: Final = tuple(subject.removesuffix(">") for subject in _FACTS)
 
 
 def folds(view: ClusterView, documents: DocumentView) -> Folds:
     """The joined view, and the raw documents at the same position."""
-    return Folds(view, Beside(documents, without=_STATUSES))
+    return Folds(view, Beside(documents, without=_PREFIXES))
 
 
 def regarded(subject: str) -> ObjectKey | None:
@@ -26,7 +27,7 @@ def regarded(subject: str) -> ObjectKey | None:
     match tokens:
         case ["cluster", resource, namespace, name] if resource not in subjects.RESERVED_RESOURCES:
             return ObjectKey(resource, namespace, name)
-        case ["cluster", subjects.NODE_STATUS, node]:
+        case ["cluster", subjects.NODE_STATUS | subjects.NODE_LIFE, node]:
             return ObjectKey(subjects.NODES, "", node)
         case ["cluster", subjects.POD_STATUS, _, namespace, pod, _] | ["placement", "bindings", namespace, pod, _]:
             return ObjectKey(subjects.PODS, namespace, pod)

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from podyard.bus.delivery import Delivery
+from podyard.cluster.changes import Change
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
@@ -25,6 +26,7 @@ from podyard.workloads.core.actions import Done, Effect, Failed, Message, Work
 from podyard.workloads.core.controller import Workloads
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.instruments import Instruments
+from podyard.workloads.node_life import NodeLife
 from podyard.workloads.reading import FOLLOWED, ViewLookup, folds, regarded
 from podyard.workloads.settings import WorkloadsSettings
 from podyard.workloads.writer import Writer
@@ -56,12 +58,14 @@ class Term:
             FOLLOWED,
             service.health,
             service=service.name,
-            on_changes=lambda changes: self._driver.step(actions.Changed(changes)),
-            on_listed=lambda _: self._driver.step(actions.Listed()),
+            on_changes=self._on_changes,
+            on_listed=self._on_listed,
+            on_contact=self._on_contact,
             on_unreadable=self._on_unreadable,
             aside=boundary.aside,
         )
         self._census = Census(service, instruments, boundary)
+        self._node_life = NodeLife(service, instruments, boundary, self._view, self._write, self._cause_of)
         self._driver: Driver[Message, Effect, Work] = Driver(
             self._core,
             now=self._now,
@@ -78,6 +82,7 @@ class Term:
         """Lead until cancelled, or until the core has raised."""
         try:
             async with self._driver as tasks:
+                tasks.start_soon(self._watch_nodes)
                 tasks.start_soon(self._reading.run)
                 tasks.start_soon(self._take_censuses)
         finally:
@@ -87,6 +92,23 @@ class Term:
         """Its end is that of the term: its core has raised."""
         await self._census.run()
         self._driver.end()
+
+    async def _watch_nodes(self) -> None:
+        """Its end is that of the term: its core has raised."""
+        await self._node_life.run()
+        self._driver.end()
+
+    def _on_changes(self, changes: Sequence[Change]) -> None:
+        self._driver.step(actions.Changed(changes))
+        self._node_life.changed(changes)
+
+    def _on_listed(self, reason: str) -> None:
+        del reason
+        self._driver.step(actions.Listed())
+        self._node_life.listed()
+
+    def _on_contact(self, fresh: bool) -> None:
+        self._node_life.contact(fresh)
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
@@ -98,9 +120,10 @@ class Term:
                     self._report(effect)
 
     def _cause(self, message: Message) -> Cause | None:
-        if isinstance(message, actions.Changed):
-            return self._reading.cause(message.changes, self._view.version_of)
-        return None
+        return self._cause_of(message.changes) if isinstance(message, actions.Changed) else None
+
+    def _cause_of(self, changes: Sequence[Change]) -> Cause | None:
+        return self._reading.cause(changes, self._view.version_of)
 
     async def _write(self, work: Work) -> Done:
         done = await self._writer.carry_out(work)

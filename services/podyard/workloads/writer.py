@@ -9,7 +9,7 @@ import anyio
 
 from podyard.bus import Bus, Outgoing
 from podyard.bus.errors import BatchUnclear, BusError, Conflict, TemporaryError, Unclear
-from podyard.cluster import intents
+from podyard.cluster import disruption, intents
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import ClusterError, ObjectMissing
 from podyard.cluster.intents import Author, Intent, Keep, Put, Stored, Written
@@ -92,6 +92,16 @@ class Writer:
                 return Intent(write.key, intents.creation(write.key, write.document), known, write.causes)
             case Alter():
                 return Intent(write.key, intents.alteration(write.key, write.alter, write.uid), known)
+            case Delete() if write.reason:
+                plan = disruption.deletion(
+                    write.key,
+                    uid=write.uid,
+                    now=self._now(),
+                    occupies=self._occupies,
+                    reason=write.reason,
+                    message=write.message,
+                )
+                return Intent(write.key, plan, known)
             case Delete():
                 plan = intents.deletion(write.key, now=self._now(), occupies=self._occupies, uid=write.uid)
                 return Intent(write.key, plan, known)

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.contract.cores import binder, census, descheduler, node_agent, queue, scheduler, workloads
+from tests.contract.cores import binder, census, descheduler, node_agent, node_life, queue, scheduler, workloads
 from tests.contract.cores.recording import Case, Tape, Told, play, record
 
 CASES = (
     workloads.CASE,
     census.CASE,
+    node_life.CASE,
     binder.CASE,
     scheduler.CASE,
     queue.CASE,

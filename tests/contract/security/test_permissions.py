@@ -22,6 +22,7 @@ from podyard.cli.security import directory, identities
 from podyard.proto import streams, subjects
 from tests.contract.security.visitors import AGENTS, Site, site, tls
 from tests.support.holding import held
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -36,6 +37,7 @@ OTHERS: Final = {
 }
 OBJECTS: Final = PODS | VOLUMES | BUDGETS | OTHERS
 CENSUS: Final = {"cluster.census"}
+LIVES: Final = {"cluster.nodelife.node-1"}
 NOMINATIONS: Final = {"cluster.nominations.default.web.u1"}
 NODE_1: Final = {
     "cluster.podstatus.node-1.default.web.u1",
@@ -119,7 +121,7 @@ MAY: Final[dict[str, set[str]]] = {
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
     "descheduler": PODS | BUDGETS | reading("CLUSTER") | leading("descheduler") | WORDS | dead("descheduler"),
-    "workloads": OBJECTS | NOMINATIONS | STATUSES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
+    "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
     "person": VISITING | dead("cli"),
     "bridge": VISITING | dead("bridge"),
     "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT,
@@ -137,7 +139,7 @@ LISTENING: Final[dict[str, set[str]]] = {
     "scheduler": {"$SRV.PING"},
     "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},
     "descheduler": {"$SRV.PING"},
-    "workloads": {"$SRV.PING"},
+    "workloads": {"heartbeat.*", "$SRV.PING"},
     "person": {"events.>"},
     "bridge": {"events.>"},
     "node_agent": {"signals.>", "$SRV.PING"},
@@ -205,6 +207,20 @@ async def test_what_is_stored_was_written_by_whom_it_belongs_to(here: Site):
             seen += 1
             assert subject in MAY[found.payload.decode()]
     assert seen >= len(OBJECTS | PLACEMENT | NOMINATIONS | DECISIONS | REQUEUES) + 4  # and the statuses of two nodes
+
+
+async def test_what_an_agent_in_the_edge_sends_as_heartbeat_reaches_workloads(here: Site):
+    heard: list[str] = []
+
+    def connected(name: str) -> AbstractAsyncContextManager[Bus]:
+        return connect(directory.bus_settings(here.security, here.identity(name), (here.server.url,)))
+
+    async with connected("workloads") as workloads, connected("agent-rack1") as agent:
+        await workloads.subscribe(subjects.ALL_HEARTBEATS, lambda subject, payload, trace: heard.append(subject))
+        agent.send(subjects.heartbeat("node-2"), b"{}")
+        agent.send(subjects.heartbeat("node-1"), b"{}")
+        await eventually("its heartbeat", lambda: heard)
+    assert heard == ["heartbeat.node-1"]
 
 
 async def test_nobody_comes_in_without_key_or_certificate(here: Site, tmp_path: Path):

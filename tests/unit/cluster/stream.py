@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from podyard.bus import Delivery
+from podyard.bus import Delivery, Outgoing
 from podyard.cluster.view import ClusterView
-from podyard.proto.facts import Condition, NodeStatusFact, Nomination, PodStatusFact, TaintFact
+from podyard.proto import codec, streams, subjects
+from podyard.proto.facts import Condition, NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact, TaintFact
 from podyard.proto.placement import BoundPod, Release, Usage
 from tests.support import objects, stored
 from tests.support.stream import ClusterStream
@@ -50,6 +51,16 @@ class WrittenStream(ClusterStream):
             conditions=(Condition(type="Ready", status="True"),),
         )
         return self.put(stored.node_status(fact))
+
+    def node_life(self, node: str, uid: str, *taints: str) -> Delivery:
+        """What `workloads` says; a marker if there are no taints."""
+        subject = subjects.node_life(node)
+        if not taints:
+            return self.put(Outgoing(subject, b"", ttl_s=streams.MARKER_TTL_S, deleted=True))
+        found = tuple(TaintFact(key=key, effect="NoExecute") for key in taints)
+        unknown = (Condition(type="Ready", status="Unknown"),)
+        fact = NodeLifeFact(node=node, node_uid=uid, taints=found, conditions=unknown)
+        return self.put(Outgoing(subject, codec.encode(fact)))
 
     def nominate(self, name: str, uid: str, node: str) -> Delivery:
         return self.put(stored.nomination(Nomination(namespace="default", name=name, uid=uid, node=node)))

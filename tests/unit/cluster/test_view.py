@@ -219,6 +219,44 @@ def test_a_status_of_an_earlier_node_of_that_name_is_ignored(reader: Follower) -
     assert reader.view.nodes["n1"].node.spec.taints == ()
 
 
+def test_what_is_said_of_a_silent_node_is_joined_after_the_agents_words(reader: Follower) -> None:
+    reader.stream.write("nodes", node_document("n1", "u1"))
+    reader.stream.node_status("n1", "u1", "node.kubernetes.io/memory-pressure")
+    reader.news()
+    reader.stream.node_life("n1", "u1", "node.kubernetes.io/unreachable")
+    assert reader.labels() == ["NodeUpdateNodeTaint", "NodeUpdateNodeCondition"]
+    node = reader.view.nodes["n1"]
+    assert [(taint.key, taint.effect) for taint in node.node.spec.taints] == [
+        ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+        ("node.kubernetes.io/unreachable", "NoExecute"),
+    ]
+    assert [(one.type, one.status) for one in node.node.status.conditions] == [("Ready", "Unknown")]
+    assert [(one.type, one.status) for one in node.reported.status.conditions] == [("Ready", "True")]
+    reader.stream.node_life("n1", "u1")
+    assert reader.labels() == ["NodeUpdateNodeTaint", "NodeUpdateNodeCondition"]
+    node = reader.view.nodes["n1"]
+    assert node.node is node.reported
+    assert dict(reader.view.node_lives) == {}
+
+
+@pytest.mark.parametrize("uid", ["u1", ""])
+def test_what_is_said_of_an_earlier_node_of_that_name_is_ignored(reader: Follower, uid: str) -> None:
+    reader.stream.write("nodes", node_document("n1", "u2"))
+    reader.stream.node_life("n1", uid, "node.kubernetes.io/unreachable")
+    reader.news()
+    assert reader.view.nodes["n1"].node.spec.taints == ()
+    assert list(reader.view.node_lives) == ["n1"]
+
+
+def test_what_is_said_of_a_node_and_cannot_be_read_counts_as_nothing(reader: Follower) -> None:
+    reader.stream.write("nodes", node_document("n1", "u1"))
+    reader.stream.node_life("n1", "u1", "node.kubernetes.io/unreachable")
+    reader.stream.put(Outgoing(subjects.node_life("n1"), b"7"))
+    reader.news()
+    assert reader.view.nodes["n1"].life is None
+    assert list(reader.view.unreadable) == ["cluster.nodelife.n1"]
+
+
 def test_other_kinds_have_the_general_update(reader: Follower) -> None:
     claim = {"metadata": {"name": "c", "namespace": "default", "uid": "u1"}}
     reader.stream.write("persistentvolumeclaims", claim)
@@ -418,7 +456,9 @@ def test_an_object_with_an_amount_that_is_none_cannot_be_read(reader: Follower) 
     assert 'spec.capacity[storage]: Invalid value: "1.5.0Gi"' in found["cluster.persistentvolumes._.v"]
 
 
-@pytest.mark.parametrize("tokens", ["podstatus", "nodestatus", "nominations", "podstatus.n1", "nominations.a.b.c.d"])
+@pytest.mark.parametrize(
+    "tokens", ["podstatus", "nodestatus", "nodelife", "nominations", "podstatus.n1", "nominations.a.b.c.d"]
+)
 def test_a_fact_on_a_subject_of_no_fact_harms_nobody(reader: Follower, tokens: str) -> None:
     reader.stream.put(Outgoing(f"cluster.{tokens}", b"{}"))
     reader.news()

@@ -79,6 +79,11 @@ class Cluster:
         uid = there["metadata"]["uid"] if there is not None and salt % 4 else "foreign"
         self.stream.node_status(node, uid, *(("pressure",) if salt % 2 else ()))
 
+    def node_life(self, name: str, node: str, salt: int) -> None:
+        there = self.living.get(("nodes", node))
+        uid = there["metadata"]["uid"] if there is not None and salt % 4 else "foreign"
+        self.stream.node_life(node, uid, *(("unreachable",) if salt % 3 else ()))
+
     def bind(self, name: str, node: str, salt: int) -> None:
         """Of a living pod, or of one that was just deleted: the binder may know less than the deleter."""
         free = [uid for uid, pod in self.seen_pods.items() if pod == name and uid not in self.ever_bound]
@@ -115,7 +120,7 @@ class Cluster:
 
 
 STEPS = (
-    "put_pod", "put_pod", "remove_pod", "put_node", "remove_node", "put_claim", "node_status",
+    "put_pod", "put_pod", "remove_pod", "put_node", "remove_node", "put_claim", "node_status", "node_life",
     "bind", "bind", "release", "pod_status", "nominate", "expire",
 )  # fmt: skip
 small = st.integers(0, 11)

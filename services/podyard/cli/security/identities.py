@@ -43,7 +43,7 @@ _MIRRORS_OWN: Final = (
 )
 """What readers may not do to the consumers of the mirrors."""
 
-_FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NOMINATIONS)
+_FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE, subjects.ALL_NOMINATIONS)
 _SCHEDULER_VERBS: Final = ("pop", "heartbeat", "done", "activate", "preempting")
 _READING_VERBS: Final = ("list", "would")
 
@@ -140,7 +140,7 @@ def core() -> tuple[Identity, ...]:
             # its garbage collection removes dependents of any kind, its census taker whatever came back
             "workloads",
             (subjects.ALL_OBJECTS, *_reading("CLUSTER"), *_lease("workloads")),
-            subscribes=(subjects.lease("workloads"),),
+            subscribes=(subjects.lease("workloads"), subjects.ALL_HEARTBEATS),
         ),
     )
 
@@ -159,7 +159,7 @@ def edge() -> tuple[Identity, ...]:
     return (
         _visitor(PERSON, "cli"),
         _visitor(BRIDGE, "bridge"),
-        _agent(ALL_NODES, (subjects.ALL_POD_STATUS, "cluster.nodestatus.*", "heartbeat.*", "usage.*"), ()),
+        _agent(ALL_NODES, (subjects.ALL_POD_STATUS, "cluster.nodestatus.*", subjects.ALL_HEARTBEATS, "usage.*"), ()),
     )
 
 
@@ -185,7 +185,7 @@ def exported_by_core() -> tuple[str, ...]:
         subjects.ALL_BARE_EVENTS,
         subjects.ALL_POD_STATUS,
         "cluster.nodestatus.*",
-        "heartbeat.*",
+        subjects.ALL_HEARTBEATS,
         "usage.*",
         subjects.ALL_K8SEVENTS,
         *map(subjects.dead, ("cli", BRIDGE, "node_agent")),

@@ -15,5 +15,7 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `ownership`     owners and dependents, garbage
 - `pods`          whether a pod counts, is ready, since when
 - `census`        a state machine of its own: when a census is taken, and what came back is deleted
+- `node_life`     a state machine of its own: which nodes are lost, and what is said of them
+- `zones`         how fast nodes are given up; `taint_eviction`  which pods end by taints, and when
 - `documents`     small changes of raw documents
 """

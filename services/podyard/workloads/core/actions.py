@@ -32,6 +32,10 @@ class Delete(NamedTuple):
 
     key: ObjectKey
     uid: str
+    reason: str = ""
+    """Of the condition DisruptionTarget that a bound pod gets in the same write; empty: none."""
+    message: str = ""
+    """Of that condition."""
 
 
 class Remove(NamedTuple):

@@ -1,0 +1,184 @@
+"""Workloads and nodes that fall silent: what it writes, what every reader sees of it, and whose pods end.
+Periods are short; the rules are tested in the core's own time."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import anyio
+import pytest
+
+from podyard.bus import Bus
+from podyard.cluster.view import ClusterView
+from podyard.objects.times import rfc3339
+from podyard.proto import codec, streams, subjects
+from podyard.proto.facts import Condition, NodeLifeFact, NodeStatusFact
+from podyard.proto.operations import DeadLetter
+from podyard.proto.signals import NodeHeartbeat
+from podyard.shell.snapshot import snapshot
+from podyard.workloads.service import SERVICE
+from podyard.workloads.settings import WorkloadsSettings
+from tests.support import stored
+from tests.support.buses import ConnectBus
+from tests.support.cluster import Cluster, bound
+from tests.support.holding import Hold
+from tests.support.services import make_service, running
+from tests.support.waiting import eventually
+
+GRACE_S = 0.3
+SHORT = WorkloadsSettings(
+    node_monitor_period_s=0.05, node_monitor_grace_period_s=GRACE_S, node_startup_grace_period_s=GRACE_S
+)
+
+
+class Agents:
+    """Two nodes; those in `alive` beat. One is always there, or all of the zone would be silent."""
+
+    def __init__(self, bus: Bus) -> None:
+        self.cluster = Cluster(bus)
+        self.bus = bus
+        self.alive = {"n1", "n2"}
+
+    async def begin(self) -> None:
+        for name in sorted(self.alive):
+            await self.cluster.node(name)
+            ready = Condition(type="Ready", status="True", last_transition_time=rfc3339(time.time()))
+            fact = NodeStatusFact(node=name, node_uid=f"uid-{name}", conditions=(ready,))
+            await self.cluster.write(stored.node_status(fact))
+
+    async def beat(self) -> None:
+        while True:
+            for name in self.alive:
+                self.bus.send(subjects.heartbeat(name), codec.encode(NodeHeartbeat(node=name)))
+            await anyio.sleep(0.05)
+
+    async def life(self, name: str = "n1") -> NodeLifeFact | None:
+        found = await self.cluster.last(subjects.node_life(name))
+        return None if found is None or found.deleted else codec.decode(NodeLifeFact, found.payload)
+
+    async def is_well(self, name: str = "n1") -> bool:
+        return await self.life(name) is None
+
+    async def is_given_up(self, name: str = "n1") -> bool:
+        life = await self.life(name)
+        return life is not None and any(taint.effect == "NoExecute" for taint in life.taints)
+
+    async def is_deleting(self, pod: str) -> bool:
+        return "deletionTimestamp" in (await self.cluster.document("pods", pod))["metadata"]
+
+
+@pytest.fixture
+async def agents(bus: Bus, hold: Hold[None]) -> Agents:
+    found = Agents(bus)
+    await found.begin()
+
+    @asynccontextmanager
+    async def beating() -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(found.beat)
+            yield
+            tasks.cancel_scope.cancel()
+
+    await hold(beating())
+    return found
+
+
+async def test_a_node_falls_silent_its_pods_end_and_it_comes_back(agents: Agents, connect_bus: ConnectBus) -> None:
+    forever = {"operator": "Exists", "effect": "NoExecute"}
+    await agents.cluster.pod("goes", tolerations=[{**forever, "tolerationSeconds": 1}])
+    await agents.cluster.pod("stays", tolerations=[forever])
+    await agents.cluster.commit([bound("goes"), bound("stays")])
+    async with running(make_service(SERVICE, await connect_bus("workloads"), SHORT)):
+        await anyio.sleep(2 * GRACE_S)
+        assert await agents.is_well("n1"), "it beats"
+        agents.alive.remove("n1")
+        await eventually("that it is given up", agents.is_given_up)
+        view: ClusterView = await snapshot(agents.bus)
+        node = view.nodes["n1"].node
+        assert {(one.key, one.effect) for one in node.spec.taints} == {
+            ("node.kubernetes.io/unreachable", "NoSchedule"),
+            ("node.kubernetes.io/unreachable", "NoExecute"),
+        }
+        assert {one.type: one.status for one in node.status.conditions}["Ready"] == "Unknown"
+        assert not view.nodes["n2"].life
+        assert not await agents.is_deleting("goes")
+        await eventually("the end of the pod", lambda: agents.is_deleting("goes"))
+        (condition,) = (await agents.cluster.document("pods", "goes"))["status"]["conditions"]
+        assert (condition["type"], condition["reason"]) == ("DisruptionTarget", "DeletionByTaintManager")
+        assert not await agents.is_deleting("stays")
+        agents.alive.add("n1")
+        await eventually("that all is well", agents.is_well)
+
+
+async def test_after_a_take_over_a_node_has_its_time_again(agents: Agents, connect_bus: ConnectBus) -> None:
+    """The one that takes over has heard nothing of the node: it says nothing before it has listened as
+    long."""
+    first, second = await connect_bus("a"), await connect_bus("b")
+    agents.alive.remove("n1")
+    async with running(make_service(SERVICE, first, SHORT, instance="workloads-a")) as leader:
+        standby = make_service(SERVICE, second, SHORT, instance="workloads-b")
+        async with running(standby):
+            await anyio.sleep(0.6 * GRACE_S)
+            assert await agents.is_well("n1")
+            leader.cancel()
+            began = time.monotonic()
+            await eventually("that it is given up", agents.is_given_up)
+            assert time.monotonic() - began >= GRACE_S
+
+
+async def test_a_node_is_lost_again_after_the_marker_of_the_last_time_has_expired(
+    agents: Agents, connect_bus: ConnectBus
+) -> None:
+    bus = await connect_bus("workloads", marker_ttl_s=1)
+
+    async def is_gone() -> bool:
+        return await agents.cluster.last(subjects.node_life("n1")) is None
+
+    async with running(make_service(SERVICE, bus, SHORT)):
+        agents.alive.remove("n1")
+        await eventually("that it is given up", agents.is_given_up)
+        agents.alive.add("n1")
+        await eventually("that all is well", agents.is_well)
+        await eventually("the end of the marker", is_gone)
+        agents.alive.remove("n1")
+        await eventually("that it is lost again", agents.life, within_s=5.0)
+
+
+async def test_who_is_cut_off_declares_nobody_lost(
+    agents: Agents, connect_bus: ConnectBus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bus = await connect_bus("workloads")
+    states: list = []
+    on_state = bus.on_state
+    monkeypatch.setattr(bus, "on_state", lambda listener: (states.append(listener), on_state(listener))[1])
+    async with running(make_service(SERVICE, bus, SHORT)):
+        (listener,) = await eventually("that it listens", lambda: states)
+        await anyio.sleep(2 * SHORT.node_monitor_period_s)
+        listener(bus.state.__class__(connected=False))
+        agents.alive.remove("n1")
+        await anyio.sleep(2 * GRACE_S)
+        assert await agents.is_well("n1")
+        listener(bus.state)
+        began = time.monotonic()
+        await eventually("that it is given up", agents.is_given_up)
+        assert time.monotonic() - began >= GRACE_S
+
+
+async def test_a_heartbeat_that_names_another_node_is_no_sign_of_life(agents: Agents, connect_bus: ConnectBus) -> None:
+    """An agent may publish on the subjects of its own nodes alone."""
+    agents.alive.remove("n1")
+    async with running(make_service(SERVICE, await connect_bus("workloads"), SHORT)):
+        async with anyio.create_task_group() as tasks:
+
+            async def lie() -> None:
+                while True:
+                    agents.bus.send(subjects.heartbeat("n2"), codec.encode(NodeHeartbeat(node="n1")))
+                    await anyio.sleep(0.05)
+
+            tasks.start_soon(lie)
+            await eventually("that it is given up", agents.is_given_up)
+            tasks.cancel_scope.cancel()
+        letter = await eventually(
+            "a dead letter", lambda: agents.bus.get(streams.DEAD.name, subjects.dead("workloads"))
+        )
+    assert "names another node than its subject, n2" in codec.decode(DeadLetter, letter.payload).reason
