@@ -1,6 +1,6 @@
 """Usage: synthetic signals that people publish, and what agents report. Not stored."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal, TypeAlias
 
 from msgspec import Meta
 
@@ -12,6 +12,13 @@ MOST_SIGNALS: Final = 64
 
 MOST_PODS: Final = 10_000
 """Pods of a node that signals name. A kubelet runs 110 unless told."""
+
+AskedOfNode: TypeAlias = Literal["layout", "reading", "containers", "images", "kill"]
+"""What an eviction manager asks of its node: where images and writable layers live, what is left and used, to
+collect dead containers, to collect unused images, to end a pod."""
+
+MOST_FAILING: Final = 5
+"""Each thing that is asked once."""
 
 
 class SignalValue(Message, frozen=True, kw_only=True):
@@ -32,6 +39,13 @@ class PodUsage(Message, frozen=True, kw_only=True):
     processes: Count = 0
 
 
+class Failing(Message, frozen=True, kw_only=True):
+    """What the node cannot do when its eviction manager asks for it, and why."""
+
+    what: AskedOfNode
+    why: Annotated[str, Meta(min_length=1, max_length=1024)]
+
+
 class NodeSignals(Message, frozen=True, kw_only=True):
     """Synthetic usage for one node, on `signals.<node>`; replaces the node's earlier one. No signals = as if
     idle."""
@@ -41,6 +55,7 @@ class NodeSignals(Message, frozen=True, kw_only=True):
         dict[Name, SignalValue], Meta(max_length=MOST_SIGNALS, description="by signal name, e.g. memory.available")
     ] = {}
     pods: Annotated[tuple[PodUsage, ...], Meta(max_length=MOST_PODS)] = ()
+    failing: Annotated[tuple[Failing, ...], Meta(max_length=MOST_FAILING)] = ()
     who: Word = ""
     at: Annotated[Moment, Meta(description="seconds since 1970, UTC; when it was observed; 0 = on receipt")] = 0.0
 

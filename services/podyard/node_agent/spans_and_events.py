@@ -3,7 +3,7 @@
 from typing import Final
 
 from podyard.bus import Bus
-from podyard.node_agent.core.effects import Announce, PodEvicted, PodStarted
+from podyard.node_agent.core.effects import Announce, PodEvicted, PodStarted, RoundFailed
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
@@ -12,6 +12,9 @@ from podyard.telemetry.conventions import EVICT_SPAN, pod_attributes
 from podyard.telemetry.tracing import Spans
 
 START_SPAN: Final = "start pod"
+ROUND_FAILED: Final = "EvictionRoundFailed"
+"""Reason of the node's event when its eviction manager finds out nothing, or cannot collect or end what it
+wants to. The kubelet only logs it."""
 HASTENED: Final = "EvictionHastened"
 """Reason of the pod's event when an eviction gets less time than it had."""
 
@@ -73,6 +76,11 @@ def announce(bus: Bus, told: Announce, reporter: str, trace: str = "") -> None:
 def announce_eviction(bus: Bus, effect: PodEvicted, reporter: str, trace: str) -> None:
     """The pod's event `Evicted`."""
     announce(bus, Announce(_pod(effect), REASON, effect.message, effect.at), reporter, trace)
+
+
+def announce_failed_round(bus: Bus, effect: RoundFailed, reporter: str) -> None:
+    """The node's event `EvictionRoundFailed`."""
+    announce(bus, Announce(effect.about, ROUND_FAILED, effect.fault, effect.at), reporter)
 
 
 def announce_haste(bus: Bus, effect: PodEvicted, reporter: str, trace: str) -> None:

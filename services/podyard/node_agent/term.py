@@ -148,6 +148,9 @@ class Term:
                 self._evicted(effect)
             case effects.Announce():
                 spans_and_events.announce(self._bus, effect, self._service.name)
+            case effects.RoundFailed(about, fault):
+                self._service.log.warning("a round of an eviction manager failed", node=about.name, reason=fault)
+                spans_and_events.announce_failed_round(self._bus, effect, self._service.name)
             case effects.PublishUsage(usage):
                 self._bus.send(subjects.usage(usage.node), codec.encode(usage))
             case effects.Heartbeat(node):

@@ -5,6 +5,7 @@ import itertools
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, NoReturn, cast
 
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -14,7 +15,7 @@ from podyard.node_agent.term import FACTS_CHECK
 from podyard.proto import codec, subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import DeadLetter
-from podyard.proto.signals import NodeHeartbeat, NodeSignals, NodeUsage, PodUsage, SignalValue
+from podyard.proto.signals import Failing, NodeHeartbeat, NodeSignals, NodeUsage, PodUsage, SignalValue
 from podyard.shell import leading
 from tests.contract.node_agent.stage import Stage, agent, staged
 from tests.support import objects
@@ -24,6 +25,7 @@ from tests.support.leases import take_lease
 from tests.support.waiting import eventually
 
 MEBIBYTE = 1024 * 1024
+FAILED = "EvictionRoundFailed"
 
 
 @pytest_asyncio.fixture
@@ -182,6 +184,30 @@ async def test_a_pod_that_is_hurried_is_evicted_once(bus: Bus, stage: Stage, mon
     assert "available: 50Mi. " in told[1].message
     assert told[1].message.endswith("The pod is being evicted already, and has 1 s left. ")
     assert len(stage.spans.named("evict pod")) == 1
+
+
+async def test_what_a_round_finds_wrong_is_an_event_and_a_line_of_the_log_once(
+    bus: Bus, stage: Stage, capsys: pytest.CaptureFixture[str]
+):
+    looks = await stage.collect("usage.n1", NodeUsage)
+    await stage.node("n1")
+    async with agent(bus, stage):
+        pod = await stage.pod("web", "n1")
+        await stage.phase(pod, "Running")
+        blind = NodeSignals(node="n1", failing=(Failing(what="reading", why="no answer"),))
+        publish(stage, blind)
+        await eventually("three looks", lambda: len(looks) >= 3)
+        publish(stage, msgspec.structs.replace(low_memory("n1"), failing=(Failing(what="kill", why="no runtime"),)))
+        await eventually("the second event", lambda: len([one for one in stage.news if one.reason == FAILED]) == 2)
+        assert stage.pod_fact(pod).phase == "Running"  # type: ignore[union-attr]
+    told = [one for one in stage.news if one.reason == FAILED]
+    assert {(one.type, one.regarding.resource, one.regarding.name) for one in told} == {("Warning", "nodes", "n1")}
+    assert [one.message for one in told] == [
+        "eviction manager: failed to get summary stats: no answer",
+        "default/web could not be killed: no runtime",
+    ]
+    assert not [one for one in stage.news if one.reason == "Evicted"]
+    assert capsys.readouterr().out.count("a round of an eviction manager failed") == 2
 
 
 async def test_one_reading_evicts_one_pod_and_a_later_one_the_next(bus: Bus, stage: Stage):

@@ -7,6 +7,7 @@ import pytest
 from podyard.cli.errors import InputError
 from podyard.cli.scenario import load, model
 from podyard.cli.scenario.play import merge
+from podyard.proto.signals import Failing
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 HEAD = "scenario: s\nsteps:\n"
@@ -62,6 +63,12 @@ def test_deletes_name_kind_namespace_and_name():
     assert action.grace_period_s == 0
 
 
+def test_signals_say_what_a_node_cannot_do():
+    action = only("  - signals: {node: n, failing: {kill: no runtime}}").action
+    assert isinstance(action, model.Signals)
+    assert action.failing == (Failing(what="kill", why="no runtime"),)
+
+
 def test_signals_in_quantities():
     action = only(
         "  - signals: {node: n, memory.available: 200Mi of 8Gi, pods: {web: 1Gi, x/db: 2Gi}, every: 500ms, for: 3s}"
@@ -108,7 +115,7 @@ steps:
   - delete: [pod, nonsense/a]
   - publish: {event: Node/Nonsense, count: 0}
   - wait: {pods: a, are: Happy}
-  - signals: {node: n, memory.available: lots}
+  - signals: {node: n, memory.available: lots, failing: {wish: no, kill: no runtime}}
   - {at: 1s, after: 2s, publish: Node/Add}
   - {publish: Node/Add, delete: pod/a}
   - repeat: 2
@@ -127,6 +134,7 @@ steps:
         "steps[2].publish.count:",
         "steps[3].wait.are:",
         "steps[4].signals.memory.available:",
+        "steps[4].signals.failing.wish:",
         "steps[5]: has both",
         "steps[6]: must have exactly one",
         "steps[7].steps[0].wait: must name either",

@@ -1,5 +1,6 @@
 """What virtual nodes say of themselves, and their eviction loops."""
 
+import msgspec
 import pytest
 
 from podyard.node_agent.core import effects
@@ -7,7 +8,7 @@ from podyard.node_agent.core.messages import Listed, StoredStatus
 from podyard.node_agent.core.readings import shares
 from podyard.node_agent.core.selection import Selection
 from podyard.proto.facts import Condition, NodeStatusFact
-from podyard.proto.signals import PodUsage
+from podyard.proto.signals import AskedOfNode, Failing, NodeSignals, PodUsage, SignalValue
 from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, node, pod, signals, view
 
 LOW, PLENTY = 50 * MEBIBYTE, 4 * GIBIBYTE
@@ -186,6 +187,61 @@ def test_the_same_signals_once_more_evict_nobody(playing: Playing):
     playing.tick(101.0)
     assert evicted(playing.observe(signals(LOW, *USAGE, at=100.0), 110.0)) == []
     assert evicted(playing.observe(signals(LOW, *USAGE, at=111.0), 111.0)) == ["b"]
+
+
+def failed(found: list[effects.Effect]) -> list[str]:
+    return [one.fault for one in found if isinstance(one, effects.RoundFailed)]
+
+
+def unable(what: AskedOfNode, why: str, at: float) -> NodeSignals:
+    return msgspec.structs.replace(signals(LOW, *USAGE, at=at), failing=(Failing(what=what, why=why),))
+
+
+@pytest.mark.parametrize(
+    ("what", "told"),
+    [
+        ("layout", "eviction manager: failed to get HasDedicatedImageFs: no device"),
+        ("reading", "eviction manager: failed to get summary stats: no device"),
+    ],
+)
+def test_why_a_round_finds_out_nothing_is_told_once_until_one_goes_well(playing: Playing, what: AskedOfNode, told: str):
+    first = playing.observe(unable(what, "no device", 100.0), 100.0)
+    assert (failed(first), evicted(first)) == ([told], [])
+    assert failed(playing.tick(110.0)) == []
+    assert failed(playing.observe(unable(what, "asleep", 120.0), 120.0)) == [told.replace("no device", "asleep")]
+    assert evicted(playing.observe(signals(LOW, *USAGE, at=130.0), 130.0)) == ["c"]
+
+
+def test_a_failed_reading_is_told_again_after_a_good_one(playing: Playing):
+    assert failed(playing.observe(unable("reading", "no answer", 100.0), 100.0))
+    playing.observe(signals(PLENTY, *USAGE, at=110.0), 110.0)
+    assert failed(playing.observe(unable("reading", "no answer", 120.0), 120.0))
+
+
+def test_a_pod_that_could_not_be_killed_runs_on_and_that_is_told_once_until_a_kill_succeeds(playing: Playing):
+    """As the reference, the manager waits for the pod all the same, and chooses it again."""
+    first = playing.observe(unable("kill", "no runtime", 100.0), 100.0)
+    assert (failed(first), evicted(first)) == (["default/c could not be killed: no runtime"], [])
+    playing.observe(unable("kill", "no runtime", 101.0), 101.0)
+    again = playing.tick(130.0)
+    assert (failed(again), evicted(again)) == ([], [])
+    playing.observe(signals(LOW, *USAGE, at=161.0), 161.0)
+    assert evicted(playing.tick(161.0)) == ["c"]
+    playing.tick(162.0)
+    last = playing.observe(unable("kill", "no runtime", 200.0), 200.0)
+    assert failed(last) == ["default/b could not be killed: no runtime"]
+
+
+def test_what_cannot_be_collected_is_told_and_a_pod_goes():
+    playing = agent(hard={"nodefs.available": "10%"})
+    playing.node_seen(node(), (), 0.0)
+    playing.pod_seen(view(pod("a")), 0.0, 0.0)
+    playing.tick(1.0)
+    full = {"nodefs.available": SignalValue(available=1, capacity=100)}
+    said = tuple(Failing(what=what, why="busy") for what in ("containers", "images"))
+    found = playing.observe(NodeSignals(node="n1", signals=full, failing=said), 100.0)
+    assert failed(found) == ["containers could not be collected: busy", "images could not be collected: busy"]
+    assert evicted(found) == ["a"]
 
 
 def test_signals_wait_while_an_evicted_pod_is_cleaned_up(playing: Playing):

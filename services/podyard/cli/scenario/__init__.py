@@ -13,6 +13,7 @@
         steps:
           - publish: {event: Node/UpdateNodeTaint}
       - signals: {node: node-1, memory.available: 100Mi of 8Gi, pods: {default/web: 7Gi}, every: 1s, for: 30s}
+      - signals: {node: node-1, failing: {kill: no runtime}}   # layout, reading, containers, images, kill
       - delete: [pod/web]
 
 A step has one action (`apply`, `delete`, `patch`, `publish`, `signals`, `wait`, `repeat`), optional `name`,

@@ -3,8 +3,9 @@ rest."""
 
 import re
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
+import msgspec
 import yaml
 
 from podyard.cli import selection
@@ -21,7 +22,7 @@ from podyard.objects.manifests import load as load_manifests
 from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto import actions as action_types
 from podyard.proto.message import ObjectRef
-from podyard.proto.signals import PodUsage, SignalValue
+from podyard.proto.signals import AskedOfNode, Failing, PodUsage, SignalValue
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
@@ -180,10 +181,11 @@ def _object(fields: dict[str, Any], key: str, path: str, faults: Faults, directo
 
 
 def signals(value: Any, path: str, faults: Faults, directory: Path) -> model.Signals:
-    """`{node, <signal>: AVAILABLE of CAPACITY, pods: {namespace/name: MEMORY}, every, for}`."""
+    """`{node, <signal>: AVAILABLE of CAPACITY, pods: {namespace/name: MEMORY}, failing: {WHAT: WHY}, every,
+    for}`."""
     del directory
     fields = mapping(value, path, faults)
-    reject_unknown(fields, ("node", "pods", "every", "for", *SIGNALS), path, faults)
+    reject_unknown(fields, ("node", "pods", "failing", "every", "for", *SIGNALS), path, faults)
     if not isinstance(fields.get("node"), str):
         faults.add(f"{path}.node", "must be a node's name")
     levels = {name: _level(fields[name], f"{path}.{name}", faults) for name in SIGNALS if name in fields}
@@ -192,9 +194,21 @@ def signals(value: Any, path: str, faults: Faults, directory: Path) -> model.Sig
         node=str(fields.get("node", "")),
         signals=levels,
         pods=tuple(_usage(pod, used, f"{path}.pods.{pod}", faults) for pod, used in pods.items()),
+        failing=_failing(fields.get("failing", {}), f"{path}.failing", faults),
         every_s=duration(fields.get("every", 1), f"{path}.every", faults) or 1.0,
         for_s=duration(fields.get("for", 0), f"{path}.for", faults),
     )
+
+
+def _failing(value: Any, path: str, faults: Faults) -> tuple[Failing, ...]:
+    found: list[Failing] = []
+    for what, why in mapping(value, path, faults).items():
+        try:
+            found.append(msgspec.convert({"what": what, "why": why}, Failing))
+        except msgspec.ValidationError as error:
+            expected = f"expected WHAT: WHY, and of WHAT one of {', '.join(get_args(AskedOfNode))}"
+            faults.add(f"{path}.{what}", f"{error}; {expected}")
+    return tuple(found)
 
 
 def _level(value: Any, path: str, faults: Faults) -> SignalValue:

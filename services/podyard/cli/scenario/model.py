@@ -7,7 +7,7 @@ import msgspec
 from podyard.objects import label_text
 from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto.message import ObjectRef
-from podyard.proto.signals import PodUsage, SignalValue
+from podyard.proto.signals import Failing, PodUsage, SignalValue
 
 PodState: TypeAlias = Literal["Pending", "Bound", "Running", "Succeeded", "Failed", "Unschedulable", "Gone"]
 NodeState: TypeAlias = Literal["Ready", "NotReady", "MemoryPressure", "DiskPressure", "PIDPressure", "Gone"]
@@ -59,6 +59,8 @@ class Signals(_Action, frozen=True, kw_only=True):
     node: str
     signals: dict[str, SignalValue]
     pods: tuple[PodUsage, ...] = ()
+    failing: tuple[Failing, ...] = ()
+    """What the node cannot do when its eviction manager asks."""
     every_s: float = 1.0
     for_s: float = 0.0
 

@@ -115,7 +115,14 @@ class Player:
                 await anyio.sleep(action.every_s)
 
     def _send_signals(self, action: model.Signals) -> None:
-        message = NodeSignals(node=action.node, signals=action.signals, pods=action.pods, who=self._who, at=clock.now())
+        message = NodeSignals(
+            node=action.node,
+            signals=action.signals,
+            pods=action.pods,
+            failing=action.failing,
+            who=self._who,
+            at=clock.now(),
+        )
         self._bus.send(subjects.signals(action.node), codec.encode(message))
 
     async def _wait(self, action: model.Wait) -> str:

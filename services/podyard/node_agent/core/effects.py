@@ -78,6 +78,15 @@ class Announce(NamedTuple):
     at: float
 
 
+class RoundFailed(NamedTuple):
+    """A round of a node's eviction manager found out nothing, or something could not be collected or ended.
+    Handed out once for each cause."""
+
+    about: ObjectRef
+    fault: str
+    at: float
+
+
 class PublishUsage(NamedTuple):
     """Publish what a node uses."""
 
@@ -98,6 +107,7 @@ Effect: TypeAlias = (
     | PodStarted
     | PodEvicted
     | Announce
+    | RoundFailed
     | PublishUsage
     | Heartbeat
 )

@@ -17,6 +17,7 @@ from podyard.node_agent.core.effects import (
     PublishUsage,
     PutNodeStatus,
     RemoveNodeStatus,
+    RoundFailed,
 )
 from podyard.node_agent.core.eviction import admission
 from podyard.node_agent.core.eviction.dialogue import Kill
@@ -158,10 +159,14 @@ class Nodes:
         yield from self._report(node, now)
         if node.signals is not None:
             yield PublishUsage(readings.report(node.signals, node.signals.at or node.observed_at, active))
+        about = ObjectRef(resource=subjects.NODES, name=node.name, uid=node.uid)
+        for fault in node.news(found):
+            yield RoundFailed(about, fault, now)
         if found.starved:
-            about = ObjectRef(resource=subjects.NODES, name=node.name, uid=node.uid)
             yield Announce(about, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now)
         for kill in found.kills:
+            if node.failing(kill):
+                continue
             yield from self._evict(node, kill, pods, now)
 
     def _evict(self, node: VirtualNode, kill: Kill, pods: Pods, now: float) -> Iterator[Effect]:

@@ -3,7 +3,7 @@
 from typing import Final, NamedTuple, cast
 
 from podyard.node_agent.core import node_facts, readings
-from podyard.node_agent.core.eviction.dialogue import DONE, Answer, Ask, Question, Reading, Round
+from podyard.node_agent.core.eviction.dialogue import DONE, Answer, Ask, Failed, Kill, Question, Reading, Round
 from podyard.node_agent.core.eviction.file_systems import Layout
 from podyard.node_agent.core.eviction.manager import CLEANUP_TIMEOUT_S, EvictionConfig, EvictionManager
 from podyard.node_agent.core.eviction.stats import Summary
@@ -22,10 +22,19 @@ class Cleanup(NamedTuple):
     until: float
 
 
+class _Told(NamedTuple):
+    """What is wrong as people were told it last."""
+
+    blind: str = ""
+    """Why rounds find out nothing."""
+    failures: tuple[str, ...] = ()
+    """Of the last round that had something collected or ended."""
+
+
 class VirtualNode:
     """State of one node. Observations and the manager's state live in memory only."""
 
-    __slots__ = ("cleanup", "fact", "manager", "name", "observed_at", "signals", "uid")
+    __slots__ = ("_told", "cleanup", "fact", "manager", "name", "observed_at", "signals", "uid")
 
     def __init__(self, name: str, uid: str, config: EvictionConfig, stored: NodeStatusFact | None, now: float) -> None:
         """:param stored: what an agent before this one said of the same node; None if nothing"""
@@ -36,6 +45,7 @@ class VirtualNode:
         self.signals: NodeSignals | None = None
         self.observed_at = 0.0
         self.cleanup: Cleanup | None = None
+        self._told = _Told()
         if stored is not None:
             self.manager.restore(node_facts.pressure(stored), now)
 
@@ -75,6 +85,9 @@ class VirtualNode:
 
     def _answer(self, ask: Ask, active: tuple[Pod, ...], now: float) -> Answer:
         """It has one file system and nothing that could be collected; who plays the round ends its pods."""
+        why = self.failing(ask)
+        if why:
+            return Failed(why)
         if ask is Question.LAYOUT:
             return Layout.SINGLE
         if ask is Question.READING:
@@ -83,6 +96,23 @@ class VirtualNode:
                 summary = readings.summary(self.signals, self.observed_at, active)
             return Reading(summary, active, now)
         return DONE
+
+    def failing(self, ask: Ask) -> str:
+        """Why the node cannot do what its manager asks, as its signals say; empty if it can."""
+        what = "kill" if isinstance(ask, Kill) else ask.value
+        said = () if self.signals is None else self.signals.failing
+        return next((one.why for one in said if one.what == what), "")
+
+    def news(self, found: Round) -> tuple[str, ...]:
+        """What a round found wrong and nobody was told yet. Each cause is told once, until a round in which
+        the same is asked goes well."""
+        blind, failures = found.error or found.unread, self._told.failures
+        new = [blind] if blind != self._told.blind and blind else []
+        if found.starved or found.kills:
+            new += [one for one in found.failures if one not in failures]
+            failures = found.failures
+        self._told = _Told(blind, failures)
+        return tuple(new)
 
     def status(self, now: float) -> NodeStatusFact | None:
         """The fact that is due now; None if the stored one still holds."""

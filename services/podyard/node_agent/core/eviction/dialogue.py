@@ -79,6 +79,8 @@ class Round(NamedTuple):
     """The resource that it tries to reclaim, empty if there is none to."""
     error: str = ""
     """Why it found out nothing, in the reference's words."""
+    unread: str = ""
+    """Why it has no reading. The reference logs it, and counts the round as a good one."""
     failures: tuple[str, ...] = ()
     """What could not be collected, and which pods could not be killed."""
     kills: tuple[Kill, ...] = ()

@@ -141,7 +141,7 @@ class EvictionManager:
         if not isinstance(reading, Reading):
             # Nothing is known, so nothing changes: no condition passes meanwhile
             # (docs/rules.md, a-failed-reading-changes-nothing).
-            return Round()
+            return Round(unread=f"eviction manager: failed to get summary stats: {_why(reading)}")
         fresh = self._note(reading, thresholds)
         if self.config.local_storage_isolation:
             exceeding = self._exceeding(reading, layout)
