@@ -138,7 +138,7 @@ class ExtenderClients:
             async with client.stream("POST", url, content=payload, headers=headers) as response:
                 if response.status_code != OK:
                     raise AnswerError(f"failed {verb} with extender at URL {url}, code {response.status_code}")
-                answer = await _bounded(response, protocol.largest_answer(len(payload)))
+                answer = await bounded(response, protocol.largest_answer(len(payload)))
         return read(msgspec.json.decode(answer))
 
     def _in_words(self, name: str, fault: Exception) -> str:
@@ -152,8 +152,11 @@ class ExtenderClients:
         return told(f"extender at {name}: {fault or type(fault).__name__}")
 
 
-async def _bounded(response: httpx.Response, largest: int) -> bytes:
-    """Reads no further than to the bound."""
+async def bounded(response: httpx.Response, largest: int) -> bytes:
+    """An answer's body, read no further than to the bound.
+
+    :raises AnswerError: if it is longer, in bytes, or packed
+    """
     encoding = response.headers.get("Content-Encoding", "").lower()
     if encoding not in PLAIN:
         raise AnswerError(f"the answer is packed ({encoding}), which was not asked for")

@@ -7,7 +7,7 @@ import anyio
 import anyio.to_thread
 
 from podyard.descheduler import spans_and_events
-from podyard.descheduler.core import building, doubtful, registry
+from podyard.descheduler.core import building, doubtful, queries, registry
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy
@@ -43,11 +43,16 @@ def read_policy(settings: DeschedulerSettings) -> Loaded:
         return Loaded(Policy(), PLUGINS)
     try:
         text = Path(settings.policy).read_text(encoding="utf-8")
-        return building.usable(text, PLUGINS)
+        found = building.usable(text, PLUGINS)
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError((f"descheduler.policy: {settings.policy} cannot be read: {error}",)) from error
     except PolicyError as error:
         raise SettingsError(tuple(f"descheduler.policy: {settings.policy}: {one}" for one in error.errors)) from error
+    provider = queries.provider(found.policy)
+    if provider is not None and provider.auth_token is not None and not settings.secrets_dir:
+        told = "the policy refers to the secret of Prometheus' token: give the folder that has it, see --help"
+        raise SettingsError((f"descheduler.secrets_dir: {told}",))
+    return found
 
 
 def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:

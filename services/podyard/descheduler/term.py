@@ -8,7 +8,7 @@ import anyio.lowlevel
 
 from podyard.bus import BusError
 from podyard.descheduler import spans_and_events
-from podyard.descheduler.core import effects, messages
+from podyard.descheduler.core import effects, messages, queries
 from podyard.descheduler.core.cycle import EvictionFailed, EvictionResult
 from podyard.descheduler.core.descheduler import Descheduler
 from podyard.descheduler.core.doubtful import Doubtful
@@ -17,6 +17,7 @@ from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.messages import Answer, Message
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.instruments import Instruments
+from podyard.descheduler.prometheus import Prometheus
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.writer import Writer
 from podyard.runtime.service import Service
@@ -54,6 +55,8 @@ class Term:
         self._finish = finish
         self._writer: Writer | None = None
         """Of the cycle that is on; it holds the cycle's listing."""
+        provider = queries.provider(policy)
+        self._prometheus = Prometheus(provider, self._settings) if provider is not None else None
         self._doubtful: frozenset[Doubtful] = frozenset()
         """What the last cycle found."""
         self._evicting = anyio.CancelScope()
@@ -85,6 +88,9 @@ class Term:
         match ask:
             case effects.List():
                 return await self._list(ask)
+            case effects.Query():
+                assert self._prometheus is not None, "queries are asked where there is a provider"
+                return messages.Queried(ask.ticket, await self._prometheus.ask(ask.queries, self._now()))
             case effects.Evict():
                 return await self._evict(ask)
 
@@ -121,7 +127,7 @@ class Term:
     def _carry_out(self, wanted: Sequence[Effect]) -> None:
         for effect in wanted:
             match effect:
-                case effects.List() | effects.Evict():
+                case effects.List() | effects.Query() | effects.Evict():
                     self._driver.ask(effect)
                 case effects.CycleEnded():
                     self._ended(effect)

@@ -1,15 +1,21 @@
 """The descheduler: listings that come and one that does not, evictions that are done and refused, a limit."""
 
+import msgspec
+
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.cycle import EvictionFailed
 from podyard.descheduler.core.descheduler import RETRY_S, Descheduler
-from podyard.descheduler.core.messages import EvictionAnswered, Listed, NotListed, Tick
+from podyard.descheduler.core.messages import EvictionAnswered, Listed, NotListed, Queried, Tick
 from tests.contract.cores.recording import Case
-from tests.unit.descheduler.make import known, policy
+from tests.unit.descheduler.make import known, policy, querying
 from tests.unit.descheduler.stage import INTERVAL_S, Stage
 from tests.unit.descheduler.test_plugins_that_fail import Sweep
 
-POLICY = policy(Sweep, maxNoOfPodsToEvictTotal=3)
+QUERYING = querying("cpu")
+SWEEPING = policy(Sweep, maxNoOfPodsToEvictTotal=3)
+POLICY = msgspec.structs.replace(
+    SWEEPING, profiles=(*SWEEPING.profiles, *QUERYING.profiles), metrics_providers=QUERYING.metrics_providers
+)
 
 
 def begin() -> tuple[Descheduler, ClusterView]:
@@ -30,10 +36,13 @@ def play() -> None:
     for _ in range(8):
         stage.tick(INTERVAL_S)
         stage.listed()
+        stage.queried()
         for _ in range(5):
             stage.answer(EvictionFailed("its budget"))
-        stage.tick(1.0)
-        stage.tick(1.0)
+        for _ in range(4):
+            stage.tick(1.0)
 
 
-CASE = Case("descheduler", Descheduler, ClusterView, play, begin, Tick(), (Listed, NotListed, EvictionAnswered))
+CASE = Case(
+    "descheduler", Descheduler, ClusterView, play, begin, Tick(), (Listed, NotListed, Queried, EvictionAnswered)
+)

@@ -72,6 +72,36 @@ def policy(
     return loading.load(msgspec.json.encode(document).decode(), known(*plugins), {})
 
 
+def querying(*queries: str, enabled: bool = True, provided: bool = True, eviction_limit: int | None = None) -> Policy:
+    """A policy with a profile for each query, by which LowNodeUtilization moves pods from nodes above 50 % to
+    those below 20 %."""
+    profiles = [
+        {
+            "pluginConfig": [
+                {
+                    "name": "LowNodeUtilization",
+                    "args": {
+                        "thresholds": {"MetricResource": 20},
+                        "targetThresholds": {"MetricResource": 50},
+                        "metricsUtilization": {"source": "Prometheus", "prometheus": {"query": query}},
+                        "evictionLimits": {"node": eviction_limit},
+                    },
+                }
+            ],
+            "plugins": {"balance": {"enabled": ["LowNodeUtilization"] if enabled else []}},
+        }
+        for query in queries
+    ]
+    provider = {"source": "Prometheus", "prometheus": {"url": "http://127.0.0.1:9090"}}
+    document = {
+        "apiVersion": "descheduler/v1alpha2",
+        "kind": "DeschedulerPolicy",
+        "profiles": profiles,
+        "metricsProviders": [provider] if provided else [],
+    }
+    return loading.checked(msgspec.json.encode(document).decode(), known()).policy
+
+
 def known(*plugins: type[Plugin]) -> dict[str, type[Plugin]]:
     return {**registry.by_name(), **{one.NAME: one for one in plugins}}
 

@@ -4,9 +4,10 @@ evictions that the test answers."""
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.cycle import EvictionDone, EvictionResult
 from podyard.descheduler.core.descheduler import Descheduler
-from podyard.descheduler.core.effects import Ask, Effect, Evict, List
+from podyard.descheduler.core.effects import Ask, Effect, Evict, List, Query
 from podyard.descheduler.core.framework import Plugin
-from podyard.descheduler.core.messages import EvictionAnswered, Listed, Message, NotListed, Tick
+from podyard.descheduler.core.measured import Sample
+from podyard.descheduler.core.messages import EvictionAnswered, Listed, Message, NotListed, Queried, Tick
 from podyard.descheduler.core.policy import Policy
 from podyard.proto.placement import BoundPod
 from tests.support import objects, stored
@@ -52,7 +53,7 @@ class Stage:
     def asked(self) -> Ask:
         """The one thing that it wants."""
         (ask,) = self.wanted
-        assert isinstance(ask, List | Evict)
+        assert isinstance(ask, List | Query | Evict)
         return ask
 
     @property
@@ -71,6 +72,12 @@ class Stage:
         view.end_listing(self._stream.last)
         return self.tell(Listed(self.asked.ticket, view))
 
+    def queried(self, **shares: float) -> list[Effect]:
+        """Answer its query by samples: node and share."""
+        assert isinstance(self.asked, Query)
+        samples = tuple(Sample({"instance": node}, share) for node, share in shares.items())
+        return self.tell(Queried(self.asked.ticket, dict.fromkeys(self.asked.queries, samples)))
+
     def not_listed(self, reason: str = "no answer in time") -> list[Effect]:
         return self.tell(NotListed(self.asked.ticket, reason))
 
@@ -80,9 +87,11 @@ class Stage:
         return self.tell(EvictionAnswered(self.asked.ticket, EvictionDone() if result is None else result))
 
     def cycle(self, after_s: float = 0.0) -> list[Effect]:
-        """A whole one, all of whose evictions are done; its last effects."""
+        """A whole one, all of whose evictions are done, and whose queries find nothing; its last effects."""
         self.tick(after_s)
         self.listed()
+        if isinstance(self.wanted[0], Query):
+            self.queried()
         while isinstance(self.wanted[0], Evict):
             self.answer()
         return self.wanted

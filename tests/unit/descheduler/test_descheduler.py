@@ -7,10 +7,10 @@ import pytest
 from podyard.descheduler.core import cycle, loading, state
 from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
 from podyard.descheduler.core.descheduler import RETRY_S
-from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, Finished, List
+from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, Finished, List, Query
 from podyard.descheduler.core.framework import Answer
-from podyard.descheduler.core.messages import EvictionAnswered, NotListed
-from tests.unit.descheduler.make import NOW, known, policy
+from podyard.descheduler.core.messages import EvictionAnswered, NotListed, Queried
+from tests.unit.descheduler.make import NOW, known, policy, querying
 from tests.unit.descheduler.stage import INTERVAL_S, Stage
 from tests.unit.descheduler.test_plugins_that_fail import Sweep
 
@@ -181,3 +181,40 @@ def test_the_end_of_the_term_ends_the_plugin_that_is_running():
     assert not closed
     stage.core.close()
     assert closed
+
+
+MISSING = "error getting node usage: unable to find metric entry for n1"
+
+
+def test_prometheus_is_asked_once_for_each_query_before_the_cycle_goes_on() -> None:
+    stage = Stage(querying("cpu", "memory", "cpu", eviction_limit=1))
+    stage.pods("a", "b", "c")
+    stage.tick()
+    stage.listed()
+    assert isinstance(stage.asked, Query)
+    assert stage.asked.queries == ("cpu", "memory")
+    ticket = stage.asked.ticket
+    assert stage.tell(Queried(ticket - 1, {})) == []
+    stage.tell(Queried(ticket, {"cpu": (), "memory": ()}))
+    (ended,) = stage.wanted
+    assert isinstance(ended, CycleEnded)
+    assert [step.error for step in ended.record.steps] == [MISSING] * 3
+
+
+def test_pods_leave_the_node_that_a_query_tells_to_be_used_too_much() -> None:
+    stage = Stage(querying("cpu", eviction_limit=1))
+    stage.pods("a", "b")
+    stage.tick()
+    stage.listed()
+    stage.queried(n1=0.9, n2=0.1)
+    assert stage.evicting == "a"
+
+
+@pytest.mark.parametrize("made", [{"enabled": False}, {"provided": False}])
+def test_nobody_is_asked_if_no_plugin_wants_it_or_nobody_is_named(made: dict[str, bool]) -> None:
+    stage = Stage(querying("cpu", **made))
+    stage.tick()
+    (ended,) = stage.listed()
+    assert isinstance(ended, CycleEnded)
+    initializing = "error initializing usage client: prometheus client not initialized"
+    assert [step.error for step in ended.record.steps] == ([initializing] if made.get("enabled", True) else [])

@@ -20,6 +20,7 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `ages`, `container_states`   how old, and in which state
 - `tolerations`   which taints a pod tolerates, as the descheduler sees it
 - `utilization`   from nodes that are used too much, or too little, to others; `usage` of nodes and pods
+- `queries`       what is asked of Prometheus before a cycle
 - `limits`        how many may go
 - `framework`     what a plugin is, and what it is given
 - `plugins/`      the plugins, `registry` lists them; `own_plugins` are those of the user

@@ -1,7 +1,7 @@
 """The core of the descheduler: when a cycle is due, and the one that is on.
 
-A cycle is a dialogue: it asks for a listing, then for one eviction after the other, and goes on with what it
-is told. Nothing is kept from one cycle to the next.
+A cycle is a dialogue: it asks for a listing, then for what Prometheus measures, then for one eviction after
+the other, and goes on with what it is told. Nothing is kept from one cycle to the next.
 
 What a cycle raises ends that cycle and not the term, unlike what any other core raises: no half-changed state
 is left, since the next cycle lists anew, and a term that ended would have the next leader begin a cycle at
@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from podyard.cluster.view import ClusterView
-from podyard.descheduler.core import cycle, loading, state
+from podyard.descheduler.core import cycle, loading, queries, state
 from podyard.descheduler.core.cycle import Cycle, EvictionResult
-from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, Finished, List
+from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, Finished, List, Query
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.framework import Plugin
-from podyard.descheduler.core.messages import EvictionAnswered, Listed, Message, NotListed, Tick
+from podyard.descheduler.core.measured import Measured, QueryResult
+from podyard.descheduler.core.messages import EvictionAnswered, Listed, Message, NotListed, Queried, Tick
 from podyard.descheduler.core.policy import Policy
 from podyard.framework.status import described
 
@@ -50,6 +51,10 @@ class Descheduler:
         self._tickets = 0
         self._asked: int | None = None
         """The ticket whose answer is awaited."""
+        self._queries = queries.asked(policy)
+        self._has_prometheus = queries.provider(policy) is not None
+        self._listed: ClusterView | None = None
+        """Of the cycle whose queries are being asked."""
         self._cycle: Cycle | None = None
 
     def step(self, message: Message, now: float) -> list[Effect]:
@@ -63,9 +68,14 @@ class Descheduler:
             return []
         self._asked = None
         match message:
+            case Listed(view=view) if self._queries:
+                self._listed = view
+                return [Query(self._ticket(), self._queries)]
             case Listed():
-                self._cycle = self._run(message.view, self._began)
-                return self._go_on()
+                return self._start(message.view, {})
+            case Queried():
+                assert self._listed is not None, "a cycle queries after its listing"
+                return self._start(self._listed, message.results)
             case NotListed():
                 self.wake_at = self._began + RETRY_S
                 return [CycleFailed(f"the cluster cannot be listed: {message.reason}")]
@@ -84,11 +94,17 @@ class Descheduler:
         self._began = now
         return [List(self._ticket())]
 
-    def _run(self, view: ClusterView, now: float) -> Cycle:
+    def _start(self, view: ClusterView, results: Mapping[str, QueryResult]) -> list[Effect]:
+        self._listed = None
+        self._cycle = self._run(view, Measured(prometheus=results if self._has_prometheus else None), self._began)
+        return self._go_on()
+
+    def _run(self, view: ClusterView, measured: Measured, now: float) -> Cycle:
         """
         :raises PolicyError: if the policy cannot be used in this cluster
         """
         found = state.state_of(view)
+        found.measured = measured
         policy = loading.with_defaults(self._policy, found.priority_classes)
         return (yield from cycle.run(policy, self._plugins, found, now))
 

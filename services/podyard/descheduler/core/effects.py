@@ -11,6 +11,13 @@ class List(NamedTuple):
     ticket: int
 
 
+class Query(NamedTuple):
+    """Ask Prometheus before the cycle goes on, and tell the core what came of each, with the ticket."""
+
+    ticket: int
+    queries: tuple[str, ...]
+
+
 class Evict(NamedTuple):
     """Carry an eviction out, and tell the core what became of it, with the ticket. The cycle waits for it."""
 
@@ -38,5 +45,5 @@ class Finished(NamedTuple):
     """It was to be one cycle, and that is over: end the service."""
 
 
-Ask: TypeAlias = List | Evict
+Ask: TypeAlias = List | Query | Evict
 Effect: TypeAlias = Ask | CycleEnded | CycleFailed | Finished

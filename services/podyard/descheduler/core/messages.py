@@ -1,9 +1,11 @@
 """What the descheduler's core is told."""
 
+from collections.abc import Mapping
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.cycle import EvictionResult
+from podyard.descheduler.core.measured import QueryResult
 
 
 class Listed(NamedTuple):
@@ -20,6 +22,13 @@ class NotListed(NamedTuple):
     reason: str
 
 
+class Queried(NamedTuple):
+    """What came of the queries in the `Query` of this ticket, by their text."""
+
+    ticket: int
+    results: Mapping[str, QueryResult]
+
+
 class EvictionAnswered(NamedTuple):
     """What became of the eviction in the `Evict` of this ticket."""
 
@@ -31,5 +40,5 @@ class Tick(NamedTuple):
     """Time passed."""
 
 
-Answer: TypeAlias = Listed | NotListed | EvictionAnswered
+Answer: TypeAlias = Listed | NotListed | Queried | EvictionAnswered
 Message: TypeAlias = Answer | Tick
