@@ -15,6 +15,8 @@ from podyard.cli.bench.churn import StoredNode
 from podyard.cli.bench.growth import Growth, GrowthResult, Sample, result, slopes
 from podyard.cli.errors import InputError
 from podyard.cli.render import bench_growth, bench_growth_picture
+from podyard.proto import codec, subjects
+from podyard.proto.signals import NodeHeartbeat
 from podyard.runtime.settings import RetentionSettings
 
 
@@ -86,6 +88,26 @@ def test_retention_is_divided_for_services_and_benchmark_alike() -> None:
     found = churn.variables(churn.retention(10))
     assert found["PODYARD_RETENTION_MARKERS_S"] == str(RetentionSettings().markers_s // 10)
     assert set(found) == {f"PODYARD_RETENTION_{name.upper()}" for name in RetentionSettings.__struct_fields__}
+
+
+class Ears:
+    """A bus on which only heartbeats are sent."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def send(self, subject: str, payload: bytes) -> None:
+        assert codec.decode(NodeHeartbeat, payload).node == subjects.parse_heartbeat(subject)
+        self.heard.append(subject)
+
+
+def test_nodes_whose_agent_is_played_beat() -> None:
+    """The others' agent does so itself."""
+    bus = Ears()
+    growth = Growth(bus, {}, nodes=5, living=1, tell=lambda sample: None)  # type: ignore[arg-type]
+    growth._beat()
+    growth._beat()
+    assert bus.heard == ["heartbeat.node-00001", "heartbeat.node-00003"]
 
 
 class SilentOnce:

@@ -17,6 +17,7 @@ from podyard.proto import codec, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
+from podyard.proto.signals import NodeHeartbeat
 from podyard.runtime.settings import PREFIX, RetentionSettings
 
 NAMESPACE: Final = "default"
@@ -189,6 +190,12 @@ def failed(namespace: str, name: str, uid: str, node_: str) -> Outgoing:
         ended=True,
     )
     return Outgoing(subjects.pod_status(node_, namespace, name, uid), codec.encode(fact), expect=0)
+
+
+def heartbeat(number: int) -> Outgoing:
+    """The sign of life of a node whose agent is played."""
+    name = node_name(number)
+    return Outgoing(subjects.heartbeat(name), codec.encode(NodeHeartbeat(node=name, agent="bench")))
 
 
 def forgotten(status: Outgoing, sequence: int) -> Outgoing:

@@ -34,6 +34,8 @@ FAILS_AFTER_ROUNDS: Final = 4
 RELABELLED_AFTER_ROUNDS: Final = 2
 REQUEST_TIMEOUT_S: Final = 60.0
 GRACE_S: Final = 1
+BEAT_S: Final = 10.0
+"""Between two signs of life of the nodes whose agent is played here: `workloads` waits 50 s for one."""
 CUSTOM_ROUNDS: Final = 16
 """A kind of its own lives so many rounds."""
 
@@ -104,6 +106,7 @@ class Growth:
         self._round = 0
         self._first_sequence = 0
         self._begun = 0.0
+        self._beats_at = 0.0
         self._samples: list[Sample] = []
         self._progress = anyio.Event()
 
@@ -120,6 +123,7 @@ class Growth:
         await self._sample()
         next_sample = 0.0
         while self._stored < changes and time.monotonic() - self._begun < within_s:
+            self._beat()
             await self._play()
             self._stored = await self._bus.last_sequence(streams.CLUSTER.name) - self._first_sequence
             if self._stored >= next_sample:
@@ -128,6 +132,16 @@ class Growth:
         await self._sample()
         await subscription.close()
         return tuple(self._samples)
+
+    def _beat(self) -> None:
+        """Nodes whose agent is played here live."""
+        now = time.monotonic()
+        if now < self._beats_at:
+            return
+        self._beats_at = now + BEAT_S
+        for number in filter(churn.plays_agent, range(self._nodes_wanted)):
+            beat = churn.heartbeat(number)
+            self._bus.send(beat.subject, beat.payload)
 
     async def _play(self) -> None:
         """One round."""
@@ -246,6 +260,7 @@ class Growth:
         :raises GrowthError: nothing is bound any more
         """
         while len(self._waiting) > MOST_WAITING:
+            self._beat()
             self._progress = anyio.Event()
             with anyio.move_on_after(STALLED_AFTER_S) as limit:
                 await self._progress.wait()
