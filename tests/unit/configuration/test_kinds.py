@@ -159,3 +159,9 @@ def test_the_version_alone_says_whose_file_it_is(write: Any, capsys: Any) -> Non
 def test_standard_input_is_of_any_kind(capsys: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO(POLICY))
     assert "- is valid: 1 profile" in shown(capsys, "validate", "-")
+
+
+@pytest.mark.parametrize("words", [("validate", "--outptu"), ("validate", "-o", "json", "-x"), ("default", "-x")])
+def test_a_mistyped_option_is_no_file(words: tuple[str, ...], capsys: Any) -> None:
+    assert main(["config", *words]) == 2
+    assert f"no such option: {words[-1]}" in capsys.readouterr().err

@@ -15,7 +15,13 @@ WrittenOption: TypeAlias = Annotated[
     Literal["yaml", "json"], Parameter(name=["--output", "-o"], help="yaml or json.", show_choices=False)
 ]
 
-FileArgument: TypeAlias = Annotated[str, Parameter(allow_leading_hyphen=True)]
+
+def _no_option(kind: object, file: str) -> None:
+    if file.startswith("-") and file != "-":
+        raise ValueError(f"no such option: {file}; a file of that name is ./{file}")
+
+
+FileArgument: TypeAlias = Annotated[str, Parameter(allow_leading_hyphen=True, validator=_no_option)]
 """`-` alone is standard input."""
 
 ABOUT: Final = """Check and complete a KubeSchedulerConfiguration (`kubescheduler.config.k8s.io/v1`), a
