@@ -6,6 +6,7 @@ from typing import Any
 
 from podyard.bus import Outgoing
 from podyard.cluster import disruption
+from podyard.cluster.errors import ObjectMissing
 from podyard.cluster.intents import Author, Put, Remove, Stored, event_of, stored_of
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
@@ -106,7 +107,10 @@ class Stage:
                 write.key, uid=write.uid, now=self.now, occupies=lambda uid: True, reason=write.reason,
                 message=write.message,
             )  # fmt: skip
-            step = plan(self.there(write.key))
+            try:
+                step = plan(self.there(write.key))
+            except ObjectMissing:
+                continue  # gone already is as good as done
             assert not isinstance(step, Remove)
             if isinstance(step, Put):
                 position = self.put(write.key, step)
@@ -176,12 +180,12 @@ class Stage:
         self.alive.discard(name)
         self.follow()
 
-    def pod(self, name: str = "p1", node: str = "n1", *tolerations: dict[str, Any]) -> None:
+    def pod(self, name: str = "p1", node: str = "n1", *tolerations: dict[str, Any], uid: str = "") -> None:
         """A pod that runs on a node."""
-        document = objects.pod(name)
+        document = objects.pod(name, uid=uid)
         document["spec"]["tolerations"] = list(tolerations)
         self.stream.put(stored.version("pods", document))
-        self.stream.put(stored.record(len(self.stream.commits) + 1, bindings=[bound(name, node)]))
+        self.stream.put(stored.record(len(self.stream.commits) + 1, bindings=[bound(name, node, uid=uid)]))
         self.follow()
 
     def end_pod(self, name: str, node: str = "n1") -> None:

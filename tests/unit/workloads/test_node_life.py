@@ -256,3 +256,27 @@ def test_a_fact_that_somebody_else_wrote_is_put_right(stage: Stage) -> None:
     stage.stream.put(life_message("n1", NodeLifeFact(node="n1", node_uid="uid-n1")))
     stage.pass_time(6.0)
     assert stage.life("n1") is None
+
+
+def test_a_node_that_beats_and_never_said_whether_it_is_ready_is_lost_no_more(stage: Stage) -> None:
+    stage.node("n3", agent=False, beats=False)
+    stage.pass_time(70.0)
+    assert stage.taints("n3") == {"unreachable:NoSchedule", "unreachable:NoExecute"}
+    stage.alive.add("n3")
+    stage.pass_time(20.0)
+    assert (stage.life("n3"), stage.taints("n3")) == (None, set())
+
+
+def test_a_node_that_is_ready_again_waits_for_no_taint(stage: Stage) -> None:
+    """It would take the turn of another one."""
+    for name in ("n3", "n4", "n5"):
+        stage.node(name)
+    stage.report("n1", Ready="False")
+    stage.report("n2", Ready="False")
+    stage.pass_time(5.1)
+    assert len(stage.given_up()) == 1
+    (second,) = {"n1", "n2"} - stage.given_up()
+    stage.report(second)
+    stage.report("n3", Ready="False")
+    stage.pass_time(10.0)
+    assert "n3" in stage.given_up()

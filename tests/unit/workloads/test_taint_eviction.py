@@ -5,7 +5,7 @@ import pytest
 from podyard.cluster.changes import Change, Origin
 from podyard.objects import times
 from podyard.objects.affinity import Taint, Toleration
-from podyard.workloads.core.node_life import Hearing
+from podyard.workloads.core.node_life import POLL_S, Hearing
 from podyard.workloads.core.taint_eviction import NEVER, SPARE, TaintEviction, tolerated_s
 from tests.support import stored
 from tests.unit.workloads.node_stage import Stage, tolerating
@@ -26,19 +26,20 @@ def stage() -> Stage:
 @pytest.mark.parametrize(
     ("tolerations", "seconds"),
     [
-        ([], 0.0),
-        ([Toleration(key="other", operator="Exists")], 0.0),
+        ([], None),
+        ([Toleration(key="other", operator="Exists")], None),
         ([Toleration(operator="Exists")], NEVER),
         ([Toleration(operator="Exists", toleration_seconds=7)], 7.0),
         ([Toleration(operator="Exists", toleration_seconds=-7)], 0.0),
+        ([Toleration(operator="Exists", toleration_seconds=0)], 0.0),
         ([Toleration(key="a", operator="Exists", toleration_seconds=9), Toleration(operator="Exists")], 9.0),
         ([Toleration(operator="Exists"), Toleration(key="a", operator="Exists", toleration_seconds=9)], NEVER),
         ([Toleration(key="a", operator="Exists", toleration_seconds=9), Toleration(key="b", operator="Exists",
           toleration_seconds=4)], 4.0),
-        ([Toleration(key="a", operator="Exists", toleration_seconds=9)], 0.0),
+        ([Toleration(key="a", operator="Exists", toleration_seconds=9)], None),
     ],
 )  # fmt: skip
-def test_for_how_long_two_taints_are_tolerated(tolerations: list[Toleration], seconds: float) -> None:
+def test_for_how_long_two_taints_are_tolerated(tolerations: list[Toleration], seconds: float | None) -> None:
     taints = [Taint(key="a", effect="NoExecute"), Taint(key="b", effect="NoExecute")]
     assert tolerated_s(taints, tolerations) == seconds
 
@@ -130,6 +131,18 @@ def test_a_time_that_runs_ends_with_the_taints(stage: Stage) -> None:
     assert stage.deleted() == ["p1"]
 
 
+def test_a_time_that_runs_goes_on_when_a_taint_comes_that_is_tolerated_for_no_time(stage: Stage) -> None:
+    """docs/rules.md, toleration-is-counted-from-the-first-look"""
+    stage.pod("p1", "n1", tolerating(30, "mine"), tolerating(0, "other"))
+    stage.taint("n1", MINE)
+    stage.pass_time(20.0)
+    stage.taint("n1", OTHER)
+    stage.pass_time(9.9)
+    assert stage.deleted() == []
+    stage.pass_time(0.2)
+    assert stage.deleted() == ["p1"]
+
+
 def test_a_second_taint_that_is_not_tolerated_ends_it_at_once(stage: Stage) -> None:
     stage.pod("p1", "n1", tolerating(30, "mine"))
     stage.taint("n1", MINE)
@@ -177,6 +190,24 @@ def test_a_pod_whose_deletion_is_under_way_is_not_deleted_again(stage: Stage) ->
     assert len(stage.held) == 1
 
 
+def test_a_namesake_of_a_pod_whose_deletion_is_under_way_waits_for_it(stage: Stage) -> None:
+    stage.pod("p1")
+    stage.hold = True
+    stage.taint("n1", MINE)
+    (first,) = stage.held
+    stage.end_pod("p1")
+    stage.stream.put(stored.marker("pods", stage.document("pods", "p1")))
+    stage.pod("p1", uid="another")
+    stage.pass_time(3.0)
+    assert stage.held == [first], "its owner tells works apart"
+    stage.hold = False
+    stage.release()
+    stage.pass_time(1.1)
+    assert stage.deleted() == ["p1", "p1"]
+    assert "deletionTimestamp" in stage.document("pods", "p1")["metadata"]
+    assert stage.core.wake_at > stage.now + 2 * POLL_S, "nothing is under way any more"
+
+
 def test_pods_of_one_node_are_deleted_together(stage: Stage) -> None:
     for name in ("p1", "p2", "p3"):
         stage.pod(name)
@@ -202,6 +233,27 @@ def test_pods_of_a_lost_node_have_the_grace_period_after_a_silence_of_ours(stage
     assert stage.deleted() == []
     stage.pass_time(2.0)
     assert stage.deleted() == ["p1"]
+
+
+def test_a_node_given_up_after_a_silence_of_ours_keeps_its_pods_for_the_grace_period(stage: Stage) -> None:
+    """It waited for its taint when we heard nothing any more: it may be back since."""
+    for name in ("n3", "n4", "n5"):
+        stage.node(name)
+    stage.pod("p1", "n1")
+    stage.pod("p2", "n2")
+    stage.beat(stage.alive)
+    stage.alive -= {"n1", "n2"}
+    stage.pass_time(56.0)
+    assert stage.given_up() == {"n1"}
+    assert stage.deleted() == ["p1"]
+    stage.step(Hearing(False))
+    stage.pass_time(300.0)
+    stage.step(Hearing(True))
+    stage.pass_time(49.0)
+    assert stage.given_up() == {"n1", "n2"}
+    assert stage.deleted() == ["p1"]
+    stage.pass_time(2.0)
+    assert stage.deleted() == ["p1", "p2"]
 
 
 def test_after_a_take_over_a_toleration_begins_anew(stage: Stage) -> None:

@@ -227,8 +227,7 @@ class NodeLife:
     def _begin_hearing(self, now: float) -> None:
         """Every node has its time again, and so have the pods of those that are lost."""
         self._hears_since = now
-        lost = [health.name for health in self._health.values() if health.lost]
-        self._evictions.postpone(lost, now + self._periods.grace_s)
+        self._evictions.spare(now + self._periods.grace_s)
 
     def _sign(self, name: str, now: float) -> None:
         health = self._health.get(name)
@@ -237,7 +236,7 @@ class NodeLife:
             if health.lost:
                 health.lost = False
                 self._dirty[name] = None
-                if health.ready == "True":
+                if not _given_up(health.ready):
                     self._let_go(health)
 
     def _follow(self, changes: Sequence[Change], now: float) -> None:
@@ -309,13 +308,11 @@ class NodeLife:
     def _decide(self, health: Health) -> None:
         """What its taint NoExecute is to be. Source: processTaintBaseEviction."""
         wanted = _given_up(health.ready)
-        if not health.ready or wanted == health.given_up:
-            return
         if wanted and not health.given_up:
             self._zones.wait(health.zone, health.name)
-            return
-        self._let_go(health)
-        health.given_up = wanted
+        else:
+            self._let_go(health)
+            health.given_up = wanted
 
     def _let_go(self, health: Health) -> None:
         self._zones.leave(health.zone, health.name)

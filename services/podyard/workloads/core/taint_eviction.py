@@ -10,7 +10,7 @@ getMinTolerationTime), pkg/apis/core/v1/helper (GetMatchingTolerations).
 
 import heapq
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from podyard.cluster.changes import Change
@@ -69,6 +69,8 @@ class TaintEviction:
         self._again: dict[str, float] = {}
         """Uids of pods that could not be deleted, and when to look at them again."""
         self._news: list[News] = []
+        self._spared_until = 0.0
+        """Before this no pod of a lost node ends."""
 
     def __len__(self) -> int:
         """Times that are kept."""
@@ -92,11 +94,12 @@ class TaintEviction:
             elif change.resource == subjects.PODS:
                 self._note_pod(change, now)
 
-    def postpone(self, nodes: Iterable[str], until: float) -> None:
-        """No pod of these nodes ends before `until`."""
-        wanted = set(nodes)
+    def spare(self, until: float) -> None:
+        """No pod of a lost node ends before `until`, also of one whose taint comes in the meantime."""
+        self._spared_until = until
         for timer in list(self._timers.values()):
-            if timer.node in wanted and timer.at < until:
+            node = self._view.nodes.get(timer.node)
+            if timer.at < until and node is not None and _is_lost(node):
                 self._set(timer._replace(at=until))
 
     def listed(self) -> None:
@@ -116,14 +119,18 @@ class TaintEviction:
             at, _, uid = heapq.heappop(self._heap)
             timer = self._timers.get(uid)
             if timer is not None and timer.at == at:
-                found.setdefault(timer.node, []).append(self._timers.pop(uid))
+                del self._timers[uid]
+                if timer.key in self._asked:  # a namesake's: it would be taken for the owner's
+                    self._again[uid] = now + RETRY_S
+                else:
+                    found.setdefault(timer.node, []).append(timer)
         self._forget_cancelled()
         works = [self._ask(timers) for timers in found.values()]
         news, self._news = self._news, []
         return works, news
 
     def _ask(self, timers: Sequence[Timer]) -> Work:
-        """The first pod stands for all: it is in no other work."""
+        """The first pod stands for all: no work that is under way has one of its name."""
         owner, uids = timers[0].key, [timer.uid for timer in timers]
         self._asked[owner] = uids
         self._held.update(dict.fromkeys(uids, 0))
@@ -163,15 +170,17 @@ class TaintEviction:
             if node is None or not taints:
                 self._cancel(pod.uid)
             else:
-                self._decide(pod, node.name, taints, now)
+                self._decide(pod, node, taints, now)
 
-    def _decide(self, pod: PodView, node: str, taints: Sequence[Taint], now: float) -> None:
+    def _decide(self, pod: PodView, node: NodeView, taints: Sequence[Taint], now: float) -> None:
         seconds = tolerated_s(taints, pod.stored.spec.tolerations)
-        timer = self._timers.get(pod.uid)
         if seconds == NEVER:
             self._cancel(pod.uid)
-        elif seconds == 0 or timer is None:
-            self._set(Timer(node, ObjectKey(subjects.PODS, *pod.key), pod.uid, now + seconds))
+        elif seconds is None or pod.uid not in self._timers:
+            at = now + (seconds or 0.0)
+            if _is_lost(node):
+                at = max(at, self._spared_until)
+            self._set(Timer(node.name, ObjectKey(subjects.PODS, *pod.key), pod.uid, at))
 
     def _set(self, timer: Timer) -> None:
         self._timers[timer.uid] = timer
@@ -207,20 +216,20 @@ def no_execute(node: NodeView) -> tuple[Taint, ...]:
     return tuple(taint for taint in node.node.spec.taints if taint.effect == NO_EXECUTE)
 
 
-def tolerated_s(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float:
-    """For how long all of these are tolerated, in seconds: 0 if one is not, infinite if for ever.
+def tolerated_s(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float | None:
+    """For how long all of these are tolerated, in seconds, infinite if for ever; None if one is not at all.
 
     Of several tolerations the first that tolerates a taint counts.
     """
-    return min(_each_tolerated_s(taints, tolerations), default=NEVER)
-
-
-def _each_tolerated_s(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> Iterator[float]:
+    shortest = NEVER
     for taint in taints:
-        for toleration in tolerations:
-            if tolerates(toleration, taint):
-                seconds = toleration.toleration_seconds
-                yield NEVER if seconds is None else float(max(0, seconds))
-                break
-        else:
-            yield 0.0
+        first = next((one for one in tolerations if tolerates(one, taint)), None)
+        if first is None:
+            return None
+        if first.toleration_seconds is not None:
+            shortest = min(shortest, float(max(0, first.toleration_seconds)))
+    return shortest
+
+
+def _is_lost(node: NodeView) -> bool:
+    return node.life is not None and bool(node.life.conditions)
