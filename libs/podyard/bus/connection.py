@@ -171,9 +171,9 @@ class Bus:
     ) -> Subscription:
         """Answer requests on `subject` until closed; each runs as a task of this bus.
 
-        What a handler raises is answered: `RemoteError` as its reason, `TemporaryError` as busy,
-        `codec.MessageError` as its text (and the request becomes a dead letter); anything else is logged, and
-        the service goes on.
+        A handler that returns None leaves the answer to another one. What it raises is answered:
+        `RemoteError` as its reason, `TemporaryError` as busy, `codec.MessageError` as its text (and the
+        request becomes a dead letter); anything else is logged, and the service goes on.
 
         :param queue_group: with a name, each request goes to one of the group's members
         :param max_inflight: requests in hand at once; four times as many wait, more are refused as busy

@@ -18,7 +18,8 @@ from podyard.proto.codec import MessageError
 
 log: Final = logging.getLogger("podyard.bus")
 
-Handler = Callable[[Request], Awaitable[bytes]]
+Handler = Callable[[Request], Awaitable[bytes | None]]
+"""Answers a request; None: it is another one's to answer, and gets no answer from here."""
 Callback = Callable[[str, bytes, str], None]
 
 BACKLOG: Final = 4
@@ -111,6 +112,8 @@ class Endpoint:
         except Exception as error:  # boundary: a handler's bug is answered and logged, and the service goes on
             log.exception("the handler of %s failed", request.subject)
             payload, head = b"", _refusal(f"the service failed on it ({type(error).__name__}); its log says more")
+        if payload is None:
+            return
         self._reply(request, payload, head)
 
     def _reply(self, request: Request, payload: bytes, head: bytes) -> None:

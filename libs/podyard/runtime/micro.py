@@ -65,7 +65,7 @@ class Endpoints:
         self,
         name: str,
         subject: str,
-        handler: "Callable[[Request], Awaitable[bytes]]",
+        handler: "Callable[[Request], Awaitable[bytes | None]]",
         *,
         queue_group: str = QUEUE_GROUP_OF_ONE,
         max_inflight: int = 256,
@@ -74,7 +74,7 @@ class Endpoints:
         counts."""
         endpoint = self._endpoint(name, subject, queue_group)
 
-        async def counted(request: "Request") -> bytes:
+        async def counted(request: "Request") -> bytes | None:
             started = time.perf_counter_ns()
             endpoint.requests += 1
             try:

@@ -19,7 +19,7 @@ Modules, by topic:
 - `decisions`   AttemptRecord: what one attempt found
 - `requeues`    RequeueRecord: what one event moved and did not move
 - `pools`       where the queue may have a pod
-- `queue_api`, `binder_api`, `objects_api`  requests and replies
+- `queue_api`, `binder_api`, `objects_api`, `agents_api`  requests and replies
 - `signals`     synthetic usage, heartbeats
 - `operations`  Lease, DeadLetter, K8sEvent
 - `catalogue`   every message with its subject: schema, golden bytes and documents are made from it

@@ -6,6 +6,7 @@ from typing import Final, Literal, NamedTuple
 import msgspec
 
 from podyard.proto import (
+    agents_api,
     binder_api,
     census,
     decisions,
@@ -63,6 +64,13 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     Channel("apply", "svc.objects.apply", (objects_api.ApplyRequest,), "request", reply=objects_api.ObjectsReply),
     Channel("delete", "svc.objects.delete", (objects_api.DeleteRequest,), "request", reply=objects_api.ObjectsReply),
     Channel("evict", "svc.objects.evict", (objects_api.EvictRequest,), "request", reply=objects_api.ObjectsReply),
+    Channel(
+        "preview",
+        "svc.agents.{node}.preview",
+        (agents_api.PreviewRequest,),
+        "request",
+        reply=agents_api.PreviewReply,
+    ),
     Channel("bareEvent", "events.{resource}.{action}", (events.BareEvent,), "ephemeral"),
     Channel("signals", "signals.{node}", (signals.NodeSignals,), "ephemeral"),
     Channel("usage", "usage.{node}", (signals.NodeUsage,), "ephemeral"),

@@ -52,6 +52,7 @@ ALL_REQUEUES: Final = "requeues.>"
 ALL_K8SEVENTS: Final = "k8sevents.>"
 ALL_BARE_EVENTS: Final = "events.>"
 ALL_SIGNALS: Final = "signals.>"
+ALL_PREVIEWS: Final = "svc.agents.*.preview"
 ALL_HEARTBEATS: Final = "heartbeat.*"
 
 
@@ -198,6 +199,11 @@ def bare_event(resource: str, action: str) -> str:
 def signals(node: str) -> str:
     """Subject of synthetic usage signals for one node."""
     return f"signals.{encode(node)}"
+
+
+def preview(node: str) -> str:
+    """Subject of a request to the agent that plays a node: whom it would evict."""
+    return f"svc.agents.{encode(node)}.preview"
 
 
 def heartbeat(node: str) -> str:

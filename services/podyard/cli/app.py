@@ -27,6 +27,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("explain", "explain", EVENTS),
     ("trace", "trace", EVENTS),
     ("queue", "queue", EVENTS),
+    ("eviction", "eviction", EVENTS),
     ("top", "top", EVENTS),
     ("bench", "bench", LAB),
     ("security", "security", LAB),

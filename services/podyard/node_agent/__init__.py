@@ -11,9 +11,11 @@ start them: an opt-in label, once forgotten, is a cluster that hangs.
 
 Reads: `cluster.pods.>`, `cluster.nodes.>`, `placement.bindings.>` then `placement.commits.>`,
 `placement.fence`; at the start its own earlier facts `cluster.podstatus.>` and `cluster.nodestatus.>`;
-`signals.>` (synthetic usage, from people). Writes: `cluster.podstatus.<node>.>`, `cluster.nodestatus.<node>`
-(compare-and-set), `heartbeat.<node>`, `usage.<node>`, `k8sevents.>`, `dead.node_agent`, its lease
-`leases.node_agent` (with `nodes` or `node_selector` one of its own).
+`signals.>` (synthetic usage, from people); requests on `svc.agents.<node>.preview`.
+
+Writes: `cluster.podstatus.<node>.>`, `cluster.nodestatus.<node>` (compare-and-set), `heartbeat.<node>`,
+`usage.<node>`, `k8sevents.>`, `dead.node_agent`, its lease `leases.node_agent` (with `nodes` or
+`node_selector` one of its own).
 
 State: what each pod does and when its next step is due; observations of each node. It lives in memory. After
 a restart it goes on from its stored facts: a pod that ran runs on, since the same moment; a pod that had not
@@ -21,6 +23,6 @@ started starts when it would have; conditions under pressure stay for a transiti
 are not stored: a restarted agent sees its nodes idle.
 
 Modules: `core` decides; `service` leads, `term` feeds the core and carries out its effects, `agent_view` is
-what the core is fed from, `fact_writer` stores facts, `spans_and_events` and `instruments` show what it does,
-`settings` says what can be set.
+what the core is fed from, `previews` answers people, `fact_writer` stores facts, `spans_and_events` and
+`instruments` show what it does, `settings` says what can be set.
 """

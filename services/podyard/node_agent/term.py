@@ -19,6 +19,7 @@ from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.messages import Message
 from podyard.node_agent.fact_writer import FactWriter
 from podyard.node_agent.instruments import Instruments
+from podyard.node_agent.previews import Previews
 from podyard.node_agent.settings import NodeAgentSettings
 from podyard.proto import codec, subjects
 from podyard.proto.signals import NodeHeartbeat, NodeSignals
@@ -85,6 +86,7 @@ class Term:
         """Those that the core is being told of."""
         self._evictions: dict[str, str] = {}
         """Traceparents of evictions whose pod has not ended yet, by uid."""
+        self._previews = Previews(self._on_asked, boundary.refusal)
         self._driver: Driver[Message, Effect, None] = Driver(
             self._core,
             now=self._now,
@@ -98,19 +100,21 @@ class Term:
 
     async def run(self) -> None:
         """Play the nodes until cancelled, or until the core has raised."""
-        signals: Subscription | None = None
+        opened: list[Subscription] = []
         self._instruments.plays(self._core.nodes, self._core.pods)
         try:
             async with self._driver as tasks:
                 tasks.start_soon(self._writer.run)
                 tasks.start_soon(self._reading.run)
-                signals = await self._bus.subscribe(subjects.ALL_SIGNALS, self._on_signals)
+                opened.append(await self._bus.subscribe(subjects.ALL_SIGNALS, self._on_signals))
+                await self._previews.serve(self._service.endpoints, self._service.settings.nodes, opened)
         finally:
             self._service.health.remove(FACTS_CHECK)
             self._instruments.plays((), ())
-            if signals is not None:
-                with anyio.move_on_after(END_WITHIN_S, shield=True):
-                    await signals.close()
+            self._previews.end()
+            with anyio.move_on_after(END_WITHIN_S, shield=True):
+                for subscription in opened:
+                    await subscription.close()
 
     def _on_signals(self, subject: str, payload: bytes, trace: str) -> None:
         signals = codec.decode(NodeSignals, payload)
@@ -121,6 +125,9 @@ class Term:
         self._signals = Request(subject, payload, trace)
         self._driver.step(messages.Observed(signals))
         self._signals = None
+
+    def _on_asked(self, asked: messages.Asked) -> None:
+        self._driver.step(asked)
 
     # ---- the core ------------------------------------------------------------------------------------------
 
@@ -153,6 +160,8 @@ class Term:
                 spans_and_events.announce_failed_round(self._bus, effect, self._service.name)
             case effects.PublishUsage(usage):
                 self._bus.send(subjects.usage(usage.node), codec.encode(usage))
+            case effects.Reply() | effects.Declined() | effects.NotPlayed():
+                self._previews.answer(effect)
             case effects.Heartbeat(node):
                 beat = NodeHeartbeat(node=node, agent=self._service.instance, at=self._now())
                 self._bus.send(subjects.heartbeat(node), codec.encode(beat))
@@ -160,6 +169,8 @@ class Term:
     def _cause(self, message: Message) -> Cause | None:
         if isinstance(message, messages.Changed):
             return self._reading.cause(message.changes, self._view.version_of)
+        if isinstance(message, messages.Asked):
+            return self._previews.cause(message.ticket)
         if isinstance(message, messages.Observed) and self._signals is not None:
             return Cause(self._signals, (self._signals.subject,))
         return None

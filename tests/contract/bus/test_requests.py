@@ -46,6 +46,23 @@ async def test_a_request_is_answered_and_carries_its_trace(bus: Bus):
     assert seen[0].reply.startswith("_INBOX.test."), "replies go where permissions let this service listen"
 
 
+async def test_who_answers_nothing_leaves_the_answer_to_another(bus: Bus, connect_bus: ConnectBus):
+    seen: list[str] = []
+
+    async def silent(request: Request) -> bytes | None:
+        seen.append(request.subject)
+        return None
+
+    async def late(request: Request) -> bytes:
+        await eventually("that the other was asked", lambda: seen)
+        return b"mine"
+
+    await (await connect_bus("other")).serve("test.shared", silent)
+    await bus.serve("test.shared", late)
+    assert (await bus.request("test.shared", b"")).payload == b"mine"
+    assert seen == ["test.shared"]
+
+
 async def test_nobody_there(bus: Bus):
     with pytest.raises(NoResponders) as caught:
         await bus.request("svc.nobody", b"")

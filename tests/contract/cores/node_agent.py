@@ -8,11 +8,12 @@ from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.annotations import Pace
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
-from podyard.node_agent.core.messages import Changed, Listed, Message, Observed, Tick
+from podyard.node_agent.core.messages import Asked, Changed, Listed, Message, Observed, Tick
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
 from podyard.objects import times
 from podyard.proto import subjects
+from podyard.proto.agents_api import PreviewRequest
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
 from tests.contract.cores.recording import Case
@@ -173,6 +174,8 @@ def _pressure(one: Play) -> None:
     one.pod("late", "n1")
     one.pass_time(3.0)
     assert one.evicted == ["c", "b"]
+    for name, given in (("n1", "50Mi"), ("n1", "nothing"), ("elsewhere", "50Mi")):
+        one.tell(Asked(1, PreviewRequest(node=name, signals={"memory.available": given})))
     one.observe("n1", 4096, "a")
     one.pass_time(45.0)
 

@@ -62,6 +62,7 @@ SCHEDULING: Final = {
 }
 BIND: Final = {"svc.binder.bind"}
 PLAYED: Final = {"events.Node.Add", "signals.node-1"}
+PREVIEW: Final = {"svc.agents.node-1.preview"}
 DECISIONS: Final = {"decisions.default.web.u1"}
 REQUEUES: Final = {"requeues.e1"}
 WORDS: Final = {"k8sevents.default.Pod.web"}
@@ -122,7 +123,7 @@ MAY: Final[dict[str, set[str]]] = {
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
     "descheduler": PODS | BUDGETS | reading("CLUSTER") | leading("descheduler") | WORDS | dead("descheduler"),
     "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
-    "person": VISITING | dead("cli"),
+    "person": VISITING | PREVIEW | dead("cli"),
     "bridge": VISITING | dead("bridge"),
     "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT,
     "agent-rack1": NODE_1 | {RACK1_LEASE} | AGENT,
@@ -133,6 +134,7 @@ PROBES: Final = sorted(
     set().union(*MAY.values()) | HARMFUL | INBOXES | reading("LEASES") | reading(*MIRRORED) | leading("api")
 )
 
+ASKED: Final = {"svc.agents.node-1.preview", "svc.agents.node-2.preview"}
 LISTENING: Final[dict[str, set[str]]] = {
     "api": {"svc.objects.apply", "$SRV.PING"},
     "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
@@ -142,8 +144,8 @@ LISTENING: Final[dict[str, set[str]]] = {
     "workloads": {"heartbeat.*", "$SRV.PING"},
     "person": {"events.>"},
     "bridge": {"events.>"},
-    "node_agent": {"signals.>", "$SRV.PING"},
-    "agent-rack1": {"signals.>", "$SRV.PING"},
+    "node_agent": {"signals.>", "$SRV.PING", *ASKED, "svc.agents.*.preview"},
+    "agent-rack1": {"signals.>", "$SRV.PING", "svc.agents.node-1.preview"},
 }
 EARS: Final = sorted(
     set().union(*LISTENING.values(), INBOXES)

@@ -118,7 +118,7 @@ def test_no_pod_goes_if_a_collection_leaves_no_threshold():
     low, enough = reading(0.0, nodefs_available=5), reading(1.0, nodefs_available=30)
     asked, round_ = play(found, Layout.SINGLE, low, DONE, DONE, enough)
     assert asked == [LAYOUT, READING, CONTAINERS, IMAGES, READING]
-    assert round_ == Round(starved="ephemeral-storage")
+    assert round_ == Round(starved="ephemeral-storage", collected=(CONTAINERS, IMAGES))
 
 
 @pytest.mark.parametrize(

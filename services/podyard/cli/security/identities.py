@@ -157,7 +157,7 @@ def administrators() -> tuple[Identity, ...]:
 def edge() -> tuple[Identity, ...]:
     """People, bridges, and the agent of every node."""
     return (
-        _visitor(PERSON, "cli"),
+        _visitor(PERSON, "cli", (subjects.ALL_PREVIEWS,)),
         _visitor(BRIDGE, "bridge"),
         _agent(ALL_NODES, (subjects.ALL_POD_STATUS, "cluster.nodestatus.*", subjects.ALL_HEARTBEATS, "usage.*"), ()),
     )
@@ -211,8 +211,9 @@ def _service(
     )
 
 
-def _visitor(name: str, service: str) -> Identity:
-    published = (*_written_by_people(), subjects.ALL_BARE_EVENTS, subjects.ALL_SIGNALS, subjects.dead(service))
+def _visitor(name: str, service: str, asked: tuple[str, ...] = ()) -> Identity:
+    """:param asked: what it may ask besides, of agents"""
+    published = (*asked, *_written_by_people(), subjects.ALL_BARE_EVENTS, subjects.ALL_SIGNALS, subjects.dead(service))
     return Identity(
         name=name,
         account=EDGE,
@@ -225,6 +226,7 @@ def _visitor(name: str, service: str) -> Identity:
 
 
 def _agent(name: str, facts: tuple[str, ...], nodes: tuple[str, ...]) -> Identity:
+    previews = tuple(map(subjects.preview, nodes)) or (subjects.ALL_PREVIEWS,)
     lease = subjects.lease(NodeAgentSettings(nodes=nodes).lease())
     published = (lease, f"{READ_API}.DIRECT.GET.LEASES.{lease}", subjects.dead("node_agent"), subjects.ALL_K8SEVENTS)
     return Identity(
@@ -232,7 +234,7 @@ def _agent(name: str, facts: tuple[str, ...], nodes: tuple[str, ...]) -> Identit
         account=EDGE,
         publishes=(*facts, *published, *_reading_mirrors("CLUSTER")),
         denied=_MIRRORS_OWN[:1],
-        subscribes=(subjects.ALL_SIGNALS, lease, "$SRV.>"),
+        subscribes=(*previews, subjects.ALL_SIGNALS, lease, "$SRV.>"),
         responds=True,
         nodes=nodes,
         service="node_agent",

@@ -11,6 +11,7 @@ Never in here: await, clocks, the bus, logs, telemetry.
 - `annotations`   what a pod's annotations ask of its virtual containers
 - `nodes`, `virtual_node`  nodes: pressure, heartbeats, the eviction loop
 - `readings`      from synthetic signals to what the eviction manager reads
+- `preview`, `levels`  whom a node would evict, with signals as people give them
 - `pod_facts`, `node_facts`           how facts are worded
 - `eviction/`     the eviction manager
 """

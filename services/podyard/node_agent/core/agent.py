@@ -8,11 +8,20 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.node_agent.core import messages
 from podyard.node_agent.core.annotations import Pace
-from podyard.node_agent.core.effects import Effect, RemoveNodeStatus, RemovePodStatus
+from podyard.node_agent.core.effects import (
+    Declined,
+    Effect,
+    NotPlayed,
+    RemoveNodeStatus,
+    RemovePodStatus,
+    Reply,
+)
 from podyard.node_agent.core.eviction.manager import EvictionConfig
+from podyard.node_agent.core.eviction.thresholds import ThresholdError
 from podyard.node_agent.core.messages import Message, StoredStatus
 from podyard.node_agent.core.nodes import NodeRhythm, Nodes
 from podyard.node_agent.core.pods import Pods
+from podyard.node_agent.core.preview import preview
 from podyard.node_agent.core.selection import Selection
 from podyard.proto import subjects
 from podyard.proto.placement import Binding
@@ -41,6 +50,7 @@ class Agent:
             messages.Changed: self._on_changed,
             messages.Listed: self._on_listed,
             messages.Observed: self._on_observed,
+            messages.Asked: self._on_asked,
             messages.Tick: self._on_tick,
         }
 
@@ -84,6 +94,17 @@ class Agent:
 
     def _on_observed(self, message: messages.Observed, now: float) -> list[Effect]:
         return self._observe(message.signals, now)
+
+    def _on_asked(self, message: messages.Asked, now: float) -> list[Effect]:
+        ticket, request = message
+        node, view = self.nodes.get(request.node), self._view.nodes.get(request.node)
+        if node is None or view is None:
+            return [NotPlayed(ticket)]
+        active = self.pods.active_on(request.node)
+        try:
+            return [Reply(ticket, preview(node, active, view.stored.status.capacity, request, now))]
+        except ThresholdError as error:
+            return [Declined(ticket, str(error))]
 
     def _on_tick(self, message: messages.Tick, now: float) -> list[Effect]:
         """Do all that is due."""

@@ -3,6 +3,7 @@ handed out."""
 
 from typing import NamedTuple, TypeAlias
 
+from podyard.proto.agents_api import PreviewReply
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.signals import NodeUsage
@@ -99,6 +100,26 @@ class Heartbeat(NamedTuple):
     node: str
 
 
+class Reply(NamedTuple):
+    """Answer the request `ticket`."""
+
+    ticket: int
+    reply: PreviewReply
+
+
+class Declined(NamedTuple):
+    """The request `ticket` gets no answer but this error."""
+
+    ticket: int
+    reason: str
+
+
+class NotPlayed(NamedTuple):
+    """The request `ticket` is about a node that another agent plays, or none: say nothing."""
+
+    ticket: int
+
+
 Effect: TypeAlias = (
     PutPodStatus
     | RemovePodStatus
@@ -110,4 +131,7 @@ Effect: TypeAlias = (
     | RoundFailed
     | PublishUsage
     | Heartbeat
+    | Reply
+    | Declined
+    | NotPlayed
 )

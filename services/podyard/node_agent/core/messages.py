@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
+from podyard.proto.agents_api import PreviewRequest
 from podyard.proto.signals import NodeSignals
 
 
@@ -37,8 +38,15 @@ class Observed(NamedTuple):
     signals: NodeSignals
 
 
+class Asked(NamedTuple):
+    """Somebody asks about a node; `ticket` names the request until its answer."""
+
+    ticket: int
+    request: PreviewRequest
+
+
 class Tick(NamedTuple):
     """Time passed."""
 
 
-Message: TypeAlias = Changed | Listed | Observed | Tick
+Message: TypeAlias = Changed | Listed | Observed | Asked | Tick

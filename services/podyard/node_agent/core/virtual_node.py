@@ -1,6 +1,9 @@
 """One virtual node: its pressure, and where its eviction loop stands."""
 
+from collections.abc import Mapping
 from typing import Final, NamedTuple, cast
+
+import msgspec
 
 from podyard.node_agent.core import node_facts, readings
 from podyard.node_agent.core.eviction.dialogue import DONE, Answer, Ask, Failed, Kill, Question, Reading, Round
@@ -9,7 +12,7 @@ from podyard.node_agent.core.eviction.manager import CLEANUP_TIMEOUT_S, Eviction
 from podyard.node_agent.core.eviction.stats import Summary
 from podyard.objects.pod import Pod
 from podyard.proto.facts import NodeStatusFact
-from podyard.proto.signals import NodeSignals
+from podyard.proto.signals import NodeSignals, SignalValue
 
 CLEANUP_POLL_S: Final = 1.0
 """How often the manager looks whether an evicted pod is gone. Source: podCleanupPollFreq."""
@@ -96,6 +99,14 @@ class VirtualNode:
                 summary = readings.summary(self.signals, self.observed_at, active)
             return Reading(summary, active, now)
         return DONE
+
+    def imagined(self, given: Mapping[str, SignalValue]) -> "VirtualNode":
+        """Another one that stands where this one does, with some signals as given."""
+        made = VirtualNode(self.name, self.uid, self.manager.config, None, 0.0)
+        made.manager = self.manager.copied()
+        said = self.signals or NodeSignals(node=self.name)
+        made.signals = msgspec.structs.replace(said, signals={**said.signals, **given})
+        return made
 
     def failing(self, ask: Ask) -> str:
         """Why the node cannot do what its manager asks, as its signals say; empty if it can."""

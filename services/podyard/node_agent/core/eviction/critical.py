@@ -17,10 +17,17 @@ _COMPUTE: Final = ("cpu", "memory")
 
 def is_critical(pod: Pod) -> bool:
     """Whether the pod is static (not from the API), a mirror of a static one, or of system priority."""
+    return bool(why_critical(pod))
+
+
+def why_critical(pod: Pod) -> str:
+    """Why the pod never goes; empty if it may."""
     annotations = pod.metadata.annotations
-    if annotations.get(SOURCE_ANNOTATION, "api") != "api" or MIRROR_ANNOTATION in annotations:
-        return True
-    return priority.is_critical(pod)
+    if annotations.get(SOURCE_ANNOTATION, "api") != "api":
+        return "static"
+    if MIRROR_ANNOTATION in annotations:
+        return "mirror of a static pod"
+    return f"critical: priority {priority.pod_priority(pod)}" if priority.is_critical(pod) else ""
 
 
 def quality_of_service(pod: Pod) -> str:

@@ -83,6 +83,8 @@ class Round(NamedTuple):
     """Why it has no reading. The reference logs it, and counts the round as a good one."""
     failures: tuple[str, ...] = ()
     """What could not be collected, and which pods could not be killed."""
+    collected: tuple[Collector, ...] = ()
+    """All that was asked to be collected, also where that failed."""
     kills: tuple[Kill, ...] = ()
     """All that was asked to end, also where that failed."""
 

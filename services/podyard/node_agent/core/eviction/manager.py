@@ -4,7 +4,8 @@ Source: pkg/kubelet/eviction/eviction_manager.go, synchronize (v1.36.2); data in
 tests/conformance/data/synchronize.
 """
 
-from collections.abc import Generator, Sequence
+import copy
+from collections.abc import Generator, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -112,6 +113,35 @@ class EvictionManager:
         """Since when (UTC seconds) each threshold is below its value, or held, without a break."""
         return dict(self._first_observed)
 
+    @property
+    def thresholds(self) -> tuple[Threshold, ...]:
+        """All thresholds; once the layout is known, with those of containerfs that follow from it."""
+        return self._thresholds
+
+    @property
+    def layout(self) -> Layout | None:
+        """Where images and writable layers live; None: no round has found out yet."""
+        return self._layout
+
+    @property
+    def ending(self) -> frozenset[str]:
+        """Uids of the pods that it has begun to end."""
+        return frozenset(self._going)
+
+    def moments(self) -> Iterator[float]:
+        """When it may do more than at the last round though nothing is measured differently, UTC seconds:
+        grace periods end, and it no longer waits for a pod."""
+        yield from (since + threshold.grace_s for threshold, since in self._first_observed.items())
+        yield from (going.until for going in self._going.values())
+
+    def copied(self) -> "EvictionManager":
+        """Another one that stands where this one does, and takes whatever it reads next for fresh."""
+        made = copy.copy(self)
+        made._condition_observed = dict(self._condition_observed)
+        made._going = dict(self._going)
+        made._last = {}
+        return made
+
     def restore(self, conditions: frozenset[str], now: float) -> None:
         """Take over the conditions that an agent before this one had reported.
 
@@ -163,11 +193,11 @@ class EvictionManager:
             if answer is not DONE:
                 failures.append(f"{collector.value} could not be collected: {_why(answer)}")
         if collectors and (yield from self._relieved()):
-            return Round(starved=resource, failures=tuple(failures))
+            return Round(starved=resource, failures=tuple(failures), collected=collectors)
         kill = self._choose(urgent, acting, reading, layout)
         kills = () if kill is None else (kill,)
         failures += yield from self._kill(kills, reading.at)
-        return Round(starved=resource, failures=tuple(failures), kills=kills)
+        return Round(starved=resource, failures=tuple(failures), collected=collectors, kills=kills)
 
     def _relieved(self) -> Generator[Ask, Answer, bool]:
         """Whether after a collection no threshold is left, of whatever signal, soft ones that wait included

@@ -6,7 +6,7 @@ buildSignalToRankFunc.
 """
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from podyard.node_agent.core.eviction import signals
 from podyard.node_agent.core.eviction.amounts import Amount
@@ -17,6 +17,15 @@ from podyard.objects.pod import Pod
 from podyard.objects.volumes import Volume
 
 Key: TypeAlias = tuple[Amount | bool, ...]
+KeyName: TypeAlias = Literal["noUsage", "request", "priority", "usage", "name"]
+
+
+class Use(NamedTuple):
+    """What a pod uses of what is to be relieved, what it requests of it, and the overrun it is ranked by."""
+
+    used: Amount
+    requested: Amount
+    over: Amount
 
 
 def rank(signal: str, pods: Sequence[Pod], stats: dict[str, PodStats], layout: Layout = Layout.SINGLE) -> list[Pod]:
@@ -36,14 +45,33 @@ def sort_key(signal: str, pod: Pod, stats: PodStats | None, layout: Layout = Lay
         return (priority, False, 0) if stats is None else (priority, True, -stats.processes)
     if stats is None:
         return (False, False, priority, 0)
+    found = use(signal, pod, stats, layout)
+    return (True, found.used <= found.requested, priority, -found.over)
+
+
+def decided_by(signal: str, first: Key, second: Key) -> KeyName:
+    """By what `first` goes before `second`, two keys of `sort_key`."""
+    names: tuple[KeyName, ...] = ("noUsage", "request", "priority", "usage")
+    if signal == signals.PID_AVAILABLE:
+        names = ("priority", "noUsage", "usage")
+    for name, one, other in zip(names, first, second, strict=True):
+        if one != other:
+            return name
+    return "name"
+
+
+def use(signal: str, pod: Pod, stats: PodStats, layout: Layout = Layout.SINGLE) -> Use:
+    """What the pod is ranked by, bytes or pieces; of processes nothing is requested."""
     resource = signals.ALL[signal].resource
+    if resource == signals.PIDS:
+        return Use(stats.processes, 0, stats.processes)
     used = (
         (stats.memory_bytes or 0) if resource == signals.MEMORY else _disk_usage(signal, resource, pod, stats, layout)
     )
     # An oddity of the reference: inodes exceed a request of 0, but the overrun is measured against ephemeral
     # storage.
     subtracted = signals.EPHEMERAL_STORAGE if resource == signals.INODES else resource
-    return (True, used <= request(pod, resource), priority, request(pod, subtracted) - used)
+    return Use(used, request(pod, resource), used - request(pod, subtracted))
 
 
 def _name(pod: Pod) -> tuple[str, str]:

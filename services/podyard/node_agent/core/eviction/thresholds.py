@@ -62,11 +62,11 @@ class Limit(msgspec.Struct, frozen=True):
 
     def amount(self, capacity: int) -> amounts.Amount:
         """Bytes or pieces of `capacity`. Fractions are cut to whole ones, as the reference does."""
-        return amounts.exact(self.quantity) if self.fraction is None else _share(capacity, self.fraction)
+        return amounts.exact(self.quantity) if self.fraction is None else share_of(capacity, self.fraction)
 
     def text(self, capacity: int) -> str:
         """The amount as messages print it; fractions in binary units, also of inodes and processes."""
-        return self.quantity if self.fraction is None else amounts.binary(_share(capacity, self.fraction))
+        return self.quantity if self.fraction is None else amounts.binary(share_of(capacity, self.fraction))
 
 
 class Threshold(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,10 +114,10 @@ def parse_thresholds(
     :raises ThresholdError: with all faults
     """
     faults: list[Fault] = []
-    hard_limits = _each("evictionHard", DEFAULT_HARD if hard is None else hard, _statement, faults)
-    soft_limits = _each("evictionSoft", soft or {}, _statement, faults)
-    graces = _each("evictionSoftGracePeriod", soft_grace or {}, _grace, faults)
-    reclaims = _each("evictionMinimumReclaim", min_reclaim or {}, _reclaim, faults)
+    hard_limits = each("evictionHard", DEFAULT_HARD if hard is None else hard, _statement, faults)
+    soft_limits = each("evictionSoft", soft or {}, _statement, faults)
+    graces = each("evictionSoftGracePeriod", soft_grace or {}, _grace, faults)
+    reclaims = each("evictionMinimumReclaim", min_reclaim or {}, _reclaim, faults)
     faults += [
         Fault(f"evictionSoft[{name}]", f"grace period must be specified for the soft eviction threshold {name}")
         for name in soft_limits
@@ -139,7 +139,7 @@ def parse_thresholds(
     return tuple(found)
 
 
-def _each(
+def each(
     field: str, texts: Mapping[str, str], read: Callable[[str, str], _Read | None], faults: list[Fault]
 ) -> dict[str, _Read]:
     """What the texts of one field say, by signal; what cannot be read becomes a fault."""
@@ -163,7 +163,7 @@ def _statement(name: str, text: str) -> Limit | None:
     if text in ("0%", "100%"):
         return None
     if text.endswith("%"):
-        fraction = _fraction(text)
+        fraction = fraction_of(text)
         if fraction < 0:
             raise ValueError(f"eviction percentage threshold {name} must be >= 0%: {text}")
         if fraction > 1:
@@ -184,7 +184,7 @@ def _grace(name: str, text: str) -> float:
 
 def _reclaim(name: str, text: str) -> Limit:
     if text.endswith("%"):
-        fraction = _fraction(text)
+        fraction = fraction_of(text)
         if fraction <= 0:
             raise ValueError(f"eviction percentage minimum reclaim {name} must be positive: {text}")
         return Limit(fraction=fraction)
@@ -194,7 +194,7 @@ def _reclaim(name: str, text: str) -> Limit:
     return Limit(quantity=str(quantity))
 
 
-def _fraction(text: str) -> float:
+def fraction_of(text: str) -> float:
     """A percentage as the reference computes it: both the number and the division in 32-bit floats."""
     number = text.rstrip("%")
     value = go_syntax.parse_float(number)
@@ -206,7 +206,7 @@ def _fraction(text: str) -> float:
         raise ValueError(f'strconv.ParseFloat: parsing "{number}": value out of range') from error
 
 
-def _share(capacity: int, fraction: float) -> int:
+def share_of(capacity: int, fraction: float) -> int:
     """A fraction of the capacity, cut to a whole number of 64 bits as the reference's processors cut it.
 
     `inf%` and `nan%` parse; they, and what is beyond 64 bits, become the smallest number there is.
