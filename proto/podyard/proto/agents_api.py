@@ -9,8 +9,9 @@ from msgspec import Meta
 from podyard.proto.bounds import Name
 from podyard.proto.message import Count, Int64, Message
 
-MOST_PREVIEWED: Final = 500
-"""Pods of one preview. A kubelet runs 110 unless told."""
+MOST_PREVIEWED: Final = 110
+"""Pods of one preview: as many as a kubelet runs unless told. Each is a round, and the agent plays them all
+at one go."""
 
 RankKey: TypeAlias = Literal["noUsage", "request", "priority", "usage", "name", "last", "limit", "hurried"]
 """What puts a pod before the one that would go after it: nothing is known of its usage; it exceeds its

@@ -146,7 +146,7 @@ def test_signals_and_limit_are_asked_for(monkeypatch: pytest.MonkeyPatch, capsys
     [
         (("--signal", "memory.available"), "expected SIGNAL=AVAILABLE"),
         (("--signal", "a=1", "--signal", "a=2"), "each signal once"),
-        (("--limit", "0"), "must be from 1 to 500"),
+        (("--limit", "0"), "must be from 1 to 110"),
     ],
 )
 def test_what_makes_no_sense_is_told_before_anybody_is_asked(

@@ -20,14 +20,14 @@ SLOW = {"podyard.io/stop-delay": "10m"}
 """Takes all the time that it is given to end."""
 
 
-def ask(playing: Playing, now: float, limit: int = 500, **given: str) -> PreviewReply:
+def ask(playing: Playing, now: float, limit: int = 110, **given: str) -> PreviewReply:
     (effect,) = answer(playing, now, limit, **given)
     assert isinstance(effect, effects.Reply)
     assert effect.ticket == 7
     return effect.reply
 
 
-def answer(playing: Playing, now: float, limit: int = 500, name: str = "n1", **given: str) -> list[effects.Effect]:
+def answer(playing: Playing, now: float, limit: int = 110, name: str = "n1", **given: str) -> list[effects.Effect]:
     """What is said of the node with signals that are named with `_` for `.`."""
     texts = {signal.replace("_", "."): text for signal, text in given.items()}
     return playing.step(Asked(7, PreviewRequest(node=name, signals=texts, limit=limit)), now)
@@ -127,6 +127,13 @@ def test_what_would_be_collected_before_a_pod_goes():
     ]
     (threshold,) = (one for one in reply.thresholds if one.signal == "nodefs.available")
     assert (threshold.state, threshold.bound) == ("acts", 10_737_418_400), "a tenth of 32 bits"
+
+
+def test_the_next_one_is_found_behind_more_critical_pods_than_the_manager_names():
+    playing = played(*(pod(f"c{number}", priority=CRITICAL) for number in range(12)), pod("a"), pod("b"))
+    usage = [used(f"c{number}", 9) for number in range(12)]
+    playing.observe(signals(4 * GIBIBYTE, *usage, at=10.0), 10.0)
+    assert names(ask(playing, 20.0, memory_available="1Mi")) == [("a", "name"), ("b", "last")]
 
 
 def test_beyond_the_limit_pods_are_counted():

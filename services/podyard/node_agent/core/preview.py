@@ -149,9 +149,8 @@ class _Play:
 
     def _shown_pod(self, kill: Kill, ending: frozenset[str]) -> PreviewedPod:
         metadata = kill.pod.metadata
-        stats = self._stats()
         used = requested = over = None
-        own = stats.get(metadata.uid)
+        own = self._stats(kill.pod).get(metadata.uid)
         if kill.signal in signals.ALL and own is not None:
             used, requested, over = map(_whole, ranking.use(kill.signal, kill.pod, own, self._layout))
         return PreviewedPod(
@@ -160,7 +159,7 @@ class _Play:
             uid=metadata.uid,
             at=self._at,
             signal=kill.signal,
-            by=self._by(kill, ending, stats),
+            by=self._by(kill, ending),
             priority=kill.pod.spec.priority or 0,
             used=used,
             request=requested,
@@ -169,7 +168,7 @@ class _Play:
             message=kill.message,
         )
 
-    def _by(self, kill: Kill, ending: frozenset[str], stats: dict[str, PodStats]) -> RankKey:
+    def _by(self, kill: Kill, ending: frozenset[str]) -> RankKey:
         """What puts the pod before the one that goes after it."""
         if kill.signal not in signals.ALL:
             return "limit"
@@ -177,10 +176,19 @@ class _Play:
             return "hurried"
         gone = {*ending, kill.pod.metadata.uid}
         others = [pod for pod in self._active if pod.metadata.uid not in gone and not critical.is_critical(pod)]
-        keys = [self._key(kill.signal, pod, stats) for pod in others]
-        if not keys:
+        if not others:
             return "last"
-        return ranking.decided_by(kill.signal, self._key(kill.signal, kill.pod, stats), min(keys))
+        following = self._first(kill, others)
+        stats = self._stats(kill.pod, following)
+        return ranking.decided_by(
+            kill.signal, self._key(kill.signal, kill.pod, stats), self._key(kill.signal, following, stats)
+        )
+
+    def _first(self, kill: Kill, others: Sequence[Pod]) -> Pod:
+        """The first in rank of `others`; as a rule the manager has told it."""
+        by_name = {"/".join(pod.key): pod for pod in others}
+        told = next((by_name[name] for name in kill.rank if name in by_name), None)
+        return told or ranking.rank(kill.signal, others, self._stats(*others), self._layout)[0]
 
     def _key(self, signal: str, pod: Pod, stats: dict[str, PodStats]) -> ranking.Key:
         return ranking.sort_key(signal, pod, stats.get(pod.metadata.uid), self._layout)
@@ -189,9 +197,9 @@ class _Play:
     def _layout(self) -> Layout:
         return self._node.manager.layout or Layout.SINGLE
 
-    def _stats(self) -> dict[str, PodStats]:
+    def _stats(self, *pods: Pod) -> dict[str, PodStats]:
         said = self._node.signals
-        return {} if said is None else readings.summary(said, self._at, self._active).pods
+        return {} if said is None else readings.summary(said, self._at, pods).pods
 
 
 def _state(value: SignalValue | None, *, met: bool, acts: bool) -> State:
