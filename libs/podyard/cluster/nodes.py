@@ -8,7 +8,7 @@ import msgspec
 from podyard.cluster.conditions import joined_conditions
 from podyard.objects.affinity import Taint
 from podyard.objects.core import Node
-from podyard.proto.facts import NodeLifeFact, NodeStatusFact
+from podyard.proto.facts import Condition, NodeLifeFact, NodeStatusFact
 
 
 class NodeView:
@@ -49,6 +49,11 @@ class NodeView:
     @property
     def labels(self) -> dict[str, str]:
         return self.stored.metadata.labels
+
+    @property
+    def lost(self) -> Condition | None:
+        """Its condition Ready as `workloads` says while nothing is heard of its agent; else None."""
+        return None if self.life is None else self.life.lost
 
     def facts(self) -> tuple[Any, ...]:
         """All that makes two views of a node equal, for comparing what two readers see."""

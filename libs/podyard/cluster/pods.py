@@ -8,9 +8,10 @@ from podyard.cluster.conditions import joined_conditions
 from podyard.cluster.keys import NamespacedName
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
-from podyard.objects.meta import ObjectMeta
+from podyard.objects.meta import Condition, ObjectMeta
 from podyard.objects.pod import PodSpec
 from podyard.objects.priority import pod_priority
+from podyard.proto import facts
 from podyard.proto.facts import Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Release, Usage, VolumeChoice
 
@@ -24,8 +25,8 @@ class PodView:
     """
 
     __slots__ = (
-        "_joined", "_usage", "bound", "gone", "key", "nomination", "release", "sequence", "status", "stored", "uid",
-        "unknown_place",
+        "_joined", "_usage", "bound", "gone", "key", "lost", "nomination", "release", "sequence", "status", "stored",
+        "uid", "unknown_place",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +61,9 @@ class PodView:
         self.status = status
         self.nomination = nomination
         self.gone = gone
+        self.lost: facts.Condition | None = None
+        """The condition Ready of its node while nothing is heard of that; None if it is heard, and of a pod
+        that is not bound."""
         self.unknown_place = False
         """What is stored about its place cannot be read: it may be bound to any node, or released. Until that
         is mended nobody binds it, and nobody takes it for unbound."""
@@ -69,7 +73,7 @@ class PodView:
     @property
     def pod(self) -> Pod:
         """The joined object: spec.nodeName from the binding, status from the agent, the nominated node from
-        the queue."""
+        the queue. On a node that is lost it is not ready."""
         if self._joined is None:
             self._joined = _join(self)
         return self._joined
@@ -186,6 +190,7 @@ class PodView:
         view = PodView(
             self.stored, self.key, self.uid, self.sequence, self.bound, self.release, self.status, self.nomination, True
         )
+        view.lost = self.lost
         view._usage = self._usage
         return view
 
@@ -193,7 +198,7 @@ class PodView:
         """All that makes two views of a pod equal, for comparing what two readers see."""
         return (
             self.key, self.uid, self.sequence, self.stored, self.bound, self.release, self.status, self.nomination, self.gone,
-            self.unknown_place,
+            self.lost, self.unknown_place,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -224,8 +229,23 @@ def _join(view: PodView) -> Pod:
             start_time=view.status.start_time or None,
             conditions=joined_conditions(status.conditions, view.status.conditions),
         )
+    if view.lost is not None:
+        status = msgspec.structs.replace(status, conditions=_not_ready(status.conditions, view.lost))
     if view.nominated_node != status.nominated_node_name:
         status = msgspec.structs.replace(status, nominated_node_name=view.nominated_node)
     if status is not pod.status:
         pod = msgspec.structs.replace(pod, status=status)
     return pod
+
+
+def _not_ready(conditions: tuple[Condition, ...], lost: facts.Condition) -> tuple[Condition, ...]:
+    """A condition Ready is False from the moment when the node was lost; one that is not there stays so.
+
+    Source: kubernetes v1.36.2, pkg/controller/util/node/controller_utils.go (MarkPodsNotReady).
+    """
+    return tuple(
+        msgspec.structs.replace(one, status="False", last_transition_time=lost.last_transition_time or None)
+        if one.type == "Ready" and one.status != "False"
+        else one
+        for one in conditions
+    )

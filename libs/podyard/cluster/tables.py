@@ -17,6 +17,7 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView, from_binding
 from podyard.objects.core import Node, Pod
 from podyard.proto import streams, subjects
+from podyard.proto.facts import Condition as FactCondition
 from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, Fence, Release
 
@@ -93,7 +94,7 @@ class Tables:
         view = PodView(stored, key, uid, origin.sequence)
         if old is not None:
             view.bound, view.release, view.status, view.nomination = old.bound, old.release, old.status, old.nomination
-            view.unknown_place = old.unknown_place
+            view.lost, view.unknown_place = old.lost, old.unknown_place
         elif uid in self.placements or uid in self.nominations:
             self._join_facts(view)
         self._store(view)
@@ -122,6 +123,8 @@ class Tables:
         view = from_binding(bound) if old is None else old.with_placement(bound, None)
         if uid in self.nominations or (self.pod_statuses and (uid, bound.node) in self.pod_statuses):
             self._join_facts(view)
+        elif self.node_lives:
+            view.lost = self._lost(bound.node)
         self._store(view)
         return Change(subjects.PODS, uid, old, view, origin, bound=True)
 
@@ -192,6 +195,8 @@ class Tables:
             view.bound = placement
         elif placement is not None:
             view.release = placement
+        if self.node_lives and view.bound is not None:
+            view.lost = self._lost(view.bound.node)
         view.nomination = self.nominations.get(view.uid)
         view.status = None if placement is None else self.pod_statuses.get((view.uid, placement.node))
 
@@ -230,12 +235,15 @@ class Tables:
         view = NodeView(stored, name, uid, origin.sequence, status, blind, life)
         self.nodes[name] = view
         changes.append(Change(subjects.NODES, uid, old, view, origin, gap=gap))
-        return changes
+        return changes if life is None else [*changes, *self._rejoin_pods(name, origin, gap)]
 
     def remove_node(self, name: str, origin: Origin, gap: bool = False) -> list[Change]:
         """The node's object is gone."""
         old = self.nodes.pop(name, None)
-        return [] if old is None else [Change(subjects.NODES, old.uid, old, None, origin, gap=gap)]
+        if old is None:
+            return []
+        pods = [] if old.life is None else self._rejoin_pods(name, origin, gap)
+        return [Change(subjects.NODES, old.uid, old, None, origin, gap=gap), *pods]
 
     def rejoin_node(self, name: str, origin: Origin, gap: bool) -> list[Change]:
         """What others say of the node came, changed or went."""
@@ -247,7 +255,27 @@ class Tables:
             return []
         view = NodeView(old.stored, name, old.uid, old.sequence, status, blind, life)
         self.nodes[name] = view
-        return [Change(subjects.NODES, old.uid, old, view, origin, gap=gap)]
+        pods = [] if life is old.life else self._rejoin_pods(name, origin, gap)
+        return [Change(subjects.NODES, old.uid, old, view, origin, gap=gap), *pods]
+
+    def _rejoin_pods(self, node: str, origin: Origin, gap: bool) -> list[Change]:
+        """A node was lost, or is heard again: so much for whether its pods are ready."""
+        lost = self._lost(node)
+        changes: list[Change] = []
+        for uid, old in list(self.on_node.get(node, {}).items()):
+            if old.lost == lost:
+                continue
+            view = old.with_placement(old.bound, None)
+            view.unknown_place = old.unknown_place
+            view.lost = lost
+            self._store(view)
+            if not view.gone:
+                changes.append(Change(subjects.PODS, uid, old, view, origin, gap=gap))
+        return changes
+
+    def _lost(self, node: str) -> FactCondition | None:
+        found = self.nodes.get(node)
+        return None if found is None else found.lost
 
     def _node_status(self, name: str, uid: str) -> NodeStatusFact | None:
         fact = self.node_statuses.get(name)

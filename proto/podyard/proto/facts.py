@@ -80,6 +80,11 @@ class NodeLifeFact(Message, frozen=True, kw_only=True):
     taints: Annotated[tuple[TaintFact, ...], Meta(max_length=MOST_CONDITIONS)] = ()
     at: Time = ""
 
+    @property
+    def lost(self) -> Condition | None:
+        """The condition Ready, which is said only of a node of which nothing is heard; else None."""
+        return next((one for one in self.conditions if one.type == "Ready"), None)
+
 
 class Nomination(Message, frozen=True, kw_only=True):
     """The node a pod preempted for, on `cluster.nominations.<ns>.<pod>.<uid>`; an empty node ends the

@@ -10,11 +10,11 @@ from podyard.cluster.budgets import PodFacts
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author
 from podyard.cluster.keys import ObjectKey
-from podyard.objects.core import Pod
+from podyard.objects.core import Node, Pod
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
-from podyard.proto.facts import PodStatusFact
+from podyard.proto.facts import NodeLifeFact, PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import EvictRequest, ObjectResult
 from podyard.shell import eviction
@@ -62,7 +62,21 @@ class StatusSource:
             status = codec.decode(PodStatusFact, delivery.payload)
         except MessageError:
             return UNKNOWN, False
-        return status.phase, any(one.type == "Ready" and one.status == "True" for one in status.conditions)
+        ready = any(one.type == "Ready" and one.status == "True" for one in status.conditions)
+        return status.phase, ready and not await self._is_lost(node)
+
+    async def _is_lost(self, name: str) -> bool:
+        """Whether nothing is heard of a node: its pods are not ready, as in every joined view. What cannot be
+        read counts as nothing, as there."""
+        node = self._view.typed(ObjectKey(subjects.NODES, "", name))
+        delivery = await self._bus.get(streams.CLUSTER.name, subjects.node_life(name))
+        if not isinstance(node, Node) or delivery is None or delivery.deleted:
+            return False
+        try:
+            life = codec.decode(NodeLifeFact, delivery.payload)
+        except MessageError:
+            return False
+        return life.node_uid == node.metadata.uid and life.lost is not None
 
     async def budgets(self, namespace: str) -> KnownBudgets:
         """The budgets of a namespace."""

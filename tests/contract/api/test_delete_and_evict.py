@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 from anyio import create_task_group, fail_after
 
-from podyard.proto import subjects
-from podyard.proto.facts import Condition, PodStatusFact
+from podyard.bus import Outgoing
+from podyard.proto import codec, subjects
+from podyard.proto.facts import Condition, NodeLifeFact, PodStatusFact
 from podyard.proto.message import ObjectRef
 from tests.contract.api import conftest
 from tests.contract.api.conftest import Api, outcomes, stored
@@ -162,6 +163,19 @@ async def test_a_used_up_budget_protects_healthy_pods(
     assert outcomes(await api.evict(ref("a"))) == [expected]
     charged = (await stored(api.bus, "poddisruptionbudgets", "web")).document()["status"]
     assert charged["disruptionsAllowed"] == 0
+
+
+@pytest.mark.parametrize(("uid", "expected"), [("uid-n1", "evicted"), ("another", "blocked")])
+async def test_a_used_up_budget_does_not_protect_pods_of_a_lost_node(api: Api, uid: str, expected: str) -> None:
+    """docs/rules.md, pods-of-a-lost-node-are-not-ready"""
+    await api.apply(pod("a"), *measured(budget(allowed=0)))
+    cluster = Cluster(api.bus)
+    await cluster.node(NODE)
+    unknown = Condition(type="Ready", status="Unknown")
+    life = NodeLifeFact(node=NODE, node_uid=uid, conditions=(unknown,))
+    await cluster.write(Outgoing(subjects.node_life(NODE), codec.encode(life)))
+    await bind(api, "a")
+    assert outcomes(await api.evict(ref("a"))) == [expected]
 
 
 async def test_two_budgets_for_one_pod_are_not_supported(api: Api) -> None:

@@ -12,7 +12,7 @@ from podyard.bus import Bus
 from podyard.cluster.view import ClusterView
 from podyard.objects.times import rfc3339
 from podyard.proto import codec, streams, subjects
-from podyard.proto.facts import Condition, NodeLifeFact, NodeStatusFact
+from podyard.proto.facts import Condition, NodeLifeFact, NodeStatusFact, PodStatusFact
 from podyard.proto.operations import DeadLetter
 from podyard.proto.signals import NodeHeartbeat
 from podyard.shell.snapshot import snapshot
@@ -29,6 +29,14 @@ GRACE_S = 0.3
 SHORT = WorkloadsSettings(
     node_monitor_period_s=0.05, node_monitor_grace_period_s=GRACE_S, node_startup_grace_period_s=GRACE_S
 )
+
+
+BUDGET = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "web", "namespace": "default", "uid": "uid-web", "generation": 1},
+    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}},
+}
 
 
 class Agents:
@@ -63,6 +71,10 @@ class Agents:
         life = await self.life(name)
         return life is not None and any(taint.effect == "NoExecute" for taint in life.taints)
 
+    async def has_healthy(self, pods: int) -> bool:
+        status = (await self.cluster.document("poddisruptionbudgets", "web")).get("status", {})
+        return status.get("currentHealthy") == pods
+
     async def is_deleting(self, pod: str) -> bool:
         return "deletionTimestamp" in (await self.cluster.document("pods", pod))["metadata"]
 
@@ -86,11 +98,19 @@ async def agents(bus: Bus, hold: Hold[None]) -> Agents:
 async def test_a_node_falls_silent_its_pods_end_and_it_comes_back(agents: Agents, connect_bus: ConnectBus) -> None:
     forever = {"operator": "Exists", "effect": "NoExecute"}
     await agents.cluster.pod("goes", tolerations=[{**forever, "tolerationSeconds": 1}])
-    await agents.cluster.pod("stays", tolerations=[forever])
+    await agents.cluster.pod("stays", tolerations=[forever], labels={"app": "web"})
     await agents.cluster.commit([bound("goes"), bound("stays")])
+    ready = Condition(type="Ready", status="True")
+    await agents.cluster.status(
+        PodStatusFact(
+            namespace="default", name="stays", uid="uid-stays", node="n1", phase="Running", conditions=(ready,)
+        )
+    )
+    await agents.cluster.create("poddisruptionbudgets", [BUDGET])
     async with running(make_service(SERVICE, await connect_bus("workloads"), SHORT)):
         await anyio.sleep(2 * GRACE_S)
         assert await agents.is_well("n1"), "it beats"
+        await eventually("that the budget counts the pod", lambda: agents.has_healthy(1))
         agents.alive.remove("n1")
         await eventually("that it is given up", agents.is_given_up)
         view: ClusterView = await snapshot(agents.bus)
@@ -101,6 +121,7 @@ async def test_a_node_falls_silent_its_pods_end_and_it_comes_back(agents: Agents
         }
         assert {one.type: one.status for one in node.status.conditions}["Ready"] == "Unknown"
         assert not view.nodes["n2"].life
+        await eventually("that it counts the pod no more", lambda: agents.has_healthy(0))
         assert not await agents.is_deleting("goes")
         await eventually("the end of the pod", lambda: agents.is_deleting("goes"))
         (condition,) = (await agents.cluster.document("pods", "goes"))["status"]["conditions"]
@@ -108,6 +129,7 @@ async def test_a_node_falls_silent_its_pods_end_and_it_comes_back(agents: Agents
         assert not await agents.is_deleting("stays")
         agents.alive.add("n1")
         await eventually("that all is well", agents.is_well)
+        await eventually("that it counts the pod again", lambda: agents.has_healthy(1))
 
 
 async def test_after_a_take_over_a_node_has_its_time_again(agents: Agents, connect_bus: ConnectBus) -> None:

@@ -21,6 +21,9 @@ def node_document(name: str, uid: str, **more: Any) -> objects.Document:
     return objects.node(name, uid=uid, labels={"zone": "a"}, **more)
 
 
+LOST_AT = "2026-01-01T00:01:00Z"
+
+
 class WrittenStream(ClusterStream):
     """The stream, and those who write into it."""
 
@@ -58,7 +61,7 @@ class WrittenStream(ClusterStream):
         if not taints:
             return self.put(Outgoing(subject, b"", ttl_s=streams.MARKER_TTL_S, deleted=True))
         found = tuple(TaintFact(key=key, effect="NoExecute") for key in taints)
-        unknown = (Condition(type="Ready", status="Unknown"),)
+        unknown = (Condition(type="Ready", status="Unknown", last_transition_time=LOST_AT),)
         fact = NodeLifeFact(node=node, node_uid=uid, taints=found, conditions=unknown)
         return self.put(Outgoing(subject, codec.encode(fact)))
 

@@ -9,9 +9,11 @@ from podyard.cluster.changes import Change, DeadDelivery, RelistNeeded, Unreadab
 from podyard.cluster.markers import MEMORY_S
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
+from podyard.proto.facts import Condition
 from podyard.proto.placement import Release
 from tests.support import stored
 from tests.unit.cluster.stream import (
+    LOST_AT,
     WrittenStream,
     bound_pod,
     empty_view,
@@ -237,6 +239,58 @@ def test_what_is_said_of_a_silent_node_is_joined_after_the_agents_words(reader: 
     node = reader.view.nodes["n1"]
     assert node.node is node.reported
     assert dict(reader.view.node_lives) == {}
+
+
+READY = Condition(type="Ready", status="True", reason="Agent", last_transition_time="2026-01-01T00:00:00Z")
+
+
+def readiness(reader: Follower, name: str = "a") -> tuple[str, str, str | None]:
+    (condition,) = reader.view.pods["default", name].pod.status.conditions
+    return condition.status, condition.reason, condition.last_transition_time
+
+
+def test_pods_of_a_lost_node_are_not_ready_until_it_is_heard(reader: Follower) -> None:
+    """docs/rules.md, pods-of-a-lost-node-are-not-ready"""
+    reader.stream.write("nodes", node_document("n1", "n-u1"))
+    for name, uid, node in (("a", "u1", "n1"), ("b", "u2", "n2")):
+        reader.stream.write("pods", pod_document(name, uid))
+        reader.stream.commit([bound_pod(name, uid, node)])
+        reader.stream.pod_status(node, name, uid, conditions=(READY,))
+    reader.news()
+    reader.stream.node_life("n1", "n-u1", "node.kubernetes.io/unreachable")
+    assert [(change.resource, change.uid) for change in reader.news()] == [("nodes", "n-u1"), ("pods", "u1")]
+    assert readiness(reader) == ("False", "Agent", LOST_AT)
+    assert readiness(reader, "b")[0] == "True"
+    reader.stream.pod_status("n1", "a", "u1", conditions=(READY,), message="came late")
+    reader.stream.write("pods", pod_document("a", "u1", labels={"a": "b"}))
+    reader.news()
+    assert readiness(reader)[0] == "False"
+    reader.stream.node_life("n1", "n-u1")
+    assert [(change.resource, change.uid) for change in reader.news()] == [("nodes", "n-u1"), ("pods", "u1")]
+    assert readiness(reader) == ("True", "Agent", READY.last_transition_time)
+
+
+def test_pods_of_a_node_made_anew_are_as_ready_as_its_agent_says(reader: Follower) -> None:
+    reader.stream.node_life("n1", "n-u1", "node.kubernetes.io/unreachable")
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.stream.commit([bound_pod("a", "u1", "n1")])
+    reader.stream.pod_status("n1", "a", "u1", conditions=(READY,))
+    reader.stream.write("nodes", node_document("n1", "n-u1"))
+    reader.news()
+    assert readiness(reader)[0] == "False"
+    reader.stream.write("nodes", node_document("n1", "n-u2"))
+    reader.news()
+    assert readiness(reader)[0] == "True"
+
+
+def test_a_pod_of_a_lost_node_that_nobody_called_ready_has_no_such_condition(reader: Follower) -> None:
+    reader.stream.write("nodes", node_document("n1", "n-u1"))
+    reader.stream.node_life("n1", "n-u1", "node.kubernetes.io/unreachable")
+    reader.stream.write("pods", pod_document("a", "u1"))
+    reader.stream.commit([bound_pod("a", "u1", "n1")])
+    reader.news()
+    assert reader.view.pods["default", "a"].lost is not None
+    assert reader.view.pods["default", "a"].pod.status.conditions == ()
 
 
 @pytest.mark.parametrize("uid", ["u1", ""])

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
+from podyard.proto.facts import Condition
 from podyard.proto.placement import BoundPod
 from tests.unit.cluster.stream import (
     WrittenStream,
@@ -102,7 +103,9 @@ class Cluster:
         if self.seen_pods:
             uid = sorted(self.seen_pods)[salt % len(self.seen_pods)]
             where = self.bound[uid].node if uid in self.bound and salt % 3 else node
-            self.stream.pod_status(where, self.seen_pods[uid], uid, "Running" if salt % 2 else "Succeeded")
+            self.stream.pod_status(
+                where, self.seen_pods[uid], uid, "Running" if salt % 2 else "Succeeded", conditions=(READY,)
+            )
 
     def nominate(self, name: str, node: str, salt: int) -> None:
         if self.seen_pods:
@@ -119,6 +122,7 @@ class Cluster:
                 self.stream.expire(subject)
 
 
+READY = Condition(type="Ready", status="True")
 STEPS = (
     "put_pod", "put_pod", "remove_pod", "put_node", "remove_node", "put_claim", "node_status", "node_life",
     "bind", "bind", "release", "pod_status", "nominate", "expire",

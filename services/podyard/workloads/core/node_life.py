@@ -131,9 +131,8 @@ class Health:
         self.uid = view.uid
         self.heard_at = now
         """When it gave a sign of life, or was seen first."""
-        life = view.life
-        self.lost = life is not None and any(one.type == READY for one in life.conditions)
-        taints = () if life is None else life.taints
+        self.lost = view.lost is not None
+        taints = () if view.life is None else view.life.taints
         self.given_up = next((taint.key for taint in taints if taint.effect == NO_EXECUTE), "")
         """Key of its taint NoExecute that is ours; empty: none."""
         self.see(view)

@@ -99,7 +99,7 @@ class TaintEviction:
         self._spared_until = until
         for timer in list(self._timers.values()):
             node = self._view.nodes.get(timer.node)
-            if timer.at < until and node is not None and _is_lost(node):
+            if timer.at < until and node is not None and node.lost is not None:
                 self._set(timer._replace(at=until))
 
     def listed(self) -> None:
@@ -178,7 +178,7 @@ class TaintEviction:
             self._cancel(pod.uid)
         elif seconds is None or pod.uid not in self._timers:
             at = now + (seconds or 0.0)
-            if _is_lost(node):
+            if node.lost is not None:
                 at = max(at, self._spared_until)
             self._set(Timer(node.name, ObjectKey(subjects.PODS, *pod.key), pod.uid, at))
 
@@ -229,7 +229,3 @@ def tolerated_s(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> f
         if first.toleration_seconds is not None:
             shortest = min(shortest, float(max(0, first.toleration_seconds)))
     return shortest
-
-
-def _is_lost(node: NodeView) -> bool:
-    return node.life is not None and bool(node.life.conditions)
