@@ -80,8 +80,9 @@ async def test_answers_that_do_not_come_are_asked_for_again(stage: Stage):
             stage.proxy(one).rule(DropAnswers(f"answer to {subject}", times=times)) for one, subject, times in lost
         ]
         await load.run()
-        await stage.verdict()
-        assert all(rule.happened == rule.times for rule in rules), [str(rule) for rule in rules]
+        async with load.flowing():  # the one scheduler may have bound nothing so far, while the other asked again
+            for rule in rules:
+                await rule.done(rule.times or 0, 30)
 
 
 async def test_commits_that_are_lost_or_whose_acknowledgement_is_lost_are_settled(stage: Stage):
