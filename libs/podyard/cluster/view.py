@@ -5,7 +5,7 @@ messages come. Until a listing ends, readers see the state before it.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -23,6 +23,9 @@ from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact
 from podyard.proto.placement import BoundPod, CommitRecord, Fence, Placement, Release, Tombstone, entry_of, release_of
+
+_Key = TypeVar("_Key")
+_Fact = TypeVar("_Fact")
 
 _OBJECT: Final = "cluster"
 _PLACEMENT: Final = "placement"
@@ -231,11 +234,7 @@ class ClusterView(Fold[Tables]):
 
     def _apply_pod_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         node, uid = subjects.decode(parts[2]), subjects.decode(parts[-1])
-        fact = self._fact(tables, PodStatusFact, delivery)
-        if fact is None:
-            tables.pod_statuses.pop((uid, node), None)
-        else:
-            tables.pod_statuses[uid, node] = fact
+        _keep(tables.pod_statuses, (uid, node), self._fact(tables, PodStatusFact, delivery))
         return tables.rejoin_pod(uid, _origin(delivery), gap)
 
     def _apply_node_status(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
@@ -244,28 +243,17 @@ class ClusterView(Fold[Tables]):
         fact = self._fact(tables, NodeStatusFact, delivery)
         if fact is None and not delivery.deleted:
             fact = self._tables.node_statuses.get(name)
-        if fact is None:
-            tables.node_statuses.pop(name, None)
-        else:
-            tables.node_statuses[name] = fact
+        _keep(tables.node_statuses, name, fact)
         return tables.rejoin_node(name, _origin(delivery), gap)
 
     def _apply_node_life(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         name = subjects.decode(parts[2])
-        fact = self._fact(tables, NodeLifeFact, delivery)
-        if fact is None:
-            tables.node_lives.pop(name, None)
-        else:
-            tables.node_lives[name] = fact
+        _keep(tables.node_lives, name, self._fact(tables, NodeLifeFact, delivery))
         return tables.rejoin_node(name, _origin(delivery), gap)
 
     def _apply_nomination(self, tables: Tables, parts: list[str], delivery: Delivered, gap: bool) -> list[Change]:
         uid = subjects.decode(parts[-1])
-        fact = self._fact(tables, Nomination, delivery)
-        if fact is None:
-            tables.nominations.pop(uid, None)
-        else:
-            tables.nominations[uid] = fact
+        _keep(tables.nominations, uid, self._fact(tables, Nomination, delivery))
         return tables.rejoin_pod(uid, _origin(delivery), gap)
 
     def _apply_placement(self, tables: Tables, delivery: Delivered) -> list[Change]:
@@ -334,6 +322,14 @@ class ClusterView(Fold[Tables]):
             if known is not None and known.sequence == delivery.sequence:
                 return
         self._effects.append(DeadDelivery(delivery, str(error)))
+
+
+def _keep(table: dict[_Key, _Fact], key: _Key, fact: _Fact | None) -> None:
+    """What is said now stands in the place of what was said before; None: nothing is said any more."""
+    if fact is None:
+        table.pop(key, None)
+    else:
+        table[key] = fact
 
 
 def _origin(delivery: Delivered) -> Origin:

@@ -52,6 +52,7 @@ class Term:
         self._core = Workloads(self._view, documents, maker)
         trouble = service.health.trouble(WRITES_CHECK)
         self._writer = Writer(service.bus, self._view, documents, trouble, self._now)
+        self._node_life = NodeLife(service, instruments, boundary, self._view, self._write, self._cause_of)
         self._reading = Reading(
             service.bus,
             folds(self._view, documents),
@@ -60,12 +61,11 @@ class Term:
             service=service.name,
             on_changes=self._on_changes,
             on_listed=self._on_listed,
-            on_contact=self._on_contact,
+            on_contact=self._node_life.contact,
             on_unreadable=self._on_unreadable,
             aside=boundary.aside,
         )
         self._census = Census(service, instruments, boundary)
-        self._node_life = NodeLife(service, instruments, boundary, self._view, self._write, self._cause_of)
         self._driver: Driver[Message, Effect, Work] = Driver(
             self._core,
             now=self._now,
@@ -106,9 +106,6 @@ class Term:
         del reason
         self._driver.step(actions.Listed())
         self._node_life.listed()
-
-    def _on_contact(self, fresh: bool) -> None:
-        self._node_life.contact(fresh)
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
