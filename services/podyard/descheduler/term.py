@@ -1,7 +1,7 @@
 """One term: from getting the lease to losing it. Feeds the core and carries out what it wants."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import anyio
 import anyio.lowlevel
@@ -16,14 +16,17 @@ from podyard.descheduler.core.effects import Ask, Effect
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.messages import Answer, Message
 from podyard.descheduler.core.policy import Policy
+from podyard.descheduler.core.policy import Prometheus as Provider
 from podyard.descheduler.instruments import Instruments
-from podyard.descheduler.prometheus import Prometheus
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.writer import Writer
 from podyard.runtime.service import Service
 from podyard.shell.boundary import Boundary
 from podyard.shell.driver import Driver
 from podyard.shell.snapshot import snapshot
+
+if TYPE_CHECKING:
+    from podyard.descheduler.prometheus import Prometheus
 
 CYCLE: Final = "cycle"
 """Not ready after a cycle that failed, until one ends."""
@@ -56,7 +59,7 @@ class Term:
         self._writer: Writer | None = None
         """Of the cycle that is on; it holds the cycle's listing."""
         provider = queries.provider(policy)
-        self._prometheus = Prometheus(provider, self._settings) if provider is not None else None
+        self._prometheus = None if provider is None else _prometheus(provider, self._settings)
         self._doubtful: frozenset[Doubtful] = frozenset()
         """What the last cycle found."""
         self._evicting = anyio.CancelScope()
@@ -169,3 +172,10 @@ class Term:
         self._service.health.set_ready(CYCLE, False, effect.reason)
         self._instruments.cycles.labels("failed").inc()
         self._service.log.error("no cycle", reason=effect.reason)
+
+
+def _prometheus(provider: Provider, settings: DeschedulerSettings) -> "Prometheus":
+    """Loaded where it is needed: the HTTP client takes 4 MB, and few policies name Prometheus."""
+    from podyard.descheduler.prometheus import Prometheus
+
+    return Prometheus(provider, settings)

@@ -91,10 +91,21 @@ def test_completion_knows_the_commands(shell, capsys):
 
 @pytest.mark.parametrize("service", services.NAMES)
 def test_a_service_loads_nothing_that_is_for_people(service):
+    assert loaded(service, "cyclopts", "attr", "click", "rich", "pygments", "opentelemetry.sdk") == "[]"
+
+
+@pytest.mark.parametrize("service", sorted({*services.NAMES} - {"scheduler", "binder"}))
+def test_a_service_without_extenders_loads_no_http_client(service):
+    assert loaded(service, "httpx") == "[]"
+
+
+def loaded(service: str, *unwanted: str) -> str:
+    """Those of `unwanted` that a service loads; what it did without can be loaded afterwards."""
     code = (
         "import sys; from podyard.cli import __main__, serving; serving.load(sys.argv[1]);"
-        "unwanted = ('cyclopts', 'attr', 'click', 'rich', 'pygments', 'opentelemetry.sdk');"
-        "print([module for module in unwanted if module in sys.modules]); import rich, click, gc; print(gc.isenabled())"
+        "print([module for module in sys.argv[2:] if module in sys.modules]); import rich, click, gc; print(gc.isenabled())"
     )
-    found = subprocess.run([sys.executable, "-c", code, service], capture_output=True, text=True, check=True)
-    assert found.stdout.split("\n") == ["[]", "True", ""]
+    found = subprocess.run([sys.executable, "-c", code, service, *unwanted], capture_output=True, text=True, check=True)
+    first, *others = found.stdout.split("\n")
+    assert others == ["True", ""]
+    return first
