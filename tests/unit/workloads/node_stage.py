@@ -44,6 +44,15 @@ class Stage:
         self.next_beat = self.now + BEAT_S
         self.begin()
 
+    @classmethod
+    def of_two(cls) -> "Stage":
+        """With nodes n1 and n2, whose agents beat: not all of a zone is silent when one of them is."""
+        stage = cls()
+        stage.node("n1")
+        stage.node("n2")
+        stage.pass_time(20.0)
+        return stage
+
     def begin(self) -> None:
         """A new term, which lists everything and hears the bus."""
         self.view = ClusterView()

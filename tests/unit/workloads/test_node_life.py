@@ -12,12 +12,7 @@ GRACE_S = 50.0
 
 @pytest.fixture
 def stage() -> Stage:
-    """Two nodes whose agents beat, so that not all of a zone is silent when one is."""
-    found = Stage()
-    found.node("n1")
-    found.node("n2")
-    found.pass_time(20.0)
-    return found
+    return Stage.of_two()
 
 
 def silence(stage: Stage, *names: str) -> None:

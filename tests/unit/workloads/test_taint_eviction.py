@@ -16,11 +16,15 @@ OTHER = {"key": "other", "effect": "NoExecute"}
 
 @pytest.fixture
 def stage() -> Stage:
-    found = Stage()
-    found.node("n1")
-    found.node("n2")
-    found.pass_time(20.0)
-    return found
+    return Stage.of_two()
+
+
+def ends_after(stage: Stage, name: str, seconds: float) -> None:
+    """The pod is deleted then, no other, and not before."""
+    stage.pass_time(seconds - 0.1)
+    assert stage.deleted() == []
+    stage.pass_time(0.2)
+    assert stage.deleted() == [name]
 
 
 @pytest.mark.parametrize(
@@ -100,22 +104,18 @@ def test_a_pod_that_comes_to_a_tainted_node_has_its_own_time(stage: Stage) -> No
     stage.taint("n1", MINE)
     stage.pass_time(100.0)
     stage.pod("p1", "n1", tolerating(30, "mine"))
-    stage.pass_time(29.9)
-    assert stage.deleted() == []
-    stage.pass_time(0.2)
-    assert stage.deleted() == ["p1"]
+    ends_after(stage, "p1", 30.0)
 
 
-def test_a_time_that_runs_goes_on_when_taints_change(stage: Stage) -> None:
-    """docs/rules.md, toleration-is-counted-from-the-first-look"""
-    stage.pod("p1", "n1", tolerating(30, "mine"), tolerating(30, "other"))
+@pytest.mark.parametrize("seconds", [30, 0])
+def test_a_time_that_runs_goes_on_when_another_taint_is_tolerated(seconds: int, stage: Stage) -> None:
+    """docs/rules.md, toleration-is-counted-from-the-first-look: even where the other is tolerated for no
+    time."""
+    stage.pod("p1", "n1", tolerating(30, "mine"), tolerating(seconds, "other"))
     stage.taint("n1", MINE)
     stage.pass_time(20.0)
     stage.taint("n1", OTHER)
-    stage.pass_time(9.9)
-    assert stage.deleted() == []
-    stage.pass_time(0.2)
-    assert stage.deleted() == ["p1"]
+    ends_after(stage, "p1", 10.0)
 
 
 def test_a_time_that_runs_ends_with_the_taints(stage: Stage) -> None:
@@ -125,22 +125,7 @@ def test_a_time_that_runs_ends_with_the_taints(stage: Stage) -> None:
     stage.taint("n1")
     stage.pass_time(1.0)
     stage.taint("n1", MINE)
-    stage.pass_time(29.9)
-    assert stage.deleted() == []
-    stage.pass_time(0.2)
-    assert stage.deleted() == ["p1"]
-
-
-def test_a_time_that_runs_goes_on_when_a_taint_comes_that_is_tolerated_for_no_time(stage: Stage) -> None:
-    """docs/rules.md, toleration-is-counted-from-the-first-look"""
-    stage.pod("p1", "n1", tolerating(30, "mine"), tolerating(0, "other"))
-    stage.taint("n1", MINE)
-    stage.pass_time(20.0)
-    stage.taint("n1", OTHER)
-    stage.pass_time(9.9)
-    assert stage.deleted() == []
-    stage.pass_time(0.2)
-    assert stage.deleted() == ["p1"]
+    ends_after(stage, "p1", 30.0)
 
 
 def test_a_second_taint_that_is_not_tolerated_ends_it_at_once(stage: Stage) -> None:
