@@ -10,10 +10,11 @@ SOURCES := proto libs services tools tests examples
 PYTEST := $(BIN)/pytest
 # What runs on all cores at once; what starts servers and services as processes, and mostly waits for them; and what measures CPU
 # time or takes all cores itself, and therefore runs alone.
-TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples
+EVICTIONS := tests/simulation/test_evictions.py
+TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples $(EVICTIONS)
 CONTENTION := tests/faults/test_service_contention.py
 STACKS := tests/e2e tests/faults --ignore=$(CONTENTION)
-ALONE := tests/simulation $(CONTENTION)
+ALONE := tests/simulation $(CONTENTION) --ignore=$(EVICTIONS)
 # Fault tests that want the machine alone.
 LONELY := $(CONTENTION) tests/faults/test_nats_lost_stores.py
 # One worker more than cores: many tests wait for a lease or a process. Whole stacks keep two workers half busy.

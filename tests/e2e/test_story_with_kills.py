@@ -22,6 +22,8 @@ from tests.support.waiting import eventually
 PATIENCE_S: Final = 60.0
 POP_WAIT_S: Final = 1.0
 """So long a pop waits in the queue (`pop_wait_s` of the scheduler)."""
+HOPELESS: Final = "hopeless"
+"""A pod that is too large for every node."""
 PAUSES: Final = 20
 POLL_S: Final = 0.02
 """The queue tells what it holds only when asked."""
@@ -40,8 +42,10 @@ async def test_the_story_ends_right_although_every_service_is_killed_amid_its_wo
     assert {child.service for child in here.lab.children if child.starts <= starts[child.instance]} == set()
     await here.lab.until_ready(WITHIN_S)
     with paused(here.lab, "descheduler"):
+        await play.kill("api")  # what it had in hand for the descheduler is stored by now, or never will be
         await come_to_rest(here)
         await check_end(here, after)
+    await here.lab.until_ready(WITHIN_S)
 
 
 class Play:
@@ -70,12 +74,12 @@ class Play:
     async def _api_between_write_and_answer(self, step: Step) -> None:
         async with self._acting(step):
             await self._until("a node stored", lambda: self._here.seen.view.nodes)
-            await self._kill("api")
+            await self.kill("api")
 
     async def _binder_between_commit_and_answer(self, step: Step) -> None:
         async with self._acting(step):
             await self._until("a binding stored", self._bound)
-            await self._kill("binder")
+            await self.kill("binder")
 
     async def _workloads_scheduler_and_binder_with_pods_in_hand(self, step: Step) -> None:
         pause(self._here.lab, "scheduler")
@@ -86,20 +90,20 @@ class Play:
             if not await self._answers_a_pop_that_waits():
                 resume(self._here.lab, "scheduler")
                 await self._queue_holds(1, "inFlight", "binding")
-            await self._kill("scheduler")
+            await self.kill("scheduler")
             await self._until("all web pods made", lambda: len(self._here.seen.pods("web")) == WEB_PODS)
             await self._queue_holds(1, "binding")
-            await self._kill("binder")
+            await self.kill("binder")
 
     async def _queue_with_pods_parked_and_in_flight(self, step: Step) -> None:
         await step.act()
         await step.see()
-        await self._here.do.apply([self._here.pod("hopeless", cpu="99")], "it will be parked at the end")
-        await self._here.attempted("hopeless")
+        await self._here.do.apply([self._here.pod(HOPELESS, cpu="99")], "it will be parked at the end")
+        await self._here.attempted(HOPELESS)
         await self._queue_holds(3, "unschedulable")
         extra = await self._in_flight_at_a_paused_scheduler()
-        tried = {name: self._tries(name) for name in (TRAINER[1], REPORT[1], "hopeless")}
-        await self._kill("queue")
+        tried = {name: self._tries(name) for name in (TRAINER[1], REPORT[1], HOPELESS)}
+        await self.kill("queue")
         resume(self._here.lab, "scheduler")
         await self._here.running(extra)
         for name, times in tried.items():
@@ -110,21 +114,21 @@ class Play:
         async with self._acting(step):
             # the same connection's later request is answered: the server has passed the earlier one on
             await self._queue()
-            await self._kill("api")
+            await self.kill("api")
 
     async def _agent_amid_eviction_and_workloads_before_replacement(self, step: Step) -> None:
         pause(self._here.lab, "workloads")
         async with self._acting(step):
             await self._until("an eviction announced", self._evicted_by_agent)
-            await self._kill("node_agent")
+            await self.kill("node_agent")
             await self._until("an evicted pod ended", self._evicted)
-            await self._kill("workloads")
+            await self.kill("workloads")
 
     async def _descheduler_amid_its_cycle(self, step: Step) -> None:
         async with self._acting(step):
             events = self._here.seen.events
             await self._until("an eviction", lambda: any(event.reporter == "descheduler" for event in events))
-            await self._kill("descheduler")
+            await self.kill("descheduler")
 
     # what is prepared
 
@@ -185,7 +189,7 @@ class Play:
             tasks.start_soon(step.act)
             yield
 
-    async def _kill(self, service: str) -> None:
+    async def kill(self, service: str) -> None:
         """SIGKILL, and wait until its successor works."""
         child = self._here.lab.child(service)
         starts = child.starts
@@ -208,14 +212,18 @@ async def queue_list(here: Stand) -> QueueListReply:
 
 
 async def come_to_rest(here: Stand) -> None:
-    """Wait until the pods that were moved have gone and their successors run."""
+    """Wait until the pods that were moved have gone and their successors run, and the queue knows it."""
 
     def at_rest() -> bool:
         pods = here.seen.view.pods_by_uid.values()
         leaving = [one for one in pods if one.deleting or (one.ended and not one.released)]
         return not leaving and len(here.seen.running("web")) == WEB_PODS
 
+    async def queue_knows() -> bool:
+        return [one.name for one in (await queue_list(here)).pods] == [HOPELESS]
+
     await here.seen.until("nothing on its way", at_rest, PATIENCE_S)
+    await eventually(f"a queue that holds {HOPELESS} alone", queue_knows, WITHIN_S)
 
 
 async def check_end(here: Stand, after: int) -> None:
@@ -237,7 +245,7 @@ async def check_end(here: Stand, after: int) -> None:
         else:
             assert one.uid in parked, f"{one} is lost: neither bound nor in the queue"
             assert parked[one.uid].message, f"nobody knows why {one} waits"
-    assert [one.name for one in parked.values()] == ["hopeless"]
+    assert [one.name for one in parked.values()] == [HOPELESS]
     living = [one for one in view.pods.values() if one.labels.get("app") == "web" and not one.ended]
     assert len(living) == WEB_PODS
     assert await metric(here, "binder", "podyard_binder_usage_drifts_total") == 0

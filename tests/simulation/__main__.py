@@ -10,6 +10,7 @@ from time import perf_counter  # the real one: runs take `time`'s
 from msgspec.structs import replace
 
 from tests.simulation import seeds
+from tests.simulation.node_life import NodePlan
 from tests.simulation.simulation import Plan
 
 SMALL = Plan(seed=0, pods=10, nodes=3, faults=0, arriving_s=3.0, quiet_from_s=12.0)
@@ -33,7 +34,8 @@ def main() -> int:
         failed += bool(verdict.violations)
         totals.update(verdict.counts)
         if verdict.violations or options.seed is not None:
-            again = f" --crash {options.crash}" if options.crash else ""
+            again = " --nodes" if options.nodes else ""
+            again += f" --crash {options.crash}" if options.crash else ""
             print(seeds.describe(verdict, f"--seed {verdict.seed}{again}"), flush=True)
     seconds = perf_counter() - began
     print(", ".join(f"{amount} {name}" for name, amount in totals.items()))
@@ -48,7 +50,8 @@ def _plans(options: argparse.Namespace) -> list[Plan]:
         small = replace(SMALL, seed=options.seed or FIRST_SMALL, crashing=instance, crash_at=int(number))
         return [replace(small, keep_history=options.history)]
     chosen = [options.seed] if options.seed is not None else range(options.first, options.first + options.seeds)
-    return [Plan(seed=seed, keep_history=options.history) for seed in chosen]
+    kind = NodePlan if options.nodes else Plan
+    return [kind(seed=seed, keep_history=options.history) for seed in chosen]
 
 
 def _crashes(runs: int, workers: int) -> int:
@@ -90,6 +93,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--limit-s", type=float, default=float("inf"), help="begin no further seed after so many seconds"
     )
+    parser.add_argument("--nodes", action="store_true", help="nodes that are lost and live again, and their agents")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="runs at once")
     parser.add_argument("--history", action="store_true", help="print every message")
     parser.add_argument(

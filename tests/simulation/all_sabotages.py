@@ -11,7 +11,7 @@ from time import perf_counter  # the real one: runs take `time`'s
 from tests.simulation import seeds
 from tests.simulation.aims import Aimed
 from tests.simulation.sabotage import SABOTAGES
-from tests.simulation.simulation import Plan, Verdict
+from tests.simulation.simulation import Verdict
 
 
 def main() -> int:
@@ -48,7 +48,8 @@ def _runs(names: deque[str], most: int, workers: int) -> Iterator[tuple[str, Ver
     waiting: deque[tuple[str, int, seeds.Running]] = deque()
 
     def start(name: str, seed: int) -> None:
-        waiting.append((name, seed, seeds.Running(Plan(seed=seed), Aimed(SABOTAGES[name].patch))))
+        sabotage = SABOTAGES[name]
+        waiting.append((name, seed, seeds.Running(sabotage.plan(seed=seed), Aimed(sabotage.patch))))
 
     while names or waiting:
         while names and len(waiting) < workers:
@@ -56,7 +57,7 @@ def _runs(names: deque[str], most: int, workers: int) -> Iterator[tuple[str, Ver
             start(name, SABOTAGES[name].first)
         name, seed, running = waiting.popleft()
         verdict = running.wait()
-        _, says, first = SABOTAGES[name]
+        _, says, first, _ = SABOTAGES[name]
         enough = not says or not why_not_shown(name, verdict)
         if enough or seed + 1 >= first + most:
             yield name, verdict

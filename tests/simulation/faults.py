@@ -59,13 +59,17 @@ class Faults:
             "stream made again": self.stream_made_again,
         }
 
-    def plan(self, count: int = FAULTS) -> None:
-        """`count` faults of random kinds at random times on random processes."""
+    def plan(self, count: int = FAULTS, *, clocks: bool = True) -> None:
+        """`count` faults of random kinds at random times on random processes.
+
+        :param clocks: whether wall clocks are set, too
+        """
         random = self._clock.random
         for _ in range(count):
             kind, process = random.choice(sorted(self.kinds)), random.choice(self._processes)
             self._clock.later(random.uniform(FIRST_S, LAST_S), lambda k=kind, p=process: self.inject(k, p))
-        self._plan_clocks(count * CLOCKS_SET // FAULTS)
+        if clocks:
+            self._plan_clocks(count * CLOCKS_SET // FAULTS)
 
     def _plan_clocks(self, times: int) -> None:
         """Chosen by a source of its own: what else a seed plays does not depend on it."""

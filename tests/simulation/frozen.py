@@ -6,11 +6,13 @@ import random
 import secrets
 import time
 import typing
+import uuid
 from collections.abc import Callable
 from functools import cache, lru_cache, partial
 from random import Random
 from typing import Any
 
+import anyio.to_thread
 import nats.nuid
 from anyio._backends import _asyncio
 
@@ -48,6 +50,8 @@ def freeze(clock: Clock, seed: int, *, read_once: bool = True) -> None:
     time.time_ns = lambda: int(clock.now * 1e9)
     time.perf_counter_ns = lambda: int(clock.now * 1e9)
     random.seed(seed)
+    uuid.uuid4 = lambda: uuid.UUID(int=source.getrandbits(128), version=4)
+    random.Random = partial(_seeded, source)  # type: ignore[misc,assignment]
     secrets.token_hex = lambda nbytes=32: f"{source.getrandbits((nbytes or 32) * 8):0{(nbytes or 32) * 2}x}"
     nats.nuid.randbelow = source.randrange
     nats.nuid.token_bytes = source.randbytes
@@ -55,10 +59,21 @@ def freeze(clock: Clock, seed: int, *, read_once: bool = True) -> None:
     gc.freeze = _nothing
     gc.collect = _nothing
     gc.disable()  # the process ends with the simulation; and what was killed must not be cleaned up
+    anyio.to_thread.run_sync = _at_once  # type: ignore[assignment]
     _order_scopes()
     if read_once:
         _read_once()
     typing._get_protocol_attrs = _protocol_attributes  # type: ignore[attr-defined]  # Python 3.11 finds them anew for each isinstance
+
+
+def _seeded(source: Random, seed: Any = None) -> Random:
+    """One that its user gives no seed has one of ours."""
+    return Random(source.getrandbits(64) if seed is None else seed)
+
+
+async def _at_once(call: Callable[..., Any], *args: Any, **_: Any) -> Any:
+    """No thread runs beside the simulation."""
+    return call(*args)
 
 
 def _nothing(*_: Any) -> int:

@@ -6,6 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import prometheus_client
 import structlog
 
@@ -128,15 +129,26 @@ class Process:
 
     configuration: ClassVar[str] = str(CONFIGURATION)
     """KubeSchedulerConfiguration; "": the default one."""
+    settings: ClassVar[dict[str, Any]] = {}
+    """By service; the defaults of one that is not named."""
 
     def __init__(
-        self, clock: Clock, server: MemoryServer, service: str, instance: str, tell: Tell, wrong: Tell
+        self,
+        clock: Clock,
+        server: MemoryServer,
+        service: str,
+        instance: str,
+        tell: Tell,
+        wrong: Tell,
+        settings: msgspec.Struct | None = None,
     ) -> None:
         """
+        :param settings: of this place alone; those of its service if None
         :param tell: notes a line in the history
         :param wrong: notes what must not happen
         """
         self.clock = clock
+        self._settings = settings
         self.service = service
         self.instance = instance
         self.network = Network()
@@ -160,6 +172,21 @@ class Process:
     def alive(self) -> bool:
         """Whether it runs, paused or not."""
         return self.loop is not None and not self.loop.dead
+
+    @property
+    def hears(self) -> bool:
+        """Whether it hears the bus, and is heard."""
+        held = self.network.up_held or self.network.down_held
+        return self.alive and not self.paused and not held and self._bus is not None and self._bus.state.connected
+
+    def plays(self, session: str) -> bool:
+        """Whether what this session began goes on: it is of the process that runs now."""
+        return self.alive and session == f"{self.instance}.{self._starts}"
+
+    @property
+    def paused(self) -> bool:
+        """Whether it stands still."""
+        return self.loop is not None and self.loop.paused
 
     def start(self) -> None:
         """A new process."""
@@ -230,7 +257,7 @@ class Process:
                 service = Service(
                     definition,
                     process=settings,
-                    settings=definition.settings_type(),
+                    settings=self._settings or self.settings.get(self.service) or definition.settings_type(),
                     bus=bus,
                     clock=steady,
                     health=Health(stall_limit_s=settings.stall_limit_s, registry=registry, now=steady.now),

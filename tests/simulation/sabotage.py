@@ -6,7 +6,14 @@ switch off what is only an optimisation, or what something else covers, which th
 say nothing.
 """
 
-from tests.simulation import sabotaged_clocks, sabotaged_judgement, sabotaged_queue, sabotaged_readers, sabotaged_writes
+from tests.simulation import (
+    sabotaged_clocks,
+    sabotaged_judgement,
+    sabotaged_nodes,
+    sabotaged_queue,
+    sabotaged_readers,
+    sabotaged_writes,
+)
 from tests.simulation.sabotaged import Sabotage
 
 SABOTAGES: dict[str, Sabotage] = {
@@ -15,4 +22,5 @@ SABOTAGES: dict[str, Sabotage] = {
     **sabotaged_readers.SABOTAGES,
     **sabotaged_queue.SABOTAGES,
     **sabotaged_clocks.SABOTAGES,
+    **sabotaged_nodes.SABOTAGES,
 }

@@ -9,7 +9,7 @@ import anyio
 from podyard.binder.core.batch import Batch
 from podyard.bus import Lease
 from podyard.runtime.service import Service
-from tests.simulation.simulation import Simulation
+from tests.simulation.simulation import Plan, Simulation
 
 Patch = Callable[[Simulation], None]
 Lead: TypeAlias = Callable[[Callable[[int], Awaitable[None]]], Awaitable[None]]
@@ -23,6 +23,8 @@ class Sabotage(NamedTuple):
     """Words of the violations of which one must come; empty: none may come."""
     first: int = 1
     """A seed that shows it."""
+    plan: type[Plan] = Plan
+    """What is played."""
 
 
 class Unguarded(NamedTuple):

@@ -54,7 +54,7 @@ class Running:
 def _work(plan: Plan, sabotage: Sabotage | None, writing: int) -> NoReturn:
     code = 1
     try:
-        verdict = Simulation(plan, sabotage).run()
+        verdict = plan.run(sabotage)
         if isinstance(sabotage, Aimed):
             verdict = replace(verdict, blind=sabotage.blind(cut_short=bool(verdict.violations)))
         answer = msgspec.msgpack.encode(verdict)

@@ -57,6 +57,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     keep_history: bool = False
     """Whether the verdict brings the whole history."""
 
+    def run(self, sabotage: Callable[["Simulation"], None] | None = None) -> "Verdict":
+        """Play it."""
+        return Simulation(self, sabotage).run()
+
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     """What a run showed."""
@@ -87,11 +91,9 @@ class Simulation:
         for spec in streams.ALL_STREAMS:
             self.server.streams[spec.name] = Stream(config_of(spec), self.clock.now)
         self.checker = Checker()
-        self.world = World(self.clock, self.server, plan.pods, plan.nodes, plan.arriving_s)
+        self.world = self._make_world()
         self.server.on_stored = self._stored
-        self.processes = [
-            Process(self.clock, self.server, service, instance, self.tell, self.wrong) for service, instance in PLACES
-        ]
+        self.processes = self._make_processes()
         self.faults = Faults(self.clock, self.server, self.processes, self.tell, self._lose_cluster)
         self._history: list[str] = []
         self._hash = hashlib.sha256()
@@ -101,6 +103,17 @@ class Simulation:
         verified_skips.verify(plan.seed % 2 == 0)
         if sabotage is not None:
             sabotage(self)
+
+    def _make_world(self) -> Any:
+        plan = self.plan
+        return World(self.clock, self.server, plan.pods, plan.nodes, plan.arriving_s)
+
+    def _make_processes(self) -> list[Process]:
+        return [self.process(service, instance) for service, instance in PLACES]
+
+    def process(self, service: str, instance: str, settings: msgspec.Struct | None = None) -> Process:
+        """A place for a process of this simulation."""
+        return Process(self.clock, self.server, service, instance, self.tell, self.wrong, settings)
 
     def _lose_cluster(self) -> None:
         """CLUSTER is made again, and what was in it is published again, in one of two ways."""

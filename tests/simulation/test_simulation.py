@@ -37,6 +37,17 @@ class TestSafety:
         assert done.returncode == 0, done.stdout + done.stderr
 
     @pytest.mark.parametrize(
+        "number", [pytest.param(6, id="few"), pytest.param(100, id="many", marks=pytest.mark.whole_simulation)]
+    )
+    def test_no_pod_runs_on_two_nodes_that_hear_the_bus_none_is_lost_and_storms_are_bounded(self, number: int):
+        done = simulate("--nodes", "--seeds", str(number))
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert f"{number} seeds" in done.stdout
+        told = dict(reversed(part.split(" ", 1)) for part in done.stdout.splitlines()[-2].split(", "))
+        for what in ("nodes lost", "pods evicted", "nodes taken"):
+            assert int(told[what]) > number, what
+
+    @pytest.mark.parametrize(
         "runs", [pytest.param(1, id="one run"), pytest.param(4, id="runs", marks=pytest.mark.whole_simulation)]
     )
     def test_a_crash_before_any_single_effect_loses_nothing(self, runs: int):
@@ -46,9 +57,10 @@ class TestSafety:
 
 
 @pytest.mark.timeout(300)
-def test_a_seed_is_the_same_run_byte_for_byte():
+@pytest.mark.parametrize("options", [(), ("--nodes",)], ids=["", "nodes"])
+def test_a_seed_is_the_same_run_byte_for_byte(options: tuple[str, ...]):
     with ThreadPoolExecutor(2) as at_once:
-        runs = at_once.map(lambda _: simulate("--seed", "4", "--history").stdout.splitlines()[:-1], range(2))
+        runs = at_once.map(lambda _: simulate("--seed", "4", "--history", *options).stdout.splitlines()[:-1], range(2))
         first, second = runs
     assert len(first) > 3000
     assert first == second

@@ -51,6 +51,8 @@ class Lease:
     :param instance: stable name of this process' place, taken up again after a restart
     :param session: this process start, never used twice
     :param ttl_s: whole seconds, at least 1; above the time NATS needs to elect a leader, in a cluster
+    :param take_over: whether the first claim is made whoever holds the lease: he finds another's in the place
+        of his own when he renews it
     :param on_trouble: told why it could not try to get the lease, so that nobody may lead; with an empty text
         once it could
     """
@@ -63,6 +65,8 @@ class Lease:
         session: str,
         ttl_s: int = streams.LEASE_TTL_S,
         on_trouble: Callable[[str], None] = _ignore_trouble,
+        *,
+        take_over: bool = False,
     ) -> None:
         self.service = service
         self.instance = instance
@@ -73,6 +77,7 @@ class Lease:
         made again. 0 before the first claim."""
 
         self._bus = bus
+        self._takes_over = take_over
         self._on_trouble = on_trouble
         self._subject = subjects.lease(service)
         self._ttl_s = ttl_s
@@ -155,13 +160,14 @@ class Lease:
         if found is not None:
             expect, epoch = found.sequence, found.sequence + 1
             holder = _read(found)
-            if holder is not None and holder.holder != self.instance:
+            if holder is not None and holder.holder != self.instance and not self._takes_over:
                 return False
         sent_at = time.monotonic()
         try:
             ack = await self._bus.publish(self._message(expect, epoch), timeout_s=self._ttl_s / RENEWALS_PER_TTL)
         except Conflict:
             return False
+        self._takes_over = False
         self.epoch = ack.sequence
         self._sequence, self._sent_at = ack.sequence, sent_at
         log.info("leads %s as %s, epoch %d", self.service, self.instance, self.epoch)

@@ -11,6 +11,7 @@ spelled by hand. What feeds a view and carries out an intent is in `podyard.shel
 - `classify`     from an old and a new object to cluster events, as kube-scheduler v1.36
 - `changes`      Change: what a delivery did to a view; effects that a fold asks its shell for
 - `conditions`, `pods`, `nodes`  joined views of one pod and one node
+- `container_statuses`  what an agent says of a pod's containers, joined
 - `markers`, `tables`  what is behind a view
 - `relisting`    what changed between two listings
 - `fold`         what both folds keep: how far they have come, what they ask their shell for

@@ -15,6 +15,13 @@ Viewed: TypeAlias = Any
 """A `PodView` or `NodeView`; for all other resources the typed object itself."""
 
 
+def object_of(viewed: Viewed | None) -> object | None:
+    """What hints see of a viewed object: the typed one, joined."""
+    if isinstance(viewed, PodView):
+        return viewed.pod
+    return viewed.node if isinstance(viewed, NodeView) else viewed
+
+
 class ClusterChangeEvent(NamedTuple):
     """One cluster event that a change amounts to, as kube-scheduler would derive it."""
 
@@ -85,7 +92,7 @@ class Change:
     unknown: they take room, nobody schedules them.
     """
 
-    __slots__ = ("_events", "bound", "gap", "new", "old", "origin", "release", "relisted", "resource", "uid")
+    __slots__ = ("_events", "_name", "bound", "gap", "new", "old", "origin", "release", "relisted", "resource", "uid")
 
     def __init__(
         self,
@@ -122,6 +129,7 @@ class Change:
         self.gap = gap
         self.relisted = relisted
         self._events: tuple[ClusterChangeEvent, ...] | None = None
+        self._name: str | None = None
 
     @property
     def events(self) -> tuple[ClusterChangeEvent, ...]:
@@ -149,6 +157,14 @@ class Change:
         return (
             ObjectKey(self.resource, release.namespace, release.name) if release else ObjectKey(self.resource, "", "")
         )
+
+    @property
+    def object_name(self) -> str:
+        """The object for people: namespace/name, or its name; put together when first asked for."""
+        if self._name is None:
+            _, namespace, name = self.key
+            self._name = f"{namespace}/{name}" if namespace else name
+        return self._name
 
     @property
     def occupied_before(self) -> BoundPod | None:

@@ -6,12 +6,14 @@
     ├── ObjectExists        a create met a living object
     ├── ObjectMissing       the object is not there, or another one (uid) has its name
     ├── Contended           others wrote the object each time first: try again later
-    └── PdbBlocked          a disruption budget does not allow the eviction now
+    ├── PdbBlocked          a disruption budget does not allow the eviction now
+    └── Overdue             nobody waits for the eviction any more
 
 Failures of the bus itself are `podyard.bus.errors.BusError`.
 """
 
 from podyard.cluster.keys import ObjectKey
+from podyard.proto.objects_api import BudgetAnswer
 
 
 class ClusterError(Exception):
@@ -47,12 +49,20 @@ class Contended(ClusterError):
 
 
 class PdbBlocked(ClusterError):
-    """The disruption budget `budget` (namespace/name) does not allow this eviction now. `retry_after_s` 0:
-    only a change of it helps."""
+    """The disruption budgets of a pod do not allow this eviction now; `budget` says how they stand, and what
+    helps."""
 
-    def __init__(self, key: ObjectKey, budget: str, reason: str, *, retry_after_s: float = 0.0) -> None:
+    def __init__(self, key: ObjectKey, reason: str, budget: BudgetAnswer) -> None:
         self.key = key
         self.budget = budget
-        self.reason = reason
-        self.retry_after_s = retry_after_s
         super().__init__(f"cannot evict {key}: {reason}")
+
+
+class Overdue(ClusterError):
+    """Whoever wanted the eviction of `key` counts on no answer any more: it was not begun."""
+
+    def __init__(self, key: ObjectKey) -> None:
+        self.key = key
+        super().__init__(
+            f"{key} was not evicted: the time until which that was wanted is over; if that is always so, the clocks differ"
+        )

@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from podyard.cluster import container_statuses
 from podyard.cluster.conditions import joined_conditions
 from podyard.cluster.keys import NamespacedName
 from podyard.objects import pod_requests
@@ -229,6 +230,14 @@ def _join(view: PodView) -> Pod:
             start_time=view.status.start_time or None,
             conditions=joined_conditions(status.conditions, view.status.conditions),
         )
+        if view.status.containers:
+            status = msgspec.structs.replace(
+                status,
+                container_statuses=container_statuses.joined(view.status.containers, pod.spec.containers),
+                init_container_statuses=container_statuses.joined(
+                    view.status.init_containers, pod.spec.init_containers
+                ),
+            )
     if view.lost is not None:
         status = msgspec.structs.replace(status, conditions=_not_ready(status.conditions, view.lost))
     if view.nominated_node != status.nominated_node_name:

@@ -17,6 +17,7 @@ Modules, by topic:
 - `quantity`          exact amounts; `quantity_fields` where kinds have them, `amounts` those that are counted
 - `selectors`         label selectors, node selectors; `taints` taints and tolerations
 - `pod_requests`      what a pod takes from its node
+- `host_ports`        when two pods ask for the same port of a node
 - `claims`            which claims a pod's volumes stand for, and how claim and volume belong together
 - `csi_migration`     in-tree volumes that a CSI driver serves today
 - `priority`          a pod's priority, built-in priority classes

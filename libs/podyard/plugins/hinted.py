@@ -82,7 +82,7 @@ def place_of(pod: Pod) -> str:
 
 def on_no_node(before: Pod | None, after: Pod | None) -> bool:
     """Whether a pod, before or after the event, is on no node, nor nominated to one."""
-    return any(one is not None and not place_of(one) for one in (before, after))
+    return (before is not None and not place_of(before)) or (after is not None and not place_of(after))
 
 
 def left(pod: Pod) -> str:

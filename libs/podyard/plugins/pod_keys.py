@@ -17,7 +17,7 @@ Part: TypeAlias = tuple[str, ...]
 
 def carried(labels: Mapping[str, str]) -> list[Part]:
     """All parts of a pod's labels."""
-    return [(), *((label,) for label in labels), *labels.items()]
+    return [(), *[(label,) for label in labels], *labels.items()]
 
 
 def wanted(selector: Selector) -> list[Part]:

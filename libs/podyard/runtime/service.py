@@ -86,12 +86,15 @@ class Service(Generic[S]):
         described.
         """
 
-    def lease(self, name: str = "", *, ttl_s: int = LEASE_TTL_S) -> "Lease":
+    def lease(self, name: str = "", *, ttl_s: int = LEASE_TTL_S, take_over: bool = False) -> "Lease":
         """This instance's candidature; the check `lease` says while none can be got, whoever leads.
 
         :param name: of the lease, the service's own by default
+        :param take_over: as of `Lease`
         """
         from podyard.bus.lease import Lease
 
         trouble = self.health.trouble("lease")
-        return Lease(self.bus, name or self.name, self.instance, self.session, ttl_s, on_trouble=trouble)
+        return Lease(
+            self.bus, name or self.name, self.instance, self.session, ttl_s, on_trouble=trouble, take_over=take_over
+        )

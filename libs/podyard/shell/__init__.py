@@ -1,7 +1,7 @@
 """Parts of what stands around a core. A service composes those that it needs; none knows any one service.
 
 Duty: keep a view up to date from the bus; feed a core, in order and on the steady clock, and keep one message
-that breaks it from ending the service; write, delete and evict objects by compare-and-set.
+that breaks it from ending the service; write and delete objects by compare-and-set.
 Never in here: what messages mean, a decision, a base class, NATS.
 
 Around a core:
@@ -22,14 +22,15 @@ Beside a core:
 Reading:
 
 - `reading`    an informer with its health check, and what the garbage collector is told
+- `hearing`    whether we hear the bus, for who counts the silence of others
 - `folds`      several views on one informer
 - `informer`   keeps a view up to date from the bus
 - `set_aside`  stored messages that views see without their payload
 - `snapshot`   a view of one moment
+- `stream_reading`  listing and following streams of records
 
 Writing:
 
 - `writes`    create, update, mark as deleting, remove
-- `eviction`  evict pods through their budgets
 - `mending`   what takes the place of a placement that cannot be read
 """

@@ -6,6 +6,9 @@ next one begins with a new core that lists everything anew (`boundary`).
 A core asks by an effect, and is told the answer by a message, which names what it answers where several may
 be open. So it may hold dialogues: generators that yield what is to be asked next, and go on with the answer.
 What is under way when the term ends is cancelled, and the generators that wait for it are closed.
+
+Steps are computed on the event loop. A core that computes for long has them computed apart, in a thread: the
+process answers meanwhile, and what comes for the core waits.
 """
 
 import asyncio
@@ -15,6 +18,7 @@ from types import TracebackType
 from typing import Any, Final, Generic, NoReturn, Protocol, TypeVar
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from podyard.shell import causes
@@ -45,7 +49,8 @@ async def _asks_nothing(ask: Any) -> Any:
 class Driver(Generic[M, E, A]):
     """One core, for one term, which lasts while the driver is entered: `async with driver as tasks`.
 
-    Owned by one event loop; `step` is synchronous, so that view and core never disagree at an await.
+    Owned by one event loop; `step` is synchronous, so that view and core never disagree at an await. Where
+    steps are computed apart it is not: such a core is told values that nobody changes any more.
     """
 
     def __init__(
@@ -61,6 +66,7 @@ class Driver(Generic[M, E, A]):
         tick: M | None = None,
         wake_at: Callable[[], float | None] = lambda: None,
         floor_s: float = 0.0,
+        apart: Callable[[M], bool] | None = None,
     ) -> None:
         """
         :param now: the steady clock, seconds since 1970, UTC
@@ -72,6 +78,8 @@ class Driver(Generic[M, E, A]):
         :param tick: what the core is told when it is time
         :param wake_at: when it is, on the clock of `now`; None: only a message can change anything
         :param floor_s: the shortest wait: what is due within it is done together
+        :param apart: whether the step of a message is computed in a thread; what comes meanwhile is told
+            afterwards, and the end of the term waits for the one that is under way. None: no step is
         """
         self.over = False
         """The core is told nothing any more."""
@@ -87,10 +95,13 @@ class Driver(Generic[M, E, A]):
         self._tick = tick
         self._wake_at = wake_at
         self._floor_s = floor_s
+        self._apart = apart
         self._tasks = anyio.create_task_group()
         self._stepping = False
         self._waiting: deque[M] = deque()
         """What came while the core was in a step, or its effects were carried out."""
+        self._computing = False
+        """A step is under way in a thread."""
         self._rung = anyio.Event()
         self._rings_at = NEVER
         self._alarm: asyncio.TimerHandle | None = None
@@ -120,22 +131,16 @@ class Driver(Generic[M, E, A]):
         if self._alarm is not None:
             self._alarm.cancel()
         self._tasks.cancel_scope.cancel()
-        self._close()
+        if not self._computing:
+            self._close()
 
     # ---- the core ------------------------------------------------------------------------------------------
 
     def step(self, message: M) -> None:
         """Tell the core, and do what it wants done. What comes meanwhile is told afterwards, in its order."""
-        if self._stepping:
-            self._waiting.append(message)
-            return
-        self._stepping = True
-        try:
-            self._tell(message)
-            while self._waiting:
-                self._tell(self._waiting.popleft())
-        finally:
-            self._stepping = False
+        self._waiting.append(message)
+        if not self._stepping:
+            self._tell_all()
 
     def ask(self, ask: A) -> None:
         """Carry out what the core asks, beside everything else, and tell it the answer."""
@@ -144,17 +149,59 @@ class Driver(Generic[M, E, A]):
     async def _ask(self, ask: A) -> None:
         self.step(await self._answer(ask))
 
+    def _tell_all(self) -> None:
+        self._stepping = True
+        try:
+            while self._waiting and not self.over:
+                message = self._waiting.popleft()
+                if self._apart is not None and self._apart(message):
+                    self._tasks.start_soon(self._tell_apart, message)
+                    return
+                self._tell(message)
+        except BaseException:
+            self._stepping = False
+            raise
+        self._stepping = False
+
     def _tell(self, message: M) -> None:
-        if self.over:
-            return
         try:
             effects = self._core.step(message, self._now())
         except Exception as error:  # boundary: a core that raised is not used again
-            self.raised = True
-            cause = self._cause(message) or causes.unknown(type(message).__name__)
-            self._boundary.raised(cause, error)
-            self.end()
+            self._raised(message, error)
             return
+        self._do(effects)
+
+    async def _tell_apart(self, message: M) -> None:
+        try:
+            effects = await self._computed(message)
+        except Exception as error:  # boundary: as above
+            self._raised(message, error)
+            return
+        if not self.over:
+            self._do(effects)
+            self._tell_all()
+
+    async def _computed(self, message: M) -> Sequence[E]:
+        """A term that ends meanwhile waits for it, and what it wants done is: what was carried out before the
+        end is noted."""
+        self._computing = True
+        effects: Sequence[E] = ()
+        try:
+            with anyio.CancelScope(shield=True):
+                effects = await anyio.to_thread.run_sync(self._core.step, message, self._now())
+        finally:
+            self._computing = False
+            if self.over:
+                self._close()
+        return effects
+
+    def _raised(self, message: M, error: Exception) -> None:
+        self.raised = True
+        cause = self._cause(message) or causes.unknown(type(message).__name__)
+        self._boundary.raised(cause, error)
+        self.end()
+
+    def _do(self, effects: Sequence[E]) -> None:
         if effects:
             self._carry_out(effects)
         if self._tick is not None:

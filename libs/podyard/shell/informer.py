@@ -36,6 +36,12 @@ def with_placements(objects: Iterable[str]) -> Followed:
     return Followed((*base, subjects.ALL_BINDINGS, subjects.FENCE), (*base, subjects.ALL_COMMITS, subjects.FENCE))
 
 
+FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE)
+"""What is joined to pods and nodes."""
+EVERYTHING: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, *FACTS))
+"""All objects, as they are."""
+
+
 def base_subjects(*more: str) -> Followed:
     """What queue, scheduler and binder all follow, and `more` wildcards (for all three alike, or positions do
     not compare)."""

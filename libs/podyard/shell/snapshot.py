@@ -6,7 +6,7 @@ from podyard.bus.connection import Bus
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.shell.folds import Beside, Folds
-from podyard.shell.informer import Followed, Informer
+from podyard.shell.informer import Followed, Informer, View
 
 EVERYTHING = (
     subjects.OBJECTS_WITHOUT_FACTS,
@@ -35,10 +35,21 @@ async def snapshot(
     :raises TimeoutError: the listing was not complete in time
     """
     view = ClusterView()
-    informer = Informer(bus, Folds(view, *beside), Followed(listed, listed), service=service)
+    await listed_into(bus, Folds(view, *beside), listed, service=service, timeout_s=timeout_s)
+    return view
+
+
+async def listed_into(
+    bus: Bus, view: View, listed: tuple[str, ...], *, service: str = "snapshot", timeout_s: float | None = None
+) -> None:
+    """Fill a view with everything that `listed` subjects hold now, once.
+
+    :param service: whose dead letters unreadable versions become
+    :raises TimeoutError: the listing was not complete in time
+    """
+    informer = Informer(bus, view, Followed(listed, listed), service=service)
     with anyio.fail_after(timeout_s):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(informer.run)
             await informer.synced()
             tasks.cancel_scope.cancel()
-    return view

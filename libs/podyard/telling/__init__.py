@@ -10,5 +10,6 @@ Never in here: a terminal, colours, columns' widths, the bus, a clock (callers p
   objects
 - `evidence`      which of the records under a pod's name are about one pod
 - `explanation`   that pod's story, made of `entries`; `queued` why the queue keeps it where it is
+- `moves`         what the descheduler moved of a workload or a pod
 - `words`         values of enumerations as people read them
 """

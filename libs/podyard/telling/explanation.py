@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import PodStatusFact
+from podyard.proto.moves import MoveRecord
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import QueuedPodInfo
 from podyard.proto.requeues import HintCall, PodMove, RequeueRecord
@@ -33,6 +34,9 @@ class Explanation(Data, frozen=True, kw_only=True):
     scheduler: str = ""
     queued: QueuedPodInfo | None = None
     entries: tuple[Entry, ...] = ()
+    moves: Annotated[
+        tuple[MoveRecord, ...], Meta(description="what the descheduler moved: this pod, or one in whose place it came")
+    ] = ()
     trace: Annotated[str, Meta(description="traceparent of the last attempt")] = ""
 
 

@@ -68,7 +68,7 @@ def _is_ready(pod: Pod) -> bool:
 def pod_ready(pod: Pod) -> str:
     """The READY column, `ready/all` containers, sidecars included.
 
-    Where nobody reports containers (virtual nodes do not) the pod's Ready condition speaks for all of them.
+    Where nobody reports containers, the pod's Ready condition speaks for all of them.
     """
     sidecars = {container.name for container in pod.spec.init_containers if is_sidecar(container)}
     total = len(pod.spec.containers) + len(sidecars)

@@ -18,6 +18,7 @@ Modules, by topic:
 - `placement`   Binding, Tombstone, CommitRecord, Fence
 - `decisions`   AttemptRecord: what one attempt found
 - `requeues`    RequeueRecord: what one event moved and did not move
+- `moves`       MoveRecord: what the descheduler moved, and what came of it
 - `pools`       where the queue may have a pod
 - `queue_api`, `binder_api`, `objects_api`, `agents_api`  requests and replies
 - `signals`     synthetic usage, heartbeats

@@ -10,6 +10,9 @@ from podyard.proto.message import Count, Int64, Message
 PodPhase: TypeAlias = Literal["Pending", "Running", "Succeeded", "Failed"]
 
 
+REFUSED: Final = "Pod was rejected: "
+"""How the message of a pod begins that its node did not take. Source: pkg/kubelet/kubelet.go, rejectPod."""
+
 MOST_CONDITIONS: Final = 256
 """Conditions, or taints, of a pod or node: public nodes have some twenty."""
 
@@ -33,6 +36,46 @@ class TaintFact(Message, frozen=True, kw_only=True):
     time_added: Time = ""
 
 
+MOST_CONTAINERS: Final = 256
+"""Containers of a pod of which is told: public pods have some twenty. Of more the first ones count."""
+
+
+class ContainerEnd(Message, frozen=True, kw_only=True):
+    """How a container ended."""
+
+    exit_code: Int64 = 0
+    reason: Word = ""
+    started_at: Time = ""
+    finished_at: Time = ""
+
+
+MOST_RESOURCES: Final = 256
+"""Resources of one container."""
+
+
+class ContainerResources(Message, frozen=True, kw_only=True):
+    """What a container has of its node, as quantities."""
+
+    requests: Annotated[dict[Name, Name], Meta(max_length=MOST_RESOURCES)] = {}
+    limits: Annotated[dict[Name, Name], Meta(max_length=MOST_RESOURCES)] = {}
+
+
+class ContainerFact(Message, frozen=True, kw_only=True):
+    """One container of a pod: it runs (`started_at`), has ended (`end`), or waits (`reason`)."""
+
+    name: Name
+    started_at: Annotated[Time, Meta(description="RFC 3339, UTC; since when it runs")] = ""
+    end: ContainerEnd | None = None
+    reason: Annotated[Word, Meta(description="why it waits")] = ""
+    message: str = ""
+    ready: bool = False
+    restarts: Count = 0
+    last: Annotated[ContainerEnd | None, Meta(description="how it ended before")] = None
+    resources: Annotated[
+        ContainerResources | None, Meta(description="what it has, of a pod that was asked to be resized")
+    ] = None
+
+
 class PodStatusFact(Message, frozen=True, kw_only=True):
     """What a node's agent says about a pod bound to it, on `cluster.podstatus.<node>.<ns>.<pod>.<uid>`.
 
@@ -49,15 +92,22 @@ class PodStatusFact(Message, frozen=True, kw_only=True):
     message: str = ""
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=MOST_CONDITIONS)] = ()
     start_time: Annotated[Time, Meta(description="RFC 3339, UTC; when the agent accepted the pod")] = ""
+    containers: Annotated[tuple[ContainerFact, ...], Meta(max_length=MOST_CONTAINERS)] = ()
+    init_containers: Annotated[tuple[ContainerFact, ...], Meta(max_length=MOST_CONTAINERS)] = ()
     ended: Annotated[bool, Meta(description="nothing of the pod runs any more: its room may be given away")] = False
     at: Annotated[Time, Meta(description="RFC 3339, UTC; when this was observed")] = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether its node did not take it: nothing of it ever ran."""
+        return self.phase == "Failed" and self.message.startswith(REFUSED)
 
 
 class NodeStatusFact(Message, frozen=True, kw_only=True):
     """What a node's agent says about the node, on `cluster.nodestatus.<node>`.
 
     Joined to the node before it is classified: `conditions` replace those of the same type, `taints` are
-    added.
+    added. Its `session` is the only one that plays the node: an agent plays none before its own stands there.
     """
 
     node: Name
@@ -65,6 +115,8 @@ class NodeStatusFact(Message, frozen=True, kw_only=True):
     conditions: Annotated[tuple[Condition, ...], Meta(max_length=MOST_CONDITIONS)] = ()
     taints: Annotated[tuple[TaintFact, ...], Meta(max_length=MOST_CONDITIONS)] = ()
     at: Time = ""
+    session: Annotated[Word, Meta(description="of the agent's process, unique to one start of it")] = ""
+    lease: Annotated[Word, Meta(description="under which it leads; who gets it next plays its nodes at once")] = ""
 
 
 class NodeLifeFact(Message, frozen=True, kw_only=True):

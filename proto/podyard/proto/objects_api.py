@@ -5,8 +5,8 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from podyard.proto.bounds import Word
-from podyard.proto.message import Count, Message, ObjectRef
+from podyard.proto.bounds import Moment, Word
+from podyard.proto.message import Count, Int64, Message, ObjectRef
 
 ObjectOutcome: TypeAlias = Literal[
     "created", "configured", "unchanged", "deleted", "evicted", "notFound", "refused", "blocked"
@@ -43,13 +43,45 @@ class DeleteRequest(Message, frozen=True, kw_only=True):
 
 
 class EvictRequest(Message, frozen=True, kw_only=True):
-    """Evict pods through their disruption budgets. A refused one is `blocked`, with the budget's name."""
+    """Evict pods through their disruption budgets, as both are at that moment. A refused one is `blocked`,
+    and `budget` says by what.
+
+    A repetition changes nothing: a pod that is on its way out is `evicted`, and charged to no budget a second
+    time.
+    """
 
     pods: Annotated[tuple[ObjectRef, ...], Meta(max_length=256)]
     grace_period_s: Count | None = None
     who: Word = ""
     why: Word = ""
     dry_run: bool = False
+    until: Annotated[
+        Moment | None,
+        Meta(description="when whoever asks counts on no answer any more: no eviction begins later; none: always"),
+    ] = None
+
+
+BudgetHelp: TypeAlias = Literal["time", "healthyPods", "edit"]
+"""What a refused eviction waits for: that its budget is counted, for more healthy pods, or that somebody
+changes the budgets."""
+
+
+class BudgetAnswer(Message, frozen=True, kw_only=True):
+    """How the disruption budgets of a pod stood when its eviction was judged."""
+
+    budgets: Annotated[
+        tuple[str, ...],
+        Meta(description="their names, in the pod's namespace; more than one is not supported; none: not known"),
+    ] = ()
+    desired_healthy: Annotated[Int64, Meta(description="healthy pods that the budget wants")] = 0
+    current_healthy: Annotated[Int64, Meta(description="healthy pods that it has")] = 0
+    disruptions_allowed: Annotated[Int64, Meta(description="evictions that it allowed, this one included")] = 0
+    charged: Annotated[bool, Meta(description="whether this eviction is one of them")] = False
+    code: Annotated[
+        int, Meta(ge=0, le=599, description="what the Kubernetes API answers: 429, 403, 500; 0: allowed")
+    ] = 0
+    retry_after_s: Annotated[Count, Meta(description="when to try again; 0: no time helps, see `waits_for`")] = 0
+    waits_for: Annotated[BudgetHelp | None, Meta(description="what a refused eviction waits for")] = None
 
 
 class ObjectResult(Message, frozen=True, kw_only=True):
@@ -63,6 +95,10 @@ class ObjectResult(Message, frozen=True, kw_only=True):
     position: Annotated[Count, Meta(description="CLUSTER sequence of the write; the resourceVersion")] = 0
     errors: tuple[FieldError, ...] = ()
     message: str = ""
+    budget: Annotated[
+        BudgetAnswer | None, Meta(description="of an eviction: the budget that it was charged to, or that refused it")
+    ] = None
+    unclear: Annotated[bool, Meta(description="whether it may have been done all the same, or may yet be")] = False
 
 
 class ObjectsReply(Message, frozen=True, kw_only=True):

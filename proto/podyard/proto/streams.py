@@ -76,6 +76,14 @@ REQUEUES: Final = StreamSpec(
     max_age_s=24 * 3600,
     max_bytes=512 * MEBIBYTE,
 )
+MOVES: Final = StreamSpec(
+    name="MOVES",
+    subjects=("moves.>",),
+    purpose="pods that the descheduler moved, and what came of it: the last 20 records of each workload",
+    max_msgs_per_subject=20,
+    max_age_s=7 * 24 * 3600,
+    max_bytes=256 * MEBIBYTE,
+)
 K8SEVENTS: Final = StreamSpec(
     name="K8SEVENTS",
     subjects=("k8sevents.>",),
@@ -100,7 +108,7 @@ DEAD: Final = StreamSpec(
     max_bytes=256 * MEBIBYTE,
 )
 
-ALL_STREAMS: Final = (CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, LEASES, DEAD)
+ALL_STREAMS: Final = (CLUSTER, DECISIONS, REQUEUES, MOVES, K8SEVENTS, LEASES, DEAD)
 
 
 def kept_for(spec: StreamSpec, max_age_s: int | None, max_mib: int | None, *, duplicates_s: int) -> StreamSpec:

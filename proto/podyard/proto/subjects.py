@@ -49,11 +49,13 @@ OBJECTS_EVICT: Final = "svc.objects.evict"
 
 ALL_DECISIONS: Final = "decisions.>"
 ALL_REQUEUES: Final = "requeues.>"
+ALL_MOVES: Final = "moves.>"
 ALL_K8SEVENTS: Final = "k8sevents.>"
 ALL_BARE_EVENTS: Final = "events.>"
 ALL_SIGNALS: Final = "signals.>"
 ALL_PREVIEWS: Final = "svc.agents.*.preview"
 ALL_HEARTBEATS: Final = "heartbeat.*"
+ALL_USAGE: Final = "usage.*"
 
 
 def encode(token: str) -> str:
@@ -224,6 +226,11 @@ def usage(node: str) -> str:
 def k8s_event(namespace: str, kind: str, name: str) -> str:
     """Subject of a Kubernetes-like event about an object."""
     return f"k8sevents.{encode(namespace)}.{encode(kind)}.{encode(name)}"
+
+
+def moves(namespace: str, kind: str, name: str) -> str:
+    """Subject of what the descheduler moved of one workload; `kind` as manifests say it."""
+    return f"moves.{encode(namespace)}.{encode(kind)}.{encode(name)}"
 
 
 def lease(service: str) -> str:

@@ -6,7 +6,8 @@ all objects of a request are checked before any is written; every write is a com
 scheduling, owners and dependents (workloads collects them), placements, statuses.
 
 Reads: `cluster.*.*.*` (objects), `placement.bindings.>`, `placement.commits.>`, `placement.fence` (which pods
-take room); for an eviction the pod's `cluster.podstatus.<node>....`. Writes:
+take room); for an eviction, each time anew, the pod with its placement and status and the budgets of its
+namespace. Writes:
 `cluster.<resource>.<namespace>.<name>` (objects, deletion timestamps, markers, the status of a charged
 budget), `dead.api`. State: a copy of all objects, to look things up in; nothing survives a restart, and
 nothing needs to. An instance sees its own writes at once, those of others when they arrive; a compare-and-set

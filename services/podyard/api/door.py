@@ -5,6 +5,7 @@ from random import SystemRandom
 from typing import Any, TypeAlias
 
 import msgspec
+import structlog
 
 from podyard.api import applying, deleting, evicting, results
 from podyard.api.instruments import Instruments
@@ -37,8 +38,10 @@ class Door:
         service: str,
         now: Callable[[], float],
         requesters: Requesters,
+        log: structlog.stdlib.BoundLogger,
     ) -> None:
         """
+        :param log: where faults of our own are told
         :param requesters: who asks, if that is not the request's word
         :param service: who is named as the author if a request names nobody, and whose dead letters
             unreadable requests are
@@ -51,6 +54,7 @@ class Door:
         self._service = service
         self._now = now
         self._requesters = requesters
+        self._log = log
         self._admitter = applying.Admitter(clock=now, random=SystemRandom())
 
     async def apply(self, request: Request) -> bytes:
@@ -73,7 +77,7 @@ class Door:
         """Evict pods through their budgets."""
 
         async def work(asked: EvictRequest, author: Author) -> Results:
-            return await evicting.evict(self._bus, self._view, self._spans, asked, author, self._now)
+            return await evicting.evict(self._bus, self._spans, asked, author, self._now, self._log)
 
         return await self._answer("evict", request, EvictRequest, work)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-import msgspec
+from msgspec.structs import replace
 
 from podyard.bus.errors import BusError, Unclear
 from podyard.cluster.documents import DocumentView
@@ -14,7 +14,7 @@ from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.objects.faults import cut
 from podyard.proto import codec
 from podyard.proto.message import ObjectRef
-from podyard.proto.objects_api import FieldError, ObjectOutcome, ObjectResult, ObjectsReply
+from podyard.proto.objects_api import BudgetAnswer, FieldError, ObjectOutcome, ObjectResult, ObjectsReply
 from podyard.shell.writes import Result
 
 ALREADY_EXISTS: Final = "AlreadyExists"
@@ -38,6 +38,13 @@ def result(
     )
 
 
+def evicted(key: ObjectKey, uid: str, position: int, budget: BudgetAnswer | None) -> ObjectResult:
+    """The answer for a pod that goes."""
+    charged = budget is not None and budget.charged
+    message = f"charged to the disruption budget {key.namespace}/{budget.budgets[0]}" if budget and charged else ""
+    return replace(result("evicted", key, uid=uid, position=position, message=message), budget=budget)
+
+
 def fitting(results: tuple[ObjectResult, ...]) -> ObjectsReply:
     """The answer; if it would be too long for one, each refusal with its first fault alone, and how many more
     there are."""
@@ -52,7 +59,7 @@ def _shortened(one: ObjectResult) -> ObjectResult:
     if first is None or not others:
         return one
     message = f"{first.field}: {first.detail}; and {len(others)} more faults, in this object alone"
-    return msgspec.structs.replace(one, errors=(first,), message=message)
+    return replace(one, errors=(first,), message=message)
 
 
 def note(view: DocumentView, written: Iterable[Result]) -> None:
@@ -67,6 +74,7 @@ def failure(error: Exception, key: ObjectKey | ObjectRef) -> ObjectResult:
     outcome: ObjectOutcome = "refused"
     errors: tuple[FieldError, ...] = ()
     message = str(error)
+    budget, unclear = None, False
     match error:
         case AdmissionError():
             errors = tuple(
@@ -79,8 +87,9 @@ def failure(error: Exception, key: ObjectKey | ObjectRef) -> ObjectResult:
         case ObjectMissing():
             outcome = "notFound"
         case PdbBlocked():
-            outcome = "blocked"
+            outcome, budget = "blocked", error.budget
         case Unclear():
+            unclear = True
             message = f"{message}: look whether it was done before you try again"
         case Contended() | BusError():
             message = f"{message}; nothing was written for it: try again"
@@ -93,4 +102,6 @@ def failure(error: Exception, key: ObjectKey | ObjectRef) -> ObjectResult:
         name=cut(key.name),
         errors=errors,
         message=message,
+        budget=budget,
+        unclear=unclear,
     )

@@ -35,7 +35,14 @@ async def main(service: Service[ApiSettings]) -> None:
         tasks.start_soon(reading.run)
         await reading.informer.synced()
         door = Door(
-            service.bus, view, service.spans, instruments, service=NAME, now=service.clock.now, requesters=requesters
+            service.bus,
+            view,
+            service.spans,
+            instruments,
+            service=NAME,
+            now=service.clock.now,
+            requesters=requesters,
+            log=service.log,
         )
         await _serve(service, door)
         service.health.set_ready(REQUESTS_CHECK, True)

@@ -13,7 +13,7 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `commands/`                  one module a command; it imports inside what is heavy
 - `services`                   which services there are
 - `serving`                    one service in this process, with as few imports as it takes
-- `session`, `reading`         a connection for one command; listing and following streams
+- `session`                    a connection for one command
 - `targets`, `selection`, `files`   what a command means: kinds and names, a label selector, files
 - `objects_client`             requests to `svc.objects.>`, in pieces, repeated
 - `stored_objects`             objects of some kinds with their documents, read once or followed

@@ -8,7 +8,6 @@ import anyio
 
 from podyard.bus.connection import Bus
 from podyard.bus.errors import BatchUnclear, BusError, Conflict
-from podyard.cli import reading
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.objects_client import person
 from podyard.cluster.changes import Unreadable
@@ -19,7 +18,7 @@ from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import Lease
 from podyard.proto.placement import CommitRecord, Fence
 from podyard.runtime import clock
-from podyard.shell import mending
+from podyard.shell import mending, stream_reading
 from podyard.shell.mending import Mend, MendError, Standing
 from podyard.shell.snapshot import snapshot
 
@@ -132,7 +131,7 @@ async def _highest_epoch(bus: Bus) -> int:
 
 async def _records(bus: Bus) -> list[CommitRecord]:
     found: list[CommitRecord] = []
-    for delivery in await reading.listing(bus, streams.CLUSTER.name, (subjects.ALL_COMMITS,)):
+    for delivery in await stream_reading.listing(bus, streams.CLUSTER.name, (subjects.ALL_COMMITS,)):
         try:
             found.append(codec.decode(CommitRecord, delivery.payload))
         except MessageError:
@@ -143,7 +142,7 @@ async def _records(bus: Bus) -> list[CommitRecord]:
 async def _known(bus: Bus, found: Unreadable) -> Known:
     place = subjects.parse_pod(found.subject)
     agents: list[PodStatusFact] = []
-    for delivery in await reading.listing(bus, streams.CLUSTER.name, (subjects.pod_status_anywhere(*place),)):
+    for delivery in await stream_reading.listing(bus, streams.CLUSTER.name, (subjects.pod_status_anywhere(*place),)):
         try:
             agents.append(codec.decode(PodStatusFact, delivery.payload))
         except MessageError:

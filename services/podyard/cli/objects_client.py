@@ -1,5 +1,5 @@
-"""Requests to `svc.objects.apply|delete` in pieces that fit, repeated while nobody answers, and their results
-in order.
+"""Requests to `svc.objects.apply|delete|evict` in pieces that fit, repeated while nobody answers, and their
+results in order.
 
 An api that dies with a request in hand never answers it; its successor is asked again, soon enough that a
 person does not wait for long. That is safe, since every write is a compare-and-set: what was done already is
@@ -10,18 +10,18 @@ asked once.
 import getpass
 import os
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 import anyio
 import msgspec
 
 from podyard.bus.connection import Bus
-from podyard.bus.errors import Busy, TemporaryError, Unclear
+from podyard.bus.errors import BusError, Busy, TemporaryError, Unclear
 from podyard.bus.requests import Reply
 from podyard.cli.errors import CliError
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
-from podyard.proto.objects_api import ApplyRequest, DeleteRequest, ObjectResult, ObjectsReply
+from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, ObjectResult, ObjectsReply
 from podyard.proto.streams import MAX_BATCH, MAX_PAYLOAD_BYTES
 
 T = TypeVar("T")
@@ -121,10 +121,56 @@ async def delete(
     return results
 
 
-def _gone(result: ObjectResult) -> ObjectResult:
-    """Of a repeated deletion: an object that is not there may have gone by the try that was not answered. It
+async def evict(
+    bus: Bus,
+    pods: Sequence[ObjectRef],
+    *,
+    grace_period_s: int | None = None,
+    dry_run: bool = False,
+    why: str = "",
+    who: str = "",
+    timeout_s: float = REQUEST_S,
+) -> list[ObjectResult]:
+    """Evict pods, each by a request of its own: others may wait for the same budgets; results in order. Once
+    there is one, what is in the way of another is its result.
+
+    :param timeout_s: for each pod, its repeats included
+    :raises CliError: the api could not read the first request
+    :raises BusError: nobody answers the first one
+    """
+    results: list[ObjectResult] = []
+    for pod in pods:
+        request = EvictRequest(
+            pods=(pod,), grace_period_s=grace_period_s, who=who or person(), why=why, dry_run=dry_run
+        )
+        try:
+            answer = await _ask(bus, subjects.OBJECTS_EVICT, request, timeout_s)
+        except (BusError, CliError) as error:
+            if not results:
+                raise
+            results.append(_unanswered(pod, error))
+            continue
+        results += (_gone(one, "evicted") for one in answer.results) if answer.repeated else answer.results
+    return results
+
+
+def _unanswered(pod: ObjectRef, error: BusError | CliError) -> ObjectResult:
+    """Of a pod of which the api says nothing."""
+    return ObjectResult(
+        outcome="refused",
+        resource=pod.resource,
+        namespace=pod.namespace,
+        name=pod.name,
+        uid=pod.uid,
+        message=str(error),
+        unclear=isinstance(error, Unclear),
+    )
+
+
+def _gone(result: ObjectResult, outcome: Literal["deleted", "evicted"] = "deleted") -> ObjectResult:
+    """Of a repeated request: an object that is not there may have gone by the try that was not answered. It
     is gone, as asked."""
-    return msgspec.structs.replace(result, outcome="deleted") if result.outcome == "notFound" else result
+    return msgspec.structs.replace(result, outcome=outcome) if result.outcome == "notFound" else result
 
 
 def _why_once(documents: Sequence[dict[str, Any]], *, create_only: bool) -> str:

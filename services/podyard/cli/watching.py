@@ -8,7 +8,6 @@ import msgspec
 
 from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
-from podyard.cli import reading
 from podyard.cli.render import watch as rendered
 from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
@@ -19,6 +18,7 @@ from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter, K8sEvent
 from podyard.proto.requeues import RequeueRecord
 from podyard.runtime import clock
+from podyard.shell import stream_reading
 from podyard.shell.informer import Followed, Informer
 
 _FACTS: Final = (
@@ -113,8 +113,8 @@ class Watcher:
             text = f"{stream.name}: the reading was interrupted ({reason}); what was stored meanwhile is not shown"
             self._show(rendered.Line(at=clock.now(), kind="gap", text=text))
 
-        nothing = stream.subjects[0].replace(">", reading.NOTHING)
-        await reading.follow(
+        nothing = stream.subjects[0].replace(">", stream_reading.NOTHING)
+        await stream_reading.follow(
             self._bus, stream.name, stream.subjects, deliver, nothing=nothing, missed=missed, started=ready
         )
 

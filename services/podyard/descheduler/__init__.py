@@ -5,9 +5,10 @@ choose, within its limits and through the disruption budgets. Never in here: cho
 scheduler does), creating the replacement (workloads does).
 
 Reads: at the start of a cycle everything that `podyard.shell.snapshot` lists: objects, pod and node statuses,
-bindings, fence; what its policy has Prometheus asked. Writes: evictions through `podyard.shell.eviction`
-(deletionTimestamp and the budget, one batch), `k8sevents.>`, `dead.descheduler`, its lease
-`leases.descheduler`.
+bindings, fence; MOVES when a term begins; what its policy has Prometheus asked, and `usage.*` if it wants
+that; of an eviction that was not answered, the pod. Asks: `svc.objects.evict`, for each eviction. Writes:
+`moves.>`, `k8sevents.>`, `dead.descheduler`, its lease `leases.descheduler`.
 
-State: none between cycles; a restart begins with the next cycle. The policy file is read at the start.
+State: between cycles only what was moved, which MOVES keeps; a restart begins with the next cycle. The policy
+file is read at the start.
 """

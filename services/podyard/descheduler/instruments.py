@@ -19,6 +19,9 @@ class Instruments:
         self.cycles = prometheus_client.Counter(
             "podyard_descheduler_cycles", "Cycles, by how they ended", ["result"], registry=registry
         )
+        self.lost_records = prometheus_client.Counter(
+            "podyard_descheduler_lost_records", "Records of moves that will never be stored", registry=registry
+        )
         self.plugin_faults = PluginFaults(registry, "descheduler")
         self.duration = prometheus_client.Histogram(
             "podyard_descheduler_cycle_seconds", "How long a cycle took", registry=registry

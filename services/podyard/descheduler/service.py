@@ -7,7 +7,7 @@ import anyio
 import anyio.to_thread
 
 from podyard.descheduler import spans_and_events
-from podyard.descheduler.core import building, doubtful, queries, registry
+from podyard.descheduler.core import building, doubtful, queries, registry, triggers
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy
@@ -61,7 +61,15 @@ def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:
     :raises SettingsError: with everything that is wrong with the file
     """
     del process
-    read_policy(settings)
+    found = read_policy(settings)
+    if settings.run_on == "interval":
+        return
+    if settings.once:
+        told = f"descheduler.run_on: {settings.run_on}: with once there is one cycle, and nothing else starts any"
+        raise SettingsError((told,))
+    if not triggers.listens(found.policy, found.plugins):
+        told = f"descheduler.run_on: {settings.run_on}: no plugin that the policy enables has registered any event"
+        raise SettingsError((told,))
 
 
 SERVICE: Final = ServiceDefinition(

@@ -1,6 +1,6 @@
 """What can be set of the descheduler: section `descheduler` of the options file, `PODYARD_DESCHEDULER_*`."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -12,8 +12,16 @@ class DeschedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     policy: str = ""
     """Path of the DeschedulerPolicy (descheduler/v1alpha2). Empty: nothing is ever evicted."""
     interval_s: Annotated[float, Meta(gt=0)] = 300.0
-    """Seconds from the start of one cycle to the start of the next. Source: the flag --descheduling-interval,
-    5m in examples."""
+    """Seconds from the start of one cycle of all plugins to the start of the next. Source: the flag
+    --descheduling-interval, 5m in examples."""
+    run_on: Literal["interval", "events", "both"] = "interval"
+    """What starts cycles. `events`: what plugins have registered for, each time a cycle of the plugins that
+    it concerns; all of them run once at the beginning. The reference knows intervals only."""
+    gather_s: Annotated[float, Meta(ge=0)] = 5.0
+    """Seconds from the first event to its cycle: what comes meanwhile belongs to it."""
+    pause_s: Annotated[float, Meta(ge=0)] = 30.0
+    """Seconds from the end of a cycle to the start of one that events start, at least: what was moved has to
+    settle."""
     once: bool = False
     """End after one cycle."""
     dry_run: bool = False

@@ -67,7 +67,9 @@ def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end
             "podyard.descheduler.evicted": record.evicted,
             "podyard.descheduler.plugins": [step.plugin for step in record.steps],
             "podyard.descheduler.skipped": record.skipped,
+            "podyard.descheduler.called_by": [cause.told for cause in record.causes],
         },
+        links=[cause.trace for cause in record.causes if cause.trace],
         events=[
             SpanEvent(
                 "Eviction Failed",
@@ -122,4 +124,6 @@ def outcome(record: CycleRecord, *, dry_run: bool) -> str:
         return f"last cycle was skipped: {record.skipped}"
     done = f"would evict {record.evicted} pods (dry run)" if dry_run else f"evicted {record.evicted} pods"
     failed = "; ".join(f"{step.plugin}: {step.error}" for step in record.steps if step.error)
+    if record.ended:
+        failed = f"{failed}; it went no further: {record.ended}" if failed else f"it went no further: {record.ended}"
     return f"last cycle {done}; {failed}" if failed else f"last cycle {done}"

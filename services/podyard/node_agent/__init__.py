@@ -7,11 +7,13 @@ the fact that a pod has ended), changing a pod's object, deleting anything but i
 Which nodes: every Node, unless it carries the annotation `podyard.io/agent: external` (an agent of its own,
 such as a bridge to a real kubelet, reports about it), narrowed by the settings `nodes` (names) and
 `node_selector` (labels). The default is "all" because a node that nobody plays would take pods and never
-start them: an opt-in label, once forgotten, is a cluster that hangs.
+start them: an opt-in label, once forgotten, is a cluster that hangs. A node that another agent plays is left
+to it until that one is silent, or people say otherwise (docs/rules.md, two-agents-never-play-one-node).
 
 Reads: `cluster.pods.>`, `cluster.nodes.>`, `placement.bindings.>` then `placement.commits.>`,
 `placement.fence`; at the start its own earlier facts `cluster.podstatus.>` and `cluster.nodestatus.>`;
-`signals.>` (synthetic usage, from people); requests on `svc.agents.<node>.preview`.
+`signals.>` (synthetic usage, from people); `heartbeat.<node>` of nodes that other agents play; requests on
+`svc.agents.<node>.preview`.
 
 Writes: `cluster.podstatus.<node>.>`, `cluster.nodestatus.<node>` (compare-and-set), `heartbeat.<node>`,
 `usage.<node>`, `k8sevents.>`, `dead.node_agent`, its lease `leases.node_agent` (with `nodes` or
@@ -23,6 +25,6 @@ started starts when it would have; conditions under pressure stay for a transiti
 are not stored: a restarted agent sees its nodes idle.
 
 Modules: `core` decides; `service` leads, `term` feeds the core and carries out its effects, `agent_view` is
-what the core is fed from, `previews` answers people, `fact_writer` stores facts, `spans_and_events` and
-`instruments` show what it does, `settings` says what can be set.
+what the core is fed from, `previews` answers people, `listening` hears other agents, `fact_writer` stores
+facts, `spans_and_events` and `instruments` show what it does, `settings` says what can be set.
 """

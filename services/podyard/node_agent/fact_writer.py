@@ -2,7 +2,8 @@
 
 One task writes, one batch at a time, so facts of a subject go out in order and each knows its predecessor.
 Facts that come while a batch is under way wait; of two that wait for one subject the later counts, because a
-subject holds one message anyway.
+subject holds one message anyway. Over the word of another agent about a node nothing is written but a claim,
+and that only over the very version that the claim names (`core/claims.py`).
 """
 
 from collections.abc import Callable
@@ -40,9 +41,12 @@ class Waiting(NamedTuple):
     subject: str
     fact: PodStatusFact | NodeStatusFact | None
     trace: str
+    claims_over: int | None = None
+    """Sequence that alone it may replace; None: the last one that is known."""
 
-    def message(self, expect: int) -> Outgoing:
-        """As it is published."""
+    def message(self, known: int) -> Outgoing:
+        """As it is published; `known` is the subject's last sequence."""
+        expect = known if self.claims_over is None else self.claims_over
         if self.fact is None:
             return Outgoing(self.subject, b"", expect=expect, deleted=True, expires=True)
         return Outgoing(self.subject, codec.encode(self.fact), expect=expect, trace=self.trace)
@@ -84,14 +88,29 @@ class FactWriter:
         """How many facts are not stored yet, those under way not counted."""
         return len(self._waiting)
 
-    def put(self, subject: str, fact: PodStatusFact | NodeStatusFact | None, trace: str = "") -> None:
+    def put(
+        self,
+        subject: str,
+        fact: PodStatusFact | NodeStatusFact | None,
+        trace: str = "",
+        *,
+        claims_over: int | None = None,
+    ) -> None:
         """Store `fact`, or a marker for None, as soon as possible. Where nothing is stored, or being stored,
-        no marker is needed."""
+        no marker is needed.
+
+        :param claims_over: sequence that alone it may replace; None: the last one that is known
+        """
         if fact is None and self._expected(subject) == 0 and subject not in self._under_way:
             self._waiting.pop(subject, None)
             return
-        self._waiting[subject] = Waiting(subject, fact, trace)
+        self._waiting[subject] = Waiting(subject, fact, trace, claims_over)
         self._some.set()
+
+    def drop(self, subject: str, prefix: str) -> None:
+        """Of this subject, and of those that begin so, nothing more is to be stored."""
+        for waiting in [one for one in self._waiting if one == subject or one.startswith(prefix)]:
+            del self._waiting[waiting]
 
     async def run(self) -> NoReturn:
         """Write for ever."""
@@ -146,7 +165,7 @@ class FactWriter:
                 self._on_stored(1)
             elif isinstance(answer, Conflict):
                 if not await self._settle(fact):
-                    left.append(fact)
+                    left.append(fact._replace(claims_over=None))
             elif isinstance(answer, PermanentError):
                 self._log.error("a fact cannot be stored", subject=fact.subject, reason=str(answer))
             else:
@@ -163,11 +182,16 @@ class FactWriter:
         except BusError as error:
             await self._pause(error)
             return False
+        expected = self._expected(fact.subject) if fact.claims_over is None else fact.claims_over
         self._sequences[fact.subject] = 0 if found is None else found.sequence
         if found is None:
             return fact.fact is None
         if _same(found, fact):
             self._note(fact, found.sequence)
+            return True
+        # one that is not newer was read from a replica that lags
+        if isinstance(fact.fact, NodeStatusFact) and found.sequence > expected and _is_anothers(found, fact.fact):
+            self._log.warning("another agent plays the node", subject=fact.subject)
             return True
         if isinstance(fact.fact, PodStatusFact) and not found.deleted and not fact.fact.ended and _has_ended(found):
             self._log.warning("the pod has ended already, by another agent's word", subject=fact.subject)
@@ -193,5 +217,15 @@ def _same(found: Delivery, fact: Waiting) -> bool:
 def _has_ended(found: Delivery) -> bool:
     try:
         return codec.decode(PodStatusFact, found.payload).ended
+    except codec.MessageError:
+        return False
+
+
+def _is_anothers(found: Delivery, fact: NodeStatusFact) -> bool:
+    """Whether another session than that of `fact` says that it plays the node."""
+    if found.deleted:
+        return False
+    try:
+        return codec.decode(NodeStatusFact, found.payload).session not in ("", fact.session)
     except codec.MessageError:
         return False

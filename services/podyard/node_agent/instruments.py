@@ -12,10 +12,18 @@ class Instruments:
         self.evicted = prometheus_client.Counter(
             "podyard_node_agent_evictions", "Pods evicted, by the signal that was low", ["signal"], registry=registry
         )
+        self.refused = prometheus_client.Counter(
+            "podyard_node_agent_refusals", "Pods that their node did not take, by reason", ["reason"], registry=registry
+        )
         self.facts = prometheus_client.Counter(
             "podyard_node_agent_facts_stored", "Facts about pods and nodes that were stored", registry=registry
         )
         self._nodes = prometheus_client.Gauge("podyard_node_agent_nodes", "Nodes it plays", registry=registry)
+        self._awaited = prometheus_client.Gauge(
+            "podyard_node_agent_awaited_nodes",
+            "Nodes it is to play, and another agent plays",
+            registry=registry,
+        )
         self._pods = prometheus_client.Gauge(
             "podyard_node_agent_pods", "Pods on its nodes whose object lives", registry=registry
         )
@@ -26,7 +34,8 @@ class Instruments:
             registry=registry,
         )
 
-    def plays(self, nodes: Sized, pods: Sized) -> None:
-        """What it plays from now on; empty ones when a term has ended."""
+    def plays(self, nodes: Sized, pods: Sized, awaited: Sized) -> None:
+        """What it plays from now on, and what it waits for; empty ones when a term has ended."""
+        self._awaited.set_function(lambda: len(awaited))
         self._nodes.set_function(lambda: len(nodes))
         self._pods.set_function(lambda: len(pods))

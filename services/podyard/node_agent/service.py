@@ -15,9 +15,15 @@ async def main(service: Service[NodeAgentSettings]) -> None:
     for unused in settings.unused():
         service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
     instruments, boundary = Instruments(service.metrics), Boundary(service)
-    lease = service.lease(settings.lease())
+    lease = service.lease(settings.lease(), take_over=settings.take_over)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, service=service.name)
-    await leading.run(lambda epoch: Term(service, eviction, instruments, boundary).run())
+    first = iter((settings.take_over,))  # what people say at the start counts for the start
+
+    async def term(epoch: int) -> None:
+        del epoch
+        await Term(service, eviction, instruments, boundary, take_over=next(first, False)).run()
+
+    await leading.run(term)
 
 
 SERVICE = ServiceDefinition(

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import re
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.claims import STALLED_S
 from podyard.node_agent.core.eviction import configuration, thresholds, unused
 from podyard.node_agent.core.eviction.configuration import KubeletConfiguration
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
@@ -44,6 +45,12 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Names of the nodes it plays; empty: all that are not annotated `podyard.io/agent: external`."""
     node_selector: dict[str, str] = {}
     """Labels that its nodes must have."""
+    take_over_after_s: PositiveSeconds = 50.0
+    """A node that another agent plays is taken from it after so many seconds without a sign of life. As long
+    as `workloads` waits before it calls a node lost; at least 4, and twice `heartbeat_interval_s`."""
+    take_over: bool = False
+    """Take nodes, and the lease, from whoever has them, once, at the start: for when it is known that the
+    other is gone."""
 
     start_delay_s: Seconds = 0.2
     """How long virtual containers take to start, if the pod does not say. Visible to people, short enough for
@@ -111,6 +118,16 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 tuple(f"node_agent.{_setting(one.field)}: {one.detail}" for one in error.faults)
             ) from error
 
+    def too_impatient(self) -> Iterator[str]:
+        """What is wrong with how long it waits before it takes a node: who lives must not seem silent, though
+        a heartbeat be lost or a process stand still for a moment."""
+        least = max(2 * self.heartbeat_interval_s, 2 * STALLED_S)
+        if self.take_over_after_s < least:
+            yield (
+                f"node_agent.take_over_after_s: {self.take_over_after_s:g} is too short, an agent that lives would"
+                f" seem silent: write {least:g} or more, twice heartbeat_interval_s and at least {2 * STALLED_S:g}"
+            )
+
     def unused(self) -> tuple[Unused, ...]:
         """What is set without effect.
 
@@ -155,8 +172,8 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             raise SettingsError(tuple(f"{where}: {fault}" for fault in error.faults)) from error
 
     def lease(self) -> str:
-        """Name of the lease that keeps two agents from playing the same nodes: one for all nodes, one for
-        each narrower choice."""
+        """Name of the lease that keeps agents of one choice of nodes from leading at once. Of choices that
+        overlap the claims of nodes decide (`core/claims.py`)."""
         if self.selection().everything:
             return LEASE
         choice = repr((sorted(self.nodes), sorted(self.node_selector.items())))
@@ -171,9 +188,15 @@ def _setting(field: str) -> str:
 
 
 def check(process: ServiceSettings, settings: NodeAgentSettings) -> None:
-    """Before the agent is started: whether it can evict as its settings say.
+    """Before the agent is started: whether it can evict, and tell a silent agent, as its settings say.
 
     :raises SettingsError: with everything that is wrong with them
     """
     del process
-    settings.eviction()
+    problems = list(settings.too_impatient())
+    try:
+        settings.eviction()
+    except SettingsError as error:
+        problems += error.problems
+    if problems:
+        raise SettingsError(tuple(problems))

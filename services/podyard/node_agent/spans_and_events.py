@@ -5,6 +5,7 @@ from typing import Final
 from podyard.bus import Bus
 from podyard.node_agent.core.effects import Announce, PodEvicted, PodStarted, RoundFailed
 from podyard.node_agent.core.eviction.messages import REASON
+from podyard.node_agent.core.node_facts import READINGS_STALE
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
 from podyard.shell import announcing
@@ -60,7 +61,7 @@ def evicted(spans: Spans, effect: PodEvicted) -> str:
 
 
 def announce(bus: Bus, told: Announce, reporter: str, trace: str = "") -> None:
-    """An event; all of an agent's are warnings."""
+    """An event; most of an agent's are warnings."""
     announcing.announce(
         bus,
         told.about,
@@ -68,7 +69,7 @@ def announce(bus: Bus, told: Announce, reporter: str, trace: str = "") -> None:
         reason=told.reason,
         message=told.message,
         at=told.at,
-        warning=True,
+        warning=told.warning,
         trace=trace,
     )
 
@@ -79,8 +80,9 @@ def announce_eviction(bus: Bus, effect: PodEvicted, reporter: str, trace: str) -
 
 
 def announce_failed_round(bus: Bus, effect: RoundFailed, reporter: str) -> None:
-    """The node's event `EvictionRoundFailed`."""
-    announce(bus, Announce(effect.about, ROUND_FAILED, effect.fault, effect.at), reporter)
+    """The node's event `EvictionRoundFailed`, or `ReadingsStale` if there was nothing to go by."""
+    reason = READINGS_STALE if effect.unread else ROUND_FAILED
+    announce(bus, Announce(effect.about, reason, effect.fault, effect.at), reporter)
 
 
 def announce_haste(bus: Bus, effect: PodEvicted, reporter: str, trace: str) -> None:

@@ -11,22 +11,26 @@ import anyio
 from podyard.bus import Request, Subscription
 from podyard.node_agent import spans_and_events
 from podyard.node_agent.agent_view import AgentView, followed
-from podyard.node_agent.core import effects, messages
+from podyard.node_agent.core import admission, effects, messages
 from podyard.node_agent.core.agent import Agent
+from podyard.node_agent.core.claims import Patience, Player
 from podyard.node_agent.core.effects import Effect
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.messages import Message
 from podyard.node_agent.fact_writer import FactWriter
 from podyard.node_agent.instruments import Instruments
+from podyard.node_agent.listening import Heartbeats
 from podyard.node_agent.previews import Previews
 from podyard.node_agent.settings import NodeAgentSettings
 from podyard.proto import codec, subjects
 from podyard.proto.signals import NodeHeartbeat, NodeSignals
+from podyard.runtime import sessions
 from podyard.runtime.service import Service
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.hearing import Hearing
 from podyard.shell.reading import Reading
 
 FACTS_CHECK: Final = "facts"
@@ -47,7 +51,10 @@ class Term:
         eviction: EvictionConfig,
         instruments: Instruments,
         boundary: Boundary,
+        *,
+        take_over: bool,
     ) -> None:
+        """:param take_over: whether it takes its nodes from whoever plays them"""
         settings = service.settings
         self._service = service
         self._bus = service.bus
@@ -61,6 +68,8 @@ class Term:
             usual=settings.pace(),
             eviction=eviction,
             rhythm=settings.rhythm(),
+            player=Player(service.session, settings.lease()),
+            patience=Patience(settings.take_over_after_s, take_over),
         )
         self._writer = FactWriter(
             service.bus,
@@ -70,6 +79,7 @@ class Term:
             on_stored=instruments.facts.inc,
             on_trouble=service.health.trouble(FACTS_CHECK),
         )
+        self._hearing = Hearing(service.bus, lambda hears: self._driver.step(messages.Hearing(hears)))
         self._reading = Reading(
             service.bus,
             self._view,
@@ -80,6 +90,7 @@ class Term:
             on_listed=lambda _: self._driver.step(
                 messages.Listed(self._view.take_node_orphans(), self._view.take_orphans())
             ),
+            on_contact=self._hearing.contact,
             aside=boundary.aside,
         )
         self._signals: Request | None = None
@@ -97,20 +108,24 @@ class Term:
             wake_at=lambda: self._core.wake_at,
             floor_s=FLOOR_S,
         )
+        self._heartbeats = Heartbeats(service.bus, self._core.claims.awaited, self._driver.step)
 
     async def run(self) -> None:
         """Play the nodes until cancelled, or until the core has raised."""
         opened: list[Subscription] = []
-        self._instruments.plays(self._core.nodes, self._core.pods)
+        self._instruments.plays(self._core.nodes, self._core.pods, self._core.claims.awaited)
         try:
             async with self._driver as tasks:
                 tasks.start_soon(self._writer.run)
                 tasks.start_soon(self._reading.run)
+                tasks.start_soon(self._heartbeats.run)
+                self._hearing.start()
                 opened.append(await self._bus.subscribe(subjects.ALL_SIGNALS, self._on_signals))
                 await self._previews.serve(self._service.endpoints, self._service.settings.nodes, opened)
         finally:
             self._service.health.remove(FACTS_CHECK)
-            self._instruments.plays((), ())
+            self._hearing.stop()
+            self._instruments.plays((), (), ())
             self._previews.end()
             with anyio.move_on_after(END_WITHIN_S, shield=True):
                 for subscription in opened:
@@ -134,6 +149,7 @@ class Term:
     def _carry_out(self, wanted: Sequence[Effect]) -> None:
         for effect in wanted:
             self._do(effect)
+        self._heartbeats.follow()
 
     def _do(self, effect: Effect) -> None:
         match effect:
@@ -144,13 +160,24 @@ class Term:
             case effects.RemovePodStatus(node, namespace, name, uid):
                 self._evictions.pop(uid, None)
                 self._writer.put(subjects.pod_status(node, namespace, name, uid), None)
-            case effects.PutNodeStatus(fact):
-                self._writer.put(subjects.node_status(fact.node), fact)
+            case effects.PutNodeStatus(fact, expect):
+                self._writer.put(subjects.node_status(fact.node), fact, claims_over=expect)
+            case effects.Awaits():
+                self._leave(effect)
+            case effects.ListAgain(nodes):
+                self._reading.informer.relist(f"facts about the pods of {len(nodes)} nodes came before they were ours")
             case effects.RemoveNodeStatus(node):
                 self._writer.put(subjects.node_status(node), None)
             case effects.PodStarted():
                 self._instruments.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
                 spans_and_events.started(self._service.spans, effect)
+            case effects.PodRefused(about, node, reason, message, at):
+                self._instruments.refused.labels(admission.counted_as(reason)).inc()
+                self._service.log.warning(
+                    "refused a pod", pod=f"{about.namespace}/{about.name}", node=node, reason=f"{reason}: {message}"
+                )
+                told = effects.Announce(about, reason, message, at)
+                spans_and_events.announce(self._bus, told, self._service.name)
             case effects.PodEvicted():
                 self._evicted(effect)
             case effects.Announce():
@@ -165,6 +192,18 @@ class Term:
             case effects.Heartbeat(node):
                 beat = NodeHeartbeat(node=node, agent=self._service.instance, at=self._now())
                 self._bus.send(subjects.heartbeat(node), codec.encode(beat))
+
+    def _leave(self, effect: effects.Awaits) -> None:
+        """The nodes are another agent's: what still waits to be said of them stays unsaid."""
+        for node in effect.nodes if effect.lost else ():
+            self._writer.drop(subjects.node_status(node), subjects.pod_statuses(node).removesuffix(">"))
+        self._service.log.warning(
+            "nodes were taken over by another agent" if effect.lost else "nodes are played by another agent",
+            agent=sessions.instance_of(effect.by.session),
+            nodes=len(effect.nodes),
+            first=effect.nodes[0],
+            they_are_taken_after_s_of_silence=self._service.settings.take_over_after_s,
+        )
 
     def _cause(self, message: Message) -> Cause | None:
         if isinstance(message, messages.Changed):

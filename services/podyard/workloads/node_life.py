@@ -6,7 +6,7 @@ from typing import Final
 
 import anyio
 
-from podyard.bus import Ack, BusError, BusState, Conflict, Outgoing
+from podyard.bus import Ack, BusError, Conflict, Outgoing
 from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, subjects
@@ -18,6 +18,7 @@ from podyard.shell import announcing
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.hearing import Hearing
 from podyard.workloads.core import node_life
 from podyard.workloads.core.actions import Changed, Done, Listed, Work
 from podyard.workloads.core.node_life import Announce, Ask, Effect, Message, Said, Say, Saying
@@ -49,7 +50,7 @@ class NodeLife:
         self._now = service.clock.now
         self._instruments = instruments
         self._write = write
-        self._connected = self._fresh = self._hears = False
+        self._hearing = Hearing(service.bus, lambda hears: self._driver.step(node_life.Hearing(hears)))
         core = node_life.NodeLife(view, service.settings.periods(), service.settings.rates())
         self._driver: Driver[Message, Effect, Ask] = Driver(
             core,
@@ -67,11 +68,11 @@ class NodeLife:
         """Watch nodes until cancelled, or until the core has raised."""
         async with self._driver:
             heartbeats = await self._bus.subscribe(subjects.ALL_HEARTBEATS, self._beat)
-            stop = self._bus.on_state(self._on_state)
+            self._hearing.start()
             try:
                 await anyio.sleep_forever()
             finally:
-                stop()
+                self._hearing.stop()
                 with anyio.CancelScope(shield=True):
                     await heartbeats.close()
 
@@ -87,19 +88,7 @@ class NodeLife:
 
     def contact(self, fresh: bool) -> None:
         """The stream fell silent, or is heard again."""
-        self._fresh = fresh
-        self._listen()
-
-    def _on_state(self, state: BusState) -> None:
-        """A connection that was lost is a silence of ours, however short."""
-        self._connected = state.connected
-        self._listen()
-
-    def _listen(self) -> None:
-        hears = self._connected and self._fresh
-        if hears != self._hears:
-            self._hears = hears
-            self._driver.step(node_life.Hearing(hears))
+        self._hearing.contact(fresh)
 
     def _beat(self, subject: str, payload: bytes, trace: str) -> None:
         """Who may send is known by the subject."""

@@ -9,11 +9,9 @@ from podyard.cluster.view import ClusterView
 from podyard.objects.admission import ClusterLookup
 from podyard.proto import subjects
 from podyard.shell.folds import Beside, Folds
-from podyard.shell.informer import with_placements
+from podyard.shell.informer import FACTS
 
-_FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE)
-FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, *_FACTS))
-_PREFIXES: Final = tuple(subject.removesuffix(">") for subject in _FACTS)
+_PREFIXES: Final = tuple(subject.removesuffix(">") for subject in FACTS)
 
 
 def folds(view: ClusterView, documents: DocumentView) -> Folds:

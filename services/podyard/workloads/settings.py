@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from podyard.proto.streams import LEASE_TTL_S
+from podyard.workloads.core.ended_pods import THRESHOLD
 from podyard.workloads.core.node_life import Periods
 from podyard.workloads.core.zones import Rates
 
@@ -19,9 +20,12 @@ class WorkloadsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     lease_ttl_s: Annotated[int, Meta(ge=1, le=60)] = LEASE_TTL_S
     """Seconds after which a standby takes over from a leader that does not renew."""
 
+    terminated_pod_gc_threshold: Annotated[int, Meta(ge=0)] = THRESHOLD
+    """Ended pods that are kept; of more, the evicted ones and then the oldest go. 0: all are kept. As all
+    below: kube-controller-manager's flag of that name, and its default."""
+
     node_monitor_period_s: Seconds = Periods().monitor_s
-    """Seconds between two looks at which nodes are lost. As all below: kube-controller-manager's flag of that
-    name, and its default."""
+    """Seconds between two looks at which nodes are lost."""
     node_monitor_grace_period_s: Seconds = Periods().grace_s
     """Seconds without a sign of life after which a node is lost; several heartbeats (10 s) must fit in."""
     node_startup_grace_period_s: Seconds = Periods().startup_s

@@ -19,6 +19,7 @@ from podyard.shell import announcing
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.informer import EVERYTHING
 from podyard.shell.reading import Reading
 from podyard.workloads.census import Census
 from podyard.workloads.core import actions
@@ -27,7 +28,7 @@ from podyard.workloads.core.controller import Workloads
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.instruments import Instruments
 from podyard.workloads.node_life import NodeLife
-from podyard.workloads.reading import FOLLOWED, ViewLookup, folds, regarded
+from podyard.workloads.reading import ViewLookup, folds, regarded
 from podyard.workloads.settings import WorkloadsSettings
 from podyard.workloads.writer import Writer
 
@@ -49,14 +50,14 @@ class Term:
         self._instruments = instruments
         self._view, documents = ClusterView(), DocumentView()
         maker = Maker(ViewLookup(documents), lambda: str(uuid.uuid4()), random.Random())
-        self._core = Workloads(self._view, documents, maker)
+        self._core = Workloads(self._view, documents, maker, ended_kept=service.settings.terminated_pod_gc_threshold)
         trouble = service.health.trouble(WRITES_CHECK)
         self._writer = Writer(service.bus, self._view, documents, trouble, self._now)
         self._node_life = NodeLife(service, instruments, boundary, self._view, self._write, self._cause_of)
         self._reading = Reading(
             service.bus,
             folds(self._view, documents),
-            FOLLOWED,
+            EVERYTHING,
             service.health,
             service=service.name,
             on_changes=self._on_changes,

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from podyard.node_agent.core import node_facts, pod_facts
+from podyard.node_agent.core.claims import Player
 from podyard.node_agent.core.eviction import admission, configuration, messages, signals
 from podyard.node_agent.core.eviction.dialogue import Kill, Round
 from podyard.node_agent.core.eviction.manager import EvictionConfig, EvictionManager
@@ -17,6 +18,8 @@ from tests.conformance import kubelet
 from tests.conformance.differences import ABSENT, Difference, between
 from tests.conformance.eviction_host import EvictionHost
 
+PLAYER = Player("")
+"""Of no concern here."""
 UNORDERED = ("thresholdsMet", "thresholdsFirstObserved", "nodeConditions", "kills", "evictedPods", "activePodsAfter")
 
 
@@ -59,7 +62,7 @@ def run(given: dict[str, Any]) -> list[dict[str, Any] | None]:
         match step["op"]:
             case "synchronize":
                 found = host.synchronize(manager)
-                fact = node_facts.fact("node", "", manager.conditions, fact, host.now)
+                fact = node_facts.fact("node", "", manager.conditions, fact, host.now, PLAYER)
                 trace.append(_told(host, manager, found, fact))
             case "admit":
                 trace.append(_admitted(manager, decoding.convert(Pod, step["pod"])))

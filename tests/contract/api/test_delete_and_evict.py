@@ -1,18 +1,25 @@
 """`svc.objects.delete` and `svc.objects.evict` as people use them."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
+import structlog
 from anyio import create_task_group, fail_after
 
-from podyard.bus import Outgoing
+from podyard.api import eviction
+from podyard.bus import Bus, Outgoing, Unavailable, Unclear
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Condition, NodeLifeFact, PodStatusFact
 from podyard.proto.message import ObjectRef
+from podyard.proto.objects_api import BudgetAnswer
+from podyard.shell import writes
 from tests.contract.api import conftest
 from tests.contract.api.conftest import Api, outcomes, stored
+from tests.support import objects
 from tests.support.cluster import Cluster, bound
 from tests.support.objects import Document
+from tests.support.stored import version
 
 NODE = "n1"
 
@@ -50,14 +57,19 @@ def ref(name: str, resource: str = "pods", **more: str) -> ObjectRef:
 async def bind(api: Api, *names: str, ready: bool = True, phase: Any = "Running") -> None:
     """Bind pods as the binder does, and report them as their agent does; then wait until the api has read
     it."""
-    cluster = Cluster(api.bus)
+    uids = await report(api, *names, ready=ready, phase=phase)
+    await api.reached(await Cluster(api.bus).commit([bound(name, NODE, uid=uid) for name, uid in uids.items()]))
+
+
+async def report(api: Api, *names: str, ready: bool = True, phase: Any = "Running") -> dict[str, str]:
+    """What their agent says of pods; returns their uids."""
     uids = {name: (await stored(api.bus, "pods", name)).uid for name in names}
     conditions = (Condition(type="Ready", status="True" if ready else "False"),)
     for name, uid in uids.items():
-        await cluster.status(
+        await Cluster(api.bus).status(
             PodStatusFact(namespace="default", name=name, uid=uid, node=NODE, phase=phase, conditions=conditions)
         )
-    await api.reached(await cluster.commit([bound(name, NODE, uid=uid) for name, uid in uids.items()]))
+    return uids
 
 
 async def test_a_bound_pod_gets_its_grace_period_and_a_pending_one_its_marker(api: Api) -> None:
@@ -122,6 +134,116 @@ async def test_an_eviction_is_charged_to_the_budget_in_the_same_batch(api: Api) 
     assert evicted.document()["metadata"]["deletionGracePeriodSeconds"] == 12
     assert evicted.document()["status"]["conditions"][0]["type"] == "DisruptionTarget"
     assert "deletionTimestamp" not in (await stored(api.bus, "pods", "b")).document()["metadata"]
+
+
+async def test_a_refusal_says_budget_healthy_pods_and_when_to_try_again_in_fields(api: Api) -> None:
+    await api.apply(pod("a"), *measured(budget(allowed=0, healthy=2, desired=2)))
+    await bind(api, "a")
+    (result,) = (await api.evict(ref("a"))).results
+    assert result.budget == BudgetAnswer(
+        budgets=("web",), desired_healthy=2, current_healthy=2, code=429, waits_for="healthyPods"
+    )
+    new, _ = measured(budget("new", allowed=1))
+    await api.delete(ref("web", "pdb"))
+    await api.apply(new)
+    (result,) = (await api.evict(ref("a"))).results
+    assert result.budget == BudgetAnswer(budgets=("new",), code=429, retry_after_s=10, waits_for="time")
+
+
+async def test_a_repeated_eviction_is_charged_once(api: Api) -> None:
+    await api.apply(pod("a"), *measured(budget(allowed=2)))
+    await bind(api, "a")
+    assert [outcomes(await api.evict(ref("a"))) for _ in range(2)] == [["evicted"], ["evicted"]]
+    status = (await stored(api.bus, "poddisruptionbudgets", "web")).document()["status"]
+    assert status["disruptionsAllowed"] == 1
+
+
+async def test_an_eviction_that_nobody_waits_for_any_more_does_not_begin(api: Api) -> None:
+    await api.apply(pod("a"))
+    await bind(api, "a")
+    reply = await api.evict(ref("a"), until=1.0)
+    assert outcomes(reply) == ["refused"]
+    assert "is over" in reply.results[0].message
+    assert "deletionTimestamp" not in (await stored(api.bus, "pods", "a")).document()["metadata"]
+
+
+@pytest.mark.parametrize("phase", ["Running", "Pending"])
+async def test_who_is_charged_to_no_budget_goes_only_while_it_stands_as_it_was_read(
+    api: Api, phase: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """docs/rules.md, free-evictions-hold-their-budgets. The pod was not ready when it was looked at; then it
+    was, its budget counted it, and another one went instead."""
+    await api.apply(pod("a"), *measured(budget(allowed=0)))
+    await bind(api, "a", ready=False, phase=phase)
+    publish = eviction._publish
+
+    async def after_the_count(bus: Bus, messages: Sequence[Outgoing]) -> int:
+        monkeypatch.setattr(eviction, "_publish", publish)
+        await report(api, "a", ready=True)
+        await api.apply(budget(allowed=0, healthy=2))
+        return await publish(bus, messages)
+
+    monkeypatch.setattr(eviction, "_publish", after_the_count)
+    reply = await api.evict(ref("a"))
+    assert outcomes(reply) == ["blocked"]
+    assert "needs 2 healthy pods and has 2 currently" in reply.results[0].message
+
+
+async def test_what_cannot_be_known_is_not_told_as_refused(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The batch of the first attempt was sent and not answered; then the budget is used up."""
+    await api.apply(pod("a"), *measured(budget(allowed=1)))
+    await bind(api, "a")
+
+    async def unanswered(bus: Bus, messages: Sequence[Outgoing]) -> int:
+        await api.apply(budget(allowed=0))
+        raise Unclear("cluster.pods.default.a", "no answer")
+
+    monkeypatch.setattr(eviction, "_publish", unanswered)
+    (result,) = (await api.evict(ref("a"))).results
+    assert (result.outcome, result.unclear) == ("refused", True)
+
+
+@pytest.mark.parametrize("then", ["the look fails", "the next judgement fails", "the next write fails"])
+async def test_what_fails_after_an_unanswered_write_does_not_say_that_nothing_was_written(
+    then: str, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await api.apply(pod("a"))
+    await bind(api, "a")
+    away = Unavailable("NATS is away")
+    tries = 0
+
+    async def fails(*_: Any) -> Any:
+        raise away
+
+    async def unanswered(bus: Bus, messages: Sequence[Outgoing]) -> int:
+        nonlocal tries
+        tries += 1
+        if tries > 1:
+            raise away
+        match then:
+            case "the look fails":
+                monkeypatch.setattr(writes, "read", fails)
+            case "the next judgement fails":
+                monkeypatch.setattr(eviction._Eviction, "judge", fails)
+            case _:
+                pass
+        raise Unclear("cluster.pods.default.a", "no answer")
+
+    monkeypatch.setattr(eviction, "_publish", unanswered)
+    (result,) = (await api.evict(ref("a"))).results
+    assert (result.outcome, result.unclear) == ("refused", True)
+    assert "nothing was written" not in result.message
+
+
+async def test_a_pod_that_cannot_be_judged_keeps_nobody_else_from_its_answer(api: Api) -> None:
+    broken = objects.pod("broken", node=NODE) | {"status": {"conditions": None}}
+    await Cluster(api.bus).write(version("pods", broken))
+    await api.apply(pod("a"))
+    await bind(api, "broken", "a")
+    with structlog.testing.capture_logs() as logs:
+        reply = await api.evict(ref("broken"), ref("a"))
+    assert outcomes(reply) == ["refused", "evicted"]
+    assert "an eviction failed" in [one["event"] for one in logs]
 
 
 async def test_the_eviction_span_is_kept_and_named_by_the_pods_version(api: Api) -> None:

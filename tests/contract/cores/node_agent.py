@@ -6,6 +6,7 @@ from podyard.node_agent.agent_view import AgentView, followed
 from podyard.node_agent.core import effects
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.claims import Patience, Player
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
 from podyard.node_agent.core.messages import Asked, Changed, Listed, Message, Observed, Tick
@@ -35,6 +36,8 @@ def begin() -> tuple[Agent, AgentView]:
         usual=Pace(0.2, 5.0, 0.2),
         eviction=EvictionConfig(thresholds=thresholds, transition_s=30.0),
         rhythm=NodeRhythm(),
+        player=Player("agent-1", "node_agent"),
+        patience=Patience(),
     )
     return core, view
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import time
 import weakref
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -12,31 +13,38 @@ import pytest
 import pytest_asyncio
 import structlog
 
-from podyard.bus import Bus
+from podyard.api import eviction
+from podyard.api.service import SERVICE as API
+from podyard.bus import Bus, Delivery, RemoteError, Reply
 from podyard.cluster.view import ClusterView
-from podyard.descheduler import term
+from podyard.descheduler import eviction_link, term
 from podyard.descheduler.core import descheduler as core
-from podyard.descheduler.service import SERVICE
+from podyard.descheduler.service import SERVICE, check
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.spans_and_events import DOUBTFUL
 from podyard.descheduler.term import CYCLE
+from podyard.objects import times
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import Condition, PodStatusFact
+from podyard.proto.moves import MoveRecord
+from podyard.proto.objects_api import ObjectsReply
 from podyard.runtime.service import Service
-from podyard.runtime.settings import SettingsError
-from podyard.shell import eviction
+from podyard.runtime.settings import ServiceSettings, SettingsError
+from podyard.shell import stream_reading
 from podyard.shell.leading import CHECK as LEADER
 from podyard.shell.leading import STANDS_BY
 from tests.contract.node_agent.stage import Stage, staged
 from tests.support import objects
 from tests.support.buses import ConnectBus
+from tests.support.holding import Hold
 from tests.support.leases import take_lease
 from tests.support.services import make_service, running
 from tests.support.stored import version
 from tests.support.waiting import eventually
 
 LIMIT_S = 15
+TRACE = f"00-{7:032x}-{9:016x}-01"
 TAINT = {"key": "dedicated", "value": "gpu", "effect": "NoSchedule"}
 OWNER = [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "rs-1", "controller": True}]
 BUDGET = {
@@ -65,12 +73,21 @@ profiles:
 
 
 @pytest_asyncio.fixture
-async def stage(bus: Bus, connect_bus: ConnectBus) -> AsyncIterator[Stage]:
+async def without_api(connect_bus: ConnectBus) -> AsyncIterator[Stage]:
     """Two nodes, the first of them with a taint."""
     async with staged(await connect_bus("stage")) as found:
         await found.node("free")
         await found.node("tainted", taints=[TAINT])
         yield found
+
+
+@pytest_asyncio.fixture
+async def stage(without_api: Stage, connect_bus: ConnectBus, hold: Hold[object]) -> Stage:
+    """The same, and an api that evicts."""
+    api = make_service(API, await connect_bus("api"))
+    await hold(running(api))
+    await eventually("the api is ready", lambda: api.health.ready)
+    return without_api
 
 
 @pytest.fixture
@@ -116,9 +133,13 @@ async def bound(stage: Stage, *names: str, node: str = "tainted") -> list[dict]:
     return pods
 
 
+def subject_of(pod: dict) -> str:
+    return subjects.object_("pods", "default", pod["metadata"]["name"])
+
+
 async def stored(stage: Stage, pod: dict) -> tuple[dict, str, ClusterEvent]:
     """The pod's document, the trace it was written with, and its message."""
-    found = await stage.bus.get("CLUSTER", subjects.object_("pods", "default", pod["metadata"]["name"]))
+    found = await stage.bus.get("CLUSTER", subject_of(pod))
     assert found is not None
     event = codec.decode(ClusterEvent, found.payload)
     return msgspec.json.decode(event.object), found.trace, event
@@ -141,7 +162,7 @@ async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: S
     assert "does not tolerate the taint dedicated=gpu:NoSchedule" in event.why
     (span,) = stage.spans.named("evict pod")
     (cycle,) = stage.spans.named("deschedule cycle")
-    assert str(span.ids) == trace, "who makes the replacement can link to the eviction"
+    assert f"{span.ids.trace_id:032x}" in trace, "who makes the replacement can link to the eviction"
     assert span.parent == cycle.ids
     assert {name: span.attributes[name] for name in ("k8s.pod.name", "k8s.namespace.name", "k8s.node.name")} == {
         "k8s.pod.name": "web-1", "k8s.namespace.name": "default", "k8s.node.name": "tainted"
@@ -149,7 +170,7 @@ async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: S
     assert span.attributes["podyard.eviction.strategy"] == "RemovePodsViolatingNodeTaints"
     await eventually("news of the eviction", lambda: stage.news)
     assert [(one.reason, one.type, one.trace) for one in stage.news] == [
-        ("RemovePodsViolatingNodeTaints", "Normal", trace)
+        ("RemovePodsViolatingNodeTaints", "Normal", str(span.ids))
     ]
 
 
@@ -222,7 +243,7 @@ async def test_readyz_tells_what_the_cycle_came_to(
         "LowNodeUtilization": f"{{{percent}, metricsUtilization: {{source: KubernetesMetrics}}}}",
     }
     point = "balance" if plugin == "LowNodeUtilization" else "deschedule"
-    text = POLICY.format(limits=f"{selector}\nmetricsProviders: [{{source: KubernetesMetrics}}]")
+    text = POLICY.format(limits=selector)
     text += f"""
 - name: more
   pluginConfig: [{{name: {plugin}, args: {arguments[plugin]}}}]
@@ -234,6 +255,18 @@ async def test_readyz_tells_what_the_cycle_came_to(
         check = await eventually("the end of a cycle", lambda: service.health.checks.get(CYCLE))
         assert check.ok
         assert check.reason.startswith(told)
+
+
+async def test_a_dry_run_counts_on_budgets_what_it_would_evict(bus: Bus, stage: Stage, policy: Path):
+    """docs/rules.md, dry-run-goes-the-same-way. The real run evicts one: the budget is used up then."""
+    status = {"disruptionsAllowed": 1, "currentHealthy": 3, "desiredHealthy": 2, "expectedPods": 3}
+    await stage.write("poddisruptionbudgets", {**BUDGET, "status": {**status, "observedGeneration": 1}})
+    await bound(stage, "web-1", "web-2", "web-3")
+    await one_cycle(bus, stage, policy, dry_run=True)
+    problems = [span.error for span in stage.spans.named("evict pod")]
+    assert problems[0] == ""
+    assert all("web allows 1, and so many would be evicted before" in one for one in problems[1:])
+    assert len(problems) == 3
 
 
 async def test_limits_are_checked_before_the_eviction_and_told(
@@ -370,6 +403,7 @@ async def test_a_cycle_that_is_cancelled_ends_between_two_evictions(
         await eventually("news of the eviction", lambda: stage.news)
     assert await deleted(stage, pods) == ["web-1"]
     assert [span.error for span in stage.spans.named("evict pod")] == [""]
+    assert [(one.pod, one.outcome) for one in await records(stage)] == [("web-1", "moving")]
 
 
 async def test_an_eviction_that_is_never_answered_does_not_hold_the_end_of_the_term_up(
@@ -380,6 +414,172 @@ async def test_an_eviction_that_is_never_answered_does_not_hold_the_end_of_the_t
     async with asyncio.timeout(LIMIT_S), running(service_of(bus, stage, policy)) as work:
         await answers[0].wait()
         work.cancel()
+
+
+def evictions(service: Service) -> float:
+    """How many the descheduler counts."""
+    labels = {"profile": "taints", "strategy": "RemovePodsViolatingNodeTaints", "result": "evicted"}
+    return service.metrics.get_sample_value("podyard_descheduler_evictions_total", labels) or 0
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[str]]:
+    """Makes the api answer none of the first requests, which it carries out; returns the pods of all."""
+    monkeypatch.setattr(eviction_link, "TRY_S", 1.0)
+
+    def silenced(times: int) -> list[str]:
+        evict, asked = eviction.evict, list[str]()
+
+        async def unanswered(bus: Bus, wanted: eviction.Wanted, *more: Any) -> eviction.Evicted:
+            asked.append(wanted.key.name)
+            done = await evict(bus, wanted, *more)
+            if len(asked) <= times:
+                await asyncio.Event().wait()
+            return done
+
+        monkeypatch.setattr(eviction, "evict", unanswered)
+        return asked
+
+    return silenced
+
+
+async def test_an_eviction_without_an_answer_is_asked_for_again_and_counted_once(
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path], silent: Callable[[int], list[str]]
+):
+    """docs/rules.md, an-unanswered-eviction-is-looked-up."""
+    asked = silent(1)
+    status = {"disruptionsAllowed": 2, "currentHealthy": 3, "desiredHealthy": 1, "expectedPods": 3}
+    await stage.write("poddisruptionbudgets", {**BUDGET, "status": {**status, "observedGeneration": 1}})
+    pods = await bound(stage, "web-1", "web-2", "web-3")
+    policy = write_policy(POLICY.format(limits="maxNoOfPodsToEvictTotal: 2"))
+    service = await one_cycle(bus, stage, policy)
+    assert asked == ["web-1", "web-1", "web-2"]
+    assert await deleted(stage, pods) == ["web-1", "web-2"]
+    assert evictions(service) == 2
+    found = await stage.bus.get("CLUSTER", subjects.object_("poddisruptionbudgets", "default", "web"))
+    assert found is not None
+    charged = msgspec.json.decode(codec.decode(ClusterEvent, found.payload).object)["status"]
+    assert (charged["disruptionsAllowed"], sorted(charged["disruptedPods"])) == (0, ["web-1", "web-2"])
+
+
+async def test_an_eviction_that_nobody_ever_answers_is_looked_up_before_the_next_one(
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path], silent: Callable[[int], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+):  # fmt: skip
+    """docs/rules.md, an-unanswered-eviction-is-looked-up. The limit holds it, too; and a replica that lags
+    shows the pods as they were."""
+    monkeypatch.setattr(eviction_link, "PATIENCE_S", 2.0)
+    monkeypatch.setattr(eviction_link, "TRY_S", 2.0)
+    monkeypatch.setattr(eviction_link, "LATE_S", 0.0)
+    asked = silent(1)
+    pods = await bound(stage, "web-1", "web-2", "web-3")
+    before = {subject: await bus.get("CLUSTER", subject) for subject in map(subject_of, pods)}
+    get = bus.get
+
+    async def lagging(stream: str, subject: str) -> Delivery | None:
+        return before[subject] if subject in before else await get(stream, subject)
+
+    monkeypatch.setattr(bus, "get", lagging)
+    policy = write_policy(POLICY.format(limits="maxNoOfPodsToEvictTotal: 2"))
+    service = await one_cycle(bus, stage, policy)
+    assert asked == ["web-1", "web-2"]
+    assert await deleted(stage, pods) == ["web-1", "web-2"]
+    assert evictions(service) == 2
+
+
+def test_it_is_looked_up_when_nobody_sends_it_any_more() -> None:
+    assert eviction_link.LATE_S > eviction.WRITE_S
+
+
+async def test_a_cycle_ends_where_nobody_evicts(
+    bus: Bus, without_api: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Each further eviction would wait as long, in vain."""
+    monkeypatch.setattr(eviction_link, "PATIENCE_S", 1.0)
+    pods = await bound(without_api, "web-1", "web-2")
+    service = service_of(bus, without_api, policy, once=False, interval_s=600)
+    async with running(service):
+        check = await eventually("the end of a cycle", lambda: service.health.checks.get(CYCLE))
+    assert not check.ok
+    assert "it went no further: svc.objects.evict does not answer: nobody answers on svc.objects.evict" in check.reason
+    assert await deleted(without_api, pods) == []
+    assert len(without_api.spans.named("evict pod")) == 1
+
+
+async def test_a_negative_grace_period_means_one_second(bus: Bus, stage: Stage, write_policy: Callable[[str], Path]):
+    """As the API server has it."""
+    pods = await bound(stage, "web-1")
+    await one_cycle(bus, stage, write_policy(POLICY.format(limits="gracePeriodSeconds: -1")))
+    assert await deleted(stage, pods) == ["web-1"]
+    assert (await stored(stage, pods[0]))[0]["metadata"]["deletionGracePeriodSeconds"] == 1
+
+
+@pytest.mark.parametrize("how", ["it cannot read it", "it breaks"])
+async def test_a_pod_whose_eviction_the_api_refuses_keeps_no_other_from_its_own(
+    how: str, bus: Bus, stage: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Nor does anybody wait for an answer that was given."""
+    pods = await bound(stage, "web-1", "web-2")
+    request = bus.request
+
+    async def refused(subject: str, payload: bytes, **more: Any) -> Reply:
+        if b"web-1" not in payload:
+            return await request(subject, payload, **more)
+        if how == "it breaks":
+            raise RemoteError("a bug", subject=subject)
+        return Reply(codec.encode(ObjectsReply(refused="a bug")), {})
+
+    monkeypatch.setattr(bus, "request", refused)
+    monkeypatch.setattr(eviction_link, "LATE_S", 2.0 * LIMIT_S)
+    service = await one_cycle(bus, stage, policy)
+    assert await deleted(stage, pods) == ["web-2"]
+    assert evictions(service) == 1
+    assert [span.error for span in stage.spans.named("evict pod")] == ["the api refused the request: a bug", ""]
+
+
+async def records(stage: Stage) -> list[MoveRecord]:
+    found = await stream_reading.listing(stage.bus, streams.MOVES.name, (subjects.ALL_MOVES,))
+    return [codec.decode(MoveRecord, one.payload) for one in found]
+
+
+async def test_what_was_moved_is_stored_and_followed_by_the_next_term(bus: Bus, stage: Stage, policy: Path):
+    await bound(stage, "web-1")
+    await one_cycle(bus, stage, policy, dry_run=True)
+    assert await records(stage) == []
+    await one_cycle(bus, stage, policy)
+    (moved,) = await records(stage)
+    assert (moved.kind, moved.name, moved.pod, moved.from_node, moved.outcome) == (
+        "ReplicaSet", "web", "web-1", "tainted", "moving"
+    )  # fmt: skip
+    assert (moved.profile, moved.plugin) == ("taints", "RemovePodsViolatingNodeTaints")
+    made = {"ownerReferences": OWNER, "creationTimestamp": times.rfc3339(time.time())}
+    await stage.write("pods", objects.pod("web-2", labels={"app": "web"}, metadata=made))
+    await one_cycle(bus, stage, policy)
+    assert [(one.id, one.outcome, one.to_pod) for one in await records(stage)] == [
+        (moved.id, "moving", ""), (moved.id, "pending", "web-2")
+    ]  # fmt: skip
+
+
+async def test_a_listing_that_is_older_than_the_last_eviction_begins_no_cycle(
+    bus: Bus, stage: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(core, "RETRY_S", 0.05)
+    listing, first = term.snapshot, list[ClusterView]()
+    reasons: list[str] = []
+
+    async def stale_once(*arguments: Any, **more: Any) -> ClusterView:
+        if len(first) == 2:  # tried again
+            reasons.append(service.health.checks[CYCLE].reason)
+        first.append(await listing(*arguments, **more))
+        return first[0] if len(first) == 2 else first[-1]
+
+    monkeypatch.setattr(term, "snapshot", stale_once)
+    await bound(stage, "web-1")
+    service = service_of(bus, stage, policy, once=False, interval_s=0.05)
+    async with running(service):
+        await eventually("a third listing", lambda: len(first) > 2)
+    assert "it is older than the last eviction" in reasons[0]
+    assert evictions(service) == 1
 
 
 async def test_what_cannot_be_meant_is_told_once_for_each_cause(
@@ -398,3 +598,39 @@ async def test_what_cannot_be_meant_is_told_once_for_each_cause(
             await eventually("three cycles", skipped)
     told = [one["field"] for one in logs if one["event"] == DOUBTFUL]
     assert told == ["profiles[1].plugins", "nodeSelector"]
+
+
+async def test_a_node_that_gets_a_taint_starts_a_cycle_whose_span_links_to_it(
+    bus: Bus, stage: Stage, policy: Path, hold: Hold[object]
+) -> None:
+    (pod,) = await bound(stage, "web", node="free")
+    service = service_of(bus, stage, policy, once=False, interval_s=3600, run_on="events", gather_s=0.0, pause_s=0.0)
+    await hold(running(service))
+    await eventually("the first cycle ends", lambda: len(stage.spans.named("deschedule cycle")) == 1)
+    assert not stage.spans.named("evict pod")
+    await stage.node("other")
+    tainted = version("nodes", objects.node("free", taints=[TAINT]))
+    await bus.publish(tainted._replace(trace=TRACE))
+    await eventually("the pod goes", lambda: bool(stage.spans.named("evict pod")))
+    (evicted,) = stage.spans.named("evict pod")
+    assert evicted.attributes["k8s.pod.name"] == pod["metadata"]["name"]
+    await eventually("the cycle ends", lambda: any(span.links for span in stage.spans.named("deschedule cycle")))
+    called = next(span for span in stage.spans.named("deschedule cycle") if span.links)
+    assert [link.trace_id for link in called.links] == [int(TRACE.split("-")[1], 16)]
+    (told,) = called.attributes["podyard.descheduler.called_by"]
+    assert " of free for RemovePodsViolatingNodeTaints: " in told
+
+
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"once": True}, "with once there is one cycle"),
+        ({"policy": ""}, "no plugin that the policy enables has registered any event"),
+    ],
+)
+def test_events_that_could_never_start_a_cycle_are_refused_at_the_start(
+    policy: Path, chosen: dict[str, Any], told: str
+) -> None:
+    settings = {"policy": str(policy), "run_on": "events", **chosen}
+    with pytest.raises(SettingsError, match=told):
+        check(ServiceSettings(), msgspec.convert(settings, DeschedulerSettings))

@@ -18,13 +18,14 @@ from tests.contract.descheduler.test_descheduler import (
     one_cycle,
     service_of,
     stage,
+    without_api,
     write_policy,
 )
 from tests.contract.node_agent.stage import Stage
 from tests.support.services import running
 from tests.support.waiting import eventually
 
-__all__ = ["stage", "write_policy"]
+__all__ = ["stage", "without_api", "write_policy"]
 
 
 class Unsound(RemovePodsViolatingNodeTaints):

@@ -17,12 +17,12 @@ from podyard.descheduler import prometheus, service
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.term import CYCLE
 from podyard.runtime.settings import ServiceSettings, SettingsError
-from tests.contract.descheduler.test_descheduler import bound, deleted, service_of, stage, write_policy
+from tests.contract.descheduler.test_descheduler import bound, deleted, service_of, stage, without_api, write_policy
 from tests.contract.node_agent.stage import Stage
 from tests.support.services import running
 from tests.support.waiting import eventually
 
-__all__ = ["stage", "write_policy"]
+__all__ = ["stage", "without_api", "write_policy"]
 
 POLICY = """
 apiVersion: descheduler/v1alpha2

@@ -30,6 +30,7 @@ RESULT = {**POD, "attempt": "1-1", "outcome": "unschedulable"}
 STATUS = {**POD, "node": "n", "phase": "Running"}
 DECISION = {**POD, "attempt": "1-1", "node": "n", "number": 1, "position": 1}
 CONDITION = {"type": "Ready", "status": "True"}
+POINT = {"afterS": 1, "amount": 1}
 SIGNAL = {"available": 1, "capacity": 1}
 
 
@@ -98,7 +99,15 @@ def many(count: int, item: Any) -> list[Any]:
         (EvictRequest, {"pods": [], "gracePeriodS": HUGE}, "$.gracePeriodS", "<= 9223372036854775807"),
         (NodeSignals, {"node": LONG}, "$.node", "length <= 253"),
         (NodeSignals, {"node": "n", "signals": {"m": SIGNAL | {"capacity": HUGE}}}, "", "<= 9223372036854775807"),
-        (NodeSignals, {"node": "n", "signals": {"m": SIGNAL | {"available": -1}}}, "", ">= 0"),
+        (NodeSignals, {"node": "n", "signals": {"m": SIGNAL | {"available": -HUGE}}}, "", ">= -9223372036854775808"),
+        (NodeSignals, {"node": "n", "courses": [{"points": []}]}, "$.courses[0].points", "length >= 1"),
+        (NodeSignals, {"node": "n", "courses": [{"points": many(1001, POINT)}]}, "$.courses[0].points", "<= 1000"),
+        (
+            NodeSignals,
+            {"node": "n", "courses": [{"points": [{"afterS": -1}]}]},
+            "$.courses[0].points[0].afterS",
+            ">= 0",
+        ),
         (
             NodeSignals,
             {"node": "n", "signals": {str(at): SIGNAL for at in range(65)}},

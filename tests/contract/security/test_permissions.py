@@ -65,6 +65,7 @@ PLAYED: Final = {"events.Node.Add", "signals.node-1"}
 PREVIEW: Final = {"svc.agents.node-1.preview"}
 DECISIONS: Final = {"decisions.default.web.u1"}
 REQUEUES: Final = {"requeues.e1"}
+MOVES: Final = {"moves.default.Deployment.web"}
 WORDS: Final = {"k8sevents.default.Pod.web"}
 HARMFUL: Final = {
     *(f"$JS.API.STREAM.{verb}.CLUSTER" for verb in ("UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE")),
@@ -109,7 +110,7 @@ def dead(name: str) -> set[str]:
     return {f"dead.{name}"}
 
 
-MIRRORED: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "K8SEVENTS", "DEAD")
+MIRRORED: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "MOVES", "K8SEVENTS", "DEAD")
 VISITING: Final = OPEN | PLAYED | reading(*MIRRORED, api="JS.read.API")
 AGENT: Final = reading("CLUSTER", api="JS.read.API") | WORDS | dead("node_agent")
 RACK1: Final = next(identity for identity in identities.all_identities(AGENTS) if identity.name == "agent-rack1")
@@ -121,7 +122,7 @@ MAY: Final[dict[str, set[str]]] = {
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
-    "descheduler": PODS | BUDGETS | reading("CLUSTER") | leading("descheduler") | WORDS | dead("descheduler"),
+    "descheduler": {"svc.objects.evict"} | MOVES | reading("CLUSTER", "MOVES") | leading("descheduler") | WORDS | dead("descheduler"),
     "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
     "person": VISITING | PREVIEW | dead("cli"),
     "bridge": VISITING | dead("bridge"),
@@ -140,12 +141,12 @@ LISTENING: Final[dict[str, set[str]]] = {
     "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
     "scheduler": {"$SRV.PING"},
     "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},
-    "descheduler": {"$SRV.PING"},
-    "workloads": {"heartbeat.*", "$SRV.PING"},
+    "descheduler": {"usage.*", "$SRV.PING"},
+    "workloads": {"heartbeat.*", "heartbeat.node-1", "$SRV.PING"},
     "person": {"events.>"},
     "bridge": {"events.>"},
-    "node_agent": {"signals.>", "$SRV.PING", *ASKED, "svc.agents.*.preview"},
-    "agent-rack1": {"signals.>", "$SRV.PING", "svc.agents.node-1.preview"},
+    "node_agent": {"signals.>", "heartbeat.*", "heartbeat.node-1", "$SRV.PING", *ASKED, "svc.agents.*.preview"},
+    "agent-rack1": {"signals.>", "heartbeat.node-1", "$SRV.PING", "svc.agents.node-1.preview"},
 }
 EARS: Final = sorted(
     set().union(*LISTENING.values(), INBOXES)
@@ -211,18 +212,20 @@ async def test_what_is_stored_was_written_by_whom_it_belongs_to(here: Site):
     assert seen >= len(OBJECTS | PLACEMENT | NOMINATIONS | DECISIONS | REQUEUES) + 4  # and the statuses of two nodes
 
 
-async def test_what_an_agent_in_the_edge_sends_as_heartbeat_reaches_workloads(here: Site):
+async def test_what_an_agent_in_the_edge_sends_as_heartbeat_reaches_workloads_and_other_agents(here: Site):
     heard: list[str] = []
+    overheard: list[str] = []
 
     def connected(name: str) -> AbstractAsyncContextManager[Bus]:
         return connect(directory.bus_settings(here.security, here.identity(name), (here.server.url,)))
 
-    async with connected("workloads") as workloads, connected("agent-rack1") as agent:
+    async with connected("workloads") as workloads, connected("agent-rack1") as agent, connected("node_agent") as other:
+        await other.subscribe(subjects.heartbeat("node-1"), lambda subject, payload, trace: overheard.append(subject))
         await workloads.subscribe(subjects.ALL_HEARTBEATS, lambda subject, payload, trace: heard.append(subject))
         agent.send(subjects.heartbeat("node-2"), b"{}")
         agent.send(subjects.heartbeat("node-1"), b"{}")
-        await eventually("its heartbeat", lambda: heard)
-    assert heard == ["heartbeat.node-1"]
+        await eventually("its heartbeat", lambda: heard and overheard)
+    assert heard == overheard == ["heartbeat.node-1"]
 
 
 async def test_nobody_comes_in_without_key_or_certificate(here: Site, tmp_path: Path):

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import msgspec
+import psutil
 import pytest
 from rich.console import Console
 
-from podyard.cli.bench import end_state, mixed
+from podyard.cli.bench import end_state, meters, mixed
 from podyard.cli.bench.contention import ContentionResult, SchedulerFigures
 from podyard.cli.bench.end_state import EndState
 from podyard.cli.bench.tally import Tally
@@ -152,6 +153,7 @@ def result(**more: Any) -> ContentionResult:
         "seconds": 2.0,
         "pods_per_second_average": 400.0,
         "seconds_to_rest": 3.0,
+        "cpu_us_per_pod": {"queue-1": 200.4, "scheduler-1": 1300.0},
         "decisions": 1000,
         "conflicts": 27,
         "conflict_rate": 0.027,
@@ -176,6 +178,7 @@ def test_a_good_run_is_told():
     text = said(result(), result())
     assert text.startswith("97.5% of the CPU filled 800 of 900 pods (180 keep apart) bound on 100 nodes in 2.0 s")
     assert "2.70% of 1,000 decisions conflicted (goal: below 5%): fit 20, InterPodAffinity 7; 25 retried." in text
+    assert "1,500 us of CPU a pod: scheduler-1 1,300, queue-1 200." in text
     assert "100 pods are left: none of them fits any node, each is parked with a reason." in text
     assert "Killed midway: scheduler-1 and binder-1." in text
     assert "One scheduler bound 800 of the same pods (97.5% of the CPU) in 2.0 s: +0.00% with several" in text
@@ -194,6 +197,27 @@ def test_faults_are_told_with_names():
     assert "7 of them fit a node: p0 on n1, p1 on n1, p2 on n1, p3 on n1, p4 on n1, ...;" in text
     assert "1 are not parked with a reason: p9 in inFlight; 1 nodes are overloaded: n1;" in text
     assert "2 nodes break anti-affinity: n2, n3" in text
+
+
+def test_cpu_counts_over_starts_and_of_what_has_ended_as_it_was_seen_last(monkeypatch: pytest.MonkeyPatch):
+    seconds = {1: 10.0, 2: 5.0}
+
+    def used(pids: dict[str, int]) -> dict[str, float]:
+        try:
+            return {name: seconds[pid] for name, pid in pids.items()}
+        except KeyError as missing:
+            raise psutil.NoSuchProcess(int(missing.args[0])) from None
+
+    monkeypatch.setattr(meters, "cpu_seconds", used)
+    cpu = meters.CpuOverStarts()
+    cpu.begin({"scheduler": 1, "queue": 2})
+    seconds[1], seconds[2] = 13.0, 5.5
+    cpu.take({"scheduler": 1, "queue": 2})
+    del seconds[1]
+    cpu.take({"scheduler": 1, "queue": 2})
+    seconds[3] = 2.0
+    cpu.take({"scheduler": 3, "queue": 2})
+    assert cpu.used() == {"scheduler": 5.0, "queue": 0.5}
 
 
 def test_it_is_written_as_json():

@@ -62,6 +62,7 @@ def test_the_list_of_commands_has_a_summary_for_each(capsys):
         (["up", "--nodes", "-1"], "must be from 0"),
         (["run", "nonsense"], "no service is called 'nonsense'"),
         (["run", "api", "--set", "nonsense"], "expected PATH=VALUE"),
+        (["run", "queue", "--take-over"], "--take-over is not for queue"),
         (["completion", "tcsh"], "Invalid value"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

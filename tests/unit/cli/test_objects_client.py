@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from podyard.bus import Busy, NoResponders, Reply, RequestTimeout, Unclear
+from podyard.bus import Busy, NoResponders, RemoteError, Reply, RequestTimeout, Unclear
 from podyard.cli import objects_client
 from podyard.cli.errors import CliError
 from podyard.proto import codec
@@ -95,3 +95,31 @@ async def test_a_person_is_told_in_the_end() -> None:
 async def test_an_object_that_went_by_an_unanswered_deletion_was_deleted(failures, outcome) -> None:
     bus: Any = FakeBus(*failures, outcome="notFound")
     assert [result.outcome for result in await objects_client.delete(bus, [REF])] == [outcome]
+
+
+@pytest.mark.parametrize(("failures", "expected"), [((), "notFound"), ((silence(),), "evicted")])
+async def test_a_pod_that_is_gone_when_asked_again_was_evicted(failures: tuple[Exception, ...], expected: str) -> None:
+    bus = FakeBus(*failures, outcome="notFound")
+    found = await objects_client.evict(bus, [REF])  # pyright: ignore[reportArgumentType] - a fake
+    assert [one.outcome for one in found] == [expected]
+
+
+async def test_what_is_in_the_way_of_one_eviction_does_not_lose_what_is_known_of_the_others() -> None:
+    bus = FakeBus(outcome="evicted")
+    request = bus.request
+    problems = iter([None, RemoteError("a bug"), RequestTimeout("svc.objects.evict", 0.0), None])
+
+    async def failing(subject: str, payload: bytes, *, timeout_s: float) -> Reply:
+        problem = next(problems, None)
+        if problem is not None:
+            raise problem
+        return await request(subject, payload, timeout_s=timeout_s)
+
+    bus.request = failing  # type: ignore[method-assign]
+    names = ["a", "b", "c", "d"]
+    pods = [ObjectRef(resource="pods", namespace="default", name=name) for name in names]
+    found = await objects_client.evict(bus, pods, timeout_s=0.0)  # pyright: ignore[reportArgumentType] - a fake
+    assert [(one.outcome, one.unclear) for one in found] == [
+        ("evicted", False), ("refused", False), ("refused", True), ("evicted", False)
+    ]  # fmt: skip
+    assert (found[1].name, found[1].message) == ("b", "a bug")

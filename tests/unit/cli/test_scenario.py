@@ -7,7 +7,7 @@ import pytest
 from podyard.cli.errors import InputError
 from podyard.cli.scenario import load, model
 from podyard.cli.scenario.play import merge
-from podyard.proto.signals import Failing
+from podyard.proto.signals import Failing, Unused
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 HEAD = "scenario: s\nsteps:\n"
@@ -64,19 +64,19 @@ def test_deletes_name_kind_namespace_and_name():
 
 
 def test_signals_say_what_a_node_cannot_do():
-    action = only("  - signals: {node: n, failing: {kill: no runtime}}").action
+    action = only("  - signals: {node: n1, failing: {kill: no runtime}}").action
     assert isinstance(action, model.Signals)
-    assert action.failing == (Failing(what="kill", why="no runtime"),)
+    assert action.said.failing == (Failing(what="kill", why="no runtime"),)
 
 
 def test_signals_in_quantities():
     action = only(
-        "  - signals: {node: n, memory.available: 200Mi of 8Gi, pods: {web: 1Gi, x/db: 2Gi}, every: 500ms, for: 3s}"
+        "  - signals: {node: n1, memory.available: 200Mi of 8Gi, pods: {web: 1Gi, x/db: 2Gi}, every: 500ms, for: 3s}"
     ).action
     assert isinstance(action, model.Signals)
-    level = action.signals["memory.available"]
+    level = action.said.signals["memory.available"]
     assert (level.available, level.capacity) == (200 * 2**20, 8 * 2**30)
-    assert [(pod.namespace, pod.name, pod.memory_bytes) for pod in action.pods] == [
+    assert [(pod.namespace, pod.name, pod.memory_bytes) for pod in action.said.pods] == [
         ("default", "web", 2**30),
         ("x", "db", 2 * 2**30),
     ]
@@ -115,7 +115,7 @@ steps:
   - delete: [pod, nonsense/a]
   - publish: {event: Node/Nonsense, count: 0}
   - wait: {pods: a, are: Happy}
-  - signals: {node: n, memory.available: lots, failing: {wish: no, kill: no runtime}}
+  - signals: {node: n1, memory.available: lots, failing: {wish: no, kill: no runtime}}
   - {at: 1s, after: 2s, publish: Node/Add}
   - {publish: Node/Add, delete: pod/a}
   - repeat: 2
@@ -162,3 +162,63 @@ def test_what_is_no_scenario_is_refused(text):
 )
 def test_patches_are_json_merge_patches(document, change, merged):
     assert merge(document, change) == merged
+
+
+SHAPED = """
+  - signals:
+      node: node-1
+      memory.available: {ramp: 1Gi of 8Gi, over: 30s}
+      cpu: {constant: 2}
+      pods:
+        db:
+          cpu: 500m
+          memory: {leak: 10Mi, from: 1Gi, to: 6Gi}
+          containers: {main: {disk: {replay: {0s: 1, 10s: 5}}}}
+          volumes: {cache: {disk: {spike: 7, for: 5s}}}
+      images: 2Gi
+      deadContainers: {disk: 1, inodes: 3}
+"""
+
+
+def test_amounts_of_signals_may_change_by_themselves():
+    action = only(SHAPED).action
+    assert isinstance(action, model.Signals)
+    said = action.said
+    assert said.standing
+    assert (said.images, said.dead_containers) == (Unused(disk_bytes=2 * 2**30), Unused(disk_bytes=1, inodes=3))
+    assert said.pods[0].cpu_nanocores == 500_000_000
+    shown = [
+        (
+            one.signal or one.container or one.volume or one.pod,
+            one.resource,
+            [(at.after_s, at.amount) for at in one.points],
+        )
+        for one in said.courses
+    ]
+    gibibyte = 2**30
+    assert shown == [
+        ("memory.available", "memory", [(30, gibibyte)]),
+        ("", "cpu", [(0, 2 * 10**9)]),
+        ("main", "disk", [(0, 1), (10, 5)]),
+        ("cache", "disk", [(0, 7), (5, 7), (5, None)]),
+        ("db", "memory", [(0, gibibyte), (512, 6 * gibibyte)]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("amount", "path"),
+    [
+        ("{ramp: 1Gi}", "memory.over: a ramp must say it"),
+        ("{ramp: 1Gi, over: soon}", "memory.over: 'soon'"),
+        ("{leak: 0, to: 1Gi}", "memory.leak: 0"),
+        ("{replay: {10s: 1, 5s: 2}}", "memory.replay: must be in order of time"),
+        ("{replay: {}}", "memory.replay: has 0 points"),
+        ("{spike: 1, for: 1s, over: 2s}", "memory.over: unknown"),
+        ("{ramp: 1, spike: 2}", "memory: must have exactly one of"),
+        ("-1", "memory: "),
+    ],
+)
+def test_an_amount_that_makes_no_sense_is_told_with_its_path(amount, path):
+    with pytest.raises(InputError) as told:
+        load.load("s.yaml", f"{HEAD}  - signals: {{node: node-1, pods: {{db: {{memory: {amount}}}}}}}\n", Path())
+    assert f"steps[0].signals.pods.db.{path}" in told.value.message

@@ -4,11 +4,13 @@ evictions that the test answers."""
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.cycle import EvictionDone, EvictionResult
 from podyard.descheduler.core.descheduler import Descheduler
-from podyard.descheduler.core.effects import Ask, Effect, Evict, List, Query
+from podyard.descheduler.core.effects import Ask, Effect, Evict, List, Query, Remember
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.measured import Sample
 from podyard.descheduler.core.messages import EvictionAnswered, Listed, Message, NotListed, Queried, Tick
+from podyard.descheduler.core.node_usage import Heard
 from podyard.descheduler.core.policy import Policy
+from podyard.proto.moves import MoveRecord
 from podyard.proto.placement import BoundPod
 from tests.support import objects, stored
 from tests.support.stream import ClusterStream
@@ -24,7 +26,10 @@ class Stage:
         self.now = NOW
         self.core = Descheduler(policy, known(*plugins), interval_s=INTERVAL_S, once=once)
         self.wanted: list[Effect] = []
-        """By the last message."""
+        """By the last message, apart from what is to be remembered."""
+        self.remembered: list[MoveRecord] = []
+        self.heard: dict[str, Heard] = {}
+        """What agents have said, as of a listing."""
         self._stream = ClusterStream(lambda: self.now)
         self._commits = 0
         for name in ("n1", "n2"):
@@ -42,7 +47,9 @@ class Stage:
     # ---- the core
 
     def tell(self, message: Message) -> list[Effect]:
-        self.wanted = self.core.step(message, self.now)
+        wanted = self.core.step(message, self.now)
+        self.wanted = [one for one in wanted if not isinstance(one, Remember)]
+        self.remembered += [move for one in wanted if isinstance(one, Remember) for move in one.moves]
         return self.wanted
 
     def tick(self, after_s: float = 0.0) -> list[Effect]:
@@ -70,7 +77,7 @@ class Stage:
         for delivery in self._stream.listed():
             view.apply(delivery)
         view.end_listing(self._stream.last)
-        return self.tell(Listed(self.asked.ticket, view))
+        return self.tell(Listed(self.asked.ticket, view, heard=dict(self.heard)))
 
     def queried(self, **shares: float) -> list[Effect]:
         """Answer its query by samples: node and share."""

@@ -123,13 +123,13 @@ def test_prometheus_is_told_where_it_is_asked_and_not_provided() -> None:
     assert found(low(asked, provided, QUERIED)) == {}
 
 
-def test_providers_that_nothing_measures_for_are_told() -> None:
-    nobody = "nothing here measures for KubernetesMetrics"
-    assert found(f"{HEAD}metricsCollector: {{enabled: true}}\n{PLAIN}") == {"metricsCollector": nobody}
+def test_a_provider_that_nothing_knows_is_told_and_agents_are_one() -> None:
+    assert found(f"{HEAD}metricsCollector: {{enabled: true}}\n{PLAIN}") == {}
     assert found(f"{HEAD}metricsProviders: [{{source: KubernetesMetrics}}, {{source: Other}}]\n{PLAIN}") == {
-        "metricsProviders[0]": nobody,
-        "metricsProviders[1].source": "no plugin knows a source 'Other'",
+        "metricsProviders[1].source": "no plugin knows a source 'Other'"
     }
+    provided = "metricsProviders: [{source: KubernetesMetrics}]"
+    assert found(low("{source: KubernetesMetrics}", provided)) == {}
 
 
 def seen(text: str) -> dict[str, str]:

@@ -9,6 +9,8 @@ from podyard.descheduler.core.state import CycleState
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.scheduling import PriorityClass
 
+BOMB = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
+"""Aliases of aliases: 200 million values, in 500 bytes."""
 HEAD = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\n"
 TAINTS = "RemovePodsViolatingNodeTaints"
 
@@ -151,7 +153,8 @@ def test_the_last_of_two_keys_and_the_first_document_count():
     ("text", "stage", "sentence"),
     [
         ("{", "decode", "not JSON, though it begins with {"),
-        ("a: [", "decode", "not YAML"),
+        ("a: [", "decode", "document 1, line 2: not valid YAML"),
+        (BOMB, "decode", "more than 500000 values (aliases expanded)"),
         ("- a", "decode", "a policy is a mapping, this is a list"),
         ("apiVersion: descheduler/v1alpha1\nkind: DeschedulerPolicy", "decode", "'descheduler/v1alpha1'"),
         (HEAD + "maxNoOfPodsToEvictPerNode: -1", "decode", "maxNoOfPodsToEvictPerNode"),

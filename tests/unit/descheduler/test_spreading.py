@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Plugin
+from podyard.descheduler.core.labelled import Labelled
 from podyard.descheduler.core.plugins import default_evictor, topology_spread
 from podyard.descheduler.core.plugins.duplicates import RemoveDuplicates
 from podyard.descheduler.core.plugins.inter_pod_anti_affinity import RemovePodsViolatingInterPodAntiAffinity
@@ -220,7 +221,7 @@ def test_pods_that_are_on_their_way_out_do_not_count():
 @given(st.lists(st.sampled_from([{}, {"app": "web"}, {"app": "db"}, {"app": "db", "rev": "1"}]), max_size=9))
 def test_pods_that_are_found_by_their_labels_are_those_that_the_selector_takes(labels: list[dict[str, str]]):
     pods = [pod(f"p{at}", labels=one) for at, one in enumerate(labels)]
-    counted = topology_spread._Pods(pods)
+    counted = Labelled(pods)
     for selector in (
         {},
         {"matchLabels": {"app": "web"}},
@@ -258,13 +259,16 @@ def test_where_pods_of_one_workload_fit_says_nothing_of_a_workload_that_goes_els
 
 def test_what_is_found_out_of_the_same_nodes_is_kept_while_it_is_asked_for():
     """Host names make as many sets of nodes as there are workloads: to keep them all takes too much room."""
-    many = [node(f"n{at}") for at in range(topology_spread.KEPT_FITS + 2)]
+    many = [node(f"n{at}", labels={"zone": str(at)}) for at in range(topology_spread.KEPT_FITS + 2)]
     asked = topology_spread._Nodes(many, CycleState(nodes=many, pods=[]))
-    first, second = asked.fit(many[:1]), asked.fit(many[1:2])
-    for one in many[2:]:
-        asked.fit([one])
-        assert asked.fit(many[:1]) is first
-    assert asked.fit(many[1:2]) is not second, "it has not been asked for since"
+    (constraint,) = spread("p", "n1").spec.topology_spread_constraints
+    compiled = topology_spread._compiled(constraint, pod())
+    assert compiled.topology_key == "zone"
+    first, second = asked.fit(compiled, frozenset("0")), asked.fit(compiled, frozenset("1"))
+    for one in range(2, len(many)):
+        asked.fit(compiled, frozenset([str(one)]))
+        assert asked.fit(compiled, frozenset("0")) is first
+    assert asked.fit(compiled, frozenset("1")) is not second, "it has not been asked for since"
 
 
 def test_a_selector_that_makes_no_sense_spreads_nobody():

@@ -9,7 +9,8 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.annotations import Pace
-from podyard.node_agent.core.effects import Effect
+from podyard.node_agent.core.claims import Patience, Player
+from podyard.node_agent.core.effects import Effect, PutNodeStatus
 from podyard.node_agent.core.eviction.dialogue import DONE, Answer, Kill, Question, Reading, Round
 from podyard.node_agent.core.eviction.file_systems import Layout
 from podyard.node_agent.core.eviction.manager import EvictionConfig, EvictionManager
@@ -87,8 +88,17 @@ def deleted(stored: Pod, at: str, grace_s: int) -> Pod:
     return msgspec.structs.replace(stored, metadata=metadata)
 
 
-def node(name: str = "n1", status: NodeStatusFact | None = None, uid: str = "", **metadata: object) -> NodeView:
-    stored = typed_node(name, uid=uid, metadata=metadata)
+def node(
+    name: str = "n1",
+    status: NodeStatusFact | None = None,
+    uid: str = "",
+    *,
+    pods: str = "110",
+    amounts: dict[str, str] | None = None,
+    taints: Sequence[dict[str, str]] = (),
+    **metadata: object,
+) -> NodeView:
+    stored = typed_node(name, uid=uid, pods=pods, amounts=amounts, taints=taints, metadata=metadata)
     return NodeView(stored, name, stored.metadata.uid, 1, status)
 
 
@@ -103,14 +113,28 @@ class Known:
     def pods_on(self, node: str) -> dict[str, PodView]:
         return self.bound.get(node, {})
 
+    def version_of(self, subject: str) -> int:
+        found = [one for one in self.nodes.values() if subjects.node_status(one.name) == subject and one.status]
+        return len(found)
+
+
+PLAYER = Player("agent-1", "node_agent")
+
 
 class Playing:
-    """An agent and what is known; whatever is told here is one step of the core."""
+    """An agent and what is known; whatever is told here is one step of the core, and another one if the agent
+    claims a node: its claim is stored at once."""
 
     def __init__(self, selection: Selection, eviction: EvictionConfig, rhythm: NodeRhythm) -> None:
-        self._known = Known()
+        self.known = Known()
         self._core = Agent(
-            self._known, selection=selection, usual=Pace(1.0, 5.0, 2.0), eviction=eviction, rhythm=rhythm
+            self.known,
+            selection=selection,
+            usual=Pace(1.0, 5.0, 2.0),
+            eviction=eviction,
+            rhythm=rhythm,
+            player=PLAYER,
+            patience=Patience(),
         )
 
     @property
@@ -126,13 +150,13 @@ class Playing:
 
     def node_seen(self, view: NodeView, bound: Iterable[PodView], now: float) -> list[Effect]:
         """A node is there, or has changed, and the view knows of pods that are bound to it."""
-        old = self._known.nodes.get(view.name)
-        self._known.nodes[view.name] = view
-        self._known.bound[view.name] = {pod.uid: pod for pod in bound}
+        old = self.known.nodes.get(view.name)
+        self.known.nodes[view.name] = view
+        self.known.bound[view.name] = {pod.uid: pod for pod in bound}
         return self._changed(Change(subjects.NODES, view.uid, old, view, Origin()), now)
 
     def node_gone(self, name: str, now: float) -> list[Effect]:
-        old = self._known.nodes.pop(name)
+        old = self.known.nodes.pop(name)
         return self._changed(Change(subjects.NODES, old.uid, old, None, Origin()), now)
 
     def pod_seen(self, view: PodView, stored_at: float, now: float) -> list[Effect]:
@@ -149,7 +173,13 @@ class Playing:
         return self.step(Tick(), now)
 
     def _changed(self, change: Change, now: float) -> list[Effect]:
-        return self.step(Changed([change]), now)
+        found = self.step(Changed([change]), now)
+        claimed = [one.fact for one in found if isinstance(one, PutNodeStatus) and one.expect is not None]
+        for fact in claimed:
+            old = self.known.nodes[fact.node]
+            new = self.known.nodes[fact.node] = NodeView(old.stored, old.name, old.uid, old.sequence, fact)
+            found += self.step(Changed([Change(subjects.NODES, old.uid, old, new, Origin())]), now)
+        return found
 
 
 def agent(*, hard: dict[str, str] | None = None, selection: Selection | None = None, **rhythm: float) -> Playing:

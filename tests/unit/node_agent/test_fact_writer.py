@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+import pytest
 import structlog
 
-from podyard.bus import Ack, Outgoing
+from podyard.bus import Ack, Conflict, Delivery, Outgoing
 from podyard.node_agent.fact_writer import FactWriter
-from podyard.proto import subjects
-from podyard.proto.facts import PodStatusFact
+from podyard.proto import codec, subjects
+from podyard.proto.facts import NodeStatusFact, PodStatusFact
 
 SUBJECT = subjects.pod_status("n1", "default", "web", "u1")
 RUNNING = PodStatusFact(namespace="default", name="web", uid="u1", node="n1", phase="Running")
@@ -74,3 +75,58 @@ async def test_a_pod_of_which_nothing_was_said_needs_no_marker():
     writer.put(SUBJECT, RUNNING)
     writer.put(SUBJECT, None)
     assert writer.waiting == 0
+
+
+class TakenBus:
+    """The node's status is another agent's word by now."""
+
+    def __init__(self, there: NodeStatusFact) -> None:
+        self._there = Delivery(subjects.node_status("n1"), codec.encode(there), 7, 0.0)
+        self.asked: list[int | None] = []
+
+    async def publish_many(self, messages: Sequence[Outgoing]) -> list[Conflict | Ack]:
+        self.asked += [message.expect for message in messages]
+        return [
+            Ack(sequence=8, duplicate=False) if message.expect == 7 else Conflict(message.subject, last_sequence=7)
+            for message in messages
+        ]
+
+    async def get(self, stream: str, subject: str) -> Delivery:
+        return self._there
+
+
+CLAIM = NodeStatusFact(node="n1", node_uid="u1", session="us")
+
+
+@pytest.mark.parametrize(
+    ("there", "over", "asked"),
+    [
+        pytest.param("another", 5, [5], id="another was quicker with its claim"),
+        pytest.param("another", None, [0], id="another has claimed what was ours"),
+        pytest.param("another", 7, [7], id="it is the version that is claimed"),
+        pytest.param("us", None, [0, 7], id="our own word, of which no answer came"),
+        pytest.param("", 5, [5, 7], id="somebody who plays nothing"),
+    ],
+)
+async def test_nothing_is_written_over_the_word_of_another_agent_but_a_claim_of_that_very_version(
+    there: str, over: int | None, asked: list[int]
+):
+    bus = TakenBus(NodeStatusFact(node="n1", node_uid="u1", session=there, at="2026-11-24T00:00:00Z"))
+    settled = asyncio.Event()
+    writer = FactWriter(
+        bus,  # type: ignore[arg-type]
+        lambda subject: 0,
+        structlog.get_logger(),
+        linger_s=0,
+        on_stored=lambda count: None,
+        on_trouble=lambda reason: settled.set(),
+    )
+    task = asyncio.create_task(writer.run())
+    try:
+        writer.put(subjects.node_status("n1"), CLAIM, claims_over=over)
+        await asyncio.wait_for(settled.wait(), 5)
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+    assert bus.asked == asked

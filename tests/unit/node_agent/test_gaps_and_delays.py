@@ -101,7 +101,7 @@ def test_a_pod_that_lands_between_observation_and_taint_is_refused(under_pressur
         one for one in under_pressure.pod_seen(view(pod("late")), 100.0, 100.0) if isinstance(one, effects.PutPodStatus)
     ]
     assert (put.fact.name, put.fact.phase, put.fact.reason, put.fact.ended) == ("late", "Failed", "Evicted", True)
-    assert put.fact.message == "The node had condition: [MemoryPressure]. "
+    assert put.fact.message == "Pod was rejected: The node had condition: [MemoryPressure]. "
 
 
 def test_a_pod_that_pressure_does_not_concern_is_taken(under_pressure: Playing) -> None:

@@ -8,7 +8,7 @@ from podyard.node_agent.core.messages import Listed, StoredStatus
 from podyard.node_agent.core.readings import shares
 from podyard.node_agent.core.selection import Selection
 from podyard.proto.facts import Condition, NodeStatusFact
-from podyard.proto.signals import AskedOfNode, Failing, NodeSignals, PodUsage, SignalValue
+from podyard.proto.signals import AskedOfNode, Failing, NodeSignals, NodeUsage, PodUsage, SignalValue
 from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, node, pod, signals, view
 
 LOW, PLENTY = 50 * MEBIBYTE, 4 * GIBIBYTE
@@ -87,6 +87,23 @@ def test_an_external_node_is_another_agents():
     found = playing.node_seen(node(annotations={"podyard.io/agent": "external"}), (), 10.0)
     assert found == [], "what is stored about it is now the other agent's"
     assert "n1" not in playing.nodes
+
+
+def test_a_node_that_is_to_be_played_again_is_played_once_its_pods_are_known():
+    """What was said of them since the first listing is not followed."""
+    playing = agent()
+    playing.node_seen(node(), (), 0.0)
+    bound = view(pod("a", spec={"restartPolicy": "Never"}))
+    playing.pod_seen(bound, 0.0, 0.0)
+    (said,) = [one.fact for one in playing.tick(1.0) if isinstance(one, effects.PutPodStatus)]
+    ours = playing.known.nodes["n1"].status
+    playing.node_seen(node(status=ours, annotations={"podyard.io/agent": "external"}), [bound], 10.0)
+    assert playing.node_seen(node(status=ours), [bound], 20.0) == [effects.ListAgain(["n1"])]
+    assert "n1" not in playing.nodes
+    playing.known.bound["n1"] = {"uid-a": view(bound.stored, status=said)}
+    found = playing.step(Listed((), ()), 21.0)
+    assert "n1" in playing.nodes
+    assert not [one for one in (*found, *playing.tick(30.0)) if isinstance(one, effects.PutPodStatus)], "it runs on"
 
 
 LISTED = Listed(("gone",), (StoredStatus("n1", "default", "a", "uid-a"), StoredStatus("gone", "default", "b", "uid-b")))
@@ -283,7 +300,12 @@ def test_the_condition_passes_after_the_transition_period(playing: Playing):
     playing.observe(signals(LOW, at=100.0), 100.0)
     playing.tick(101.0)
     playing.observe(signals(PLENTY, at=110.0), 110.0)
-    changed = [second for second in range(111, 450) if node_facts(playing.tick(float(second)))]
+    changed: list[int] = []
+    for second in range(111, 450):
+        found = playing.tick(float(second))
+        if second % 10 == 0:
+            found += playing.observe(signals(PLENTY, at=float(second)), float(second))
+        changed += [second] if node_facts(found) else []
     (at,) = changed
     assert 401 <= at <= 411
     fact = playing.nodes.get("n1").fact  # type: ignore[union-attr]
@@ -308,21 +330,40 @@ def test_a_restart_under_pressure_keeps_taint_and_refuses_only_what_pressure_ref
     assert 500 <= passed[0] <= 511
 
 
-def test_usage_is_published_at_every_look(playing: Playing):
-    found = playing.observe(signals(PLENTY, *USAGE, at=99.0), 100.0)
-    (published,) = [one.usage for one in found if isinstance(one, effects.PublishUsage)]
-    assert [one.name for one in published.pods] == ["a", "b", "c"]
-    assert published.at == 99.0
-    (later,) = [one.usage for one in playing.tick(110.0) if isinstance(one, effects.PublishUsage)]
-    assert later == published
+def published(found: list[effects.Effect]) -> list[NodeUsage]:
+    return [one.usage for one in found if isinstance(one, effects.PublishUsage)]
+
+
+def test_usage_is_published_on_a_change_of_five_percent_and_every_thirty_seconds(playing: Playing):
+    steady = [PodUsage(namespace="default", name="a", memory_bytes=100 * GIBIBYTE // 100, cpu_nanocores=1000)]
+    (first,) = published(playing.observe(signals(PLENTY, *steady, at=99.0), 100.0))
+    assert (first.memory_bytes, first.cpu_nanocores, first.at) == (8 * GIBIBYTE - PLENTY, 1000, 100.0)
+    little = [msgspec.structs.replace(steady[0], cpu_nanocores=1049)]
+    assert published(playing.observe(signals(PLENTY, *little, at=101.0), 101.0)) == []
+    enough = [msgspec.structs.replace(steady[0], cpu_nanocores=1051)]
+    (second,) = published(playing.observe(signals(PLENTY, *enough, at=102.0), 102.0))
+    assert second.pods[0].cpu_nanocores == 1051
+    again = [at for at in range(103, 143) if published(playing.tick(float(at)))]
+    assert len(again) == 1
+    assert again[0] >= 132, "it is said again with the first heartbeat after 30 s, or at a look"
+
+
+def test_an_idle_node_says_that_it_uses_nothing(playing: Playing):
+    found = [one for at in range(1, 45) for one in published(playing.tick(float(at)))]
+    assert len(found) == 2
+    assert {(one.node, one.cpu_nanocores, one.memory_bytes, one.pods) for one in found} == {("n1", 0, 0, ())}
 
 
 def test_a_pod_that_the_signals_do_not_name_is_idle(playing: Playing):
     assert evicted(playing.observe(signals(LOW, USAGE[0]), 100.0)) == ["a"]
 
 
-def test_signals_of_other_nodes_are_ignored(playing: Playing):
-    assert playing.observe(signals(LOW, node="elsewhere"), 100.0) == []
+def test_signals_of_no_node_are_told_and_those_of_another_agent_s_are_not(playing: Playing):
+    (told,) = playing.observe(signals(LOW, node="elsewhere"), 100.0)
+    assert isinstance(told, effects.Announce)
+    assert (told.about.name, told.reason) == ("elsewhere", "UnknownSignal")
+    playing.node_seen(node("other", annotations={"podyard.io/agent": "external"}), (), 100.0)
+    assert playing.observe(signals(LOW, node="other"), 100.0) == []
 
 
 @pytest.mark.parametrize(

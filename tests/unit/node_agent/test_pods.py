@@ -6,8 +6,8 @@ from podyard.cluster.changes import Change, Origin
 from podyard.node_agent.core import effects
 from podyard.node_agent.core.messages import Changed
 from podyard.proto import subjects
-from podyard.proto.facts import PodStatusFact
-from tests.unit.node_agent.make import Playing, agent, deleted, node, pod, view
+from podyard.proto.facts import NodeStatusFact, PodStatusFact
+from tests.unit.node_agent.make import PLAYER, Playing, agent, deleted, node, pod, view
 
 JOB = [{"apiVersion": "batch/v1", "kind": "Job", "name": "j", "uid": "j", "controller": True}]
 
@@ -161,9 +161,11 @@ def test_a_node_that_comes_later_takes_over_its_pods(playing: Playing):
 
 def test_a_pod_that_comes_with_its_node_is_taken_whichever_is_named_first():
     playing = agent()
+    ours = NodeStatusFact(node="n1", node_uid="uid-n1", session=PLAYER.session, lease=PLAYER.lease)
+    playing.known.nodes["n1"] = node(status=ours)
     come = [
         Change(subjects.PODS, "uid-web", None, view(pod()), Origin(at=100.0)),
-        Change(subjects.NODES, "uid-n1", None, node(), Origin()),
+        Change(subjects.NODES, "uid-n1", None, node(status=ours), Origin()),
     ]
     playing.step(Changed(come), 100.0)
     assert facts(playing.tick(101.0)) == [("web", "Running", False)]

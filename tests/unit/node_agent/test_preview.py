@@ -131,7 +131,7 @@ def test_what_would_be_collected_before_a_pod_goes():
 
 def test_the_next_one_is_found_behind_more_critical_pods_than_the_manager_names():
     playing = played(*(pod(f"c{number}", priority=CRITICAL) for number in range(12)), pod("a"), pod("b"))
-    usage = [used(f"c{number}", 9) for number in range(12)]
+    usage = [used(f"c{number}", 7) for number in range(12)]
     playing.observe(signals(4 * GIBIBYTE, *usage, at=10.0), 10.0)
     assert names(ask(playing, 20.0, memory_available="1Mi")) == [("a", "name"), ("b", "last")]
 

@@ -45,6 +45,22 @@ def test_wrong_settings_are_told_before_the_agent_starts():
         SERVICE.check(ServiceSettings(), NodeAgentSettings(kubelet_config="nowhere"))
 
 
+@pytest.mark.parametrize(
+    ("after_s", "heartbeat_s", "least"), [(19.9, 10.0, "20"), (3.9, 1.0, "4"), (20.0, 10.0, ""), (4.0, 2.0, "")]
+)
+def test_an_agent_that_lives_is_not_to_be_taken_for_silent(after_s: float, heartbeat_s: float, least: str):
+    settings = NodeAgentSettings(take_over_after_s=after_s, heartbeat_interval_s=heartbeat_s, kubelet_config="nowhere")
+    assert SERVICE.check is not None
+    with pytest.raises(SettingsError) as error:
+        SERVICE.check(ServiceSettings(), settings)
+    *told, _ = error.value.problems
+    words = (
+        f"node_agent.take_over_after_s: {after_s:g} is too short, an agent that lives would seem silent: "
+        f"write {least} or more, twice heartbeat_interval_s and at least 4"
+    )
+    assert told == ([words] if least else [])
+
+
 def test_what_a_kubelet_configuration_replaces_or_has_no_effect_in_it_is_told(tmp_path):
     file = tmp_path / "kubelet.yaml"
     file.write_text("{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, maxPods: 3}")

@@ -1,10 +1,12 @@
 """The driver: one message after the other, ticks in time on its clock, answers to what the core asks, and
 silence after a core that raised."""
 
+import threading
 from collections.abc import Generator, Sequence
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from podyard.shell import causes
@@ -12,11 +14,14 @@ from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
 from tests.support.waiting import eventually
 
+LIMIT_S = 20
+
 
 class Echo:
     """A core that wants done what it is told, and ticks at times that tests set. Told `bug`, it raises.
 
-    Told `talk`, it begins a dialogue, which asks `what` and `why`, and then wants the answers done.
+    Told `long`, it computes until it may end. Told `talk`, it begins a dialogue, which asks `what` and `why`,
+    and then wants the answers done.
     """
 
     def __init__(self) -> None:
@@ -24,9 +29,14 @@ class Echo:
         self.due: float | None = None
         self.dialogue: Generator[str, str, str] | None = None
         self.closed = False
+        self.computing = threading.Event()
+        self.may_end = threading.Event()
 
     def step(self, message: str, now: float) -> Sequence[str]:
         self.told.append(message)
+        if message.startswith("long"):
+            self.computing.set()
+            assert self.may_end.wait(LIMIT_S)
         if message.endswith("bug"):
             raise ValueError("a bug")
         if message == "tick":
@@ -55,7 +65,7 @@ class Echo:
 class Stage:
     """A driver with its core; effects are noted, `answer` is told the core while `ask` is carried out."""
 
-    def __init__(self, floor_s: float = 0.0) -> None:
+    def __init__(self, floor_s: float = 0.0, *, apart: Sequence[str] = ()) -> None:
         self.core = Echo()
         self.done: list[str] = []
         self.failures: list[tuple[str, str]] = []
@@ -73,6 +83,7 @@ class Stage:
             tick="tick",
             wake_at=lambda: self.core.due,
             floor_s=floor_s,
+            apart=lambda message: message in apart,
         )
 
     def raised(self, cause: Cause, error: Exception) -> None:
@@ -214,3 +225,77 @@ async def test_a_tick_that_is_due_by_a_clock_that_runs_slower_comes_when_that_cl
         await eventually("a tick", lambda: "tick" in stage.done)
         assert anyio.current_time() - began >= 0.039
         stage.driver.end()
+
+
+async def test_a_step_that_is_computed_apart_keeps_nobody_waiting_but_what_is_for_the_core() -> None:
+    stage = Stage(apart=["long", "answer"])
+    async with stage.driver:
+        stage.driver.step("a")
+        assert stage.done == ["a"], "it is not computed apart"
+        stage.done.clear()
+        stage.core.told.clear()
+        stage.driver.step("long")
+        stage.driver.step("ask")
+        await eventually("it computes", stage.core.computing.is_set)
+        assert (stage.core.told, stage.done) == (["long"], [])
+        stage.core.may_end.set()
+        await eventually("all is told", lambda: stage.done == ["long", "ask", "answer"])
+        assert stage.core.told == ["long", "ask", "answer"]
+        stage.driver.end()
+
+
+async def test_a_term_that_ends_waits_for_the_step_that_is_computed_apart_and_closes_its_dialogue_then() -> None:
+    stage = Stage(apart=["long"])
+
+    async def end() -> None:
+        stage.driver.end()
+        assert not stage.core.closed, "a dialogue whose core is in a step cannot be closed"
+        stage.core.may_end.set()
+
+    async with stage.driver, anyio.create_task_group() as beside:
+        stage.driver.step("talk")
+        await eventually("it asks", lambda: stage.done == ["? what"])
+        stage.driver.step("long")
+        stage.driver.step("never told")
+        await eventually("it computes", stage.core.computing.is_set)
+        beside.start_soon(end)
+    assert stage.core.closed
+    assert (stage.core.told, stage.done) == (["talk", "long"], ["? what"])
+
+
+async def test_what_was_answered_when_the_lease_is_lost_is_computed_apart_and_carried_out() -> None:
+    """Nothing that it asks then is answered."""
+    stage = Stage(apart=["answer to what"])
+    answered = list[str]()
+
+    async def answer(question: str) -> str:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        with anyio.CancelScope(shield=True):
+            await stage.may_answer.wait()
+        answered.append(question)
+        return f"answer to {question}"
+
+    stage.driver._answer = answer  # pyright: ignore[reportPrivateUsage]
+    async with anyio.create_task_group() as lease:
+
+        async def term() -> None:
+            async with stage.driver:
+                stage.driver.step("talk")
+
+        lease.start_soon(term)
+        await anyio.wait_all_tasks_blocked()
+        lease.cancel_scope.cancel()
+        stage.may_answer.set()
+    assert stage.core.told == ["talk", "answer to what"]
+    assert stage.done == ["? what", "? why"]
+    assert answered == ["what"]
+    assert stage.core.closed
+
+
+async def test_a_core_that_raises_apart_is_told_nothing_any_more_and_its_term_ends() -> None:
+    stage = Stage(apart=["bug"])
+    async with stage.driver:
+        stage.driver.step("bug")
+        stage.driver.step("b")
+    assert stage.driver.raised
+    assert (stage.core.told, stage.failures) == (["bug"], [("(bug)", "a bug")])

@@ -20,6 +20,7 @@ from podyard.proto.placement import BoundPod, Release
 from podyard.workloads.core import actions
 from podyard.workloads.core.actions import Alter, Create, Delete, Done, Remove, Work
 from podyard.workloads.core.controller import Workloads
+from podyard.workloads.core.ended_pods import THRESHOLD
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.reading import ViewLookup, folds
 from tests.support import stored
@@ -29,7 +30,8 @@ from tests.support.stream import ClusterStream
 class Stage:
     """One term. `settle` lets everything happen until nothing more does."""
 
-    def __init__(self) -> None:
+    def __init__(self, ended_kept: int = THRESHOLD) -> None:
+        self.ended_kept = ended_kept
         self.now = 1_800_000_000.0
         self.agents_ahead_s = 0.0
         """How far the agents' clocks are ahead."""
@@ -47,7 +49,7 @@ class Stage:
         self.cluster, self.documents = ClusterView(), DocumentView()
         self.view = folds(self.cluster, self.documents)
         maker = Maker(ViewLookup(self.documents), lambda: f"made-{next(self._made)}", random.Random(7))
-        self.core = Workloads(self.cluster, self.documents, maker)
+        self.core = Workloads(self.cluster, self.documents, maker, ended_kept=self.ended_kept)
         self.read = 0
         self.held.clear()
         self.view.begin_listing()
@@ -207,6 +209,8 @@ class Stage:
         ended: bool = False,
         node: str = "n1",
         trace: str = "",
+        reason: str = "",
+        message: str = "",
     ) -> None:
         said = times.rfc3339(self.now + self.agents_ahead_s)
         for name in names:
@@ -218,11 +222,22 @@ class Stage:
                 uid=uid,
                 node=node,
                 phase=phase,
+                reason=reason,
+                message=message,
                 ended=ended,
                 conditions=(condition,),
                 at=said,
             )
             self.stream.put(stored.pod_status(fact, trace=trace))
+
+    def refuse(self, *names: str) -> None:
+        """Bind pods to a node that does not take them."""
+        self.bind(*names)
+        lacks = "Pod was rejected: Node didn't have enough resource: cpu, requested: 1, used: 9, capacity: 9"
+        self.report(*names, phase="Failed", ready=False, ended=True, reason="OutOfcpu", message=lacks)
+        for name in names:
+            self.release_pod(name, "completed")
+        self.settle()
 
     def run_all(self, node: str = "n1") -> list[str]:
         """Bind all unbound pods and let them become ready; returns their names."""

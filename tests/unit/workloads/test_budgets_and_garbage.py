@@ -251,6 +251,71 @@ def test_pods_that_ended_while_nobody_led_go(stage: Stage):
     assert not stage.exists("pods", name)
 
 
+# ---- ended pods
+
+
+def end(stage: Stage, name: str, created: str, *, released: bool = True, **said) -> None:
+    stage.apply(bare(name))
+    stage.change("pods", name, lambda pod: pod["metadata"].update(creationTimestamp=created))
+    stage.bind(name)
+    stage.report(name, **{"phase": "Succeeded", "ready": False, "ended": True, **said})
+    if released:
+        stage.release_pod(name, "completed")
+
+
+def kept(stage: Stage) -> list[str]:
+    stage.settle()
+    return [pod.name for pod in stage.pods()]
+
+
+def test_of_too_many_ended_pods_the_evicted_and_then_the_oldest_go():
+    """docs/rules.md, ended-pods-are-kept-up-to-a-number"""
+    stage = Stage(ended_kept=3)
+    stage.apply(bare("runs"))
+    stage.bind("runs")
+    stage.report("runs")
+    for name, day, said in (
+        ("newest", 9, {}), ("oldest", 1, {}), ("evicted", 8, {"phase": "Failed", "reason": "Evicted"}),
+    ):  # fmt: skip
+        end(stage, name, f"2026-01-0{day}T00:00:00Z", **said)
+    assert kept(stage) == ["evicted", "newest", "oldest", "runs"], "three are not too many"
+    end(stage, "b", "2026-01-02T00:00:00Z")
+    assert kept(stage) == ["b", "newest", "oldest", "runs"]
+    end(stage, "a", "2026-01-02T00:00:00Z")
+    assert kept(stage) == ["a", "b", "newest", "oldest", "runs"], "not before 20 s are over"
+    stage.pass_time(20)
+    assert kept(stage) == ["a", "b", "newest", "runs"]
+    end(stage, "late", "2026-01-03T00:00:00Z")
+    stage.pass_time(20)
+    assert kept(stage) == ["b", "late", "newest", "runs"], "of equal age by name"
+
+
+def test_ended_pods_that_were_too_many_while_nobody_led_go():
+    stage = Stage(ended_kept=1)
+    for name in ("a", "b", "c"):
+        end(stage, name, "2026-01-01T00:00:00Z")
+    stage.begin()
+    assert kept(stage) == ["c"]
+
+
+def test_an_ended_pod_stays_until_its_room_is_given_back():
+    stage = Stage(ended_kept=1)
+    end(stage, "a", "2026-01-01T00:00:00Z", released=False)
+    end(stage, "b", "2026-01-02T00:00:00Z")
+    assert kept(stage) == ["a", "b"]
+    stage.release_pod("a", "completed")
+    stage.pass_time(20)
+    assert kept(stage) == ["b"]
+
+
+def test_zero_keeps_all_ended_pods():
+    stage = Stage(ended_kept=0)
+    for name in ("a", "b"):
+        end(stage, name, "2026-01-01T00:00:00Z")
+    stage.pass_time(100)
+    assert kept(stage) == ["a", "b"]
+
+
 # ---- garbage
 
 

@@ -128,6 +128,23 @@ def test_a_failed_pod_is_replaced_after_the_back_off(stage: Stage):
     assert len(stage.active()) == 1
 
 
+def test_a_success_ends_the_row_of_failures(stage: Stage):
+    """Source: pkg/controller/job/backoff_utils.go, newBackoffRecord."""
+    stage.apply(job(completions=5, parallelism=1))
+    stage.settle()
+    for pause_s in (10, 20):
+        finish(stage, stage.active()[0].name, "Failed")
+        stage.pass_time(pause_s + 1)
+    finish(stage, stage.active()[0].name)
+    assert len(stage.active()) == 1, "after a success the next is made at once"
+    stage.pass_time(5)
+    finish(stage, stage.active()[0].name, "Failed")
+    stage.pass_time(9)
+    assert not stage.active()
+    stage.pass_time(2)
+    assert len(stage.active()) == 1
+
+
 def test_a_failed_pod_whose_agents_clock_is_ahead_is_replaced_in_time(stage: Stage):
     stage.agents_ahead_s = 3600.0
     test_a_failed_pod_is_replaced_after_the_back_off(stage)

@@ -171,6 +171,83 @@ def test_a_lost_pod_is_replaced(stage: Stage, how: str):
     assert lost not in [pod.name for pod in stage.active()]
 
 
+def test_refused_pods_are_made_again_after_a_growing_pause(stage: Stage):
+    """docs/rules.md, refused-pods-are-made-again-slowly"""
+    stage.apply(replica_set(1))
+    stage.settle()
+    for pause_s in (10, 20, 40, 80, 160, 300, 300):
+        stage.refuse(stage.active()[0].name)
+        stage.pass_time(pause_s - 2)
+        assert not stage.active(), pause_s
+        stage.pass_time(2.5)
+        assert len(stage.active()) == 1, pause_s
+
+
+def test_in_an_hour_a_pinned_pod_on_a_full_node_is_made_a_dozen_times_or_so(stage: Stage):
+    stage.apply(replica_set(1))
+    stage.settle()
+    for _ in range(360):
+        if stage.active():
+            stage.refuse(stage.active()[0].name)
+        stage.pass_time(9.9)
+    assert 12 <= len(stage.pods()) <= 18
+
+
+def test_a_refused_pod_whose_agents_clock_is_ahead_is_made_again_in_time(stage: Stage):
+    stage.agents_ahead_s = 3600.0
+    test_refused_pods_are_made_again_after_a_growing_pause(stage)
+
+
+def test_a_new_leader_goes_on_pausing(stage: Stage):
+    stage.apply(replica_set(1))
+    stage.settle()
+    stage.refuse(stage.active()[0].name)
+    stage.begin()
+    stage.settle()
+    assert not stage.active()
+    stage.pass_time(10)
+    assert len(stage.active()) == 1
+
+
+def test_a_pod_that_is_refused_beside_others_that_run_is_made_again_at_once(stage: Stage):
+    """A race for a node's last room says nothing about the next one; that the next is refused, too, does."""
+    stage.apply(replica_set(3))
+    stage.settle()
+    stage.pass_time(2)
+    one, *others = [pod.name for pod in stage.active()]
+    stage.bind(*others)
+    stage.report(*others)
+    stage.refuse(one)
+    assert len(stage.active()) == 3
+    stage.pass_time(60)
+    (again,) = [pod.name for pod in stage.active() if pod.bound is None]
+    stage.refuse(again)
+    assert len(stage.active()) == 2
+    stage.pass_time(10)
+    assert len(stage.active()) == 3
+    stage.run_all()
+    stage.pass_time(60)
+    stage.evict(others[0])
+    stage.settle()
+    assert len(stage.active()) == 3, "and what runs ends the row"
+
+
+def test_a_replacement_that_had_to_wait_names_its_cause(stage: Stage):
+    trace = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
+    stage.apply(replica_set(2))
+    stage.settle()
+    one, other = [pod.name for pod in stage.active()]
+    stage.bind(other)
+    stage.settle()
+    stage.evict(other, trace=trace)
+    stage.refuse(one)
+    names = [pod.name for pod in stage.pods()]
+    stage.pass_time(10)
+    new = [pod.name for pod in stage.active() if pod.name not in names]
+    assert new
+    assert trace in [cause for pod in stage.active() for cause in stage.stored("pods", pod.name).event.causes]
+
+
 def test_a_replacement_names_the_eviction_as_its_cause(stage: Stage):
     trace = "00-" + "a" * 32 + "-" + "b" * 16 + "-01"
     stage.apply(replica_set(2))

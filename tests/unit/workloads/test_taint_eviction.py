@@ -3,8 +3,10 @@
 import pytest
 
 from podyard.cluster.changes import Change, Origin
+from podyard.cluster.keys import ObjectKey
 from podyard.objects import times
 from podyard.objects.affinity import Taint, Toleration
+from podyard.workloads.core.actions import Done
 from podyard.workloads.core.node_life import POLL_S, Hearing
 from podyard.workloads.core.taint_eviction import NEVER, SPARE, TaintEviction, tolerated_s
 from tests.support import stored
@@ -262,3 +264,27 @@ def test_times_that_count_no_more_are_forgotten(stage: Stage) -> None:
             change = Change("nodes", "uid-n1", before, stage.seen("n1"), Origin())
             evictions.follow([change], stage.now)
     assert 0 < len(evictions) <= SPARE + 2
+
+
+def test_a_step_walks_over_no_pods_whose_deletion_is_not_seen_yet(stage: Stage) -> None:
+    """Thousands may be held when a zone is lost, and every step looks."""
+    evictions = TaintEviction(stage.view)
+    far, near = ObjectKey("pods", "default", "far"), ObjectKey("pods", "default", "near")
+
+    class Unwalked(dict):
+        def __iter__(self):
+            raise AssertionError("walked over")
+
+        items = keys = values = __iter__
+
+    evictions._held = Unwalked()
+    for owner, position in ((far, stage.view.position + 1), (near, stage.view.position)):
+        evictions._asked[owner] = (owner.name,)
+        evictions._held[owner.name] = 0
+        evictions.settle(Done(owner, position), stage.now)
+    evictions.due(stage.now)
+    assert ("near" in evictions._held, "far" in evictions._held) == (False, True)
+    assert evictions.wake_at(stage.now, POLL_S) == stage.now + POLL_S
+    evictions.listed()
+    assert "far" not in evictions._held
+    assert evictions.wake_at(stage.now, POLL_S) == NEVER

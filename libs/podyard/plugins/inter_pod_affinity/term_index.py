@@ -113,7 +113,8 @@ def _cost(keys: Sequence[Key]) -> tuple[int, int]:
 
 def carried(namespace: str, labels: Mapping[str, str]) -> list[Key]:
     """All keys of a pod."""
-    return [(place, part) for part in pod_keys.carried(labels) for place in (namespace, ANYWHERE)]
+    parts = pod_keys.carried(labels)
+    return [*[(namespace, part) for part in parts], *[(ANYWHERE, part) for part in parts]]
 
 
 def keys_of_pods(

@@ -8,17 +8,16 @@ from typing import Any, cast
 
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent, HintResult, Registration
-from podyard.objects import pod_requests
+from podyard.objects import host_ports, pod_requests
 from podyard.objects.core import Pod
 from podyard.plugins import hinted
 from podyard.plugins.hint_indexes import KeyIndex
-from podyard.plugins.node_ports import ports
 from podyard.proto.actions import ActionType
 from podyard.proto.placement import HostPort
 
 
 def _spelled(port: HostPort) -> str:
-    address = "" if port.ip == ports.ANY_ADDRESS else f"{port.ip}:"
+    address = "" if port.ip == host_ports.ANY_ADDRESS else f"{port.ip}:"
     return f"{address}{port.port}/{port.protocol}"
 
 
@@ -34,7 +33,7 @@ def after_pod_deleted(pod: Pod, old: object | None, new: object | None) -> HintR
         return events.skip(f"{name} had no host port")
     for port in freed:
         for one in wanted:
-            if ports.conflict(one, port):
+            if host_ports.conflict(one, port):
                 return events.queue(f"{name} freed port {_spelled(port)} on {node}, the pod needs {_spelled(one)}")
     listed = ", ".join(map(_spelled, freed))
     return events.skip(f"{name} freed {listed} on {node}, none of which the pod needs")

@@ -12,9 +12,9 @@ from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
-from podyard.objects import pod_requests
+from podyard.objects import host_ports, pod_requests
 from podyard.objects.core import Pod
-from podyard.plugins.node_ports import hints, ports
+from podyard.plugins.node_ports import hints
 from podyard.plugins.node_ports.ports import PortsInUse
 from podyard.proto.placement import HostPort
 
@@ -57,7 +57,7 @@ class NodePorts:
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         wanted, nodes = state.read(WANTED), cluster.nodes
         for other in nodes.pods_on(nodes.names[row]).values():
-            if other.usage.ports and not ports.fits(wanted, other.usage.ports):
+            if other.usage.ports and not host_ports.fits(wanted, other.usage.ports):
                 return TAKEN
         return 0
 

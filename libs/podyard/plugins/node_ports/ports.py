@@ -1,10 +1,6 @@
-"""When two pods ask for the same port of a node, and which nodes have it taken.
+"""Which nodes have which host ports taken."""
 
-Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/types.go
-(HostPortInfo.CheckConflict).
-"""
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -12,29 +8,13 @@ from numpy.typing import NDArray
 
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.framework.interfaces import Rows
+from podyard.objects.host_ports import ANY_ADDRESS
 from podyard.proto.placement import HostPort
-
-ANY_ADDRESS: Final = "0.0.0.0"
-"""Host IP of a port that is taken on all of the node's addresses; also what a port without a host IP
-means."""
 
 PortKey: TypeAlias = tuple[str, int]
 """(protocol, port number)."""
 
 NOBODY: Final[dict[int, dict[str, int]]] = {}
-
-
-def conflict(wanted: HostPort, used: HostPort) -> bool:
-    """Whether both cannot be on one node: same protocol and number, and the same address or one of them all
-    addresses."""
-    if wanted.port != used.port or wanted.protocol != used.protocol:
-        return False
-    return wanted.ip == used.ip or ANY_ADDRESS in (wanted.ip, used.ip)
-
-
-def fits(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> bool:
-    """Whether all wanted ports are free beside the used ones."""
-    return not any(conflict(one, other) for other in used for one in wanted)
 
 
 class PortsInUse:

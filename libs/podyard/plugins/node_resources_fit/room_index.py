@@ -89,7 +89,7 @@ class RoomIndex:
                     if column is not None:
                         wants |= column > 0
                 mask &= wants
-        return [self._sizes[slot] for slot in np.flatnonzero(mask).tolist()]
+        return [self._sizes[slot] for slot in mask.nonzero()[0].tolist()]
 
     def _column(self, resource: str) -> NDArray[np.int64] | None:
         """Its column, a new one if there may be one more."""

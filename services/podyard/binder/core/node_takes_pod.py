@@ -19,7 +19,7 @@ from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import ObjectWrite
 from podyard.framework.profile import Profile
 from podyard.framework.status import Code
-from podyard.plugins.node_ports import ports
+from podyard.objects import host_ports
 from podyard.plugins.node_resources_fit.args import Args as FitArgs
 from podyard.plugins.node_resources_fit.plugin import NodeResourcesFit
 from podyard.proto.binder_api import BindAnswer, BindResult, Decision
@@ -197,7 +197,7 @@ def taken_ports(table: NodeTable, node: str, usage: Usage) -> list[str]:
     return [
         f"port {port.port}/{port.protocol} is taken"
         for port in usage.ports
-        if any(ports.conflict(port, other) for other in used)
+        if any(host_ports.conflict(port, other) for other in used)
     ]
 
 

@@ -9,6 +9,9 @@ core in this process. Never in here: a figure that is not measured in the run th
 - `basic`    plain pods on plain nodes
 - `cluster`  a cluster in memory, with pods of five kinds
 - `cycles`   what one scheduling cycle costs, by kind of pod and size of the cluster
+- `drifted`  a cluster in memory that gives every plugin of the descheduler something to do
+- `deschedule`  what one cycle of the descheduler costs, with each plugin's share
+- `agent`    what one process costs that plays thousands of nodes
 - `parked`   pods of many shapes, each with the plugins that rejected it
 - `leading`  the core of a queue that leads, full of them
 - `event_kinds`, `events`  what an event costs that core, by kind

@@ -117,6 +117,7 @@ def pod(number: int, round_: int) -> Document:
             spec["nodeName"] = f"missing-{number}"
         case 8 | 9:
             document["metadata"]["annotations"] = {RUN_DURATION: "2s"}
+            spec["restartPolicy"] = "Never"
         case 10:
             requests = spec["containers"][0]["resources"]["requests"]
             requests[f"example.com/device-{number}"] = "1"

@@ -1,4 +1,5 @@
-"""A cluster in memory for `bench cycle`: nodes in three zones, pods of five kinds."""
+"""A cluster in memory for `bench cycle`, and parts for `bench deschedule`: nodes in three zones, pods of five
+kinds."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -33,7 +34,7 @@ def table(nodes: int) -> NodeTable:
     for number in range(nodes * PODS_A_NODE):
         workload = number // len(_MIX) % WORKLOADS
         view = _view(pod(_MIX[number % len(_MIX)], f"placed-{number:06}", f"app-{workload}", 100 + 50 * (workload % 4)))
-        found.place(view.with_placement(view.bound_to(_name(number * 7 % nodes)), None))
+        found.place(view.with_placement(view.bound_to(node_name(number * 7 % nodes)), None))
     return found
 
 
@@ -52,13 +53,13 @@ def alike(kind: str, count: int) -> Iterator[PodView]:
 def node(number: int) -> dict[str, Any]:
     """32 CPUs (every fourth: 16), 128 GiB; every tenth with a taint, every seventh with a soft one."""
     size = {"cpu": "16" if number % 4 == 0 else "32", "memory": "128Gi", "pods": "110"}
-    name = _name(number)
+    name = node_name(number)
     taints: list[dict[str, str]] = []
     if number % 10 == 0:
         taints.append({"key": "dedicated", "value": "batch", "effect": "NoSchedule"})
     if number % 7 == 0:
         taints.append({"key": "spot", "value": "", "effect": "PreferNoSchedule"})
-    labels = {HOST: name, ZONE: ZONES[number % len(ZONES)], "rack": f"rack-{number // len(ZONES) % RACKS:02}"}
+    labels = {HOST: name, ZONE: ZONES[number % len(ZONES)], "rack": rack(number // len(ZONES))}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -84,7 +85,7 @@ def pod(kind: str, name: str, app: str, cpu_milli: int, number: int = 0) -> dict
     }
     own = {"matchLabels": {"app": app}}
     if kind == "selector":
-        spec["nodeSelector"] = {"rack": f"rack-{number % RACKS:02}"}
+        spec["nodeSelector"] = {"rack": rack(number)}
         spec["tolerations"] = [
             {"key": "dedicated", "operator": "Equal", "value": "batch", "effect": "NoSchedule"},
             {"key": f"for-{app}", "operator": "Exists"},
@@ -112,5 +113,18 @@ def _view(document: dict[str, Any]) -> PodView:
     return PodView(found, (NAMESPACE, found.metadata.name), found.metadata.uid, 1)
 
 
-def _name(number: int) -> str:
+def node_name(number: int) -> str:
+    """Of the node of this number."""
     return f"node-{number:05}"
+
+
+def rack(number: int) -> str:
+    """Of this number; they repeat."""
+    return f"rack-{number % RACKS:02}"
+
+
+def in_rack(number: int, position: int) -> int:
+    """The node of a rack in this position, if the cluster is large enough to have it: three side by side,
+    one in each zone, then the three after the next of all racks."""
+    turn, zone = divmod(position, len(ZONES))
+    return len(ZONES) * (number + RACKS * turn) + zone

@@ -6,6 +6,7 @@ cluster that the others' decisions have overtaken, and the fuller the nodes are,
 refuses.
 """
 
+import os
 import time
 from collections.abc import Callable
 from typing import Final
@@ -14,7 +15,7 @@ import anyio
 import msgspec
 
 from podyard.bus import Bus
-from podyard.cli.bench import end_state, load, mixed
+from podyard.cli.bench import end_state, load, meters, mixed
 from podyard.cli.bench.commits import CommitCounter
 from podyard.cli.bench.end_state import EndState
 from podyard.cli.bench.tally import Tally
@@ -83,6 +84,10 @@ class ContentionResult(msgspec.Struct, frozen=True, kw_only=True):
     pods_per_second_average: float
     seconds_to_rest: float
     """From the first create until all pods were bound or parked."""
+    cpu_us_per_pod: dict[str, float]
+    """Of each process over all its starts, the NATS server and the benchmark among them, by all pods: from
+    the first create until all pods were bound or parked. Of one that is killed: up to the look before.
+    """
     decisions: int
     conflicts: int
     conflict_rate: float
@@ -129,6 +134,7 @@ class Contention:
         self._kills = [(KILL_SCHEDULER_AT, self._a_scheduler), (KILL_BINDER_AT, self._leading_binder)] if kills else []
         self._killed: list[str] = []
         self._created = False
+        self._cpu = meters.CpuOverStarts()
 
     async def run(self) -> ContentionResult:
         """
@@ -137,6 +143,7 @@ class Contention:
         """
         await load.create(self._bus, load.requests(self._load.nodes))
         payloads = load.requests(self._load.pods)
+        self._cpu.begin(self._pids())
         started = clock.now()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._counter.run)
@@ -159,6 +166,7 @@ class Contention:
         while rests < 2:
             await anyio.sleep(LOOK_EVERY_S)
             await self._tally.take()
+            self._cpu.take(self._pids())
             await self._kill_when_due()
             queue = await looking.ask_queue(self._bus)
             parked = 0 if queue is None else queue.counts.get(PARKED, 0)
@@ -172,6 +180,11 @@ class Contention:
                 raise UnsettledError(
                     f"{self._counter.bound} of {len(self._load.pods)} pods are bound, nothing moved for {STALLED_AFTER_S:.0f} s; {held}"
                 )
+
+    def _pids(self) -> dict[str, int]:
+        """Processes that run now, by name."""
+        running = {child.instance: child.pid for child in self._lab.children if child.pid}
+        return running | {"nats-server": self._lab.server.pid, "client": os.getpid()}
 
     async def _kill_when_due(self) -> None:
         if self._kills and self._counter.bound >= self._kills[0][0] * len(self._load.pods):
@@ -221,6 +234,9 @@ class Contention:
             seconds=round(to_bind, 3),
             pods_per_second_average=round(end.bound / to_bind, 1),
             seconds_to_rest=round(to_rest, 3),
+            cpu_us_per_pod={
+                name: round(seconds / len(self._load.pods) * 1e6, 1) for name, seconds in self._cpu.used().items()
+            },
             decisions=decisions,
             conflicts=conflicts,
             conflict_rate=conflicts / max(1, decisions),

@@ -2,6 +2,7 @@
 
 import urllib.request
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -42,3 +43,32 @@ def memory_mib(pids: Mapping[str, int]) -> dict[str, float]:
 def difference(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
     """What was used between two readings, by name."""
     return {name: used - before.get(name, 0.0) for name, used in after.items()}
+
+
+class CpuOverStarts:
+    """CPU seconds of processes that may be killed and started again: what each start used, added up.
+
+    What a process used dies with it, so that it counts as far as the last `take` before.
+    """
+
+    def __init__(self) -> None:
+        self._before: dict[int, float] = {}
+        self._last: dict[tuple[str, int], float] = {}
+
+    def begin(self, pids: Mapping[str, int]) -> None:
+        """Count from here on: what these have used does not count."""
+        for name, pid in pids.items():
+            self._before[pid] = self._last[name, pid] = cpu_seconds({name: pid})[name]
+
+    def take(self, pids: Mapping[str, int]) -> None:
+        """Look at all that run; one that has just ended stays as it was."""
+        for name, pid in pids.items():
+            with suppress(psutil.NoSuchProcess):
+                self._last[name, pid] = cpu_seconds({name: pid})[name]
+
+    def used(self) -> dict[str, float]:
+        """Seconds by name, over all starts."""
+        found: dict[str, float] = {}
+        for (name, pid), seconds in self._last.items():
+            found[name] = found.get(name, 0.0) + seconds - self._before.get(pid, 0.0)
+        return found

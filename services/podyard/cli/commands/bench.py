@@ -12,6 +12,9 @@ from podyard.cli.commands.performance import history
 from podyard.cli.options import JsonOutputOption
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from podyard.cli.bench.agent import AgentResult
     from podyard.cli.bench.basic import BasicResult
     from podyard.cli.bench.cycles import CycleResult
     from podyard.cli.bench.events import CoreResult
@@ -25,10 +28,13 @@ FEWEST_PARKED: Final = 2000
 SERVICES: Final = "api,queue,scheduler,binder"
 STORM_SERVICES: Final = "api,queue"
 """The benchmark itself plays the scheduler."""
+AGENT_SERVICES: Final = "api"
+"""The benchmark itself starts the agent, once there is something to play."""
+FEWEST_SECONDS: Final = 10.0
 
 bench = App(
     name="bench",
-    help="Measure on this machine: throughput of the services, costs of a scheduling cycle and of events, conflicts of schedulers, growth.",
+    help="Measure on this machine: throughput of the services, costs of cycles, events and an agent, conflicts of schedulers, growth.",
 )
 bench.command(contention)
 bench.command(growth)
@@ -101,6 +107,84 @@ def cycle(
         print(plain.dump(result, "json"), end="")
     else:
         console.console().print(bench_cycle.report(result))
+    return 0
+
+
+@bench.command
+def deschedule(
+    *,
+    nodes: int = 5000,
+    pods: int = 50_000,
+    full: Annotated[bool, Parameter(negative=())] = False,
+    output: JsonOutputOption = "text",
+) -> int:
+    """One cycle of the descheduler with all plugins, nodeFit on: each plugin's share.
+
+    Runs in this process, on a cluster in memory that has drifted. Evictions are answered at once, as in a dry
+    run.
+
+    ```
+    podyard bench deschedule
+    podyard bench deschedule --nodes 500 --pods 5000 --full
+    podyard bench deschedule -o json
+    ```
+
+    :param nodes: Nodes of three zones and a hundred racks.
+    :param pods: Placed pods, 20 of each workload.
+    :param full: Hardly a node has room for one more of its pods.
+    """
+    from rich.console import Console
+
+    from podyard.cli.bench import deschedule as measured
+    from podyard.cli.errors import CliError, InputError
+    from podyard.cli.render import bench_deschedule, console, plain
+
+    if nodes < measured.FEWEST_NODES or pods < 1:
+        raise InputError(f"--nodes must be at least {measured.FEWEST_NODES} and --pods at least 1")
+    with Console(stderr=True).status("building a cluster") as status:
+        try:
+            result = measured.measure(nodes, pods, status.update, full=full)
+        except measured.IncompleteError as error:
+            raise CliError(str(error), "the figures would be of something else: please report it") from error
+    if output == "json":
+        print(plain.dump(result, "json"), end="")
+    else:
+        console.console().print(bench_deschedule.report(result))
+    return 0
+
+
+@bench.command
+def agent(*, nodes: int = 5000, pods: int = 50_000, seconds: float = 30.0, output: JsonOutputOption = "text") -> int:
+    """One node agent that plays many nodes: its memory and CPU, idle and with nodes under pressure.
+
+    Stores the cluster on an embedded NATS server, then starts the agent. No other service decides anything.
+
+    ```
+    podyard bench agent
+    podyard bench agent --nodes 500 --pods 5000 --seconds 15
+    podyard bench agent -o json
+    ```
+
+    :param nodes: Nodes that it plays; 100 of them run low on memory in the end.
+    :param pods: Pods, as many on every node.
+    :param seconds: How long it is watched, idle and again under pressure; an interval of an eviction manager
+        (10 s) at the least.
+    """
+    from rich.console import Console
+
+    from podyard.cli.errors import InputError
+    from podyard.cli.render import bench_agent, console, plain
+
+    if nodes < 1 or pods < nodes or seconds < FEWEST_SECONDS:
+        raise InputError(
+            f"--nodes must be at least 1, --pods one for each node, and --seconds at least {FEWEST_SECONDS:g}"
+        )
+    with Console(stderr=True).status("starting a server") as status:
+        result = measuring.run(_one_agent, nodes, pods, seconds, status.update)
+    if output == "json":
+        print(plain.dump(result, "json"), end="")
+    else:
+        console.console().print(bench_agent.report(result))
     return 0
 
 
@@ -226,6 +310,18 @@ def _event_figures(core: "CoreResult", storm: "StormResult") -> dict[str, Any]:
         "core": core,
         "storm": storm,
     }
+
+
+async def _one_agent(nodes: int, pods: int, seconds: float, progress: "Callable[[str], None]") -> "AgentResult":
+    from podyard.bus import BusSettings, connect
+    from podyard.cli.bench import agent as measured
+    from podyard.cli.lab import plan
+    from podyard.cli.lab.lab import LabOptions, running_lab
+
+    async with running_lab(LabOptions(services=plan.parse(AGENT_SERVICES))) as lab:
+        await lab.until_ready(measuring.READY_WITHIN_S)
+        async with connect(BusSettings(servers=(lab.url,), name="podyard-bench", service="cli")) as bus:
+            return await measured.measure(bus, lab.url, nodes, pods, seconds, progress)
 
 
 async def _one_storm(pods: int, updates: int) -> "StormResult":

@@ -1,6 +1,6 @@
-"""`podyard explain pod NAME`: why a pod is where it is."""
+"""`podyard explain`: why a pod is where it is, and what was moved of a workload."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import Parameter
 
@@ -9,6 +9,13 @@ from podyard.cli.options import DEFAULT_NAMESPACE, JsonOutputOption, NamespaceOp
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus
     from podyard.cli.scenario.model import Publish
+    from podyard.telling.moves import MoveStory
+
+_KINDS: Final = {
+    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
+    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
+    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
+}
 
 
 def explain(
@@ -26,7 +33,8 @@ def explain(
     """Tell a pod's story: every attempt, what woke it, what did not, where it was bound, when it started.
 
     For each attempt: which plugin rejected how many nodes and why, the best scores. For each event that
-    reached the pod's hints: which plugin answered what, and why.
+    reached the pod's hints: which plugin answered what, and why. What the descheduler moved or wanted to
+    move, and what came of it; of a deployment or a replicaset that alone.
 
     With --would: what an event would do to the waiting pod, without publishing it: each rejecting plugin's
     hint and its answer.
@@ -34,12 +42,13 @@ def explain(
     ```
     podyard explain pod web-1
     podyard explain pod/web-1 -n staging
+    podyard explain deployment web
     podyard explain pod web-1 -o json
     podyard explain pod web-1 --would Node/UpdateNodeAllocatable -f bigger-node.yaml
     ```
 
-    :param kind: pod, or pod/NAME.
-    :param name: Name of the pod.
+    :param kind: pod, deployment or replicaset, or KIND/NAME.
+    :param name: Its name.
     :param would: RESOURCE/ACTION, as for `podyard publish`.
     :param file: With --would: the object as it would be after the event; for Delete, as it was before.
     :param old: With --would: the object before the event; default: as it is stored now.
@@ -48,18 +57,23 @@ def explain(
     from podyard.cli.errors import InputError
 
     found, slash, slashed = kind.partition("/")
-    if found not in ("pod", "pods", "po"):
-        raise InputError(f"cannot explain {found!r}", "podyard explain pod NAME")
+    told = _KINDS.get(found.lower())
+    if told is None:
+        raise InputError(f"cannot explain {found!r}", "podyard explain pod|deployment|replicaset NAME")
     name = slashed if slash else name
     if not name:
-        raise InputError("which pod?", "podyard explain pod NAME")
+        raise InputError(f"which {found}?", f"podyard explain {found} NAME")
 
+    if would and told != "Pod":
+        raise InputError("--would is about a pod that waits", f"podyard explain pod NAME --would {would}")
     if (file or old) and not would:
         raise InputError("-f and --old belong to --would EVENT", f"podyard explain pod {name} --would Node/Add -f FILE")
     event = _event(would, file, old) if would else None
 
     async def work(bus: "Bus") -> int:
-        if event is None:
+        if told != "Pod":
+            await _moved(bus, namespace or DEFAULT_NAMESPACE, told, name, output)
+        elif event is None:
             await _explain(bus, namespace or DEFAULT_NAMESPACE, name, output)
         else:
             await _would(bus, namespace or DEFAULT_NAMESPACE, name, event, output)
@@ -69,17 +83,44 @@ def explain(
 
 
 async def _explain(bus: "Bus", namespace: str, name: str, output: str) -> None:
+    from msgspec.structs import replace
+
+    from podyard.cli.errors import CliError
     from podyard.cli.explain import gather
     from podyard.cli.render import console, plain
     from podyard.cli.render import explain as rendered
     from podyard.runtime import clock
     from podyard.telling import explanation
 
-    story = explanation.build(await gather.gather(bus, namespace, name))
+    moves = await gather.moves(bus, namespace, "Pod", name)
+    try:
+        story = explanation.build(await gather.gather(bus, namespace, name))
+    except CliError:
+        if not moves.moves:
+            raise
+        _show_moves(moves, output)  # of one that is long gone
+        return
+    story = replace(story, moves=moves.moves)
     if output == "json":
         print(plain.dump(story, "json"), end="")
     else:
         console.console().print(rendered.view(story, clock.now()))
+
+
+async def _moved(bus: "Bus", namespace: str, kind: str, name: str, output: str) -> None:
+    from podyard.cli.explain import gather
+
+    _show_moves(await gather.moves(bus, namespace, kind, name), output)
+
+
+def _show_moves(story: "MoveStory", output: str) -> None:
+    from podyard.cli.render import console, plain
+    from podyard.cli.render import moves as rendered
+
+    if output == "json":
+        print(plain.dump(story, "json"), end="")
+    else:
+        console.console().print(rendered.view(story))
 
 
 def _event(event: str, file: str, old: str) -> "Publish":

@@ -17,6 +17,7 @@ def run(measure: Callable[[*Given], Awaitable[T]], *given: *Given) -> T:
     import anyio
 
     from podyard.cli import session
+    from podyard.cli.bench.agent import AgentError
     from podyard.cli.bench.basic import StalledError
     from podyard.cli.bench.contention import UnsettledError
     from podyard.cli.bench.growth import GrowthError
@@ -28,6 +29,6 @@ def run(measure: Callable[[*Given], Awaitable[T]], *given: *Given) -> T:
         return anyio.run(measure, *given, backend_options={"use_uvloop": True})
     except BaseExceptionGroup as group:
         cause = session.first(group)
-        if isinstance(cause, StalledError | GrowthError | LoadError | StormError | UnsettledError):
+        if isinstance(cause, AgentError | StalledError | GrowthError | LoadError | StormError | UnsettledError):
             raise CliError(str(cause), "see the services' logs: run it again with --data DIR") from group
         raise cause from group

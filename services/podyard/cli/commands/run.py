@@ -1,11 +1,13 @@
 """`podyard run NAME`: one service in this process."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from cyclopts import Parameter
 
 from podyard.cli.errors import InputError
 from podyard.cli.serving import run_service
+
+NODE_AGENT: Final = "node_agent"
 
 
 def run(
@@ -19,6 +21,7 @@ def run(
     http: Annotated[int | None, Parameter(name="--http-port")] = None,
     log_level: str | None = None,
     log_format: str | None = None,
+    take_over: Annotated[bool, Parameter(negative="")] = False,
     set_: Annotated[tuple[str, ...], Parameter(name=["--set", "-s"], negative="")] = (),
 ) -> int:
     """Run one service until Ctrl-C or SIGTERM.
@@ -42,8 +45,12 @@ def run(
     :param http: Port of /healthz, /readyz, /metrics, /configz; 0 any free one, -1 none.
     :param log_level: debug, info, warning or error.
     :param log_format: console, json, or auto (console on a terminal).
+    :param take_over: node_agent only: play nodes at once that another agent plays, without waiting until it
+        is silent.
     :param set_: One setting by its path, `--set log.level=debug`; may be repeated.
     """
+    if take_over and name != NODE_AGENT:
+        raise InputError(f"--take-over is not for {name}", f"only podyard run {NODE_AGENT} takes nodes over")
     flags: dict[str, Any] = {
         "instance": instance,
         "nats.servers": nats,
@@ -51,6 +58,7 @@ def run(
         "http.port": http,
         "log.level": log_level,
         "log.format": log_format,
+        **({f"{NODE_AGENT}.take_over": True} if take_over else {}),
         **_assignments(set_),
     }
     return run_service(name, config, {path: value for path, value in flags.items() if value is not None})

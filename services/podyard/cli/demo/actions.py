@@ -64,6 +64,10 @@ class Actions:
         signals = NodeSignals(node=node, signals={"memory.available": level}, pods=pods, who=WHO, at=clock.now())
         self._bus.send(subjects.signals(node), codec.encode(signals))
 
+    def idle(self, node: str) -> None:
+        """Say that a node uses nothing any more."""
+        self._bus.send(subjects.signals(node), codec.encode(NodeSignals(node=node, who=WHO, at=clock.now())))
+
     async def repeat(self, action: Callable[[], None], every_s: float) -> None:
         """Do something again and again, as a sensor does; ends when it is cancelled."""
         while True:

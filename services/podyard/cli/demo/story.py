@@ -214,6 +214,7 @@ class Story:
     async def _see_eviction(self) -> str:
         evicted = await self._until(f"a web pod evicted on {self._pressed}", self._evicted)
         pressed, self._pressed = self._pressed, ""
+        self._do.idle(pressed)
         new = await self._until("30 web pods running again", lambda: self._replacements(pressed))
         return f"{evicted.name} evicted on {pressed}; made again as {new[0].name}, runs on {new[0].node_name}"
 

@@ -1,4 +1,5 @@
-"""Collecting what the bus holds about one pod. Shell: listings and one request, no judgement."""
+"""Collecting what the bus holds about one pod, or about a workload's moves. Shell: listings and one request,
+no judgement."""
 
 from typing import Any, TypeVar
 
@@ -7,19 +8,21 @@ import anyio
 from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, NotFound
-from podyard.cli import reading
 from podyard.cli.errors import CliError
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
+from podyard.proto.moves import MoveRecord
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Placement
 from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest
 from podyard.proto.requeues import RequeueRecord
+from podyard.shell import stream_reading
 from podyard.telling import evidence
 from podyard.telling.evidence import Evidence, Records
+from podyard.telling.moves import MoveStory, story_of
 
 T = TypeVar("T")
 
@@ -54,6 +57,13 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
     return about
 
 
+async def moves(bus: Bus, namespace: str, kind: str, name: str) -> MoveStory:
+    """What the descheduler moved, or wanted to move, of a workload or a pod."""
+    wanted = f"moves.{subjects.encode(namespace)}.>"
+    found = await _records(bus, streams.MOVES.name, wanted, MoveRecord)
+    return story_of(namespace, kind, name, [record for _, record in found])
+
+
 def _together(
     namespace: str, name: str, found: dict[str, list[tuple[Delivery, Any]]], queued: QueuedPodInfo | None
 ) -> Records:
@@ -80,7 +90,7 @@ async def _records(bus: Bus, stream: str, subject: str, message: type[T]) -> lis
     passed over.
     """
     try:
-        deliveries = await reading.listing(bus, stream, (subject,))
+        deliveries = await stream_reading.listing(bus, stream, (subject,))
     except NotFound:
         return []
     found: list[tuple[Delivery, T]] = []

@@ -43,6 +43,7 @@ def report(run: ContentionResult, alone: ContentionResult | None) -> RenderableT
         _head(run),
         _conflicts(run),
         tables.table(SCHEDULERS, [_row(one) for one in run.schedulers]),
+        _cost(run),
         _left(run),
     ]
     if run.killed:
@@ -65,6 +66,12 @@ def _conflicts(run: ContentionResult) -> Text:
         (f"{run.conflict_rate:.2%}", _judged(run.conflict_rate < GOAL)),
         f" of {run.decisions:,} decisions conflicted (goal: below {GOAL:.0%}): {_counts(run.conflicts_by_cause)}; {run.retries:,} retried.",
     )
+
+
+def _cost(run: ContentionResult) -> Text:
+    dearest = sorted(run.cpu_us_per_pod.items(), key=lambda item: -item[1])
+    told = ", ".join(f"{name} {used:,.0f}" for name, used in dearest)
+    return Text(f"{sum(run.cpu_us_per_pod.values()):,.0f} us of CPU a pod: {told}.")
 
 
 def _row(one: SchedulerFigures) -> list[str | Text]:

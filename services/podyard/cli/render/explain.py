@@ -6,7 +6,7 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from podyard.cli.render import times
+from podyard.cli.render import moves, times
 from podyard.cli.render.hints import whose
 from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection
 from podyard.proto.requeues import HintCall
@@ -31,7 +31,9 @@ def view(pod: Explanation, now: float) -> RenderableType:
     lines = [_heading(pod, now)]
     for entry in pod.entries:
         lines += list(_entry(entry))
-    if not pod.entries:
+    if pod.moves:
+        lines += list(moves.section(pod.moves))
+    if not pod.entries and not pod.moves:
         lines.append(Text("  nothing is recorded yet", style="dim"))
     lines += list(_waiting(pod, now))
     return Group(*lines)

@@ -12,7 +12,8 @@
         rate: 50                              # a second
         steps:
           - publish: {event: Node/UpdateNodeTaint}
-      - signals: {node: node-1, memory.available: 100Mi of 8Gi, pods: {default/web: 7Gi}, every: 1s, for: 30s}
+      - signals: {node: node-1, memory.available: 100Mi of 8Gi, pods: {default/web: 7Gi}}
+      - signals: {node: node-1, pods: {default/web: {memory: {leak: 50Mi, to: 7Gi}}}}
       - signals: {node: node-1, failing: {kill: no runtime}}   # layout, reading, containers, images, kill
       - delete: [pod/web]
 
@@ -20,6 +21,7 @@ A step has one action (`apply`, `delete`, `patch`, `publish`, `signals`, `wait`,
 `at` or `after`. The file is checked as a whole, with all faults told at once, before anything is done.
 
 - `model`   the steps as data
-- `load`    from text to steps; `actions` reads one action, `faults` gathers what is wrong
+- `load`    from text to steps; `actions` reads one action, `signals` that of a node's usage, `shapes` how it
+  goes on; `faults` gathers what is wrong
 - `play`    doing the steps on the bus; `waiting` is when a `wait` holds
 """

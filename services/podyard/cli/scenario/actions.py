@@ -3,9 +3,8 @@ rest."""
 
 import re
 from pathlib import Path
-from typing import Any, Final, cast, get_args
+from typing import Any, Final, cast
 
-import msgspec
 import yaml
 
 from podyard.cli import selection
@@ -14,7 +13,6 @@ from podyard.cli.options import DEFAULT_NAMESPACE
 from podyard.cli.scenario import model
 from podyard.cli.scenario.faults import Faults, items, mapping
 from podyard.cli.targets import kind_named, reference
-from podyard.objects import quantity
 from podyard.objects.errors import ManifestError, ObjectError
 from podyard.objects.kinds import kind_of_event
 from podyard.objects.manifests import Manifest
@@ -22,22 +20,9 @@ from podyard.objects.manifests import load as load_manifests
 from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto import actions as action_types
 from podyard.proto.message import ObjectRef
-from podyard.proto.signals import AskedOfNode, Failing, PodUsage, SignalValue
 
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)?")
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, None: 1.0}
-_LEVEL: Final = re.compile(r"(\S+)\s+of\s+(\S+)")
-SIGNALS: Final = (
-    "memory.available",
-    "nodefs.available",
-    "nodefs.inodesFree",
-    "imagefs.available",
-    "imagefs.inodesFree",
-    "containerfs.available",
-    "containerfs.inodesFree",
-    "pid.available",
-    "allocatableMemory.available",
-)
 
 
 def duration(value: Any, path: str, faults: Faults) -> float:
@@ -178,58 +163,6 @@ def _object(fields: dict[str, Any], key: str, path: str, faults: Faults, directo
     if len(found) > 1:
         faults.add(f"{path}.{key}", f"must be one object, the file has {len(found)}")
     return found[0].document if found else None
-
-
-def signals(value: Any, path: str, faults: Faults, directory: Path) -> model.Signals:
-    """`{node, <signal>: AVAILABLE of CAPACITY, pods: {namespace/name: MEMORY}, failing: {WHAT: WHY}, every,
-    for}`."""
-    del directory
-    fields = mapping(value, path, faults)
-    reject_unknown(fields, ("node", "pods", "failing", "every", "for", *SIGNALS), path, faults)
-    if not isinstance(fields.get("node"), str):
-        faults.add(f"{path}.node", "must be a node's name")
-    levels = {name: _level(fields[name], f"{path}.{name}", faults) for name in SIGNALS if name in fields}
-    pods = mapping(fields.get("pods", {}), f"{path}.pods", faults)
-    return model.Signals(
-        node=str(fields.get("node", "")),
-        signals=levels,
-        pods=tuple(_usage(pod, used, f"{path}.pods.{pod}", faults) for pod, used in pods.items()),
-        failing=_failing(fields.get("failing", {}), f"{path}.failing", faults),
-        every_s=duration(fields.get("every", 1), f"{path}.every", faults) or 1.0,
-        for_s=duration(fields.get("for", 0), f"{path}.for", faults),
-    )
-
-
-def _failing(value: Any, path: str, faults: Faults) -> tuple[Failing, ...]:
-    found: list[Failing] = []
-    for what, why in mapping(value, path, faults).items():
-        try:
-            found.append(msgspec.convert({"what": what, "why": why}, Failing))
-        except msgspec.ValidationError as error:
-            expected = f"expected WHAT: WHY, and of WHAT one of {', '.join(get_args(AskedOfNode))}"
-            faults.add(f"{path}.{what}", f"{error}; {expected}")
-    return tuple(found)
-
-
-def _level(value: Any, path: str, faults: Faults) -> SignalValue:
-    found = _LEVEL.fullmatch(str(value).strip())
-    if found is None:
-        faults.add(path, f"{value!r}: expected AVAILABLE of CAPACITY, for example 200Mi of 8Gi")
-        return SignalValue(available=0, capacity=0)
-    return SignalValue(available=_amount(found[1], path, faults), capacity=_amount(found[2], path, faults))
-
-
-def _amount(text: Any, path: str, faults: Faults) -> int:
-    try:
-        return max(quantity.value(str(text)), 0)
-    except ObjectError as error:
-        faults.add(path, error.detail)
-        return 0
-
-
-def _usage(pod: str, used: Any, path: str, faults: Faults) -> PodUsage:
-    namespace, _, name = str(pod).rpartition("/")
-    return PodUsage(namespace=namespace or DEFAULT_NAMESPACE, name=name, memory_bytes=_amount(used, path, faults))
 
 
 def wait(value: Any, path: str, faults: Faults, directory: Path) -> model.Wait | None:

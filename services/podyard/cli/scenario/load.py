@@ -5,12 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, cast
 
-import yaml
-
 from podyard.cli.errors import InputError, listed
-from podyard.cli.scenario import actions
+from podyard.cli.scenario import actions, signals
 from podyard.cli.scenario.faults import Faults, items, mapping
 from podyard.cli.scenario.model import Action, Publish, Repeat, Scenario, Step
+from podyard.objects import yaml_reader
+from podyard.objects.yaml_reader import YamlError
 
 TIMING: Final = ("name", "at", "after")
 _NUMBER: Final = re.compile(r"\$\{n\}")
@@ -19,7 +19,7 @@ _READERS: Final[dict[str, Callable[[Any, str, Faults, Path], Action | None]]] = 
     "delete": actions.delete,
     "patch": actions.patch,
     "publish": actions.publish,
-    "signals": actions.signals,
+    "signals": signals.signals,
     "wait": actions.wait,
 }
 
@@ -33,10 +33,10 @@ def load(source: str, text: str, directory: Path) -> Scenario:
     """
     faults = Faults()
     try:
-        document: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{source}: not YAML: {error}") from error
-    top = mapping(document, "", faults)
+        first = next(yaml_reader.read(text), None)
+    except YamlError as error:
+        raise InputError(f"{source}: {error}") from error
+    top = mapping(None if first is None else first.content, "", faults)
     for key in sorted(set(top) - {"scenario", "description", "steps"}):
         faults.add(str(key), "unknown; there are scenario, description, steps")
     if not isinstance(top.get("scenario"), str):

@@ -7,7 +7,7 @@ import msgspec
 from podyard.objects import label_text
 from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto.message import ObjectRef
-from podyard.proto.signals import Failing, PodUsage, SignalValue
+from podyard.proto.signals import NodeSignals
 
 PodState: TypeAlias = Literal["Pending", "Bound", "Running", "Succeeded", "Failed", "Unschedulable", "Gone"]
 NodeState: TypeAlias = Literal["Ready", "NotReady", "MemoryPressure", "DiskPressure", "PIDPressure", "Gone"]
@@ -53,14 +53,11 @@ class Publish(_Action, frozen=True, kw_only=True):
 
 
 class Signals(_Action, frozen=True, kw_only=True):
-    """Synthetic usage of a node; repeated `every_s` for `for_s` seconds while later steps run, once if
-    `for_s` is 0."""
+    """Synthetic usage of a node: it stands until the next one; with `for_s` it is measured every `every_s`
+    for so many seconds while later steps run, and then grows old."""
 
-    node: str
-    signals: dict[str, SignalValue]
-    pods: tuple[PodUsage, ...] = ()
-    failing: tuple[Failing, ...] = ()
-    """What the node cannot do when its eviction manager asks."""
+    said: NodeSignals
+    """Without who says it, and when."""
     every_s: float = 1.0
     for_s: float = 0.0
 

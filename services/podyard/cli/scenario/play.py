@@ -20,7 +20,6 @@ from podyard.proto import codec, subjects
 from podyard.proto.events import BareEvent
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ObjectResult
-from podyard.proto.signals import NodeSignals
 from podyard.runtime import clock
 from podyard.shell.informer import Followed, Informer
 from podyard.telling import words
@@ -104,9 +103,9 @@ class Player:
     async def _signals(self, action: model.Signals) -> str:
         if not action.for_s:
             self._send_signals(action)
-            return f"sent for {action.node}"
+            return f"sent for {action.said.node}"
         self._background.start_soon(self._repeat_signals, action)
-        return f"for {action.node} every {action.every_s:g} s for {action.for_s:g} s"
+        return f"for {action.said.node} every {action.every_s:g} s for {action.for_s:g} s"
 
     async def _repeat_signals(self, action: model.Signals) -> None:
         with anyio.move_on_after(action.for_s):
@@ -115,15 +114,8 @@ class Player:
                 await anyio.sleep(action.every_s)
 
     def _send_signals(self, action: model.Signals) -> None:
-        message = NodeSignals(
-            node=action.node,
-            signals=action.signals,
-            pods=action.pods,
-            failing=action.failing,
-            who=self._who,
-            at=clock.now(),
-        )
-        self._bus.send(subjects.signals(action.node), codec.encode(message))
+        message = msgspec.structs.replace(action.said, who=self._who, at=clock.now())
+        self._bus.send(subjects.signals(message.node), codec.encode(message))
 
     async def _wait(self, action: model.Wait) -> str:
         begun = time.monotonic()
@@ -181,7 +173,7 @@ async def stored_document(bus: Bus, ref: ObjectRef) -> dict[str, Any]:
     delivery = await bus.get(CLUSTER.name, subjects.object_(ref.resource, ref.namespace, ref.name))
     if delivery is None or delivery.deleted:
         where = f" in namespace {ref.namespace}" if ref.namespace else ""
-        raise InputError(f"{ref.resource}/{ref.name}{where} is not there: it cannot be patched")
+        raise InputError(f"{ref.resource}/{ref.name}{where} is not there")
     return decoding.document(codec.decode(ClusterEvent, delivery.payload).object)
 
 

@@ -33,7 +33,7 @@ READ_API: Final = "JS.read.API"
 in READ."""
 
 MIRROR_CONSUMER: Final = "mirror"
-READABLE: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "K8SEVENTS", "DEAD")
+READABLE: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "MOVES", "K8SEVENTS", "DEAD")
 """Streams that EDGE reads mirrors of."""
 
 _MIRRORS_OWN: Final = (
@@ -130,11 +130,12 @@ def core() -> tuple[Identity, ...]:
         _service(
             "descheduler",
             (
-                *map(_kind, (subjects.PODS, "poddisruptionbudgets")),
-                *_reading("CLUSTER"),
+                subjects.OBJECTS_EVICT,
+                subjects.ALL_MOVES,
+                *_reading("CLUSTER", "MOVES"),
                 *_lease("descheduler"),
             ),
-            subscribes=(subjects.lease("descheduler"),),
+            subscribes=(subjects.lease("descheduler"), subjects.ALL_USAGE),
         ),
         _service(
             # its garbage collection removes dependents of any kind, its census taker whatever came back
@@ -159,7 +160,11 @@ def edge() -> tuple[Identity, ...]:
     return (
         _visitor(PERSON, "cli", (subjects.ALL_PREVIEWS,)),
         _visitor(BRIDGE, "bridge"),
-        _agent(ALL_NODES, (subjects.ALL_POD_STATUS, "cluster.nodestatus.*", subjects.ALL_HEARTBEATS, "usage.*"), ()),
+        _agent(
+            ALL_NODES,
+            (subjects.ALL_POD_STATUS, "cluster.nodestatus.*", subjects.ALL_HEARTBEATS, subjects.ALL_USAGE),
+            (),
+        ),
     )
 
 
@@ -186,7 +191,7 @@ def exported_by_core() -> tuple[str, ...]:
         subjects.ALL_POD_STATUS,
         "cluster.nodestatus.*",
         subjects.ALL_HEARTBEATS,
-        "usage.*",
+        subjects.ALL_USAGE,
         subjects.ALL_K8SEVENTS,
         *map(subjects.dead, ("cli", BRIDGE, "node_agent")),
     )
@@ -227,6 +232,7 @@ def _visitor(name: str, service: str, asked: tuple[str, ...] = ()) -> Identity:
 
 def _agent(name: str, facts: tuple[str, ...], nodes: tuple[str, ...]) -> Identity:
     previews = tuple(map(subjects.preview, nodes)) or (subjects.ALL_PREVIEWS,)
+    heartbeats = tuple(map(subjects.heartbeat, nodes)) or (subjects.ALL_HEARTBEATS,)
     lease = subjects.lease(NodeAgentSettings(nodes=nodes).lease())
     published = (lease, f"{READ_API}.DIRECT.GET.LEASES.{lease}", subjects.dead("node_agent"), subjects.ALL_K8SEVENTS)
     return Identity(
@@ -234,7 +240,7 @@ def _agent(name: str, facts: tuple[str, ...], nodes: tuple[str, ...]) -> Identit
         account=EDGE,
         publishes=(*facts, *published, *_reading_mirrors("CLUSTER")),
         denied=_MIRRORS_OWN[:1],
-        subscribes=(*previews, subjects.ALL_SIGNALS, lease, "$SRV.>"),
+        subscribes=(*previews, *heartbeats, subjects.ALL_SIGNALS, lease, "$SRV.>"),
         responds=True,
         nodes=nodes,
         service="node_agent",

@@ -8,21 +8,24 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `messages`      what it is told
 - `effects`       what it wants done
 - `policy`        the policy file as Structs
-- `loading`       from text to a policy: decode, validate, default; `policy_yaml` its YAML, `durations` Go's
+- `loading`       from text to a policy: decode, validate, default; `durations` Go's
 - `writing`       from a policy to text's document
 - `errors`        what can be wrong with a policy; `metrics_providers` with what it says of those
 - `doubtful`      what a policy says that cannot be meant so
 - `building`      from a policy to profiles with plugins
 - `arguments`     what arguments of plugins share: namespaces, priority threshold, selectors
 - `state`         the cluster as one cycle sees it; `measured` what is really used, as others measured it
+- `columns`       its nodes, asked all at once; `labelled` pods by label, `anti_affinity` who keeps whom away
 - `protections`, `node_fit`, `evictor_args`   which pods may go: the plugin DefaultEvictor
 - `candidates`    which pods a plugin looks at; `ordering` in which order
 - `ages`, `container_states`   how old, and in which state
 - `tolerations`   which taints a pod tolerates, as the descheduler sees it
 - `utilization`   from nodes that are used too much, or too little, to others; `usage` of nodes and pods
-- `queries`       what is asked of Prometheus before a cycle
+- `queries`       what is asked of Prometheus before a cycle; `node_usage` what agents have told
 - `limits`        how many may go
+- `moves`         what was moved, and what came of it
 - `framework`     what a plugin is, and what it is given
 - `plugins/`      the plugins, `registry` lists them; `own_plugins` are those of the user
+- `triggers`      which plugins cluster events concern; `event_hints` what of them matters
 - `cycle`         one cycle over all profiles
 """

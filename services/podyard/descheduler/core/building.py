@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple, cast
 
-from podyard.descheduler.core import loading
+from podyard.descheduler.core import loading, triggers
 from podyard.descheduler.core.errors import Fault, PolicyError
 from podyard.descheduler.core.framework import (
     BalancePlugin,
@@ -165,6 +165,7 @@ class _Builder:
             try:
                 if name in self._plugins:
                     self._plugin(name, handle)
+                    self._registrations(name)
             except PolicyError as error:
                 told.append(error)
         return [fault for error in told for fault in error.errors]
@@ -204,6 +205,16 @@ class _Builder:
             ) from error
         self._made[name] = plugin
         return plugin
+
+    def _registrations(self, name: str) -> None:
+        """
+        :raises PolicyError: if the plugin cannot say what it wants to hear of
+        """
+        args: Any = next((one.args for one in self._profile.plugin_config if one.name == name), None)
+        try:
+            triggers.registrations(self._plugins[name], args)
+        except Exception as error:  # the boundary to plugins
+            raise self._failed(f"unable to register events of {name} plugin: {described(error)}") from error
 
     def _failed(self, sentence: str) -> PolicyError:
         return PolicyError("build", (f'unable to create "{self._profile.name}" profile: {sentence}',))

@@ -18,6 +18,7 @@ from podyard.descheduler.core.framework import Answer, Evict, Plugin, PluginErro
 from podyard.descheduler.core.limits import SENTENCES, Limits
 from podyard.descheduler.core.policy import ExtensionPoint, Policy
 from podyard.descheduler.core.state import CycleState
+from podyard.descheduler.core.triggers import TO_ALL, Called, CycleCause
 from podyard.framework.status import told
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
@@ -46,12 +47,17 @@ class EvictionDone(NamedTuple):
     """The pod is on its way out; `gone` if it takes no room any more, as in a dry run."""
 
     gone: bool = False
+    trace: str = ""
+    """Traceparent of the eviction."""
 
 
 class EvictionFailed(NamedTuple):
     """It stays."""
 
     reason: str
+    ends_cycle: bool = False
+    """Nobody evicts: the next one would wait as long, in vain."""
+    trace: str = ""
 
 
 EvictionResult: TypeAlias = EvictionDone | EvictionFailed
@@ -100,6 +106,10 @@ class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     doubtful: tuple[Doubtful, ...] = ()
     """What of the policy cannot be meant for this cluster."""
+    causes: tuple[CycleCause, ...] = ()
+    """Events that started it, the first of them; empty: its time had come."""
+    ended: str = ""
+    """Why it went no further; empty: all plugins ran."""
 
     @property
     def evicted(self) -> int:
@@ -110,12 +120,19 @@ class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
 Cycle: TypeAlias = Generator[Eviction, EvictionResult, CycleRecord]
 
 
-def run(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState, now: float) -> Cycle:
+def run(
+    policy: Policy,
+    plugins: Mapping[str, type[Plugin]],
+    state: CycleState,
+    now: float,
+    called: Called = TO_ALL,
+) -> Cycle:
     """One cycle.
 
     :param plugins: by name
     :param state: the cluster; kept up with what the cycle does
     :param now: UTC seconds, for all ages
+    :param called: which plugins run, and why
     :raises PolicyError: if the profiles cannot be built
     """
     profiles = building.build(policy, plugins, state, now)
@@ -128,13 +145,26 @@ def run(policy: Policy, plugins: Mapping[str, type[Plugin]], state: CycleState, 
             nodes=len(nodes),
             skipped=f"{len(nodes)} ready nodes are selected, at least {LEAST_NODES} are needed",
             doubtful=doubts,
+            causes=called.causes,
+            faults=called.faults,
         )
     cycle = _Cycle(policy, state, now)
     steps: list[Step] = []
     for profile, point, plugin, begin in _runs(profiles, nodes):
+        if cycle.ended:
+            break
+        if called.runs is not None and (profile, plugin) not in called.runs:
+            continue
         steps.append((yield from cycle.step(profile, point, plugin, begin)))
     faults = [fault for profile in profiles for fault in profile.evictor.faults]
-    return CycleRecord(nodes=len(nodes), steps=tuple(steps), faults=(*cycle.faults, *faults), doubtful=doubts)
+    return CycleRecord(
+        nodes=len(nodes),
+        steps=tuple(steps),
+        faults=(*called.faults, *cycle.faults, *faults),
+        doubtful=doubts,
+        causes=called.causes,
+        ended=cycle.ended,
+    )
 
 
 Begin: TypeAlias = Callable[[], Run]
@@ -159,6 +189,8 @@ class _Cycle:
         self._state = state
         self._now = now
         self.faults: list[PluginFault] = []
+        self.ended = ""
+        """Why no eviction is tried any more."""
 
     def step(
         self, profile: str, point: ExtensionPoint, plugin: str, begin: Begin
@@ -175,6 +207,8 @@ class _Cycle:
                 attempts.append(attempt)
                 if len(attempts) > most:
                     raise PluginError(f"wanted {len(attempts)} evictions, there are {len(self._state.pods)} pods")
+                if self.ended:
+                    break
                 ask = _next(wanted, attempt.answer)
         except PluginError as problem:
             error = told(str(problem))
@@ -193,6 +227,7 @@ class _Cycle:
                 self._state.evicted(ask.pod, self._now, gone=result.gone)
             else:
                 answer, problem = Answer.FAILED, result.reason
+                self.ended = result.reason if result.ends_cycle else ""
         metadata = ask.pod.metadata
         return Attempt(
             namespace=metadata.namespace,

@@ -47,12 +47,8 @@ def found(document: Mapping[str, Any], policy: Policy) -> tuple[Doubtful, ...]:
         told.append(Doubtful("profiles", "there are none: nothing is evicted"))
     for at, profile in enumerate(policy.profiles):
         told += _of_profile(f"profiles[{at}]", profile, policy)
-    if policy.metrics_collector is not None and policy.metrics_collector.enabled:
-        told.append(Doubtful("metricsCollector", f"nothing here measures for {KUBERNETES}"))
     for at, provider in enumerate(policy.metrics_providers):
-        if provider.source == KUBERNETES:
-            told.append(Doubtful(f"metricsProviders[{at}]", f"nothing here measures for {KUBERNETES}"))
-        elif provider.source != PROMETHEUS:
+        if provider.source not in (KUBERNETES, PROMETHEUS):
             told.append(Doubtful(f"metricsProviders[{at}].source", f"no plugin knows a source {provider.source!r}"))
     return tuple(told)
 
@@ -118,8 +114,8 @@ def _of_source(where: str, args: LowNodeUtilizationArgs, policy: Policy) -> Iter
     source = KUBERNETES if metrics.metrics_server else metrics.source
     so = "the plugin does nothing"
     if source == KUBERNETES:
-        has = "nothing here measures for it" if wants_kubernetes(policy) else "no metrics provider has this source"
-        yield Doubtful(where, f"{KUBERNETES}: {has}, so {so}")
+        if not wants_kubernetes(policy):
+            yield Doubtful(where, f"{KUBERNETES}: no metrics provider has this source, so {so}")
     elif source != PROMETHEUS:
         yield Doubtful(f"{where}.source", f"there is no source {source!r}, only {KUBERNETES} and {PROMETHEUS}: {so}")
     elif all(one.source != PROMETHEUS for one in policy.metrics_providers):

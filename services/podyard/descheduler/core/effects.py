@@ -3,6 +3,7 @@
 from typing import NamedTuple, TypeAlias
 
 from podyard.descheduler.core.cycle import CycleRecord, Eviction
+from podyard.proto.moves import MoveRecord
 
 
 class List(NamedTuple):
@@ -23,6 +24,12 @@ class Evict(NamedTuple):
 
     ticket: int
     eviction: Eviction
+
+
+class Remember(NamedTuple):
+    """Store what became of moves."""
+
+    moves: tuple[MoveRecord, ...]
 
 
 class CycleEnded(NamedTuple):
@@ -46,4 +53,4 @@ class Finished(NamedTuple):
 
 
 Ask: TypeAlias = List | Query | Evict
-Effect: TypeAlias = Ask | CycleEnded | CycleFailed | Finished
+Effect: TypeAlias = Ask | Remember | CycleEnded | CycleFailed | Finished

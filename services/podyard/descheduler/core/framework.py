@@ -6,12 +6,13 @@ the shell evicts. How to write one: docs/descheduler-policy.md, plugins of your 
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 from podyard.descheduler.core.arguments import Args
 from podyard.descheduler.core.state import CycleState
+from podyard.framework.events import ClusterEvent
 from podyard.framework.status import described
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
@@ -135,6 +136,30 @@ class BalancePlugin(Protocol):
 
     def balance(self, nodes: list[Node]) -> Generator[Evict, Answer, None]:
         """:param nodes: ready nodes that the policy selects, sorted by name"""
+        ...
+
+
+EventHint: TypeAlias = Callable[[object | None, object | None], str]
+"""Of the changed object before and after (None: it was not, or is no more): what there is to look at, in
+words; empty: nothing."""
+
+
+class Registration(NamedTuple):
+    """One entry of a plugin's `events_to_register`: an event that may have made work for it."""
+
+    event: ClusterEvent
+    hint: EventHint | None = None
+    """Without one every such event counts; so does one that raises."""
+
+
+class EventPlugin(Protocol):
+    """Wants to run when something happens, and not only when an interval is over."""
+
+    NAME: ClassVar[str]
+
+    @classmethod
+    def events_to_register(cls, args: Any) -> Iterable[Registration]:
+        """Asked once, when the service starts."""
         ...
 
 

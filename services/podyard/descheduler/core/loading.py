@@ -18,11 +18,13 @@ from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
 from podyard.descheduler.core.framework import Plugin, PluginError
 from podyard.descheduler.core.plugins import default_evictor
 from podyard.descheduler.core.policy import API_VERSION, KIND, PluginConfig, PluginSet, Policy, Profile
-from podyard.descheduler.core.policy_yaml import PolicyTextError, read
 from podyard.framework.status import described
+from podyard.objects import yaml_reader
 from podyard.objects.decoding import strip_nulls
+from podyard.objects.documents import is_mapping
 from podyard.objects.priority import SYSTEM_CLASSES, SYSTEM_CRITICAL_PRIORITY
 from podyard.objects.scheduling import PriorityClass
+from podyard.objects.yaml_reader import YamlError
 
 T = TypeVar("T")
 
@@ -72,10 +74,7 @@ def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Loaded:
     An oddity of the reference is kept: a document without apiVersion is an empty policy, whatever else it
     says.
     """
-    try:
-        document = read(text)
-    except PolicyTextError as error:
-        raise _failed("decode", str(error)) from error
+    document = _mapping(text)
     version, kind = document.get("apiVersion") or "", document.get("kind") or KIND
     if version == "" and kind == KIND:
         return Loaded(Policy(), plugins, document)
@@ -84,6 +83,31 @@ def decode(text: str, plugins: Mapping[str, type[Plugin]]) -> Loaded:
     policy = _convert(strip_nulls(document), Policy, "")
     known = own_plugins.with_own(policy, plugins)
     return Loaded(_with_typed_args(policy, known), known, document)
+
+
+def _mapping(text: str) -> dict[str, Any]:
+    """The first document, an empty one as an empty mapping; what begins with a brace is JSON. Of duplicate
+    keys the last counts.
+
+    Source: apimachinery v0.36, pkg/runtime/serializer/recognizer and json; sigs.k8s.io/yaml (YAMLToJSON).
+
+    :raises PolicyError: if it is neither YAML nor JSON, or no mapping
+    """
+    if text.lstrip().startswith("{"):
+        try:
+            return msgspec.json.decode(text, type=dict[str, Any])
+        except (msgspec.MsgspecError, RecursionError) as error:
+            raise _failed("decode", f"not JSON, though it begins with {{: {error}") from error
+    try:
+        first = next(yaml_reader.read(text.removeprefix("\ufeff"), twice=[]), None)
+    except YamlError as error:
+        raise _failed("decode", str(error)) from error
+    content = None if first is None else first.content
+    if content is None:
+        return {}
+    if not is_mapping(content):
+        raise _failed("decode", f"a policy is a mapping, this is a {type(content).__name__}")
+    return content
 
 
 def _with_typed_args(policy: Policy, plugins: Mapping[str, type[Plugin]]) -> Policy:

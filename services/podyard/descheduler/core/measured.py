@@ -23,6 +23,8 @@ class KubernetesMetrics(NamedTuple):
 
     nodes: Mapping[str, Amounts]
     pods: Mapping[NamespacedName, tuple[ContainerUsage, ...]]
+    lacking: str = ""
+    """Why some nodes are not among them."""
 
 
 class Sample(NamedTuple):

@@ -1,11 +1,14 @@
 """What the descheduler's core is told."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core.cycle import EvictionResult
 from podyard.descheduler.core.measured import QueryResult
+from podyard.descheduler.core.node_usage import Heard
+from podyard.proto.moves import MoveRecord
 
 
 class Listed(NamedTuple):
@@ -13,6 +16,10 @@ class Listed(NamedTuple):
 
     ticket: int
     view: ClusterView
+    earlier: tuple[MoveRecord, ...] = ()
+    """Records of moves that earlier terms stored, in their order."""
+    heard: Mapping[str, Heard] = {}
+    """What agents said last of what their nodes use."""
 
 
 class NotListed(NamedTuple):
@@ -36,9 +43,20 @@ class EvictionAnswered(NamedTuple):
     result: EvictionResult
 
 
+class Changed(NamedTuple):
+    """The cluster changed. Told where events start cycles."""
+
+    changes: Sequence[Change]
+
+
+class Relisted(NamedTuple):
+    """The cluster was listed: from here on it is followed. If not for the first time, what happened in
+    between is not known in full."""
+
+
 class Tick(NamedTuple):
     """Time passed."""
 
 
 Answer: TypeAlias = Listed | NotListed | Queried | EvictionAnswered
-Message: TypeAlias = Answer | Tick
+Message: TypeAlias = Answer | Changed | Relisted | Tick

@@ -85,6 +85,11 @@ def _class_faults(plugin: type[Any]) -> Iterator[str]:
     check = inspect.getattr_static(plugin, "faults", None)
     if not isinstance(check, classmethod) or not _takes(plugin.faults, ["args"]):
         yield "it cannot check its arguments; write `@classmethod`, `def faults(cls, args) -> list[str]`"
+    register = inspect.getattr_static(plugin, "events_to_register", None)
+    if register is not None and (
+        not isinstance(register, classmethod) or not _takes(plugin.events_to_register, ["args"])
+    ):
+        yield "it cannot register events; write `@classmethod`, `def events_to_register(cls, args)`"
     if not _takes(plugin, _MADE_WITH):
         yield "its constructor must be `def __init__(self, args, handle)`"
 

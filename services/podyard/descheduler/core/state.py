@@ -4,8 +4,8 @@ So the second plugin knows what the first has evicted (docs/rules.md, a-cycle-se
 and nodes are joined views.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -27,6 +27,9 @@ ENDED: Final = frozenset({"Succeeded", "Failed"})
 """Phases of pods that take no room."""
 
 _NO_STATUS: Final = PodStatus()
+_NONE: Final[Sequence[Pod]] = ()
+
+Index = TypeVar("Index")
 
 
 class Taken:
@@ -77,12 +80,24 @@ class CycleState:
         self._by_owner: dict[str, int] = {}
         self._taken: dict[str, Taken] = {}
         self._requests: dict[NamespacedName, Amounts] = {}
+        self._in_namespace: dict[str, dict[NamespacedName, Pod]] = {}
+        self._gone: dict[str, list[Pod]] = {}
+        self._indexes: dict[Callable[..., Any], Any] = {}
         self.freed: list[str] = []
         """The nodes of pods that have gone in this cycle, in order."""
         for pod in self.pods.values():
             self._index(pod)
 
+    def index(self, kind: "Callable[[CycleState], Index]") -> Index:
+        """What this class makes of the state: made when it is first asked for, the same from then on. It
+        keeps itself up by `freed` and `gone`."""
+        found = self._indexes.get(kind)
+        if found is None:
+            found = self._indexes[kind] = kind(self)
+        return found
+
     def _index(self, pod: Pod) -> None:
+        self._in_namespace.setdefault(pod.metadata.namespace, {})[pod.key] = pod
         if pod.spec.node_name:
             self._on_node.setdefault(pod.spec.node_name, {})[pod.key] = pod
         for uid in {owner.uid for owner in pod.metadata.owner_references}:
@@ -100,6 +115,14 @@ class CycleState:
     def all_pods_on(self, node: str) -> list[Pod]:
         """The pods of a node, those that have ended too, sorted by namespace and name."""
         return list(self._on_node.get(node, {}).values())
+
+    def pods_in(self, namespace: str) -> list[Pod]:
+        """The pods of a namespace, those that have ended and those without a node too, sorted by name."""
+        return list(self._in_namespace.get(namespace, {}).values())
+
+    def gone(self, namespace: str) -> Sequence[Pod]:
+        """The pods of a namespace that have gone in this cycle, in order."""
+        return self._gone.get(namespace, _NONE)
 
     def requests(self, pod: Pod) -> Amounts:
         """What the pod requests, in nano-units: by its spec alone. How far a resize in place is plays no
@@ -146,14 +169,18 @@ class CycleState:
             return
         if not gone:
             metadata = msgspec.structs.replace(current.metadata, deletion_timestamp=times.rfc3339(now))
-            leaving = self.pods[pod.key] = msgspec.structs.replace(current, metadata=metadata)
+            leaving = self.pods[pod.key] = self._in_namespace[pod.key[0]][pod.key] = msgspec.structs.replace(
+                current, metadata=metadata
+            )
             if current.spec.node_name:
                 self._on_node[current.spec.node_name][pod.key] = leaving
             return
         if current.status.phase not in ENDED and current.spec.node_name in self._taken:
             self._taken[current.spec.node_name].add(self.requests(current), -1)
         self.freed.append(current.spec.node_name)
+        self._gone.setdefault(current.metadata.namespace, []).append(current)
         del self.pods[pod.key]
+        del self._in_namespace[current.metadata.namespace][pod.key]
         self._on_node.get(current.spec.node_name, {}).pop(pod.key, None)
         for uid in {owner.uid for owner in current.metadata.owner_references}:
             self._by_owner[uid] -= 1

@@ -84,7 +84,8 @@ class Actual(Usage):
     def _of_node(self, name: str) -> dict[str, int]:
         measured = self._metrics.nodes.get(name)
         if measured is None:
-            raise PluginError(f'error getting node usage: unable to find node "{name}" in the collected metrics')
+            why = f": {self._metrics.lacking}" if self._metrics.lacking else ""
+            raise PluginError(f'error getting node usage: unable to find node "{name}" in the collected metrics{why}')
         found = {
             CPU: measured.get(CPU, 0),
             MEMORY: measured.get(MEMORY, 0),

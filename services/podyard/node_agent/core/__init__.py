@@ -7,7 +7,11 @@ Never in here: await, clocks, the bus, logs, telemetry.
 - `messages`      what it is told
 - `effects`       what a shell carries out
 - `selection`     which nodes are the agent's
+- `claims`        which of them it may play: two agents never play one
 - `pods`, `virtual_pod`, `timers`  the pods' lives
+- `admission`, `preemption`  whether a node takes a pod, and who goes for a critical one
+- `resizing`      pods that are asked to have something else while they run
+- `containers`    the lives of a pod's containers
 - `annotations`   what a pod's annotations ask of its virtual containers
 - `nodes`, `virtual_node`  nodes: pressure, heartbeats, the eviction loop
 - `readings`      from synthetic signals to what the eviction manager reads

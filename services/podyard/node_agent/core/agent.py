@@ -1,16 +1,21 @@
 """The agent's core: nodes and pods together."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from podyard.cluster.changes import Change
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
-from podyard.node_agent.core import messages
+from podyard.node_agent.core import admission, messages
+from podyard.node_agent.core.admission import Verdict
 from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.claims import Claims, Patience, Player, Standing
 from podyard.node_agent.core.effects import (
+    Announce,
+    Awaits,
     Declined,
     Effect,
+    ListAgain,
     NotPlayed,
     RemoveNodeStatus,
     RemovePodStatus,
@@ -19,11 +24,13 @@ from podyard.node_agent.core.effects import (
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import ThresholdError
 from podyard.node_agent.core.messages import Message, StoredStatus
-from podyard.node_agent.core.nodes import NodeRhythm, Nodes
+from podyard.node_agent.core.nodes import UNKNOWN_SIGNAL, NodeRhythm, Nodes
 from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.preview import preview
 from podyard.node_agent.core.selection import Selection
+from podyard.node_agent.core.virtual_pod import VirtualPod
 from podyard.proto import subjects
+from podyard.proto.message import ObjectRef
 from podyard.proto.placement import Binding
 from podyard.proto.signals import NodeSignals
 
@@ -34,23 +41,39 @@ class View(Protocol):
     @property
     def nodes(self) -> Mapping[str, NodeView]: ...
     def pods_on(self, node: str) -> Mapping[str, PodView]: ...
+    def version_of(self, subject: str) -> int: ...
 
 
 class Agent:
     """One term. Owned by one task."""
 
     def __init__(
-        self, view: View, *, selection: Selection, usual: Pace, eviction: EvictionConfig, rhythm: NodeRhythm
+        self,
+        view: View,
+        *,
+        selection: Selection,
+        usual: Pace,
+        eviction: EvictionConfig,
+        rhythm: NodeRhythm,
+        player: Player,
+        patience: Patience,
     ) -> None:
-        self.nodes = Nodes(eviction, rhythm)
-        self.pods = Pods(usual, self.nodes.refusal)
+        """:param player: as who it plays; `patience`: when it takes nodes from others"""
+        self.nodes = Nodes(eviction, rhythm, player)
+        self.claims = Claims(player, patience)
+        self.pods = Pods(usual, self._verdict)
         self._view = view
         self._selection = selection
+        self._orphans: dict[str, list[StoredStatus]] = {}
+        """Listed facts about pods that are gone, of nodes that are not played yet; by node."""
         self._handlers: dict[type[Any], Callable[[Any, float], list[Effect]]] = {
             messages.Changed: self._on_changed,
             messages.Listed: self._on_listed,
             messages.Observed: self._on_observed,
             messages.Asked: self._on_asked,
+            messages.Hearing: self._on_hearing,
+            messages.Listening: self._on_listening,
+            messages.Beat: self._on_beat,
             messages.Tick: self._on_tick,
         }
 
@@ -59,12 +82,14 @@ class Agent:
 
         :param now: seconds since 1970, UTC
         """
+        self.claims.run_on(now)
         return self._handlers[type(message)](message, now)
 
     @property
     def wake_at(self) -> float | None:
         """When a `Tick` is due, seconds since 1970; None: only a message can change anything."""
-        found = [due for due in (self.pods.next_due(), self.nodes.next_due()) if due is not None]
+        dues = self.pods.next_due(), self.nodes.next_due(), self.claims.next_due
+        found = [due for due in dues if due is not None]
         return min(found, default=None)
 
     # ---- what comes in -------------------------------------------------------------------------------------
@@ -72,9 +97,10 @@ class Agent:
     def _on_changed(self, message: messages.Changed, now: float) -> list[Effect]:
         """Nodes come first: their pods need them."""
         found: list[Effect] = []
-        for change in message.changes:
-            if change.resource == subjects.NODES:
-                found += self._node_changed(change, now)
+        nodes = [change for change in message.changes if change.resource == subjects.NODES]
+        for change in nodes:
+            found += self._node_changed(change, now)
+        found = _told_together(found)
         for change in message.changes:
             if change.resource == subjects.PODS:
                 found += self._pod_changed(change, now)
@@ -85,12 +111,19 @@ class Agent:
 
         An agent that picks nodes by their labels cannot know whether one that is gone was its own.
         """
-        del now
         nodes = () if self._selection.labels else message.nodes
-        return [
-            *(RemoveNodeStatus(name) for name in nodes),
-            *(RemovePodStatus(*status) for status in message.pods if self._spoke_of(status)),
-        ]
+        found: list[Effect] = [RemoveNodeStatus(name) for name in nodes]
+        self._orphans = {}
+        for status in message.pods:
+            if self._spoke_of(status):
+                found.append(RemovePodStatus(*status))
+            elif status.node in self._view.nodes:
+                self._orphans.setdefault(status.node, []).append(status)
+        begun: list[Effect] = []
+        for name in self.claims.listed():
+            view = self._view.nodes.get(name)
+            begun += [] if view is None else self._node_seen(view, now)
+        return [*found, *_told_together(begun)]
 
     def _on_observed(self, message: messages.Observed, now: float) -> list[Effect]:
         return self._observe(message.signals, now)
@@ -106,12 +139,32 @@ class Agent:
         except ThresholdError as error:
             return [Declined(ticket, str(error))]
 
+    def _on_hearing(self, message: messages.Hearing, now: float) -> list[Effect]:
+        self.claims.hears(message.hears, now)
+        return []
+
+    def _on_listening(self, message: messages.Listening, now: float) -> list[Effect]:
+        self.claims.listens(message.node, now)
+        return []
+
+    def _on_beat(self, message: messages.Beat, now: float) -> list[Effect]:
+        self.claims.beat(message.node, now)
+        return []
+
     def _on_tick(self, message: messages.Tick, now: float) -> list[Effect]:
         """Do all that is due."""
         del message
         found = self.pods.tick(now)
         found += self.nodes.tick(self.pods, now)
+        for name in self.claims.due(now):
+            found.append(self._claim(self._view.nodes[name], now))
         return found
+
+    def _verdict(self, pod: VirtualPod, others: Sequence[VirtualPod]) -> Verdict:
+        """Whether its node takes a pod."""
+        played, view = self.nodes.get(pod.node), self._view.nodes.get(pod.node)
+        conditions = frozenset[str]() if played is None else played.manager.conditions
+        return admission.judge(None if view is None else view.node, conditions, pod, others)
 
     # ---- what it concerns ----------------------------------------------------------------------------------
 
@@ -121,25 +174,63 @@ class Agent:
         return self._node_seen(change.new, now)
 
     def _node_seen(self, view: NodeView, now: float) -> list[Effect]:
-        """A node is there, or has changed. With a new one the agent takes over the pods that are bound to
-        it."""
+        """A node is there, or has changed: it is played if its status says that we do."""
+        name = view.name
         if not self._selection.takes(view.stored):
-            return self._drop(view.name, gone=False, now=now)
+            return self._drop(name, gone=False, now=now)
+        playing, known = name in self.nodes, name in self.claims.awaited
+        match self.claims.judge(name, view.status, self._status_version(name), playing=playing, now=now):
+            case Standing.PLAY:
+                return self._play(view, now)
+            case Standing.CLAIM:
+                return [self._claim(view, now)]
+            case Standing.LIST:
+                return [ListAgain((name,))]
+            case Standing.WAIT:
+                pass
+        awaited = self.claims.awaited.get(name)
+        if awaited is None or known:
+            return []
+        if playing:
+            self._leave(name, gone=False, now=now)
+        return [Awaits((name,), awaited.by, playing)]
+
+    def _play(self, view: NodeView, now: float) -> list[Effect]:
+        """With a new node the agent takes over the pods that are bound to it."""
         new = view.name not in self.nodes
         found = list(self.nodes.seen(view, now))
+        if not new:
+            self.pods.room_on(view.name, now, found)
         if new:
-            for pod in self._view.pods_on(view.name).values():
-                found += self.pods.take_over(pod, _bound_at(pod, now, now), now)
+            found += [RemovePodStatus(*status) for status in self._orphans.pop(view.name, ())]
+            bound = sorted(self._view.pods_on(view.name).values(), key=_turn)
+            found += self.pods.take_over(view.name, [(pod, _bound_at(pod, now, now)) for pod in bound], now)
         return found
 
+    def _claim(self, view: NodeView, now: float) -> Effect:
+        version = self._status_version(view.name)
+        self.claims.claim(view.name, view.status, version)
+        return self.nodes.claim(view, version, now)
+
+    def _status_version(self, node: str) -> int:
+        return self._view.version_of(subjects.node_status(node))
+
     def _drop(self, name: str, *, gone: bool, now: float) -> list[Effect]:
-        """A node's object is gone, or another agent's; either way nothing of its pods runs here."""
+        """A node's object is gone, or it is not to be played here."""
+        if not gone:
+            self.claims.let_go(name, playing=name in self.nodes)
+            return self._leave(name, gone=False, now=now)
+        said = self.claims.forget(name)
+        return self._leave(name, gone=True, now=now) or ([RemoveNodeStatus(name)] if said else [])
+
+    def _leave(self, name: str, *, gone: bool, now: float) -> list[Effect]:
+        """Nothing of the node's pods runs here any more."""
         self.pods.abandon(name, now)
         return list(self.nodes.drop(name, gone=gone))
 
     def _pod_changed(self, change: Change, now: float) -> list[Effect]:
         if change.new is None:
-            return self.pods.forget(change.uid)
+            return self.pods.forget(change.uid, now)
         return self._pod_seen(change.new, change.origin.at, now)
 
     def _pod_seen(self, view: PodView, stored_at: float, now: float) -> list[Effect]:
@@ -161,8 +252,38 @@ class Agent:
         return self._selection.everything and status.node not in self._view.nodes
 
     def _observe(self, signals: NodeSignals, now: float) -> list[Effect]:
-        """Signals of other agents' nodes are ignored."""
-        return list(self.nodes.observe(signals, self.pods, now)) if signals.node in self.nodes else []
+        """Signals of other agents' nodes are theirs; those of no node at all are told by whoever might play
+        it."""
+        name = signals.node
+        if name in self.nodes:
+            return list(self.nodes.observe(signals, self.pods, now))
+        if name in self._view.nodes or not self._selection.may_take(name):
+            return []
+        about = ObjectRef(resource=subjects.NODES, name=name)
+        return [Announce(about, UNKNOWN_SIGNAL, f"there is no node {name}: its signals are not kept", now)]
+
+
+def _turn(view: PodView) -> tuple[bool, str]:
+    """Whose turn it is to be taken over: first those of which something is known, which are not judged again,
+    then by their creation, as the kubelet. Source: pkg/kubelet/kubelet.go, HandlePodAdditions."""
+    return view.status is None, view.stored.metadata.creation_timestamp or ""
+
+
+def _told_together(found: list[Effect]) -> list[Effect]:
+    """The same said of several nodes is said once."""
+    awaited: dict[tuple[Player, bool], list[str]] = {}
+    listed: list[str] = []
+    others: list[Effect] = []
+    for effect in found:
+        match effect:
+            case Awaits(nodes, by, lost):
+                awaited.setdefault((by, lost), []).extend(nodes)
+            case ListAgain(nodes):
+                listed.extend(nodes)
+            case _:
+                others.append(effect)
+    told: list[Effect] = [Awaits(nodes, *said) for said, nodes in awaited.items()]
+    return [*others, *told, *([ListAgain(listed)] if listed else [])]
 
 
 def _bound_at(view: PodView, stored_at: float, now: float) -> float:

@@ -1,8 +1,10 @@
 """What the core asks its shell for. Facts about one object are carried out in the order in which they were
 handed out."""
 
+from collections.abc import Sequence
 from typing import NamedTuple, TypeAlias
 
+from podyard.node_agent.core.claims import Player
 from podyard.proto.agents_api import PreviewReply
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.message import ObjectRef
@@ -26,15 +28,35 @@ class RemovePodStatus(NamedTuple):
 
 
 class PutNodeStatus(NamedTuple):
-    """Store a fact about a node."""
+    """Store a fact about a node.
+
+    `expect`: the sequence of the version that it replaces, 0 for none; nothing is stored over another. None:
+    over whatever the agent itself has said.
+    """
 
     fact: NodeStatusFact
+    expect: int | None = None
 
 
 class RemoveNodeStatus(NamedTuple):
     """The node's object is gone: replace its fact by a marker."""
 
     node: str
+
+
+class Awaits(NamedTuple):
+    """These nodes are another agent's: the core is to be told of their heartbeats from now on."""
+
+    nodes: Sequence[str]
+    by: Player
+    lost: bool
+    """They were the agent's own before; nothing more is to be said of them or of their pods."""
+
+
+class ListAgain(NamedTuple):
+    """List everything once more: facts about pods of these nodes came meanwhile."""
+
+    nodes: Sequence[str]
 
 
 class PodStarted(NamedTuple):
@@ -48,6 +70,16 @@ class PodStarted(NamedTuple):
     """Traceparent of its binding."""
     accepted_at: float
     running_at: float
+
+
+class PodRefused(NamedTuple):
+    """A node does not take a pod that was bound to it; its status says so, too."""
+
+    about: ObjectRef
+    node: str
+    reason: str
+    message: str
+    at: float
 
 
 class PodEvicted(NamedTuple):
@@ -71,12 +103,13 @@ class PodEvicted(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """Warn people about an object, by an event."""
+    """Tell people about an object, by an event."""
 
     about: ObjectRef
     reason: str
     message: str
     at: float
+    warning: bool = True
 
 
 class RoundFailed(NamedTuple):
@@ -86,6 +119,8 @@ class RoundFailed(NamedTuple):
     about: ObjectRef
     fault: str
     at: float
+    unread: bool = False
+    """There was no reading that is of use."""
 
 
 class PublishUsage(NamedTuple):
@@ -125,7 +160,10 @@ Effect: TypeAlias = (
     | RemovePodStatus
     | PutNodeStatus
     | RemoveNodeStatus
+    | Awaits
+    | ListAgain
     | PodStarted
+    | PodRefused
     | PodEvicted
     | Announce
     | RoundFailed

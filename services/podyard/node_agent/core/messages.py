@@ -45,8 +45,26 @@ class Asked(NamedTuple):
     request: PreviewRequest
 
 
+class Hearing(NamedTuple):
+    """We hear the bus now, or do not any more; until it is said we do not."""
+
+    hears: bool
+
+
+class Listening(NamedTuple):
+    """Heartbeats of a node that another agent plays would reach us from now on."""
+
+    node: str
+
+
+class Beat(NamedTuple):
+    """A heartbeat of such a node."""
+
+    node: str
+
+
 class Tick(NamedTuple):
     """Time passed."""
 
 
-Message: TypeAlias = Changed | Listed | Observed | Asked | Tick
+Message: TypeAlias = Changed | Listed | Observed | Asked | Hearing | Listening | Beat | Tick

@@ -5,8 +5,11 @@ v1.36.2.
 """
 
 from collections.abc import Collection
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
+from msgspec.structs import replace
+
+from podyard.node_agent.core.claims import Player
 from podyard.node_agent.core.eviction import signals
 from podyard.objects.times import rfc3339, rfc3339_micro
 from podyard.proto.facts import Condition, NodeStatusFact, TaintFact
@@ -21,6 +24,10 @@ class Wording(NamedTuple):
 
 
 READY: Final = "Ready"
+READINGS_STALE: Final = "ReadingsStale"
+"""There only while it holds: nothing is evicted, and pressure conditions stay as they are. The kubelet has
+none."""
+NO_READING: Final = "NoUsableReading"
 PRESSURE: Final[dict[str, Wording]] = {
     signals.MEMORY_PRESSURE: Wording(
         ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
@@ -41,10 +48,20 @@ PRESSURE: Final[dict[str, Wording]] = {
 """Pressure conditions in the order in which a node shows them."""
 
 
-def fact(node: str, uid: str, pressure: Collection[str], before: NodeStatusFact | None, now: float) -> NodeStatusFact:
+def fact(
+    node: str,
+    uid: str,
+    pressure: Collection[str],
+    before: NodeStatusFact | None,
+    now: float,
+    player: Player,
+    *,
+    unread: str = "",
+) -> NodeStatusFact:
     """What the agent says of a node that lives: ready, and under these pressure conditions.
 
     :param before: the fact it replaces; times of what did not change are kept
+    :param unread: why nothing can be read of the node; empty: all is well
     """
     at = rfc3339(now)
     old = {condition.type: condition for condition in before.conditions} if before is not None else {}
@@ -58,6 +75,9 @@ def fact(node: str, uid: str, pressure: Collection[str], before: NodeStatusFact 
         message="kubelet is posting ready status",
         last_transition_time=at,
     )
+    if unread:
+        conditions.append(_kept(old, Condition(type=READINGS_STALE, status="True", reason=NO_READING, message=unread,
+                                               last_transition_time=at)))  # fmt: skip
     known_taints = {taint.key: taint for taint in before.taints} if before is not None else {}
     taints = [
         known_taints.get(wording.taint) or TaintFact(key=wording.taint, effect="NoSchedule", time_added=at)
@@ -70,6 +90,8 @@ def fact(node: str, uid: str, pressure: Collection[str], before: NodeStatusFact 
         conditions=(*conditions, _kept(old, ready)),
         taints=tuple(taints),
         at=rfc3339_micro(now),
+        session=player.session,
+        lease=player.lease,
     )
 
 
@@ -85,7 +107,11 @@ def is_ready(stored: NodeStatusFact) -> bool:
 
 def same(one: NodeStatusFact, other: NodeStatusFact) -> bool:
     """Whether both say the same of the same node; when they said it does not count."""
-    return (one.node_uid, one.conditions, one.taints) == (other.node_uid, other.conditions, other.taints)
+    return _said(one) == _said(other)
+
+
+def _said(one: NodeStatusFact) -> tuple[Any, ...]:
+    return one.node_uid, one.conditions, one.taints, one.session, one.lease
 
 
 def _worded(pressure: Collection[str]) -> list[tuple[str, tuple[str, str]]]:
@@ -95,4 +121,6 @@ def _worded(pressure: Collection[str]) -> list[tuple[str, tuple[str, str]]]:
 def _kept(old: dict[str, Condition], new: Condition) -> Condition:
     """`new`, but the old one if its status is the same: it says since when."""
     found = old.get(new.type)
-    return found if found is not None and (found.status, found.reason) == (new.status, new.reason) else new
+    if found is None or (found.status, found.reason) != (new.status, new.reason):
+        return new
+    return found if found.message == new.message else replace(new, last_transition_time=found.last_transition_time)

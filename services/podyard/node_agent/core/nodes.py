@@ -9,6 +9,7 @@ import msgspec
 
 from podyard.cluster.nodes import NodeView
 from podyard.node_agent.core import node_facts, readings
+from podyard.node_agent.core.claims import Player
 from podyard.node_agent.core.effects import (
     Announce,
     Effect,
@@ -19,22 +20,23 @@ from podyard.node_agent.core.effects import (
     RemoveNodeStatus,
     RoundFailed,
 )
-from podyard.node_agent.core.eviction import admission
 from podyard.node_agent.core.eviction.dialogue import Kill
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
 from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_node import CLEANUP_POLL_S, VirtualNode
-from podyard.objects.pod import Pod
 from podyard.proto import subjects
+from podyard.proto.facts import NodeStatusFact
 from podyard.proto.message import ObjectRef
-from podyard.proto.signals import NodeSignals
+from podyard.proto.signals import USAGE_PERIOD_S, NodeSignals
 
 BEAT_GROUPS: Final = 40
 """In how many groups the nodes beat in one heartbeat interval: every 250 ms with the default."""
 
 THRESHOLD_MET: Final = "EvictionThresholdMet"
 """Reason of the node's event when a manager begins to reclaim."""
+UNKNOWN_SIGNAL: Final = "UnknownSignal"
+"""Reason of the node's event when signals name what is not there."""
 
 
 class NodeRhythm(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,8 +52,9 @@ class NodeRhythm(msgspec.Struct, frozen=True, kw_only=True):
 class Nodes:
     """State: the nodes by name, and when each is due."""
 
-    def __init__(self, eviction: EvictionConfig, rhythm: NodeRhythm) -> None:
+    def __init__(self, eviction: EvictionConfig, rhythm: NodeRhythm, player: Player) -> None:
         self._eviction = eviction
+        self._player = player
         self._rhythm = rhythm
         self._nodes: dict[str, VirtualNode] = {}
         self._steps: Timers[str] = Timers()
@@ -72,22 +75,29 @@ class Nodes:
         found = [due for due in (self._steps.next_due(), self._beats.next_due()) if due is not None]
         return min(found, default=None)
 
-    def refusal(self, name: str, pod: Pod) -> str:
-        """Why a node does not take a pod; empty if it does."""
-        return admission.refusal(pod, self._nodes[name].manager.conditions)
+    def claim(self, view: NodeView, version: int, now: float) -> PutNodeStatus:
+        """What makes a node the agent's, unless its status is another than this version by then."""
+        stored = _own_status(view)
+        pressure = frozenset[str]() if stored is None else node_facts.pressure(stored)
+        return PutNodeStatus(node_facts.fact(view.name, view.uid, pressure, stored, now, self._player), version)
 
     def seen(self, view: NodeView, now: float) -> Iterator[Effect]:
         """One of the agent's nodes is there, or has changed."""
         node = self._nodes.get(view.name)
-        stored = view.status if view.status is not None and view.status.node_uid == view.uid else None
+        stored = _own_status(view)
         if node is None:
-            node = VirtualNode(view.name, view.uid, self._eviction, stored, now)
+            node = VirtualNode(
+                view.name, view.uid, self._eviction, stored, now, lasts_s=readings.LASTS * self._rhythm.monitoring_s
+            )
+            node.capacity = view.stored.status.capacity
             self._nodes[view.name] = node
             self._beats.set(view.name, self._first_beat(view.name, now))
             self._schedule(node, now)
             yield from self._report(node, now)
-        elif stored is not None and not node_facts.is_ready(stored):
-            # Somebody took the node for lost; it lives, and says so again.
+            return
+        node.capacity = view.stored.status.capacity
+        if stored is None or not node_facts.is_ready(stored):
+            # What it said is gone, or somebody took the node for lost; it lives, and says so again.
             node.fact = stored
             yield from self._report(node, now)
 
@@ -107,8 +117,9 @@ class Nodes:
     def observe(self, signals: NodeSignals, pods: Pods, now: float) -> Iterator[Effect]:
         """Signals of one of the nodes came in. While an evicted pod is being cleaned up they wait."""
         node = self._nodes[signals.node]
-        first = node.signals is None
-        node.observe(signals, now)
+        first = node.synthetic is None
+        for fault in node.observe(signals, pods.active_on(node.name), now):
+            yield Announce(_about(node), UNKNOWN_SIGNAL, fault, now)
         if node.cleanup is None and self._rhythm.on_signals:
             yield from self._synchronize(node, pods, now)
         elif first and node.cleanup is None:
@@ -119,6 +130,7 @@ class Nodes:
         for name in self._beats.pop_due(now):
             self._beats.set(name, self._beat_after(now))
             yield Heartbeat(name)
+            yield from self._publish(self._nodes[name], now)
         for name in self._steps.pop_due(now):
             node = self._nodes[name]
             if self._waits(node, pods, now):
@@ -157,17 +169,25 @@ class Nodes:
         found = node.synchronize(active, now)
         self._schedule(node, now)
         yield from self._report(node, now)
-        if node.signals is not None:
-            yield PublishUsage(readings.report(node.signals, node.signals.at or node.observed_at, active))
-        about = ObjectRef(resource=subjects.NODES, name=node.name, uid=node.uid)
+        yield from self._publish(node, now)
+        about = _about(node)
         for fault in node.news(found):
-            yield RoundFailed(about, fault, now)
+            yield RoundFailed(about, fault, now, unread=fault == found.unread)
         if found.starved:
             yield Announce(about, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now)
         for kill in found.kills:
             if node.failing(kill):
                 continue
             yield from self._evict(node, kill, pods, now)
+
+    def _publish(self, node: VirtualNode, now: float) -> Iterator[Effect]:
+        """What the node uses, if that has changed or was said long ago."""
+        usage, before = node.usage(now), node.published
+        if usage is None:
+            return
+        if before is None or now - before.at >= USAGE_PERIOD_S or readings.differ(before, usage):
+            node.published = usage
+            yield PublishUsage(usage)
 
     def _evict(self, node: VirtualNode, kill: Kill, pods: Pods, now: float) -> Iterator[Effect]:
         metadata = kill.pod.metadata
@@ -189,6 +209,15 @@ class Nodes:
         pods.evict(metadata.uid, kill.message, kill.grace_s, now, disruption=kill.disruption)
 
     def _report(self, node: VirtualNode, now: float) -> Iterator[Effect]:
-        fact = node.status(now)
+        fact = node.status(self._player, now)
         if fact is not None:
             yield PutNodeStatus(fact)
+
+
+def _own_status(view: NodeView) -> NodeStatusFact | None:
+    """What was said of this very node, and not of one before it of the same name."""
+    return view.status if view.status is not None and view.status.node_uid == view.uid else None
+
+
+def _about(node: VirtualNode) -> ObjectRef:
+    return ObjectRef(resource=subjects.NODES, name=node.name, uid=node.uid)

@@ -4,16 +4,26 @@
 whether a change, a new listing or a restart shows it, nor whether it comes twice.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from podyard.cluster.pods import PodView
-from podyard.node_agent.core import annotations, pod_facts
+from podyard.node_agent.core import annotations, containers, pod_facts, preemption, resizing
+from podyard.node_agent.core.admission import Refusal, Verdict
 from podyard.node_agent.core.annotations import Pace
-from podyard.node_agent.core.effects import Announce, Effect, PodStarted, PutPodStatus, RemovePodStatus
+from podyard.node_agent.core.effects import (
+    Announce,
+    Effect,
+    PodRefused,
+    PodStarted,
+    PutPodStatus,
+    RemovePodStatus,
+)
 from podyard.node_agent.core.eviction.messages import REASON
+from podyard.node_agent.core.resizing import Pending
 from podyard.node_agent.core.timers import Timers
-from podyard.node_agent.core.virtual_pod import SUCCEEDED, TERMINATED, Ending, State, VirtualPod
-from podyard.objects import times
+from podyard.node_agent.core.virtual_pod import TERMINATED, Ending, State, VirtualPod
+from podyard.objects import pod_requests, times
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod import Pod
 from podyard.objects.pod_defaults import TERMINATION_GRACE_PERIOD_S
@@ -21,20 +31,26 @@ from podyard.proto import subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 
+BACK_OFF: Final = "BackOff"
+"""Reason of the pod's event when a container waits to be started again. Source: pkg/kubelet/events/event.go,
+BackOffStartContainer."""
+
 
 class Pods:
     """State: the pods by uid and by node. Every method hands out what follows, in order."""
 
-    def __init__(self, usual: Pace, admit: Callable[[str, Pod], str]) -> None:
+    def __init__(self, usual: Pace, admit: Callable[[VirtualPod, Sequence[VirtualPod]], Verdict]) -> None:
         """
         :param usual: how fast virtual containers are
-        :param admit: why a node does not take a pod, empty if it does
+        :param admit: whether its node takes a pod beside those others
         """
         self._usual = usual
         self._admit = admit
         self._pods: dict[str, VirtualPod] = {}
         self._on_node: dict[str, dict[str, VirtualPod]] = {}
         self._timers: Timers[str] = Timers()
+        self._resizing: dict[str, dict[str, VirtualPod]] = {}
+        """Pods whose resize waits, by node and uid."""
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -47,9 +63,13 @@ class Pods:
         """The pods of a node, ended ones included."""
         return self._on_node.get(node, {}).values()
 
+    def taking_room_on(self, node: str) -> list[VirtualPod]:
+        """Those pods of a node of which something runs, or will."""
+        return [pod for pod in self.on(node) if pod.active]
+
     def active_on(self, node: str) -> list[Pod]:
         """The objects of those pods of a node of which something runs, or will."""
-        return [pod.pod for pod in self.on(node) if pod.active]
+        return [pod.pod for pod in self.taking_room_on(node)]
 
     def next_due(self) -> float | None:
         """When the next pod takes a step."""
@@ -60,40 +80,49 @@ class Pods:
 
         :param bound_at: UTC seconds, when it was bound, as far as known
         """
-        pod = self._pods.get(view.uid)
-        if view.gone:
-            return self._orphan(view) if pod is None else self.forget(view.uid)
         found: list[Effect] = []
-        if pod is None:
-            pod = self._new(view, bound_at)
-            self._begin(pod, view, now, found)
-        else:
-            pod.pod = view.stored
-        self._follow(pod, view, now)
+        pod = self._see(view, bound_at, now, found)
+        if pod is not None and self._asks(pod):
+            self._resize(pod, now, found)
         return found
 
-    def forget(self, uid: str) -> list[Effect]:
+    def forget(self, uid: str, now: float) -> list[Effect]:
         """The pod's object is gone, with it all that runs and the fact about it."""
         pod = self._drop(uid)
-        if pod is None or not pod.reported:
+        if pod is None:
             return []
-        return [RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid)]
+        found: list[Effect] = []
+        if pod.reported:
+            found.append(RemovePodStatus(pod.node, pod.namespace, pod.name, pod.uid))
+        self.room_on(pod.node, now, found)
+        return found
 
-    def take_over(self, view: PodView, bound_at: float, now: float) -> list[Effect]:
-        """See a pod of a node that has just come as if for the first time, also if the agent abandoned it
-        with that node before.
+    def room_on(self, node: str, now: float, found: list[Effect]) -> None:
+        """Room may have come free on a node: resizes that wait for some are tried again."""
+        waiting = [
+            (resizing.turn(pod.allocated, pod.pod, pod.resize), uid)
+            for uid, pod in self._resizing.get(node, {}).items()
+            if pod.resize is not None and pod.goes_on
+        ]
+        for _, uid in sorted(waiting):
+            pod = self._pods[uid]
+            if pod.resize is not None:
+                self._resize(pod, now, found)
 
-        Nobody else would end an abandoned pod that is still bound: a binder that has listed meanwhile never
-        saw the node go.
+    def take_over(self, node: str, views: Iterable[tuple[PodView, float]], now: float) -> list[Effect]:
+        """See the pods of a node that has just come. What they ask for beyond what they have is judged once
+        all of them take their room.
 
-        :param bound_at: as of `seen`
+        :param views: each with when it was bound, as of `seen`
         """
-        abandoned = None if view.gone else self._drop(view.uid)
-        found = self.seen(view, bound_at, now)
-        if (
-            abandoned is not None
-        ):  # the view may not know the fact about the pod yet; the fact goes with the object all the same
-            self._pods[view.uid].reported |= abandoned.reported
+        found: list[Effect] = []
+        for view, bound_at in views:
+            self._take_over(view, bound_at, now, found)
+        for pod in self.taking_room_on(node):
+            if self._asks(pod):
+                self._resizing.setdefault(node, {})[pod.uid] = pod
+                pod.resize = pod.resize or Pending("", now)
+        self.room_on(node, now, found)
         return found
 
     def evict(self, uid: str, message: str, grace_s: int, now: float, *, disruption: bool = True) -> None:
@@ -103,7 +132,7 @@ class Pods:
         """
         pod = self._pods.get(uid)
         if pod is not None and pod.active:
-            pod.stop(Ending("Failed", REASON, message, disruption=disruption), max(grace_s, 1), now)
+            pod.stop(Ending("Failed", REASON, message, message if disruption else ""), max(grace_s, 1), now)
             self._rearm(pod)
 
     def abandon(self, node: str, now: float) -> None:
@@ -112,6 +141,7 @@ class Pods:
         for pod in self.on(node):
             pod.end(TERMINATED, now)
             self._timers.cancel(pod.uid)
+        self._resizing.pop(node, None)
 
     def tick(self, now: float) -> list[Effect]:
         """Take all steps that are due."""
@@ -120,11 +150,47 @@ class Pods:
             self._step(self._pods[uid], now, found)
         return found
 
+    def _take_over(self, view: PodView, bound_at: float, now: float, found: list[Effect]) -> None:
+        """See a pod as if for the first time, also if the agent abandoned it with its node before.
+
+        Nobody else would end an abandoned pod that is still bound: a binder that has listed meanwhile never
+        saw the node go.
+        """
+        abandoned = None if view.gone else self._drop(view.uid)
+        pod = self._see(view, bound_at, now, found)
+        if abandoned is not None and pod is not None:
+            # the view may not know the fact about the pod yet; the fact goes with the object all the same
+            pod.reported |= abandoned.reported
+
+    def _see(self, view: PodView, bound_at: float, now: float, found: list[Effect]) -> VirtualPod | None:
+        """The pod as the view says it is; None if it is gone. What it asks for anew is not judged here."""
+        pod = self._pods.get(view.uid)
+        if view.gone:
+            found += self._orphan(view) if pod is None else self.forget(view.uid, now)
+            return None
+        if pod is None:
+            pod = self._new(view, bound_at)
+            self._begin(pod, view, now, found)
+        else:
+            pod.pod = view.stored
+        self._follow(pod, view, now)
+        return pod
+
+    def _asks(self, pod: VirtualPod) -> bool:
+        """Whether the pod asks for something else than it has, or no longer does and has not been told."""
+        if not pod.goes_on or pod.allocated is pod.pod:
+            return False
+        if pod.resize is not None or resizing.wanted(pod.allocated, pod.pod):
+            return True
+        pod.allocated = pod.pod
+        return False
+
     def _drop(self, uid: str) -> VirtualPod | None:
         pod = self._pods.pop(uid, None)
         if pod is None:
             return None
         self._timers.cancel(uid)
+        self._settled(pod)
         on_node = self._on_node[pod.node]
         del on_node[uid]
         if not on_node:
@@ -134,7 +200,9 @@ class Pods:
     def _new(self, view: PodView, bound_at: float) -> VirtualPod:
         bound = view.bound
         pace, _ = annotations.pace(view.stored, self._usual)
-        pod = VirtualPod(view.stored, view.node_name, pace, bound_at, bound.trace if bound is not None else "")
+        planned = containers.planned(view.stored, pace, self._usual, bound_at)
+        trace = bound.trace if bound is not None else ""
+        pod = VirtualPod(view.stored, view.node_name, view.usage, pace, planned, bound_at, trace)
         self._pods[pod.uid] = pod
         self._on_node.setdefault(pod.node, {})[pod.uid] = pod
         return pod
@@ -153,10 +221,24 @@ class Pods:
         if pod.pod.metadata.annotations:
             faults = annotations.pace(pod.pod, self._usual)[1]
             found += [self._announce(pod, "InvalidAnnotation", fault, now) for fault in faults]
-        refusal = self._admit(pod.node, pod.pod)
-        if refusal:
-            found.append(self._announce(pod, REASON, refusal, now))
-            self._end(pod, Ending("Failed", REASON, refusal), now, found)
+        verdict = self._admit(pod, [other for other in self.taking_room_on(pod.node) if other is not pod])
+        if isinstance(verdict, Refusal):
+            found.append(PodRefused(_about(pod), pod.node, verdict.reason, verdict.message, now))
+            pod.end(Ending("Failed", verdict.reason, verdict.message), now)
+            pod.reported = True
+            found.append(PutPodStatus(pod_facts.refused(pod, verdict, now), pod.trace))
+            return
+        for victim in verdict.victims:
+            pod.room_at = max(pod.room_at, self._preempt(victim, now))
+            found.append(self._announce(victim, preemption.REASON, preemption.MESSAGE, now))
+        pod.begin()
+
+    def _preempt(self, victim: VirtualPod, now: float) -> float:
+        """End a pod for a critical one; returns when it is gone."""
+        ending = Ending("Failed", preemption.REASON, preemption.MESSAGE, preemption.DISRUPTION)
+        victim.stop(ending, _own_grace_s(victim), now)
+        self._rearm(victim)
+        return now if victim.stop_at is None else victim.stop_at
 
     def _resume(self, pod: VirtualPod, fact: PodStatusFact, now: float) -> None:
         pod.reported = True
@@ -165,8 +247,15 @@ class Pods:
         pod.accepted_at = min(times.seconds_or(fact.start_time, pod.accepted_at), now)
         if fact.ended or fact.phase in ("Succeeded", "Failed"):
             pod.end(Ending(fact.phase, fact.reason, fact.message), at)
-        elif fact.phase == "Running":
+            return
+        pod_facts.restore(pod, fact, at, now)
+        if fact.phase == "Running":
             pod.run(at)
+        else:
+            pod.begin()
+        outcome = pod.containers.outcome(pod.pod)
+        if outcome is not None:  # what is left of it are sidecars, which were being stopped, or nothing
+            pod.stop(Ending(outcome), _own_grace_s(pod) if pod.containers.sidecars_run else 0.0, now)
 
     def _follow(self, pod: VirtualPod, view: PodView, now: float) -> None:
         """End the pod if its object, or the loss of its place, asks for it."""
@@ -182,22 +271,82 @@ class Pods:
             pod.stop(TERMINATED, _grace_s(metadata), now)
             self._rearm(pod)
 
+    def _resize(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
+        """Give a pod what it asks for now, or say why it has to wait."""
+        before, had = pod.resize, pod.usage
+        self._resizing.setdefault(pod.node, {})[pod.uid] = pod
+        if not resizing.wanted(pod.allocated, pod.pod):
+            pod.allocated, pod.resize = pod.pod, None
+            self._settled(pod)
+        else:
+            pod.usage = pod_requests.usage(pod.pod)
+            verdict = self._admit(pod, [other for other in self.taking_room_on(pod.node) if other is not pod])
+            pod.resized = True
+            if isinstance(verdict, Refusal):
+                pod.usage = had
+                pod.resize = Pending(verdict.message, now if before is None else before.since)
+                if before is None or before.why != verdict.message:
+                    self._tell_resize(pod, resizing.DEFERRED, "Deferred", now, found, verdict.message)
+            else:
+                for victim in verdict.victims:
+                    self._preempt(victim, now)
+                    found.append(self._announce(victim, preemption.REASON, preemption.MESSAGE, now))
+                pod.allocated, pod.resize = pod.pod, None
+                self._settled(pod)
+                self._tell_resize(pod, resizing.STARTED, "started", now, found)
+                self._tell_resize(pod, resizing.COMPLETED, "completed", now, found)
+        if pod.resize == before and pod.usage is had and pod.resize is not None:
+            return
+        pod.reported = True
+        found.append(PutPodStatus(pod_facts.alive(pod, now), pod.trace))
+        if pod.resize is None:
+            self.room_on(pod.node, now, found)
+
+    def _tell_resize(
+        self, pod: VirtualPod, reason: str, what: str, now: float, found: list[Effect], why: str = ""
+    ) -> None:
+        told = resizing.message(what, pod.pod, why)
+        found.append(Announce(_about(pod), reason, told, now, warning=bool(why)))
+
+    def _settled(self, pod: VirtualPod) -> None:
+        """Its resize waits no more."""
+        waiting = self._resizing.get(pod.node)
+        if waiting is not None:
+            waiting.pop(pod.uid, None)
+            if not waiting:
+                del self._resizing[pod.node]
+
     def _step(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
-        if pod.state is State.STARTING:
-            pod.run(now)
-            pod.reported = True
-            found.append(PutPodStatus(pod_facts.running(pod, now), pod.trace))
-            found.append(PodStarted(pod.namespace, pod.name, pod.uid, pod.node, pod.trace, pod.accepted_at, now))
-            self._rearm(pod)
-        elif pod.state is State.RUNNING:
-            self._end(pod, SUCCEEDED, now, found)
-        elif pod.state is State.STOPPING:
+        if pod.state is State.STOPPING:
             self._end(pod, pod.ending or TERMINATED, now, found)
+        elif pod.active:
+            self._play(pod, now, found)
+
+    def _play(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
+        """The pod's containers take their steps. What the pod is told to end with ends its sidecars, too."""
+        backing_off = pod.containers.step(pod.pod, now)
+        outcome = pod.containers.outcome(pod.pod)
+        if outcome is not None and not pod.containers.sidecars_run:
+            self._end(pod, Ending(outcome), now, found)
+            return
+        if pod.state is State.STARTING and pod.containers.begun:
+            pod.run(now)
+            found.append(PodStarted(pod.namespace, pod.name, pod.uid, pod.node, pod.trace, pod.accepted_at, now))
+        pod.reported = True
+        found.append(PutPodStatus(pod_facts.alive(pod, now), pod.trace))
+        for name in backing_off:
+            told = f"Back-off restarting failed container {name} in pod {pod_facts.full_name(pod)}"
+            found.append(self._announce(pod, BACK_OFF, told, now))
+        if outcome is not None:
+            pod.stop(Ending(outcome), _own_grace_s(pod), now)
+        self._rearm(pod)
 
     def _end(self, pod: VirtualPod, ending: Ending, now: float, found: list[Effect]) -> None:
         pod.end(ending, now)
         pod.reported = True
+        self._settled(pod)
         found.append(PutPodStatus(pod_facts.ended(pod, ending, now), pod.trace))
+        self.room_on(pod.node, now, found)
 
     def _rearm(self, pod: VirtualPod) -> None:
         due = pod.due()
@@ -213,8 +362,16 @@ class Pods:
         return [RemovePodStatus(view.status.node, view.namespace, view.name, view.uid)]
 
     def _announce(self, pod: VirtualPod, reason: str, message: str, now: float) -> Announce:
-        about = ObjectRef(resource=subjects.PODS, namespace=pod.namespace, name=pod.name, uid=pod.uid)
-        return Announce(about, reason, message, now)
+        return Announce(_about(pod), reason, message, now)
+
+
+def _about(pod: VirtualPod) -> ObjectRef:
+    return ObjectRef(resource=subjects.PODS, namespace=pod.namespace, name=pod.name, uid=pod.uid)
+
+
+def _own_grace_s(pod: VirtualPod) -> float:
+    own = pod.pod.spec.termination_grace_period_seconds
+    return TERMINATION_GRACE_PERIOD_S if own is None else own
 
 
 def _grace_s(metadata: ObjectMeta) -> float:

@@ -44,8 +44,9 @@ def preview(
     :param capacity: quantities by resource, as the node's object says
     :raises ThresholdError: signals that nobody knows, amounts that are none: all of them
     """
-    known = {} if node.signals is None else node.signals.signals
-    play = _Play(node.imagined(parse_levels(request.signals, known, capacity)), active, now)
+    known = {} if node.reading is None else node.reading.signals
+    given = parse_levels(request.signals, known, capacity)
+    play = _Play(node.imagined(given, active, now), active, now)
     while len(play.pods) <= request.limit and play.goes_on():
         pass
     return play.reply(request.limit)
@@ -56,6 +57,8 @@ class _Play:
 
     def __init__(self, node: VirtualNode, active: Sequence[Pod], now: float) -> None:
         self._node = node
+        assert node.synthetic is not None, "an imagined node has one"
+        self._source = node.synthetic
         self._active = list(active)
         self._ends: dict[str, float] = {}
         """When the pods end that the copy has begun to end, by uid."""
@@ -68,7 +71,7 @@ class _Play:
 
     def goes_on(self) -> bool:
         """Play one round; whether another one may do more."""
-        self._node.observed_at = self._at
+        self._source.observed_at = self._at
         self._active = [pod for pod in self._active if self._ends.get(pod.metadata.uid, math.inf) > self._at]
         ending = self._node.manager.ending
         found = self._node.synchronize(self._active, self._at)
@@ -130,7 +133,7 @@ class _Play:
 
     def _shown_thresholds(self) -> Iterator[PreviewedThreshold]:
         manager = self._node.manager
-        observed = {} if self._node.signals is None else self._node.signals.signals
+        observed = self._source.said.signals
         since, acting = manager.first_observed, manager.thresholds_met
         for one in manager.thresholds:
             value = observed.get(one.signal)
@@ -198,8 +201,7 @@ class _Play:
         return self._node.manager.layout or Layout.SINGLE
 
     def _stats(self, *pods: Pod) -> dict[str, PodStats]:
-        said = self._node.signals
-        return {} if said is None else readings.summary(said, self._at, pods).pods
+        return readings.summary(self._source.said, self._at, pods).pods
 
 
 def _state(value: SignalValue | None, *, met: bool, acts: bool) -> State:

@@ -24,6 +24,10 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
         """Whether it narrows nothing."""
         return not self.names and not self.labels
 
+    def may_take(self, name: str) -> bool:
+        """Whether the agent might play a node of this name, as far as the name tells."""
+        return not self.names or name in self.names
+
     def takes(self, node: Node) -> bool:
         """Whether the agent plays this node."""
         if node.metadata.annotations.get(AGENT) == EXTERNAL:

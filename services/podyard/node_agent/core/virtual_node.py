@@ -1,18 +1,25 @@
-"""One virtual node: its pressure, and where its eviction loop stands."""
+"""One virtual node: what it reads, its pressure, and where its eviction loop stands."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple, cast
 
 import msgspec
 
 from podyard.node_agent.core import node_facts, readings
+from podyard.node_agent.core.claims import Player
 from podyard.node_agent.core.eviction.dialogue import DONE, Answer, Ask, Failed, Kill, Question, Reading, Round
-from podyard.node_agent.core.eviction.file_systems import Layout
-from podyard.node_agent.core.eviction.manager import CLEANUP_TIMEOUT_S, EvictionConfig, EvictionManager
+from podyard.node_agent.core.eviction.file_systems import Collector, Layout
+from podyard.node_agent.core.eviction.manager import (
+    CLEANUP_TIMEOUT_S,
+    MONITORING_INTERVAL_S,
+    EvictionConfig,
+    EvictionManager,
+)
 from podyard.node_agent.core.eviction.stats import Summary
 from podyard.objects.pod import Pod
 from podyard.proto.facts import NodeStatusFact
-from podyard.proto.signals import NodeSignals, SignalValue
+from podyard.proto.signals import Failing, NodeSignals, NodeUsage, SignalValue
 
 CLEANUP_POLL_S: Final = 1.0
 """How often the manager looks whether an evicted pod is gone. Source: podCleanupPollFreq."""
@@ -35,42 +42,70 @@ class _Told(NamedTuple):
 
 
 class VirtualNode:
-    """State of one node. Observations and the manager's state live in memory only."""
+    """State of one node. Readings and the manager's state live in memory only."""
 
-    __slots__ = ("_told", "cleanup", "fact", "manager", "name", "observed_at", "signals", "uid")
+    __slots__ = (
+        "_lasts_s", "_told", "_unkept", "capacity", "cleanup", "fact", "manager", "name", "published", "reading",
+        "synthetic", "uid", "unread",
+    )  # fmt: skip
 
-    def __init__(self, name: str, uid: str, config: EvictionConfig, stored: NodeStatusFact | None, now: float) -> None:
-        """:param stored: what an agent before this one said of the same node; None if nothing"""
+    def __init__(
+        self,
+        name: str,
+        uid: str,
+        config: EvictionConfig,
+        stored: NodeStatusFact | None,
+        now: float,
+        *,
+        lasts_s: float = readings.LASTS * MONITORING_INTERVAL_S,
+    ) -> None:
+        """
+        :param stored: what an agent before this one said of the same node; None if nothing
+        :param lasts_s: seconds for which a measurement is good
+        """
         self.name = name
         self.uid = uid
+        self.capacity: Mapping[str, str] = {}
+        """Quantities by resource, as the node's object says."""
         self.manager = EvictionManager(config)
         self.fact = stored
-        self.signals: NodeSignals | None = None
-        self.observed_at = 0.0
+        self.synthetic: readings.Synthetic | None = None
+        """None: nobody has said anything of what it uses, and it is idle."""
+        self.reading: NodeSignals | None = None
+        """The last one that could be had."""
+        self.unread = ""
+        """Why the last reading was of no use; empty if it was."""
+        self.published: NodeUsage | None = None
+        """The usage that was published last."""
         self.cleanup: Cleanup | None = None
+        self._lasts_s = lasts_s
         self._told = _Told()
+        self._unkept: frozenset[str] = frozenset()
         if stored is not None:
             self.manager.restore(node_facts.pressure(stored), now)
 
-    def observe(self, signals: NodeSignals, now: float) -> None:
+    def observe(self, signals: NodeSignals, active: Sequence[Pod], now: float) -> tuple[str, ...]:
         """Signals came in; they replace earlier ones.
 
-        They count as observed now: the clock of who observed them may be set back, and would hide all that
-        comes for so long. The same ones once more are not newer.
+        :return: what of them was not kept, if the signals before did not have it already
         """
-        if self.signals is None or not signals.at or signals.at != self.signals.at:
-            self.observed_at = now
-        self.signals = signals
+        if self.synthetic is None:
+            self.synthetic = readings.Synthetic(self.name)
+        faults = self.synthetic.take(signals, active, self.capacity, now)
+        before, self._unkept = self._unkept, frozenset(faults)
+        return tuple(fault for fault in dict.fromkeys(faults) if fault not in before)
 
     @property
     def watched(self) -> bool:
-        """Whether synchronise steps make sense: something was observed, or a condition has yet to pass."""
-        return self.signals is not None or bool(self.manager.conditions)
+        """Whether synchronise steps make sense: something is measured, or a condition has yet to pass."""
+        return self.synthetic is not None or bool(self.manager.conditions)
 
     def synchronize(self, active: list[Pod], now: float) -> Round:
         """One round of the eviction manager; after an eviction the loop waits for the pods' cleanup
         (docs/rules.md, one-pod-a-step)."""
         found = self._play(tuple(active), now)
+        if not found.error:
+            self.unread = found.unread
         self.cleanup = None
         if found.kills:
             self.cleanup = Cleanup(tuple(kill.pod.metadata.uid for kill in found.kills), now + CLEANUP_TIMEOUT_S)
@@ -87,31 +122,51 @@ class VirtualNode:
             return cast("Round", done.value)
 
     def _answer(self, ask: Ask, active: tuple[Pod, ...], now: float) -> Answer:
-        """It has one file system and nothing that could be collected; who plays the round ends its pods."""
+        """It has one file system; who plays the round ends its pods."""
         why = self.failing(ask)
         if why:
             return Failed(why)
         if ask is Question.LAYOUT:
             return Layout.SINGLE
         if ask is Question.READING:
-            summary = Summary()
-            if self.signals is not None:
-                summary = readings.summary(self.signals, self.observed_at, active)
-            return Reading(summary, active, now)
+            return self._read(active, now)
+        if isinstance(ask, Collector) and self.synthetic is not None:
+            self.synthetic.collect(ask)
         return DONE
 
-    def imagined(self, given: Mapping[str, SignalValue]) -> "VirtualNode":
-        """Another one that stands where this one does, with some signals as given."""
-        made = VirtualNode(self.name, self.uid, self.manager.config, None, 0.0)
+    def _read(self, active: tuple[Pod, ...], now: float) -> Answer:
+        if self.synthetic is None:
+            return Reading(Summary(), active, now)
+        found = self.synthetic.at(active, self.capacity, now, self._lasts_s)
+        if isinstance(found, Failed):
+            return found
+        self.reading, observed_at = found
+        return Reading(readings.summary(self.reading, observed_at, active), active, now)
+
+    def usage(self, now: float) -> NodeUsage | None:
+        """What it uses, as of the last reading; None: that was of no use."""
+        if self.unread:
+            return None
+        return readings.report(self.reading or NodeSignals(node=self.name), now)
+
+    def imagined(self, given: Mapping[str, SignalValue], active: Sequence[Pod], now: float) -> "VirtualNode":
+        """Another one that stands where this one does, with some signals as given. Without those it can read
+        no more than this one now."""
+        made = VirtualNode(self.name, self.uid, self.manager.config, None, 0.0, lasts_s=math.inf)
+        made.capacity = self.capacity
         made.manager = self.manager.copied()
-        said = self.signals or NodeSignals(node=self.name)
-        made.signals = msgspec.structs.replace(said, signals={**said.signals, **given})
+        source = self.synthetic or readings.Synthetic(self.name)
+        made.synthetic = source.standing(active, self.capacity, given, now)
+        found = source.at(active, self.capacity, now, self._lasts_s)
+        if isinstance(found, Failed) and not given:
+            blind = Failing(what="reading", why=found.why)
+            made.synthetic.said = msgspec.structs.replace(made.synthetic.said, failing=(blind,))
         return made
 
     def failing(self, ask: Ask) -> str:
         """Why the node cannot do what its manager asks, as its signals say; empty if it can."""
         what = "kill" if isinstance(ask, Kill) else ask.value
-        said = () if self.signals is None else self.signals.failing
+        said = () if self.synthetic is None else self.synthetic.said.failing
         return next((one.why for one in said if one.what == what), "")
 
     def news(self, found: Round) -> tuple[str, ...]:
@@ -125,9 +180,9 @@ class VirtualNode:
         self._told = _Told(blind, failures)
         return tuple(new)
 
-    def status(self, now: float) -> NodeStatusFact | None:
+    def status(self, player: Player, now: float) -> NodeStatusFact | None:
         """The fact that is due now; None if the stored one still holds."""
-        fact = node_facts.fact(self.name, self.uid, self.manager.conditions, self.fact, now)
+        fact = node_facts.fact(self.name, self.uid, self.manager.conditions, self.fact, now, player, unread=self.unread)
         if self.fact is not None and node_facts.same(fact, self.fact):
             return None
         self.fact = fact

@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, cast
 
 from podyard.cluster import classify
-from podyard.cluster.changes import Change
-from podyard.cluster.nodes import NodeView
+from podyard.cluster.changes import Change, object_of
 from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
@@ -90,7 +89,7 @@ class Changes:
         elif happened:
             for event in _named(happened):
                 if self._is_handled(change.resource, event) and self._queue.wants(event, change.gap):
-                    incoming = self._incoming(change, event, _object(change.old), _object(change.new), change.gap)
+                    incoming = self._incoming(change, event, object_of(change.old), object_of(change.new), change.gap)
                     self._queue.move_wanted(incoming, now)
 
     def _is_handled(self, resource: str, event: ClusterEvent) -> bool:
@@ -157,7 +156,7 @@ class Changes:
         """
         missed = change.gap or (old is None and new is None)
         if self._queue.wants(event, missed):
-            incoming = self._incoming(change, event, _object(old), _object(new), missed)
+            incoming = self._incoming(change, event, object_of(old), object_of(new), missed)
             self._queue.move_wanted(incoming, now)
 
     def _bound(self, change: Change, old: PodView | None, new: PodView, bound: BoundPod, now: float) -> None:
@@ -250,13 +249,13 @@ class Changes:
     def _incoming(
         self, change: Change, event: ClusterEvent, old: object | None, new: object | None, missed: bool = False
     ) -> Incoming:
-        origin, key = change.origin, change.key
+        origin = change.origin
         return Incoming(
             event=event,
             old=old,
             new=new,
             id=self._event_id(origin.sequence),
-            object_name=f"{key.namespace}/{key.name}" if key.namespace else key.name,
+            object_name=change.object_name,
             position=origin.sequence,
             who=origin.who,
             why=origin.why,
@@ -276,13 +275,6 @@ class Changes:
 
 def _named(happened: Collection[tuple[Any, ...]]) -> list[ClusterEvent]:
     return [ClusterEvent(event[0], event[1]) for event in happened]
-
-
-def _object(viewed: Any) -> object | None:
-    """What hints see of a viewed object."""
-    if isinstance(viewed, PodView):
-        return viewed.pod
-    return viewed.node if isinstance(viewed, NodeView) else viewed
 
 
 def pending_pods(pods: Mapping[str, PodView], profiles: Collection[str]) -> list[PodView]:

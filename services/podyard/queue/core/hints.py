@@ -47,7 +47,10 @@ class Verdict(NamedTuple):
     @property
     def reason(self) -> str:
         """The deciding hint's reason in words."""
-        return next((call.reason for call in self.calls if (call.plugin, call.own) == (self.plugin, self.own)), "")
+        for call in self.calls:
+            if call.plugin == self.plugin and call.own is self.own:
+                return call.reason
+        return ""
 
 
 def _is_meant(pod: QueuedPod, incoming: Incoming) -> bool:

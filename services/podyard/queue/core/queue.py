@@ -129,7 +129,7 @@ class Queue:
 
     def _keep_books(self, now: float) -> None:
         """Note who gets a record. Records of pods that are gone are purged, whoever writes them."""
-        for effect in tuple(self._queue.effects):
+        for effect in self._queue.effects[:]:
             if isinstance(effect, Gated):
                 self._recorded.add(effect.pod.uid)
             elif isinstance(effect, AttemptEnded) and effect.outcome != "scheduled":

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -36,14 +36,10 @@ class Happened(msgspec.Struct, frozen=True, kw_only=True):
     """When the queue saw it, seconds since 1970, UTC."""
 
 
-class _Seen(NamedTuple):
-    """What is kept of a change: what happened, not the objects that it happened to."""
-
-    at: float
-    events: Sequence[ClusterChangeEvent | ClusterEvent]
-    object: str
-    id: str
-    position: int
+_Seen: TypeAlias = tuple[float, "Sequence[ClusterChangeEvent | ClusterEvent]", str, str | None, int]
+"""What is kept of a change: when, what happened, the object's name (not the object), id (`None`: the position
+says it) and position. A plain tuple: one is made of every change, and read only when a pod was rescued.
+"""
 
 
 class Recent:
@@ -56,15 +52,11 @@ class Recent:
     def note(self, one: Change | Incoming, now: float) -> None:
         """It happened. Of a change that amounts to no event there is nothing to remember: don't tell it."""
         if len(self._seen) == self._seen.maxlen:
-            self._forgot_at = self._seen[0].at
+            self._forgot_at = self._seen[0][0]
         if isinstance(one, Incoming):
-            seen = _Seen(now, (one.event,), one.object_name[:LONGEST], one.id[:LONGEST], one.position)
+            self._seen.append((now, (one.event,), one.object_name[:LONGEST], one.id[:LONGEST], one.position))
         else:
-            _, namespace, name = one.key
-            told = f"{namespace}/{name}" if namespace else name
-            sequence = one.origin.sequence
-            seen = _Seen(now, one.events, told[:LONGEST], str(sequence), sequence)
-        self._seen.append(seen)
+            self._seen.append((now, one.events, one.object_name[:LONGEST], None, one.sequence))
 
     def reaches(self, since: float) -> bool:
         """Whether all events from `since` on are remembered."""
@@ -73,8 +65,14 @@ class Recent:
     def events(self, since: float) -> list[Happened]:
         """Those from `since` on that are remembered, oldest first."""
         return [
-            Happened(event=event.label, object=seen.object, id=seen.id, position=seen.position, at=seen.at)
-            for seen in self._seen
-            if seen.at >= since
-            for event in seen.events
+            Happened(
+                event=event.label,
+                object=name,
+                id=str(position) if event_id is None else event_id,
+                position=position,
+                at=at,
+            )
+            for at, happened, name, event_id, position in self._seen
+            if at >= since
+            for event in happened
         ]

@@ -44,11 +44,11 @@ class Woken:
 
     __slots__ = ("moving", "not_asked", "skipped")
 
-    def __init__(self, not_asked: Sequence[NotAsked] = ()) -> None:
+    def __init__(self, not_asked: tuple[NotAsked, ...] = ()) -> None:
         self.moving: list[tuple[QueuedPod, Verdict]] = []
         """Pods that go, in the order of their parking, and what decided it."""
         self.skipped: list[Skip] = []
-        self.not_asked = tuple(not_asked)
+        self.not_asked = not_asked
 
     def __bool__(self) -> bool:
         return bool(self.moving or self.skipped or self.not_asked)
@@ -89,7 +89,8 @@ def by_class(parked: Parked, hints: Hints, incoming: Incoming, meant: Meant) -> 
             woken.add([itself], hints.verdict(itself, incoming))
         if pods:
             woken.add(pods, hints.verdict(pods[0], incoming))
-    woken.moving.sort(key=lambda entry: entry[0].park_order)
+    if len(concerned) > 1:
+        woken.moving.sort(key=lambda entry: entry[0].park_order)
     return woken
 
 
@@ -101,7 +102,7 @@ def _about_itself(parked: Parked, incoming: Incoming) -> QueuedPod | None:
 
 def _concerned(
     parked: Parked, hints: Hints, incoming: Incoming, itself: QueuedPod | None
-) -> tuple[list[ParkedClass], list[NotAsked]]:
+) -> tuple[list[ParkedClass], tuple[NotAsked, ...]]:
     """Classes that the event may move, and what the plugins' indexes leave out.
 
     While a record names every skipped pod, all are asked: people see each pod's own reason.
@@ -120,7 +121,7 @@ def _concerned(
         if any(profile == own.profile and watcher in own.watchers for profile, watcher, _ in shelves):
             found[own.key] = own
     asked = list(found.values())
-    return asked, _left_out(shelves, asked) if by_index else []
+    return asked, _left_out(shelves, asked) if by_index else ()
 
 
 def _pods_on(shelves: Iterable[Standing]) -> int:
@@ -136,7 +137,7 @@ def _pods_on(shelves: Iterable[Standing]) -> int:
     return max(plain, own)
 
 
-def _left_out(shelves: Iterable[Standing], asked: Iterable[ParkedClass]) -> list[NotAsked]:
+def _left_out(shelves: Iterable[Standing], asked: Iterable[ParkedClass]) -> tuple[NotAsked, ...]:
     """Pods of these shelves that are in none of the classes asked, by plugin; own hints do not count beside
     the reference's.
     """
@@ -151,4 +152,4 @@ def _left_out(shelves: Iterable[Standing], asked: Iterable[ParkedClass]) -> list
     counts: dict[str, int] = {}
     for (_, watcher), pods in left.items():
         counts[watcher.plugin] = counts.get(watcher.plugin, 0) + pods
-    return [NotAsked(plugin=plugin, count=count) for plugin, count in counts.items() if count]
+    return tuple([NotAsked(plugin=plugin, count=count) for plugin, count in counts.items() if count])

@@ -9,6 +9,7 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `replica_sets`, `deployments` (with the arithmetic of `rollout`), `jobs`, `budgets`, `volumes`  one
   controller each
 - `budget_index`  which budgets select a pod, and which pods a budget
+- `ended_pods`    how many ended pods are kept, and which go
 - `waits`         how long to wait after failures in a row
 - `scale_down`    which pods go first
 - `templates`     pods made from templates

@@ -16,10 +16,11 @@ from podyard.cluster.pods import PodView
 from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
-from podyard.workloads.core import actions, syncing, volumes, waits
+from podyard.workloads.core import actions, ended_pods, syncing, volumes, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Message, Write
 from podyard.workloads.core.budget_index import BudgetIndex
+from podyard.workloads.core.ended_pods import EndedPods
 from podyard.workloads.core.ownership import Ownership, View, metadata_of
 from podyard.workloads.core.receipts import Receipts
 from podyard.workloads.core.templates import Maker
@@ -54,14 +55,20 @@ class Documents(Protocol):
 class Workloads:
     """One term. Owned by one task."""
 
-    def __init__(self, view: View, documents: Documents, maker: Maker) -> None:
+    def __init__(
+        self, view: View, documents: Documents, maker: Maker, *, ended_kept: int = ended_pods.THRESHOLD
+    ) -> None:
+        """
+        :param ended_kept: how many ended pods are kept; 0: all
+        """
         self.ownership = Ownership(view)
         self._view = view
         self._budgets = BudgetIndex(view)
         self._causes: dict[str, deque[str]] = {}
         self._receipts = Receipts()
+        self._ended = EndedPods(ended_kept)
         self._syncing = syncing.Syncing(
-            view, documents, self.ownership, self._budgets, maker, self._causes, self._receipts
+            view, documents, self.ownership, self._budgets, maker, self._causes, self._receipts, self._ended
         )
         self._dirty: dict[ObjectKey, None] = {}
         self._busy: set[ObjectKey] = set()
@@ -90,6 +97,9 @@ class Workloads:
         self._now = now
         self._handlers[type(message)](message, now)
         self._wake_seen()
+        due = self._ended.due
+        if due is not None and now >= due:
+            self._mark(*self._ended.choose(now))
         if self._dirty and self._gather_from is None:
             self._gather_from = now
         if self._gather_from is None or now < self._gather_from + GATHER_S:
@@ -105,7 +115,8 @@ class Workloads:
             due = min(due, self._gather_from + GATHER_S)
         if self._unseen:  # the position may move without a change
             due = min(due, self._now + POLL_S)
-        return min(due, self._resync_at)
+        ended = self._ended.due
+        return min(due, self._resync_at) if ended is None else min(due, self._resync_at, ended)
 
     # ---- what comes in -------------------------------------------------------------------------------------
 
@@ -174,6 +185,7 @@ class Workloads:
 
     def _note_pod(self, change: Change) -> None:
         old, new = change.old, change.new
+        self._ended.follow(change)
         if new is None:
             self._receipts.forget(change.uid)
         pod: PodView | None = new if new is not None else old

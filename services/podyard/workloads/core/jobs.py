@@ -23,8 +23,8 @@ from podyard.workloads.core.receipts import Receipts
 FINALIZER: Final = "batch.kubernetes.io/job-tracking"
 FIRST_BACKOFF_S: Final = 10.0
 LAST_BACKOFF_S: Final = 600.0
-"""Waits after failures: 10 s, doubling, at most 10 minutes. Source: DefaultJobPodFailureBackOff,
-MaxJobPodFailureBackOff."""
+"""Waits after failures since the last success: 10 s, doubling, at most 10 minutes. Source:
+DefaultJobPodFailureBackOff, MaxJobPodFailureBackOff, backoff_utils.go (newBackoffRecord)."""
 
 BURST: Final = 500
 """Most pods made or deleted in one step. Source: MaxPodCreateDeletePerSync."""
@@ -59,6 +59,8 @@ class _Tally(NamedTuple):
     failed: list[PodView]
     """Not counted yet."""
     last_failure_at: float
+    failures: int
+    """Since the last success, as far as pods are there that tell."""
 
 
 def plan(job: Job, document: Document, owned: Sequence[PodView], receipts: Receipts, now: float) -> Plan:
@@ -67,7 +69,7 @@ def plan(job: Job, document: Document, owned: Sequence[PodView], receipts: Recei
     :param document: the Job as it is stored
     :param owned: pods that it controls and whose objects live
     """
-    tally = _tally(owned, receipts, now)
+    tally = _tally(job, owned, receipts, now)
     finished = _finished(job)
     if tally.succeeded or tally.failed:
         return Plan(_count(job, tally, now), 0, [], None, False, None)
@@ -83,24 +85,22 @@ def plan(job: Job, document: Document, owned: Sequence[PodView], receipts: Recei
     return Plan([], max(0, min(missing, BURST)), surplus, status, False, _earliest(again_at, _deadline(job)))
 
 
-def _tally(owned: Sequence[PodView], receipts: Receipts, now: float) -> _Tally:
+def _tally(job: Job, owned: Sequence[PodView], receipts: Receipts, now: float) -> _Tally:
     active = [pod for pod in owned if pod_facts.is_active(pod)]
     uncounted = [pod for pod in owned if FINALIZER in pod.stored.metadata.finalizers]
     succeeded = [pod for pod in uncounted if pod_facts.phase(pod) == pod_facts.SUCCEEDED]
     failed = [pod for pod in uncounted if _has_failed(pod)]
-    ends = ((pod.uid, times.seconds_or(_ended_at(pod), 0.0)) for pod in owned if _has_failed(pod))
-    last = max((receipts.since(uid, said, now) for uid, said in ends), default=0.0)
-    return _Tally(active, succeeded, failed, last)
+    done = (pod for pod in owned if pod_facts.phase(pod) == pod_facts.SUCCEEDED)
+    good = max((pod_facts.ended_at(pod, receipts, now) for pod in done), default=None)
+    ends = [pod_facts.ended_at(pod, receipts, now) for pod in owned if _has_failed(pod)]
+    counted = job.status.failed if good is None else sum(end > good for end in ends)
+    return _Tally(active, succeeded, failed, max(ends, default=0.0), counted)
 
 
 def _has_failed(pod: PodView) -> bool:
     """It failed, or will never succeed: it is being deleted, or its node is gone. Source: isPodFailed."""
     phase = pod_facts.phase(pod)
     return phase == pod_facts.FAILED or (phase != pod_facts.SUCCEEDED and (pod.deleting or pod.released))
-
-
-def _ended_at(pod: PodView) -> str:
-    return pod.status.at if pod.status is not None else pod.stored.metadata.deletion_timestamp or ""
 
 
 def _finished(job: Job) -> bool:
@@ -154,9 +154,9 @@ def _wanted_active(job: Job, tally: _Tally, now: float) -> tuple[int, float | No
         wanted = active if job.status.succeeded else parallelism
     else:
         wanted = min(parallelism, max(0, spec.completions - job.status.succeeded))
-    if wanted <= active or not job.status.failed or not tally.last_failure_at:
+    if wanted <= active or not tally.failures or not tally.last_failure_at:
         return wanted, None
-    free_at = tally.last_failure_at + waits.doubling_s(FIRST_BACKOFF_S, LAST_BACKOFF_S, job.status.failed)
+    free_at = tally.last_failure_at + waits.doubling_s(FIRST_BACKOFF_S, LAST_BACKOFF_S, tally.failures)
     return (wanted, None) if now >= free_at else (active, free_at)
 
 

@@ -62,6 +62,13 @@ def created_at(pod: PodView) -> float:
     return times.seconds_or(pod.stored.metadata.creation_timestamp, 0.0)
 
 
+def ended_at(pod: PodView, receipts: Receipts, now: float) -> float:
+    """Seconds since 1970 at which it ended, as its agent says; if none says anything, the end of the grace
+    period of its deletion; 0 if nobody said when."""
+    said = pod.status.at if pod.status is not None else pod.stored.metadata.deletion_timestamp or ""
+    return receipts.since(pod.uid, times.seconds_or(said, 0.0), now)
+
+
 def available_at(pod: PodView, min_ready_s: int, receipts: Receipts, now: float) -> float | None:
     """When it has been ready for long enough, seconds since 1970; None: it is not ready."""
     if not is_ready(pod):

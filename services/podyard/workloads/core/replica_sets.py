@@ -9,22 +9,28 @@ from typing import Final, NamedTuple
 from podyard.cluster.pods import PodView
 from podyard.objects.apps import ReplicaSet
 from podyard.workloads.core import pods as pod_facts
-from podyard.workloads.core import scale_down
+from podyard.workloads.core import scale_down, waits
 from podyard.workloads.core.actions import Document
 from podyard.workloads.core.receipts import Receipts
 
 BURST: Final = 500
 """Most pods made or deleted in one step. Source: BurstReplicas."""
 
+FIRST_PAUSE_S: Final = 10.0
+LAST_PAUSE_S: Final = 300.0
+"""After pods that their nodes refused: 10 s, doubling, at most 5 minutes."""
+
 
 class Plan(NamedTuple):
     """What is to be done for one ReplicaSet."""
 
     create: int
+    waits: bool
+    """Whether pods are missing that are not made yet."""
     delete: list[PodView]
     status: Document
     look_again_at: float | None
-    """When a pod will have been ready for long enough, seconds since 1970."""
+    """When a pod will have been ready for long enough, or may be made; seconds since 1970."""
 
 
 def plan(
@@ -39,12 +45,32 @@ def plan(
     active = [pod for pod in owned if pod_facts.is_active(pod)]
     status, look_again_at = _status(replica_set, owned, active, receipts, now)
     if replica_set.metadata.deletion_timestamp is not None:
-        return Plan(0, [], status, look_again_at)
+        return Plan(0, False, [], status, look_again_at)
     missing = wanted(replica_set) - len(active)
-    if missing >= 0:
-        return Plan(min(missing, BURST), [], status, look_again_at)
-    surplus = scale_down.choose(active, min(-missing, BURST), related, now)
-    return Plan(0, surplus, status, look_again_at)
+    if missing < 0:
+        surplus = scale_down.choose(active, min(-missing, BURST), related, now)
+        return Plan(0, False, surplus, status, look_again_at)
+    free_at = _free_at(owned, receipts, now) if missing else None
+    if free_at is None or free_at <= now:
+        return Plan(min(missing, BURST), False, [], status, look_again_at)
+    return Plan(0, True, [], status, free_at if look_again_at is None else min(free_at, look_again_at))
+
+
+def _free_at(owned: Sequence[PodView], receipts: Receipts, now: float) -> float | None:
+    """When the next pod may be made; None: no node refused one since the last that is ready was made.
+
+    The reference makes the next one at once, for ever (docs/rules.md, refused-pods-are-made-again-slowly).
+    """
+    refused = [pod for pod in owned if pod.status is not None and pod.status.refused]
+    if not refused:
+        return None
+    good = max((pod_facts.created_at(pod) for pod in owned if pod_facts.is_ready(pod)), default=0.0)
+    in_a_row = [pod for pod in refused if pod_facts.created_at(pod) > good]
+    if not in_a_row:
+        return None
+    return max(pod_facts.ended_at(pod, receipts, now) for pod in in_a_row) + waits.doubling_s(
+        FIRST_PAUSE_S, LAST_PAUSE_S, len(in_a_row)
+    )
 
 
 def wanted(replica_set: ReplicaSet) -> int:

@@ -6,7 +6,7 @@ Source of the latter two: pkg/controller/podgc/gc_controller.go (gcOrphaned, gcU
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any, Final, NamedTuple
 
 from podyard.cluster.intents import living
@@ -61,11 +61,13 @@ class Syncing:
         maker: Maker,
         causes: dict[str, deque[str]],
         receipts: Receipts,
+        ended: Container[str],
     ) -> None:
         """
         :param stored: raw documents (`controller.Documents`)
         :param causes: by owner uid, traces of what made replicas go
         :param receipts: when it was heard what agents say
+        :param ended: uids of ended pods that are too many
         """
         self._view = view
         self._stored = stored
@@ -74,6 +76,7 @@ class Syncing:
         self._maker = maker
         self._causes = causes
         self._receipts = receipts
+        self._ended = ended
 
     def look(self, key: ObjectKey, now: float) -> Looked:
         """What there is to be done for a key.
@@ -123,8 +126,13 @@ class Syncing:
         if pod.release is not None:
             if pod.release.reason == "nodeGone":
                 return f"its node {pod.release.node} is gone"
-            return "it has ended" if pod.deleting else ""
-        return "it was never bound" if pod.deleting and pod.bound is None else ""
+            return "it has ended" if pod.deleting else self._why_too_many(pod)
+        if pod.bound is not None:
+            return ""
+        return "it was never bound" if pod.deleting else self._why_too_many(pod)
+
+    def _why_too_many(self, pod: PodView) -> str:
+        return "there are too many ended pods" if pod.ended and pod.uid in self._ended else ""
 
     def _is_uncounted(self, pod: PodView) -> bool:
         """Whether its job still has to count it."""
@@ -153,7 +161,7 @@ class Syncing:
                 now,
                 self._take_causes(uid, plan.create),
             )
-        elif not plan.delete:
+        elif not plan.delete and not plan.waits:
             self._causes.pop(uid, None)
         writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
         status = _status_write(key, uid, document, plan.status)

@@ -66,6 +66,8 @@ class TaintEviction:
         self._held: dict[str, int] = {}
         """Uids of pods that were deleted, and the position that the view must reach to show it; 0 while the
         deletion is under way."""
+        self._settled: list[tuple[int, int, Sequence[str]]] = []
+        """Heap of such positions with their uids, for deletions that are not under way any more."""
         self._again: dict[str, float] = {}
         """Uids of pods that could not be deleted, and when to look at them again."""
         self._news: list[News] = []
@@ -82,7 +84,7 @@ class TaintEviction:
         :param poll_s: how soon to see whether the view has reached a position
         """
         due = min(self._again.values(), default=NEVER)
-        if len(self._held) > sum(map(len, self._asked.values())):
+        if self._settled:
             due = min(due, now + poll_s)
         return min(due, self._heap[0][0]) if self._heap else due
 
@@ -104,13 +106,11 @@ class TaintEviction:
 
     def listed(self) -> None:
         """The view was listed anew: it shows all that was done, and its positions may be others."""
-        settled = [uid for uid, position in self._held.items() if position]
-        for uid in settled:
-            del self._held[uid]
+        self._forget_to(NEVER)
 
     def due(self, now: float) -> tuple[list[Work], list[News]]:
         """What is to be deleted now, one work a node, and what people are told."""
-        self._see()
+        self._forget_to(self._view.position)
         for uid in [uid for uid, at in self._again.items() if at <= now]:
             del self._again[uid]
             self._look_at_pods([self._view.pods_by_uid.get(uid)], now)
@@ -139,13 +139,16 @@ class TaintEviction:
 
     def settle(self, done: Done, now: float) -> None:
         """The deletions of a work are settled."""
-        for uid in self._asked.pop(done.owner, ()):
+        uids, position = self._asked.pop(done.owner, ()), max(1, done.position)
+        for uid in uids:
             if done.failures:
                 del self._held[uid]
                 self._again[uid] = now + RETRY_S
             else:
-                self._held[uid] = max(1, done.position)
-        self._see()
+                self._held[uid] = position
+        if uids and not done.failures:
+            heapq.heappush(self._settled, (position, next(self._numbers), uids))
+        self._forget_to(self._view.position)
 
     # ---- what a change concerns
 
@@ -196,10 +199,13 @@ class TaintEviction:
             if pod is not None and pod.bound is not None and not pod.deleting:
                 self._news.append(News(timer.key, uid, cancelled=True))
 
-    def _see(self) -> None:
-        reached = self._view.position
-        for uid in [uid for uid, position in self._held.items() if 0 < position <= reached]:
-            del self._held[uid]
+    def _forget_to(self, reached: float) -> None:
+        """The view shows the deletions up to this position."""
+        while self._settled and self._settled[0][0] <= reached:
+            position, _, uids = heapq.heappop(self._settled)
+            for uid in uids:
+                if self._held.get(uid) == position:
+                    del self._held[uid]
 
     def _forget_cancelled(self) -> None:
         """The heap begins with a timer that counts."""

@@ -5,6 +5,7 @@ Source: pkg/framework/plugins/defaultevictor (v0.36.0); data in tests/conformanc
 
 from typing import ClassVar, Final
 
+from podyard.cluster.keys import NamespacedName
 from podyard.descheduler.core import arguments, evictor_args, protections
 from podyard.descheduler.core.arguments import Args
 from podyard.descheduler.core.evictor_args import DefaultEvictorArgs
@@ -43,6 +44,8 @@ class DefaultEvictor:
             raise ValueError(error.detail) from error
         self._namespaces = _namespace_selector(args)
         self._node_fit: NodeFit | None = None
+        self._judged: dict[NamespacedName, tuple[Pod, Verdict]] = {}
+        """What the filter said of pods that have not changed since."""
 
     @classmethod
     def faults(cls, args: DefaultEvictorArgs) -> list[str]:
@@ -50,7 +53,18 @@ class DefaultEvictor:
         return evictor_args.faults(args)
 
     def filter(self, pod: Pod) -> Verdict:
-        """All checks are made, so that a person sees all reasons."""
+        """All checks are made, so that a person sees all reasons. Plugins ask of the same pods: only a number
+        of replicas changes meanwhile."""
+        if self._args.min_replicas > 1:
+            return self._judge(pod)
+        known = self._judged.get(pod.key)
+        if known is not None and known[0] is pod:
+            return known[1]
+        verdict = self._judge(pod)
+        self._judged[pod.key] = pod, verdict
+        return verdict
+
+    def _judge(self, pod: Pod) -> Verdict:
         annotations = pod.metadata.annotations
         if EVICT_ANNOTATION in annotations:
             return Verdict(True)

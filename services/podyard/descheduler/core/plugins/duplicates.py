@@ -7,13 +7,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import ClassVar, Final, NamedTuple
 
-from podyard.descheduler.core import arguments, node_fit, tolerations
+import numpy as np
+
+from podyard.descheduler.core import arguments, event_hints
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Run, evict_each
+from podyard.descheduler.core.columns import KEPT_BYTES, Columns, Mask
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, evict_each
+from podyard.descheduler.core.state import CycleState
+from podyard.memory.kept import Kept
 from podyard.objects import selectors
 from podyard.objects.affinity import Toleration
-from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from podyard.objects.selectors import RequiredNodeAffinity
@@ -62,13 +66,18 @@ class RemoveDuplicates:
         """What is wrong with the arguments."""
         return arguments.namespace_faults(args.namespaces)
 
+    @classmethod
+    def events_to_register(cls, args: DuplicatesArgs) -> tuple[Registration, ...]:
+        """New nodes, which could take what stands twice elsewhere."""
+        return (event_hints.NODE_CAME,)
+
     def balance(self, nodes: list[Node]) -> Run:
         """Owner by owner, node by node. The first of the like on a node is never a duplicate."""
         occurrences: Counter[_Owner] = Counter()
         duplicates: dict[_Owner, dict[str, list[Pod]]] = {}
         for node in nodes:
             self._count(node, occurrences, duplicates)
-        usable = _Usable(nodes)
+        usable = _Usable(nodes, self._handle.state)
         for owner, by_node in duplicates.items():
             count = usable.count(pod for pods in by_node.values() for pod in pods)
             if count < LEAST_NODES:
@@ -113,32 +122,29 @@ def _key(owners: list[_Owner]) -> tuple[str, ...]:
 
 class _Usable:
     """How many nodes would take pods, by taints, nodeSelector and node affinity. Each kind of pod is asked
-    once."""
+    once, of all nodes."""
 
-    def __init__(self, nodes: list[Node]) -> None:
-        self._nodes = nodes
-        self._known: dict[_Placeable, frozenset[str]] = {}
+    def __init__(self, nodes: list[Node], state: CycleState) -> None:
+        self._columns = state.index(Columns)
+        self._among = self._columns.places(nodes)
+        self._known = Kept[_Placeable, Mask](KEPT_BYTES, fewest=1)
 
     def count(self, pods: Iterable[Pod]) -> int:
         """Nodes that would take one of them at least; those that only a pod with no other choice could use
         do not count."""
-        found: set[str] = set()
+        found = np.zeros(len(self._columns), dtype=np.bool_)
         for kind in {_Placeable(pod.spec.tolerations, selectors.required_node_affinity(pod)) for pod in pods}:
-            names = self._known.get(kind)
-            if names is None:
-                names = self._known[kind] = frozenset(
-                    node.metadata.name for node in self._nodes if _would_take(node, kind)
-                )
-            if len(names) > 1:
-                found |= names
-        return len(found)
+            mask = self._known.get(kind)
+            if mask is None:
+                mask = self._would_take(kind)
+                self._known.keep(kind, mask, mask.nbytes)
+            if np.count_nonzero(mask) > 1:
+                found |= mask
+        return int(np.count_nonzero(found))
 
-
-def _would_take(node: Node, kind: _Placeable) -> bool:
-    """A selector that makes no sense keeps no node away here."""
-    if not tolerations.all_tolerated(kind.tolerations, node.spec.taints, node_fit.is_hard):
-        return False
-    try:
-        return kind.affinity.matches(node.metadata.labels, node.metadata.name)
-    except SelectorError:
-        return True
+    def _would_take(self, kind: _Placeable) -> Mask:
+        """A term that makes no sense keeps no node away here."""
+        terms = kind.affinity.affinity
+        senseless = terms is not None and any(term.fault is not None for term in terms.terms)
+        affinity = RequiredNodeAffinity(kind.affinity.selector, None) if senseless else kind.affinity
+        return self._columns.matching(affinity) & self._columns.tolerated(kind.tolerations) & self._among

@@ -7,9 +7,9 @@ Source: pkg/framework/plugins/nodeutilization/highnodeutilization.go, types.go, 
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from podyard.descheduler.core import utilization
+from podyard.descheduler.core import event_hints, utilization
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs
-from podyard.descheduler.core.framework import Handle, Run
+from podyard.descheduler.core.framework import Handle, Registration, Run
 from podyard.descheduler.core.usage import Requested
 from podyard.descheduler.core.utilization import Move, NodeState, Thresholds
 from podyard.objects.node import Node
@@ -52,6 +52,11 @@ class HighNodeUtilization:
             or ("" if mode is None else f"invalid eviction mode {mode}")
         )
         return [fault] if fault else []
+
+    @classmethod
+    def events_to_register(cls, args: HighNodeUtilizationArgs) -> tuple[Registration, ...]:
+        """Pods that leave, and other sizes: nodes are used less."""
+        return event_hints.POD_LEFT, event_hints.NODE_ROOM
 
     def balance(self, nodes: list[Node]) -> Run:
         """Sources in ascending order of usage. Pods go wherever they may be placed, to any node that is not

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import ClassVar, Final
 
-from podyard.descheduler.core import arguments, node_fit, ordering
+from podyard.descheduler.core import anti_affinity, arguments, event_hints, ordering
+from podyard.descheduler.core.anti_affinity import Repelling
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Run
-from podyard.descheduler.core.node_fit import Repelling
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run
+from podyard.descheduler.core.labelled import Labelled
 from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
 from podyard.objects.pod import Pod
@@ -44,6 +45,11 @@ class RemovePodsViolatingInterPodAntiAffinity:
         """What is wrong with the arguments."""
         return arguments.namespace_faults(args.namespaces) + arguments.selector_faults(args.label_selector)
 
+    @classmethod
+    def events_to_register(cls, args: InterPodAntiAffinityArgs) -> tuple[Registration, ...]:
+        """Other labels, of nodes and of placed pods."""
+        return event_hints.NODE_LABELS, event_hints.POD_LABELS
+
     def deschedule(self, nodes: list[Node]) -> Run:
         """Node by node, the least important pod first. Whoever has gone is in nobody's way any more."""
         state = self._handle.state
@@ -53,7 +59,7 @@ class RemovePodsViolatingInterPodAntiAffinity:
         }
         present = _Present(nodes, [pod for pods in on_node.values() for pod in pods])
         for node in nodes:
-            for pod in ordering.least_important_first(on_node[node.metadata.name]):
+            for pod in ordering.least_important_first(filter(_repels, on_node[node.metadata.name])):
                 conflict = present.conflict(pod)
                 if not conflict or not self._candidates.may_go(pod):
                     continue
@@ -64,6 +70,11 @@ class RemovePodsViolatingInterPodAntiAffinity:
                     break
                 if answer is Answer.EVICTED:
                     present.remove(pod)
+
+
+def _repels(pod: Pod) -> bool:
+    """Whether it has an anti-affinity at all: few pods do."""
+    return pod.spec.affinity is not None and pod.spec.affinity.pod_anti_affinity is not None
 
 
 class _Places:
@@ -85,14 +96,16 @@ class _Present:
 
     def __init__(self, nodes: Iterable[Node], pods: Iterable[Pod]) -> None:
         self._labels = {node.metadata.name: node.metadata.labels for node in nodes}
-        self._pods: dict[str, dict[tuple[str, str], Pod]] = {}
+        by_namespace: dict[str, list[Pod]] = {}
         for pod in pods:
-            self._pods.setdefault(pod.metadata.namespace, {})[pod.key] = pod
+            by_namespace.setdefault(pod.metadata.namespace, []).append(pod)
+        self._pods = {namespace: Labelled(found) for namespace, found in by_namespace.items()}
+        self._gone: set[tuple[str, str]] = set()
         self._places: dict[Repelling, _Places] = {}
 
     def remove(self, pod: Pod) -> None:
         """It has gone."""
-        self._pods[pod.metadata.namespace].pop(pod.key, None)
+        self._gone.add(pod.key)
         for term, places in self._places.items():
             if term.takes(pod):
                 places.change(pod, self._domain(pod, term), -1)
@@ -104,7 +117,7 @@ class _Present:
         the same node they do whatever its labels (docs/rules.md, only-the-pod-that-repels-goes).
         """
         with suppress(SelectorError):
-            for term in node_fit.repelling(pod):
+            for term in anti_affinity.repelling(pod):
                 places = self._where(term)
                 domain = self._domain(pod, term)
                 near = [places.on_node.get(pod.spec.node_name)]
@@ -123,8 +136,8 @@ class _Present:
         if found is None:
             found = self._places[term] = _Places()
             for namespace in term.namespaces:
-                for pod in self._pods.get(namespace, {}).values():
-                    if term.selector.matches(pod.metadata.labels):
+                for pod in self._pods[namespace].matching(term.selector) if namespace in self._pods else ():
+                    if pod.key not in self._gone:
                         found.change(pod, self._domain(pod, term), 1)
         return found
 

@@ -6,9 +6,9 @@ Source: pkg/framework/plugins/nodeutilization/lownodeutilization.go, types.go, v
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
-from podyard.descheduler.core import usage, utilization
+from podyard.descheduler.core import event_hints, usage, utilization
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, Unsigned
-from podyard.descheduler.core.framework import Handle, Run
+from podyard.descheduler.core.framework import Handle, Registration, Run
 from podyard.descheduler.core.metrics_providers import KUBERNETES, PROMETHEUS
 from podyard.descheduler.core.usage import METRIC, Usage
 from podyard.descheduler.core.utilization import Move, NodeState, Thresholds
@@ -83,6 +83,11 @@ class LowNodeUtilization:
             or _metrics_fault(args.metrics_utilization)
         )
         return [fault] if fault else []
+
+    @classmethod
+    def events_to_register(cls, args: LowNodeUtilizationArgs) -> tuple[Registration, ...]:
+        """New nodes, and other sizes: there are destinations, or sources."""
+        return event_hints.NODE_CAME, event_hints.NODE_ROOM
 
     def balance(self, nodes: list[Node]) -> Run:
         """Sources in descending order of usage."""

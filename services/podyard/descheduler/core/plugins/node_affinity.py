@@ -7,10 +7,10 @@ pkg/utils/predicates.go, GetNodeWeightGivenPodPreferredAffinity.
 from collections.abc import Callable
 from typing import ClassVar, Final, NamedTuple, TypeAlias
 
-from podyard.descheduler.core import arguments, node_fit
+from podyard.descheduler.core import arguments, event_hints, node_fit
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Run, evict_each
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, evict_each
 from podyard.descheduler.core.node_fit import NodeFit
 from podyard.objects import selectors
 from podyard.objects.affinity import NodeAffinity, PreferredSchedulingTerm
@@ -65,6 +65,12 @@ class RemovePodsViolatingNodeAffinity:
         found = [] if args.node_affinity_type else ["nodeAffinityType needs to be set"]
         found += arguments.namespace_faults(args.namespaces)
         return found + arguments.selector_faults(args.label_selector)
+
+    @classmethod
+    def events_to_register(cls, args: NodeAffinityArgs) -> tuple[Registration, ...]:
+        """Other labels; for what pods prefer, new nodes too."""
+        more = (event_hints.NODE_CAME,) if PREFERRED in args.node_affinity_type else ()
+        return event_hints.NODE_LABELS, *more
 
     def deschedule(self, nodes: list[Node]) -> Run:
         """Type by type."""

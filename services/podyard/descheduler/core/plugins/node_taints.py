@@ -5,12 +5,13 @@ Source: pkg/framework/plugins/removepodsviolatingnodetaints (v0.36.0).
 """
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import ClassVar, Final
 
-from podyard.descheduler.core import arguments, tolerations
+from podyard.descheduler.core import arguments, event_hints, tolerations
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Run, evict_each
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, evict_each
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
 from podyard.objects.node import Node
@@ -48,10 +49,15 @@ class RemovePodsViolatingNodeTaints:
             found.append("either includedTaints or excludedTaints can be set, but not both")
         return found
 
+    @classmethod
+    def events_to_register(cls, args: NodeTaintsArgs) -> tuple[Registration, ...]:
+        """Taints that it looks at."""
+        return (event_hints.node_taints(partial(_considers, args)),)
+
     def deschedule(self, nodes: list[Node]) -> Run:
         """Node by node, pod by pod."""
         for node in nodes:
-            if not any(map(self._considers, node.spec.taints)):
+            if not any(_considers(self._args, taint) for taint in node.spec.taints):
                 continue
             # Listed and filtered before the first of the node goes, as the reference does.
             pods = [pod for pod in self._handle.state.pods_on(node.metadata.name) if self._candidates.may_go(pod)]
@@ -65,16 +71,17 @@ class RemovePodsViolatingNodeTaints:
                 yield Evict(pod, f"does not tolerate the taint {_text(taint)} of its node")
 
     def _violated(self, taint: Taint, pod: Pod) -> bool:
-        return not tolerations.all_tolerated(pod.spec.tolerations, (taint,), self._considers)
+        return not tolerations.all_tolerated(pod.spec.tolerations, (taint,), partial(_considers, self._args))
 
-    def _considers(self, taint: Taint) -> bool:
-        args = self._args
-        wanted = taint.effect == taints.NO_SCHEDULE or (
-            args.include_prefer_no_schedule and taint.effect == taints.PREFER_NO_SCHEDULE
-        )
-        if not wanted or _named(taint, args.excluded_taints):
-            return False
-        return args.included_taints is None or _named(taint, args.included_taints)
+
+def _considers(args: NodeTaintsArgs, taint: Taint) -> bool:
+    """Whether the plugin looks at such a taint."""
+    wanted = taint.effect == taints.NO_SCHEDULE or (
+        args.include_prefer_no_schedule and taint.effect == taints.PREFER_NO_SCHEDULE
+    )
+    if not wanted or _named(taint, args.excluded_taints):
+        return False
+    return args.included_taints is None or _named(taint, args.included_taints)
 
 
 def _named(taint: Taint, names: tuple[str, ...]) -> bool:

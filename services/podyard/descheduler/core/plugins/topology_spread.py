@@ -5,15 +5,16 @@ at.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import ClassVar, Final, NamedTuple, Self
 
 import msgspec
 
-from podyard.descheduler.core import arguments, node_fit, ordering, tolerations
+from podyard.descheduler.core import arguments, columns, event_hints, node_fit, ordering, tolerations
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Run
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run
+from podyard.descheduler.core.labelled import Labelled
 from podyard.descheduler.core.node_fit import NodeFit
 from podyard.descheduler.core.state import CycleState
 from podyard.objects import selectors
@@ -53,6 +54,14 @@ class TopologySpreadArgs(PluginArgs, frozen=True, kw_only=True):
         )
 
 
+class _Counted(NamedTuple):
+    """Which nodes a constraint counts; that of many constraints is the same."""
+
+    topology_key: str
+    affinity: RequiredNodeAffinity | None
+    tolerations: tuple[Toleration, ...] | None
+
+
 class _Constraint(NamedTuple):
     """A constraint as pods carry it; the same from several pods is one."""
 
@@ -64,21 +73,18 @@ class _Constraint(NamedTuple):
     tolerations: tuple[Toleration, ...] | None
     """Nodes with other taints have no domain. None: taints are not looked at."""
 
+    @property
+    def counted(self) -> _Counted:
+        """Which nodes it counts."""
+        return _Counted(self.topology_key, self.affinity, self.tolerations)
+
     def counts(self, node: Node) -> bool:
         """Whether the node's domain is one of the constraint's, even without pods."""
         if self.affinity is not None and not node_fit.holds(self.affinity, node):
             return False
         return self.tolerations is None or tolerations.all_tolerated(
-            self.tolerations, node.spec.taints, node_fit.is_hard
+            self.tolerations, node.spec.taints, columns.is_hard
         )
-
-
-class _Counted(NamedTuple):
-    """Which nodes a constraint counts; that of many constraints is the same."""
-
-    topology_key: str
-    affinity: RequiredNodeAffinity | None
-    tolerations: tuple[Toleration, ...] | None
 
 
 class _Nodes:
@@ -89,7 +95,8 @@ class _Nodes:
         self._state = state
         self._values: dict[str, dict[str, str]] = {}
         self._counted: dict[_Counted, list[Node]] = {}
-        self._fits: dict[tuple[str, ...], NodeFit] = {}
+        self._domains: dict[_Counted, tuple[str, ...]] = {}
+        self._fits: dict[tuple[_Counted, frozenset[str]], NodeFit] = {}
 
     def values(self, topology_key: str) -> dict[str, str]:
         """The value of the key by node; nodes without one are left out."""
@@ -104,7 +111,7 @@ class _Nodes:
 
     def counted(self, constraint: _Constraint) -> list[Node]:
         """The nodes with the key that the constraint counts."""
-        kind = _Counted(constraint.topology_key, constraint.affinity, constraint.tolerations)
+        kind = constraint.counted
         found = self._counted.get(kind)
         if found is None:
             values = self.values(constraint.topology_key)
@@ -113,38 +120,30 @@ class _Nodes:
             ]
         return found
 
-    def fit(self, nodes: list[Node]) -> NodeFit:
-        """Whether one of these nodes would take a pod. Nothing moves while constraints are looked at: what
-        one has found out holds for the next of the same nodes."""
-        names = tuple(node.metadata.name for node in nodes)
-        found = self._fits.pop(names, None) or NodeFit(nodes, self._state)
-        self._fits[names] = found
+    def domains(self, constraint: _Constraint) -> tuple[str, ...]:
+        """The values of the key on the nodes that the constraint counts, each once."""
+        kind = constraint.counted
+        found = self._domains.get(kind)
+        if found is None:
+            values = self.values(constraint.topology_key)
+            nodes = self.counted(constraint)
+            found = self._domains[kind] = tuple(dict.fromkeys(values[node.metadata.name] for node in nodes))
+        return found
+
+    def fit(self, constraint: _Constraint, values: frozenset[str]) -> NodeFit:
+        """Whether a node that the constraint counts, of a domain with one of these values, would take a pod.
+        Nothing moves while constraints are looked at: what one has found out holds for the next of the same
+        nodes."""
+        kind = constraint.counted
+        found = self._fits.pop((kind, values), None)
+        if found is None:
+            value_of = self.values(constraint.topology_key)
+            chosen = (node for node in self.counted(constraint) if value_of[node.metadata.name] in values)
+            found = NodeFit(chosen, self._state)
+        self._fits[kind, values] = found
         if len(self._fits) > KEPT_FITS:
             del self._fits[next(iter(self._fits))]
         return found
-
-
-class _Pods:
-    """The pods of a namespace that are counted, in order. Those with a label are found without a look at the
-    others: a namespace may have as many constraints as workloads."""
-
-    def __init__(self, pods: list[Pod]) -> None:
-        self._pods = [pod for pod in pods if pod.metadata.deletion_timestamp is None]
-        self._rows: dict[tuple[str, str], list[int]] = {}
-        for row, pod in enumerate(self._pods):
-            for label in pod.metadata.labels.items():
-                self._rows.setdefault(label, []).append(row)
-
-    def matching(self, selector: Selector) -> Iterator[Pod]:
-        """Those that the selector takes."""
-        rows: Sequence[int] = range(len(self._pods))
-        for one in selector.requirements:
-            if one.operator == selectors.IN:
-                labelled = [row for value in one.values for row in self._rows.get((one.key, value), ())]
-                if len(labelled) < len(rows):
-                    rows = sorted(labelled)
-        found = (self._pods[row] for row in rows)
-        return (pod for pod in found if selector.matches(pod.metadata.labels))
 
 
 class _Domain:
@@ -176,6 +175,11 @@ class RemovePodsViolatingTopologySpreadConstraint:
         found += [f"constraint {one} is not one of map[{known}]" for one in args.constraints if one not in CONSTRAINTS]
         return found
 
+    @classmethod
+    def events_to_register(cls, args: TopologySpreadArgs) -> tuple[Registration, ...]:
+        """New nodes, pods that leave, other labels of either: domains come, or have other numbers of pods."""
+        return event_hints.NODE_CAME, event_hints.NODE_LABELS, event_hints.POD_LEFT, event_hints.POD_LABELS
+
     def balance(self, nodes: list[Node]) -> Run:
         """All namespaces are looked at before the first pod goes. A node that has reached its limit keeps its
         pods, others go on."""
@@ -199,7 +203,7 @@ class RemovePodsViolatingTopologySpreadConstraint:
         found: dict[tuple[str, str], Evict] = {}
         asked = _Nodes(nodes, self._handle.state)
         for pods in by_namespace.values():
-            counted = _Pods(pods)
+            counted = Labelled(pod for pod in pods if pod.metadata.deletion_timestamp is None)
             for constraint in self._constraints(pods):
                 for ask in self._beyond(constraint, counted, asked):
                     found.setdefault(ask.pod.key, ask)
@@ -218,7 +222,7 @@ class RemovePodsViolatingTopologySpreadConstraint:
                     continue
         return list(found)
 
-    def _beyond(self, constraint: _Constraint, pods: _Pods, nodes: _Nodes) -> Iterator[Evict]:
+    def _beyond(self, constraint: _Constraint, pods: Labelled, nodes: _Nodes) -> Iterator[Evict]:
         """The pods of a namespace that go for one constraint."""
         domains = _domains(constraint, pods, nodes)
         sizes = [len(domain.pods) for domain in domains]
@@ -228,7 +232,8 @@ class RemovePodsViolatingTopologySpreadConstraint:
         for domain in domains:
             domain.pods.sort(key=self._place)
         domains.sort(key=lambda domain: (len(domain.pods), domain.value))
-        fits = _Fits(nodes.fit(_nodes_below(average, domains, constraint, nodes)))
+        below = frozenset(domain.value for domain in domains if len(domain.pods) < average)
+        fits = _Fits(nodes.fit(constraint, below))
         reason = (
             f"its domain of {constraint.topology_key} has too many pods, with a skew of more than {constraint.max_skew}"
         )
@@ -303,11 +308,10 @@ def _compiled(constraint: TopologySpreadConstraint, pod: Pod) -> _Constraint:
     )
 
 
-def _domains(constraint: _Constraint, pods: _Pods, nodes: _Nodes) -> list[_Domain]:
+def _domains(constraint: _Constraint, pods: Labelled, nodes: _Nodes) -> list[_Domain]:
     """The domains of the nodes that count, and those with pods, each with the pods that are counted."""
     value_of = nodes.values(constraint.topology_key)
-    counted = dict.fromkeys(value_of[node.metadata.name] for node in nodes.counted(constraint))
-    found = {value: _Domain(value) for value in counted}
+    found = {value: _Domain(value) for value in nodes.domains(constraint)}
     for pod in pods.matching(constraint.selector):
         value = value_of.get(pod.spec.node_name)
         if value is None:
@@ -316,10 +320,3 @@ def _domains(constraint: _Constraint, pods: _Pods, nodes: _Nodes) -> list[_Domai
             found[value] = _Domain(value)
         found[value].pods.append(pod)
     return list(found.values())
-
-
-def _nodes_below(average: float, domains: list[_Domain], constraint: _Constraint, nodes: _Nodes) -> list[Node]:
-    """The nodes that count, of domains with fewer pods than the average."""
-    below = {domain.value for domain in domains if len(domain.pods) < average}
-    value_of = nodes.values(constraint.topology_key)
-    return [node for node in nodes.counted(constraint) if value_of[node.metadata.name] in below]

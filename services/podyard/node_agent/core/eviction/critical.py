@@ -22,12 +22,16 @@ def is_critical(pod: Pod) -> bool:
 
 def why_critical(pod: Pod) -> str:
     """Why the pod never goes; empty if it may."""
-    annotations = pod.metadata.annotations
-    if annotations.get(SOURCE_ANNOTATION, "api") != "api":
+    if is_static(pod):
         return "static"
-    if MIRROR_ANNOTATION in annotations:
+    if MIRROR_ANNOTATION in pod.metadata.annotations:
         return "mirror of a static pod"
     return f"critical: priority {priority.pod_priority(pod)}" if priority.is_critical(pod) else ""
+
+
+def is_static(pod: Pod) -> bool:
+    """Whether the pod does not come from the API. Source: IsStaticPod."""
+    return pod.metadata.annotations.get(SOURCE_ANNOTATION, "api") != "api"
 
 
 def quality_of_service(pod: Pod) -> str:

@@ -1,7 +1,7 @@
 """Following a stream for one command: nothing twice, and gaps are told."""
 
 from podyard.bus.delivery import Delivery
-from podyard.cli.reading import _Sink
+from podyard.shell.stream_reading import _Sink
 
 
 def message(sequence: int) -> Delivery:

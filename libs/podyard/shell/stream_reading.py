@@ -1,4 +1,4 @@
-"""Listing and following streams for one command: the bus' watch, as lists and callbacks."""
+"""Listing and following streams of records: the bus' watch, as lists and callbacks."""
 
 from collections.abc import Callable, Sequence
 
