@@ -150,12 +150,13 @@ def _is_struct(kind: Any) -> bool:
 
 
 def _from_text(kind: Any, text: str) -> Any:
-    """`text` as a `kind`: lists by commas, mappings as YAML, everything else by itself."""
+    """`text` as a `kind`: lists by commas, mappings and lists of mappings as YAML, everything else by
+    itself."""
     plain = _unannotated(kind)
-    if plain in (tuple, list, frozenset, set):
+    if plain in (tuple, list, frozenset, set) and not any(map(_is_struct, get_args(kind))):
         parts = [part.strip() for part in text.split(",") if part.strip()]
         return msgspec.to_builtins(msgspec.convert(parts, kind, strict=False))
-    if plain is dict:
+    if plain in (dict, tuple, list):
         return yaml.safe_load(text)
     return msgspec.to_builtins(msgspec.convert(text, kind, strict=False))
 

@@ -52,7 +52,7 @@ class PreviewedThreshold(Message, frozen=True, kw_only=True):
 
 
 class PreviewedCollection(Message, frozen=True, kw_only=True):
-    """What would be collected before a pod goes. What that would free, nobody knows."""
+    """What would be collected before a pod goes. It frees what the node's signals say."""
 
     what: Literal["containers", "images"]
     resource: str

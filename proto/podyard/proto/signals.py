@@ -20,6 +20,9 @@ collect dead containers, to collect unused images, to end a pod."""
 MOST_FAILING: Final = 5
 """Each thing that is asked once."""
 
+MOST_IMAGES: Final = 1000
+"""Images of a node that signals tell apart. A kubelet reports 50."""
+
 MOST_PARTS: Final = 256
 """Containers, or volumes, of a pod that signals name."""
 
@@ -123,6 +126,20 @@ class Unused(Message, frozen=True, kw_only=True):
     inodes: Count = 0
 
 
+class UnusedImage(Message, frozen=True, kw_only=True):
+    """An image that no container uses; it is collected as a whole. Ages are those when the message came
+    in."""
+
+    name: Name
+    disk_bytes: Count = 0
+    inodes: Count = 0
+    pulled_s: Annotated[float, Meta(ge=0, le=LAST_S, description="seconds since it was pulled")] = 0.0
+    used_s: Annotated[
+        Annotated[float, Meta(ge=0, le=LAST_S)] | None,
+        Meta(description="seconds since a container used it last; none: never"),
+    ] = None
+
+
 class Failing(Message, frozen=True, kw_only=True):
     """What the node cannot do when its eviction manager asks for it, and why."""
 
@@ -146,7 +163,12 @@ class NodeSignals(Message, frozen=True, kw_only=True):
     pods: Annotated[tuple[PodUsage, ...], Meta(max_length=MOST_PODS)] = ()
     courses: Annotated[tuple[Course, ...], Meta(max_length=MOST_PODS)] = ()
     standing: Annotated[bool, Meta(description="it holds until the next one")] = False
-    images: Annotated[Unused, Meta(description="that no container uses")] = Unused()
+    images: Annotated[
+        Unused, Meta(description="that no container uses, in parts of any size, and old enough to be collected")
+    ] = Unused()
+    single_images: Annotated[
+        tuple[UnusedImage, ...], Meta(max_length=MOST_IMAGES, description="beside those, each with its age")
+    ] = ()
     dead_containers: Unused = Unused()
     failing: Annotated[tuple[Failing, ...], Meta(max_length=MOST_FAILING)] = ()
     who: Word = ""

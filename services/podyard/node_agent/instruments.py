@@ -18,6 +18,12 @@ class Instruments:
         self.facts = prometheus_client.Counter(
             "podyard_node_agent_facts_stored", "Facts about pods and nodes that were stored", registry=registry
         )
+        self._collected = prometheus_client.Counter(
+            "podyard_node_agent_collected_image_bytes",
+            "Images that nodes collected by themselves, by the kubelet's reason: age or space",
+            ["reason"],
+            registry=registry,
+        )
         self._nodes = prometheus_client.Gauge("podyard_node_agent_nodes", "Nodes it plays", registry=registry)
         self._awaited = prometheus_client.Gauge(
             "podyard_node_agent_awaited_nodes",
@@ -33,6 +39,11 @@ class Instruments:
             buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
             registry=registry,
         )
+
+    def collected(self, for_age: int, for_space: int) -> None:
+        """A node has collected so many bytes of images."""
+        self._collected.labels("age").inc(for_age)
+        self._collected.labels("space").inc(for_space)
 
     def plays(self, nodes: Sized, pods: Sized, awaited: Sized) -> None:
         """What it plays from now on, and what it waits for; empty ones when a term has ended."""

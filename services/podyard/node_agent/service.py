@@ -11,7 +11,7 @@ from podyard.shell.leading import Leading
 async def main(service: Service[NodeAgentSettings]) -> None:
     """Lead whenever the lease is ours."""
     settings = service.settings
-    eviction = settings.eviction()
+    configs = settings.configs()
     for unused in settings.unused():
         service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
     instruments, boundary = Instruments(service.metrics), Boundary(service)
@@ -21,7 +21,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
 
     async def term(epoch: int) -> None:
         del epoch
-        await Term(service, eviction, instruments, boundary, take_over=next(first, False)).run()
+        await Term(service, configs, instruments, boundary, take_over=next(first, False)).run()
 
     await leading.run(term)
 

@@ -3,7 +3,7 @@
 import contextlib
 import hashlib
 import re
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -17,8 +17,11 @@ from podyard.node_agent.core.eviction.configuration import KubeletConfiguration
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import ThresholdError
 from podyard.node_agent.core.eviction.unused import Unused
+from podyard.node_agent.core.images import PERIOD_S
+from podyard.node_agent.core.node_config import LabelledConfig, NodeConfig, NodeConfigs
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
+from podyard.objects.names import label_value_fault, qualified_fault
 from podyard.runtime.settings import ServiceSettings, SettingsError
 
 Seconds = Annotated[float, Meta(ge=0)]
@@ -26,6 +29,7 @@ PositiveSeconds = Annotated[float, Meta(gt=0)]
 
 LEASE: Final = "node_agent"
 
+_GENERAL: Final = "node_agent.kubelet_config"
 _REPLACED: Final = (
     "eviction_hard", "eviction_soft", "eviction_soft_grace_period", "eviction_minimum_reclaim",
     "enforce_node_allocatable", "eviction_pressure_transition_period_s", "eviction_max_pod_grace_period",
@@ -36,6 +40,15 @@ _REPLACED: Final = (
 
 def _default_hard() -> dict[str, str]:
     return dict(thresholds.DEFAULT_HARD)
+
+
+class LabelledFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A KubeletConfiguration for some nodes."""
+
+    selector: dict[str, str]
+    """Labels that these nodes have."""
+    file: str
+    """Path of the KubeletConfiguration."""
 
 
 class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +81,10 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     kubelet_config: str = ""
     """Path of a KubeletConfiguration (kubelet.config.k8s.io/v1beta1). Its eviction fields, its defaults
-    included, take the place of those below."""
+    included, take the place of those below, and its `maxPods` limits what nodes take."""
+    kubelet_configs: tuple[LabelledFile, ...] = ()
+    """KubeletConfigurations by node label: the first whose selector a node matches takes the place of all
+    else for that node, anew whenever its labels change."""
     eviction_hard: dict[str, str] = msgspec.field(default_factory=_default_hard)
     """Signal -> quantity or percentage. Setting it replaces all defaults."""
     eviction_soft: dict[str, str] = {}
@@ -83,6 +99,8 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Whether pods go that use more local storage than their limits."""
     monitoring_interval_s: PositiveSeconds = MONITORING_INTERVAL_S
     """Seconds between two looks of an eviction manager. The kubelet's is fixed."""
+    image_gc_period_s: PositiveSeconds = PERIOD_S
+    """Seconds between two collections of images by a node itself. The kubelet's are fixed."""
     synchronize_on_signals: bool = True
     """Look at once when fresh signals arrive: who publishes signals wants to see what they do. Off: only at
     the next look, as the kubelet."""
@@ -101,22 +119,66 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             monitoring_s=self.monitoring_interval_s,
             on_signals=self.synchronize_on_signals,
             heartbeat_s=self.heartbeat_interval_s,
+            images_s=self.image_gc_period_s,
         )
 
-    def eviction(self) -> EvictionConfig:
-        """The eviction managers' configuration.
+    def configs(self) -> NodeConfigs:
+        """How the nodes are set up.
 
-        :raises SettingsError: with all that is wrong with the thresholds, or with the file
+        :raises SettingsError: with all that is wrong with the thresholds, the files, and who goes by which
         """
-        if self.kubelet_config:
-            with self._told_of_file():
-                return EvictionConfig.of(configuration.valid(configuration.read(self._document())))
+        problems: list[str] = []
+        general = self._told(problems, self._general)
+        labelled = [
+            LabelledConfig(one.selector, found)
+            for where, one in self._labelled()
+            if (found := self._told(problems, lambda where=where, one=one: _config_of(where, one.file))) is not None
+        ]
+        problems += self._never_chosen()
+        if general is None or problems:
+            raise SettingsError(tuple(problems))
+        return NodeConfigs(general, tuple(labelled))
+
+    def _told(self, problems: list[str], read: Callable[[], NodeConfig]) -> NodeConfig | None:
         try:
-            return EvictionConfig.of(configuration.valid(self._as_configuration()))
+            return read()
+        except SettingsError as error:
+            problems += error.problems
+            return None
+
+    def _general(self) -> NodeConfig:
+        """That of nodes that no selector takes."""
+        if self.kubelet_config:
+            return _config_of(_GENERAL, self.kubelet_config)
+        try:
+            found = EvictionConfig.of(configuration.valid(self._as_configuration()))
         except ThresholdError as error:
             raise SettingsError(
                 tuple(f"node_agent.{_setting(one.field)}: {one.detail}" for one in error.faults)
             ) from error
+        return NodeConfig(eviction=found)
+
+    def _labelled(self) -> Iterator[tuple[str, LabelledFile]]:
+        for position, one in enumerate(self.kubelet_configs):
+            yield f"node_agent.kubelet_configs[{position}]", one
+
+    def _never_chosen(self) -> Iterator[str]:
+        """What is wrong with the selectors: whom they take, others do not, and somebody has to be left."""
+        before: list[tuple[str, dict[str, str]]] = []
+        for where, one in self._labelled():
+            yield from _label_faults(where, one.selector)
+            against = [key for key, value in one.selector.items() if self.node_selector.get(key, value) != value]
+            if against:
+                yield f"{where}: matches none of the agent's nodes: node_selector asks for another {against[0]}"
+                continue
+            asked = {key: value for key, value in one.selector.items() if key not in self.node_selector}
+            if not asked:
+                yield f"{where}: matches all of the agent's nodes: write the file as node_agent.kubelet_config"
+                continue
+            hidden = next((name for name, earlier in before if earlier.items() <= asked.items()), None)
+            if hidden is not None:
+                yield f"{where}: never matches: {hidden} takes all of its nodes; put it before that one, or remove it"
+            before.append((where, asked))
 
     def too_impatient(self) -> Iterator[str]:
         """What is wrong with how long it waits before it takes a node: who lives must not seem silent, though
@@ -131,17 +193,18 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     def unused(self) -> tuple[Unused, ...]:
         """What is set without effect.
 
-        :raises SettingsError: if the file cannot be used
+        :raises SettingsError: if a file cannot be used
         """
-        if not self.kubelet_config:
-            return ()
-        default = NodeAgentSettings()
-        reason = "node_agent.kubelet_config takes its place"
-        replaced = [
-            Unused(f"node_agent.{name}", reason) for name in _REPLACED if getattr(self, name) != getattr(default, name)
-        ]
-        with self._told_of_file():
-            return (*replaced, *unused.found(self._document()))
+        found: list[Unused] = []
+        if self.kubelet_config:
+            default = NodeAgentSettings()
+            reason = f"{_GENERAL} takes its place"
+            changed = [name for name in _REPLACED if getattr(self, name) != getattr(default, name)]
+            found += [Unused(f"node_agent.{name}", reason) for name in changed]
+            found += _unused_of(_GENERAL, self.kubelet_config)
+        for where, one in self._labelled():
+            found += _unused_of(where, one.file)
+        return tuple(found)
 
     def _as_configuration(self) -> KubeletConfiguration:
         return KubeletConfiguration(
@@ -155,22 +218,6 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             local_storage_capacity_isolation=self.local_storage_capacity_isolation,
         )
 
-    def _document(self) -> Mapping[str, Any]:
-        return configuration.document(Path(self.kubelet_config).read_text(encoding="utf-8"))
-
-    @contextlib.contextmanager
-    def _told_of_file(self) -> Generator[None]:
-        """Whatever is wrong with the file becomes a `SettingsError` that names it."""
-        where = f"node_agent.kubelet_config: {self.kubelet_config}"
-        try:
-            yield
-        except OSError as error:
-            raise SettingsError((f"{where}: cannot be read: {error.strerror or error}",)) from error
-        except UnicodeDecodeError as error:
-            raise SettingsError((f"{where}: is not UTF-8 text",)) from error
-        except ThresholdError as error:
-            raise SettingsError(tuple(f"{where}: {fault}" for fault in error.faults)) from error
-
     def lease(self) -> str:
         """Name of the lease that keeps agents of one choice of nodes from leading at once. Of choices that
         overlap the claims of nodes decide (`core/claims.py`)."""
@@ -178,6 +225,40 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             return LEASE
         choice = repr((sorted(self.nodes), sorted(self.node_selector.items())))
         return f"{LEASE}-{hashlib.sha256(choice.encode()).hexdigest()[:12]}"
+
+
+def _label_faults(where: str, selector: Mapping[str, str]) -> Iterator[str]:
+    """Labels that no node can have."""
+    for key, value in selector.items():
+        for fault in filter(None, (qualified_fault(key), label_value_fault(value))):
+            yield f"{where}.selector[{key}]: no node can have this label: {fault}"
+
+
+def _config_of(where: str, file: str) -> NodeConfig:
+    with _told_of_file(where, file) as document:
+        return NodeConfig.of(configuration.valid(configuration.read(document)))
+
+
+def _unused_of(where: str, file: str) -> tuple[Unused, ...]:
+    with _told_of_file(where, file) as document:
+        found = unused.found(document)
+    if where == _GENERAL:
+        return found
+    return tuple(Unused(f"{where}: {one.field}", one.reason) for one in found)
+
+
+@contextlib.contextmanager
+def _told_of_file(where: str, file: str) -> Generator[Mapping[str, Any]]:
+    """What the file says. Whatever is wrong with it becomes a `SettingsError` that names it."""
+    told = f"{where}: {file}"
+    try:
+        yield configuration.document(Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SettingsError((f"{told}: cannot be read: {error.strerror or error}",)) from error
+    except UnicodeDecodeError as error:
+        raise SettingsError((f"{told}: is not UTF-8 text",)) from error
+    except ThresholdError as error:
+        raise SettingsError(tuple(f"{told}: {fault}" for fault in error.faults)) from error
 
 
 def _setting(field: str) -> str:
@@ -195,7 +276,7 @@ def check(process: ServiceSettings, settings: NodeAgentSettings) -> None:
     del process
     problems = list(settings.too_impatient())
     try:
-        settings.eviction()
+        settings.configs()
     except SettingsError as error:
         problems += error.problems
     if problems:

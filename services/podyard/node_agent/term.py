@@ -15,9 +15,9 @@ from podyard.node_agent.core import admission, effects, messages
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.claims import Patience, Player
 from podyard.node_agent.core.effects import Effect
-from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.messages import Message
+from podyard.node_agent.core.node_config import NodeConfigs
 from podyard.node_agent.fact_writer import FactWriter
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.listening import Heartbeats
@@ -48,7 +48,7 @@ class Term:
     def __init__(
         self,
         service: Service[NodeAgentSettings],
-        eviction: EvictionConfig,
+        configs: NodeConfigs,
         instruments: Instruments,
         boundary: Boundary,
         *,
@@ -66,7 +66,7 @@ class Term:
             self._view,
             selection=settings.selection(),
             usual=settings.pace(),
-            eviction=eviction,
+            configs=configs,
             rhythm=settings.rhythm(),
             player=Player(service.session, settings.lease()),
             patience=Patience(settings.take_over_after_s, take_over),
@@ -185,6 +185,11 @@ class Term:
             case effects.RoundFailed(about, fault):
                 self._service.log.warning("a round of an eviction manager failed", node=about.name, reason=fault)
                 spans_and_events.announce_failed_round(self._bus, effect, self._service.name)
+            case effects.ImagesCollected(about, for_age, for_space):
+                self._instruments.collected(for_age, for_space)
+                self._service.log.info(
+                    "collected images", node=about.name, bytes_too_old=for_age, bytes_to_make_room=for_space
+                )
             case effects.PublishUsage(usage):
                 self._bus.send(subjects.usage(usage.node), codec.encode(usage))
             case effects.Reply() | effects.Declined() | effects.NotPlayed():

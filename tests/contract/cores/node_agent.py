@@ -10,6 +10,7 @@ from podyard.node_agent.core.claims import Patience, Player
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
 from podyard.node_agent.core.messages import Asked, Changed, Listed, Message, Observed, Tick
+from podyard.node_agent.core.node_config import NodeConfig, NodeConfigs
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
 from podyard.objects import times
@@ -34,7 +35,7 @@ def begin() -> tuple[Agent, AgentView]:
         view,
         selection=Selection(),
         usual=Pace(0.2, 5.0, 0.2),
-        eviction=EvictionConfig(thresholds=thresholds, transition_s=30.0),
+        configs=NodeConfigs(NodeConfig(eviction=EvictionConfig(thresholds=thresholds, transition_s=30.0))),
         rhythm=NodeRhythm(),
         player=Player("agent-1", "node_agent"),
         patience=Patience(),

@@ -7,7 +7,7 @@ import pytest
 from podyard.cli.errors import InputError
 from podyard.cli.scenario import load, model
 from podyard.cli.scenario.play import merge
-from podyard.proto.signals import Failing, Unused
+from podyard.proto.signals import Failing, Unused, UnusedImage
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "scenarios"
 HEAD = "scenario: s\nsteps:\n"
@@ -176,6 +176,9 @@ SHAPED = """
           containers: {main: {disk: {replay: {0s: 1, 10s: 5}}}}
           volumes: {cache: {disk: {spike: 7, for: 5s}}}
       images: 2Gi
+      singleImages:
+        app:v1: {disk: 1Gi, inodes: 900, pulled: 10m, used: 5m}
+        app:v2: 1Ki
       deadContainers: {disk: 1, inodes: 3}
 """
 
@@ -186,6 +189,10 @@ def test_amounts_of_signals_may_change_by_themselves():
     said = action.said
     assert said.standing
     assert (said.images, said.dead_containers) == (Unused(disk_bytes=2 * 2**30), Unused(disk_bytes=1, inodes=3))
+    assert said.single_images == (
+        UnusedImage(name="app:v1", disk_bytes=2**30, inodes=900, pulled_s=600, used_s=300),
+        UnusedImage(name="app:v2", disk_bytes=1024, pulled_s=0, used_s=None),
+    )
     assert said.pods[0].cpu_nanocores == 500_000_000
     shown = [
         (

@@ -17,6 +17,7 @@ from podyard.node_agent.core.eviction.manager import EvictionConfig, EvictionMan
 from podyard.node_agent.core.eviction.stats import ContainerStats, Observation, PodStats, Summary
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
 from podyard.node_agent.core.messages import Changed, Message, Observed, Tick
+from podyard.node_agent.core.node_config import NodeConfig, NodeConfigs
 from podyard.node_agent.core.nodes import NodeRhythm, Nodes
 from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.selection import Selection
@@ -125,13 +126,13 @@ class Playing:
     """An agent and what is known; whatever is told here is one step of the core, and another one if the agent
     claims a node: its claim is stored at once."""
 
-    def __init__(self, selection: Selection, eviction: EvictionConfig, rhythm: NodeRhythm) -> None:
+    def __init__(self, selection: Selection, configs: NodeConfigs, rhythm: NodeRhythm) -> None:
         self.known = Known()
         self._core = Agent(
             self.known,
             selection=selection,
             usual=Pace(1.0, 5.0, 2.0),
-            eviction=eviction,
+            configs=configs,
             rhythm=rhythm,
             player=PLAYER,
             patience=Patience(),
@@ -185,7 +186,12 @@ class Playing:
 def agent(*, hard: dict[str, str] | None = None, selection: Selection | None = None, **rhythm: float) -> Playing:
     """An agent whose pods take 1 s to start, 2 s to end, and 5 s to run if they are a Job's."""
     eviction = EvictionConfig(thresholds=parse_thresholds(hard=hard), transition_s=300.0)
-    return Playing(selection or Selection(), eviction, NodeRhythm(**rhythm))
+    return Playing(selection or Selection(), general(eviction), NodeRhythm(**rhythm))
+
+
+def general(eviction: EvictionConfig) -> NodeConfigs:
+    """All nodes evict so, and are else as they are without a configuration."""
+    return NodeConfigs(NodeConfig(eviction=eviction))
 
 
 def signals(available: int, *pods: PodUsage, node: str = "n1", at: float = 0.0) -> NodeSignals:

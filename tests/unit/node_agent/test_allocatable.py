@@ -16,7 +16,7 @@ def read(**fields: Any) -> KubeletConfiguration:
 
 
 def left(capacity: dict[str, str] = CAPACITY, **fields: Any) -> dict[str, str]:
-    return allocatable.allocatable(capacity, read(**fields))
+    return read(**fields).allocatable(capacity)
 
 
 def test_nothing_is_taken_off_where_nothing_is_reserved():
@@ -64,7 +64,7 @@ def test_a_threshold_that_is_switched_off_takes_nothing_off():
 
 
 def test_less_than_nothing_is_nothing():
-    assert left({"cpu": "1", "memory": "1Gi"}, kubeReserved={"cpu": "2"}, evictionHard={"memory.available": "2Gi"}) == {
+    assert allocatable.left({"cpu": "1", "memory": "1Gi"}, ({"cpu": "2"}, {"memory": "2Gi"})) == {
         "cpu": "0", "memory": "0"
     }  # fmt: skip
 
@@ -80,15 +80,15 @@ def test_huge_pages_are_taken_off_the_memory_as_well():
 
 
 def test_a_node_has_room_for_as_many_pods_as_are_configured():
-    assert allocatable.capacity({"cpu": "4"}, read(maxPods=30)) == {"cpu": "4", "pods": "30"}
-    assert allocatable.capacity({"cpu": "4"}, read())["pods"] == "110"
+    assert read(maxPods=30).capacity({"cpu": "4"}) == {"cpu": "4", "pods": "30"}
+    assert read().capacity({"cpu": "4"})["pods"] == "110"
 
 
 def test_all_that_is_reserved_beyond_the_capacity_is_told_in_the_kubelets_words():
     found = read(kubeReserved={"cpu": "2"}, systemReserved={"memory": "1Gi"}, evictionHard={"memory.available": "1Mi"})
-    allocatable.check({"cpu": "2", "memory": "1025Mi"}, found)
+    assert found.allocatable({"cpu": "2", "memory": "1025Mi"}) == {"cpu": "0", "memory": "0"}
     with pytest.raises(ThresholdError) as error:
-        allocatable.check({"cpu": "1", "memory": "1Gi", "pods": "110"}, found)
+        found.allocatable({"cpu": "1", "memory": "1Gi", "pods": "110"})
     told = 'invalid Node Allocatable configuration. Resource "{}" has a reservation of {} but capacity of {}. Expected '
     assert [(one.field, one.detail.removesuffix("capacity >= reservation.")) for one in error.value.faults] == [
         ("capacity[cpu]", told.format("cpu", "2", "1")),

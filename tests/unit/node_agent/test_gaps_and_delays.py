@@ -8,7 +8,7 @@ from podyard.node_agent.core.eviction.thresholds import parse_thresholds
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
 from podyard.proto.signals import PodUsage
-from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, node, pod, signals, view
+from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, general, node, pod, signals, view
 
 LOW, SOMEWHAT_LOW = 50 * MEBIBYTE, 300 * MEBIBYTE
 CLEANUP_S = 30
@@ -26,7 +26,7 @@ def softly_evicting() -> Playing:
         soft_grace={"memory.available": "1s"},
         enforce_allocatable=(),
     )
-    found = Playing(Selection(), EvictionConfig(thresholds=thresholds, max_pod_grace_s=600), NodeRhythm())
+    found = Playing(Selection(), general(EvictionConfig(thresholds=thresholds, max_pod_grace_s=600)), NodeRhythm())
     found.node_seen(node(), (), 0.0)
     found.pod_seen(view(pod("slow", grace_s=600, annotations={"podyard.io/stop-delay": "10m"})), 0.0, 0.0)
     found.pod_seen(view(pod("quick", grace_s=600)), 0.0, 0.0)

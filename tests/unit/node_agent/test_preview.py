@@ -12,8 +12,8 @@ from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
 from podyard.objects.pod import Pod
 from podyard.proto.agents_api import PreviewReply, PreviewRequest
-from podyard.proto.signals import Failing, NodeSignals, PodUsage, SignalValue
-from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, node, pod, signals, view
+from podyard.proto.signals import Failing, NodeSignals, PodUsage, SignalValue, Unused
+from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, general, node, pod, signals, view
 
 CRITICAL = 2_000_000_000
 SLOW = {"podyard.io/stop-delay": "10m"}
@@ -100,7 +100,7 @@ def soft(**more: object) -> Playing:
         soft_grace={"memory.available": "30s"},
         enforce_allocatable=(),
     )
-    playing = Playing(Selection(), EvictionConfig(thresholds=thresholds, max_pod_grace_s=5), NodeRhythm())
+    playing = Playing(Selection(), general(EvictionConfig(thresholds=thresholds, max_pod_grace_s=5)), NodeRhythm())
     playing.node_seen(node(**more), (), 0.0)
     playing.pod_seen(view(pod("a")), 0.0, 0.0)
     playing.tick(1.0)
@@ -127,6 +127,34 @@ def test_what_would_be_collected_before_a_pod_goes():
     ]
     (threshold,) = (one for one in reply.thresholds if one.signal == "nodefs.available")
     assert (threshold.state, threshold.bound) == ("acts", 10_737_418_400), "a tenth of 32 bits"
+
+
+def disk(left: int, **unused: Unused) -> NodeSignals:
+    """So many GiB left, of 100; a standing word."""
+    value = SignalValue(available=left * GIBIBYTE, capacity=100 * GIBIBYTE)
+    return NodeSignals(node="n1", signals={"nodefs.available": value}, standing=True, **unused)
+
+
+def test_what_a_collection_would_free_may_spare_every_pod_and_nothing_is_collected():
+    playing = played(pod("a"), hard={"nodefs.available": "10Gi"})
+    playing.observe(
+        disk(50, images=Unused(disk_bytes=4 * GIBIBYTE), dead_containers=Unused(disk_bytes=6 * GIBIBYTE)), 5.0
+    )
+    reply = ask(playing, 6.0, nodefs_available="1Gi of 100Gi")
+    assert (reply.pods, len(reply.collections)) == ((), 2)
+    node = playing.nodes.get("n1")
+    assert node is not None
+    node.synchronize(playing.pods.active_on("n1"), 7.0)
+    usage = node.usage(7.0)
+    assert usage is not None
+    assert usage.signals["nodefs.available"].available == 50 * GIBIBYTE
+
+
+def test_what_was_collected_frees_nothing_more():
+    playing = played(pod("a"), hard={"nodefs.available": "10Gi"})
+    unused = Unused(disk_bytes=20 * GIBIBYTE)
+    playing.observe(disk(1, images=unused, dead_containers=unused), 5.0)
+    assert names(ask(playing, 6.0, nodefs_available="1Gi of 100Gi")) == [("a", "last")]
 
 
 def test_the_next_one_is_found_behind_more_critical_pods_than_the_manager_names():
@@ -213,7 +241,7 @@ class Walk:
             enforce_allocatable=(),
         )
         config = EvictionConfig(thresholds=thresholds, max_pod_grace_s=40)
-        self.playing = Playing(Selection(), config, NodeRhythm())
+        self.playing = Playing(Selection(), general(config), NodeRhythm())
         self.playing.node_seen(node(), (), 0.0)
         self.now = 2.0
         self.usage: list[PodUsage] = []

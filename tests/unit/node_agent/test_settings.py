@@ -1,9 +1,12 @@
 """Settings of the agent."""
 
+from typing import Any
+
 import pytest
 
+from podyard.node_agent.core.images import ImagePolicy
 from podyard.node_agent.service import SERVICE
-from podyard.node_agent.settings import NodeAgentSettings
+from podyard.node_agent.settings import LabelledFile, NodeAgentSettings
 from podyard.runtime.settings import ServiceSettings, SettingsError, load_settings
 
 
@@ -16,9 +19,12 @@ def test_agents_of_the_same_nodes_share_a_lease_and_others_do_not():
 
 
 def test_setting_hard_thresholds_replaces_all_defaults():
-    assert {one.signal for one in NodeAgentSettings().eviction().thresholds} >= {"memory.available", "nodefs.available"}
+    assert {one.signal for one in NodeAgentSettings().configs().general.eviction.thresholds} >= {
+        "memory.available",
+        "nodefs.available",
+    }
     chosen = NodeAgentSettings(eviction_hard={"pid.available": "10"})
-    assert [one.signal for one in chosen.eviction().thresholds] == ["pid.available"]
+    assert [one.signal for one in chosen.configs().general.eviction.thresholds] == ["pid.available"]
 
 
 def test_everything_that_is_wrong_is_told_with_its_setting():
@@ -28,7 +34,7 @@ def test_everything_that_is_wrong_is_told_with_its_setting():
         enforce_node_allocatable=("podz",),
     )
     with pytest.raises(SettingsError) as error:
-        settings.eviction()
+        settings.configs()
     assert [problem.partition(": ")[0] for problem in error.value.problems] == [
         "node_agent.enforce_node_allocatable[0]",
         "node_agent.eviction_hard[memory.free]",
@@ -63,12 +69,14 @@ def test_an_agent_that_lives_is_not_to_be_taken_for_silent(after_s: float, heart
 
 def test_what_a_kubelet_configuration_replaces_or_has_no_effect_in_it_is_told(tmp_path):
     file = tmp_path / "kubelet.yaml"
-    file.write_text("{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, maxPods: 3}")
+    file.write_text("{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration, kubeReserved: {cpu: 1m}}")
     found = NodeAgentSettings(kubelet_config=str(file), eviction_hard={}, eviction_max_pod_grace_period=3).unused()
     assert [one.field for one in found] == [
-        "node_agent.eviction_hard", "node_agent.eviction_max_pod_grace_period", "maxPods"
+        "node_agent.eviction_hard", "node_agent.eviction_max_pod_grace_period", "kubeReserved"
     ]  # fmt: skip
     assert NodeAgentSettings(eviction_hard={}).unused() == ()
+    by_label = labelled((str(file), {"pool": "small"}))
+    assert [one.field for one in by_label.unused()] == ["node_agent.kubelet_configs[0]: kubeReserved"]
 
 
 def test_a_kubelet_configuration_takes_the_place_of_the_settings(tmp_path):
@@ -81,16 +89,117 @@ def test_a_kubelet_configuration_takes_the_place_of_the_settings(tmp_path):
         "evictionPressureTransitionPeriod: 1m30s\n"
         "evictionMaxPodGracePeriod: 60\n"
         "localStorageCapacityIsolation: false\n"
+        "imageGCHighThresholdPercent: 90\n"
+        "imageGCLowThresholdPercent: 70\n"
+        "imageMinimumGCAge: 5m\n"
+        "imageMaximumGCAge: 24h\n"
     )
-    found = NodeAgentSettings(kubelet_config=str(file), eviction_hard={"memory.available": "1Gi"}).eviction()
+    general = NodeAgentSettings(kubelet_config=str(file), eviction_hard={"memory.available": "1Gi"}).configs().general
+    found = general.eviction
     assert [one.signal for one in found.thresholds] == ["pid.available"]
     assert (found.transition_s, found.max_pod_grace_s) == (90.0, 60)
     assert not found.local_storage_isolation
+    assert general.images == ImagePolicy(high_percent=90, low_percent=70, min_age_s=300, max_age_s=86_400)
+    assert general.max_pods == 110, "the kubelet's default, as of all fields"
+
+
+def test_without_a_kubelet_configuration_nodes_take_as_many_pods_as_their_objects_say():
+    found = NodeAgentSettings().configs()
+    assert (found.general.max_pods, found.general.images, found.labelled) == (None, ImagePolicy(), ())
+
+
+HEAD = "{apiVersion: kubelet.config.k8s.io/v1beta1, kind: KubeletConfiguration"
+
+
+def labelled(*files: tuple[str, dict[str, str]], **settings: Any) -> NodeAgentSettings:
+    configs = tuple(LabelledFile(selector=selector, file=file) for file, selector in files)
+    return NodeAgentSettings(kubelet_configs=configs, **settings)
+
+
+def test_nodes_with_some_labels_have_a_configuration_of_their_own(tmp_path):
+    small, large = tmp_path / "small.yaml", tmp_path / "large.yaml"
+    small.write_text(HEAD + ", maxPods: 10, evictionHard: {pid.available: 5%}}")
+    large.write_text(HEAD + ", maxPods: 500}")
+    files = ((str(small), {"pool": "small"}), (str(large), {"pool": "large"}))
+    found = labelled(*files, eviction_hard={"memory.available": "1Gi"}).configs()
+    assert [found.of(labels).max_pods for labels in ({"pool": "small"}, {"pool": "large"}, {})] == [10, 500, None]
+    assert [one.signal for one in found.of({"pool": "small"}).eviction.thresholds] == ["pid.available"]
+    assert found.general.eviction.thresholds[0].value.quantity == "1Gi"
+
+
+def test_configurations_by_label_come_from_an_options_file(tmp_path):
+    file = tmp_path / "options.yaml"
+    file.write_text("node_agent: {kubelet_configs: [{selector: {pool: small}, file: a.yaml}]}")
+    _, found = load_settings(NodeAgentSettings, "node_agent", config_file=str(file))
+    assert found.kubelet_configs == (LabelledFile(selector={"pool": "small"}, file="a.yaml"),)
+    file.write_text("node_agent: {kubelet_configs: [{selectr: {pool: small}, file: a.yaml}]}")
+    with pytest.raises(SettingsError, match="selectr"):
+        load_settings(NodeAgentSettings, "node_agent", config_file=str(file))
+
+
+FIRST, SECOND = "node_agent.kubelet_configs[0]", "node_agent.kubelet_configs[1]"
+HIDDEN = f"{SECOND}: never matches: {FIRST} takes all of its nodes; put it before that one, or remove it"
+FOR_ALL = f"{FIRST}: matches all of the agent's nodes: write the file as node_agent.kubelet_config"
+
+
+@pytest.mark.parametrize(
+    ("selectors", "node_selector", "told"),
+    [
+        (({"a": "1"}, {"a": "2"}), {}, ""),
+        (({"a": "1", "b": "1"}, {"a": "1"}), {}, ""),
+        (({"a": "1"}, {"a": "1"}), {}, HIDDEN),
+        (({"a": "1"}, {"b": "1", "a": "1"}), {}, HIDDEN),
+        (({},), {}, FOR_ALL),
+        (({"a": "1"},), {"a": "1"}, FOR_ALL),
+        (({"b": "1"}, {"a": "1", "b": "1"}), {"a": "1"}, HIDDEN),
+        (({"a": "2"}, {"b": "1"}), {"a": "1"}, f"{FIRST}: matches none of the agent's nodes: node_selector asks for"),
+        (({"not a key": "1"},), {}, f"{FIRST}.selector[not a key]: no node can have this label: name part must"),
+        (({"a": "not a value"},), {}, f"{FIRST}.selector[a]: no node can have this label: "),
+    ],
+    ids=[
+        "apart", "narrower first", "equal", "wider first", "empty", "all have it", "equal beside it", "none has it",
+        "no key", "no value",
+    ],
+)  # fmt: skip
+def test_selectors_that_cannot_be_told_apart_or_never_match_are_refused(
+    tmp_path, selectors: tuple[dict[str, str], ...], node_selector: dict[str, str], told: str
+):
+    file = tmp_path / "kubelet.yaml"
+    file.write_text(HEAD + "}")
+    settings = labelled(*((str(file), one) for one in selectors), node_selector=node_selector)
+    if not told:
+        assert len(settings.configs().labelled) == len(selectors)
+        return
+    with pytest.raises(SettingsError) as error:
+        settings.configs()
+    (problem,) = error.value.problems
+    assert problem.startswith(told)
+
+
+def test_the_faults_of_all_files_are_told_together(tmp_path):
+    one, other = tmp_path / "one.yaml", tmp_path / "other.yaml"
+    one.write_text(HEAD + ", maxPods: -1, imageGCLowThresholdPercent: 90}")
+    other.write_text(HEAD + ", kubeReserved: {disk: 1Gi}, evictionSoft: {memory.free: 1Gi}}")
+    settings = labelled((str(one), {"a": "1"}), (str(other), {"a": "1"}), ("nowhere", {"b": "1"}), kubelet_config="no")
+    with pytest.raises(SettingsError) as error:
+        settings.configs()
+    third = "node_agent.kubelet_configs[2]"
+    assert [problem.split(": invalid configuration")[0].split(": --")[0] for problem in error.value.problems] == [
+        "node_agent.kubelet_config: no: cannot be read: No such file or directory",
+        f"{FIRST}: {one}: imageGCLowThresholdPercent",
+        f"{FIRST}: {one}: maxPods",
+        f"{SECOND}: {other}: kubeReserved[disk]",
+        f"{SECOND}: {other}: evictionSoft[memory.free]: unsupported eviction signal memory.free",
+        f"{third}: nowhere: cannot be read: No such file or directory",
+        HIDDEN,
+    ]
 
 
 def test_limits_of_local_storage_hold_unless_that_is_switched_off():
-    assert NodeAgentSettings().eviction().local_storage_isolation
-    assert not NodeAgentSettings(local_storage_capacity_isolation=False).eviction().local_storage_isolation
+    assert NodeAgentSettings().configs().general.eviction.local_storage_isolation
+    assert (
+        not NodeAgentSettings(local_storage_capacity_isolation=False).configs().general.eviction.local_storage_isolation
+    )
 
 
 @pytest.mark.parametrize(
@@ -118,7 +227,7 @@ def test_all_that_is_wrong_with_the_file_is_told_with_its_path(tmp_path, content
     file = tmp_path / "kubelet.yaml"
     file.write_bytes(content)
     with pytest.raises(SettingsError) as error:
-        NodeAgentSettings(kubelet_config=str(file)).eviction()
+        NodeAgentSettings(kubelet_config=str(file)).configs()
     assert len(error.value.problems) == len(told)
     for problem, words in zip(error.value.problems, told, strict=True):
         assert problem.startswith(f"node_agent.kubelet_config: {file}: {words}")
@@ -126,7 +235,7 @@ def test_all_that_is_wrong_with_the_file_is_told_with_its_path(tmp_path, content
 
 def test_a_file_that_is_not_there_is_told():
     with pytest.raises(SettingsError, match="nowhere: cannot be read: No such file or directory"):
-        NodeAgentSettings(kubelet_config="nowhere").eviction()
+        NodeAgentSettings(kubelet_config="nowhere").configs()
 
 
 def test_settings_come_from_the_environment():
@@ -134,12 +243,16 @@ def test_settings_come_from_the_environment():
         "PODYARD_NODE_AGENT_NODES": "n1, n2",
         "PODYARD_NODE_AGENT_START_DELAY_S": "1.5",
         "PODYARD_NODE_AGENT_NODE_SELECTOR": "{zone: a}",
+        "PODYARD_NODE_AGENT_IMAGE_GC_PERIOD_S": "30",
+        "PODYARD_NODE_AGENT_KUBELET_CONFIGS": "[{selector: {pool: small}, file: a.yaml}]",
         "PODYARD_NODE_AGENT_EVICTION_HARD": "{memory.available: 5%}",
     }
     _, found = load_settings(NodeAgentSettings, "node_agent", environment=environment)
     assert found.selection().names == {"n1", "n2"}
     assert found.selection().labels == {"zone": "a"}
     assert found.pace().start_s == 1.5
+    assert (found.rhythm().images_s, NodeAgentSettings().rhythm().images_s) == (30.0, 300.0)
+    assert found.kubelet_configs == (LabelledFile(selector={"pool": "small"}, file="a.yaml"),)
     assert found.eviction_hard == {"memory.available": "5%"}
     with pytest.raises(SettingsError):
         load_settings(NodeAgentSettings, "node_agent", environment={"PODYARD_NODE_AGENT_START_DELAY_S": "-1"})

@@ -25,17 +25,21 @@ def test_fields_by_which_pods_are_evicted_are_not_told():
             evictionPressureTransitionPeriod="10s",
             enforceNodeAllocatable=["none"],
             localStorageCapacityIsolation=False,
+            maxPods=3,
+            imageGCHighThresholdPercent=90,
+            imageGCLowThresholdPercent=50,
+            imageMinimumGCAge="1m",
+            imageMaximumGCAge="1h",
         )
         == []
     )
 
 
 def test_what_virtual_nodes_do_not_have_is_told_where_it_differs_from_the_default():
-    assert told(maxPods=110, cgroupsPerQOS=True, imageGCHighThresholdPercent=85, imageMinimumGCAge="0s") == []
-    assert unused.found({**HEAD, "maxPods": 3, "kubeReserved": {"cpu": "1"}, "imageMaximumGCAge": "1h"}) == (
-        Unused("maxPods", "capacity and allocatable of a virtual node are those of its object"),
+    assert told(cgroupsPerQOS=True, systemReserved={}) == []
+    assert unused.found({**HEAD, "cgroupsPerQOS": False, "kubeReserved": {"cpu": "1"}}) == (
         Unused("kubeReserved", "capacity and allocatable of a virtual node are those of its object"),
-        Unused("imageMaximumGCAge", "virtual nodes have no images"),
+        Unused("cgroupsPerQOS", "virtual nodes have no cgroups"),
     )
     assert told(enforceNodeAllocatable=["pods", "kube-reserved"], kubeReservedCgroup="/kube") == [
         "kubeReservedCgroup", "enforceNodeAllocatable[1]"

@@ -14,6 +14,9 @@
           containers: {main: {disk: 2Gi}}
           volumes: {cache: {disk: {replay: {0s: 1Gi, 20s: 3Gi}}, inodes: 1000}}
       images: 2Gi                           # that no container uses; also {disk: 2Gi, inodes: 3000}
+      singleImages:                         # each goes as a whole, and not before its age
+        app:v1: {disk: 1Gi, inodes: 900, pulled: 10m, used: 5m}         # so long ago; without `used`: never
+        app:v2: 1Gi                         # just pulled
       deadContainers: 100Mi
       failing: {kill: no runtime}           # layout, reading, containers, images, kill
 
@@ -44,6 +47,7 @@ from podyard.proto.signals import (
     PodUsage,
     SignalValue,
     Unused,
+    UnusedImage,
     UsedResource,
     VolumeUsage,
 )
@@ -218,6 +222,19 @@ class _Step:
             inodes=self.whole(fields.get("inodes", 0), f"{path}.inodes", "inodes"),
         )
 
+    def image(self, name: str, value: Any, path: str) -> UnusedImage:
+        """One image: its size, or a mapping."""
+        fields = _fields(value, "disk")
+        actions.reject_unknown(fields, (*_IN_VOLUME, "pulled", "used"), path, self.faults)
+        used = fields.get("used")
+        return UnusedImage(
+            name=name,
+            disk_bytes=self.whole(fields.get("disk", 0), f"{path}.disk", "disk"),
+            inodes=self.whole(fields.get("inodes", 0), f"{path}.inodes", "inodes"),
+            pulled_s=actions.duration(fields.get("pulled", 0), f"{path}.pulled", self.faults),
+            used_s=None if used is None else actions.duration(used, f"{path}.used", self.faults),
+        )
+
     def failing(self, value: Any, path: str) -> tuple[Failing, ...]:
         """What the node cannot do when its eviction manager asks."""
         found: list[Failing] = []
@@ -234,13 +251,14 @@ def signals(value: Any, path: str, faults: Faults, directory: Path) -> model.Sig
     """As this module's docstring shows; with `for` it is measured again and again, `every` so often."""
     del directory
     fields = mapping(value, path, faults)
-    known = ("node", "cpu", "pods", "images", "deadContainers", "failing", "every", "for", *SIGNALS)
+    known = ("node", "cpu", "pods", "images", "singleImages", "deadContainers", "failing", "every", "for", *SIGNALS)
     actions.reject_unknown(fields, known, path, faults)
     if not isinstance(fields.get("node"), str):
         faults.add(f"{path}.node", "must be a node's name")
     step = _Step(faults)
     levels = {name: step.level(fields[name], f"{path}.{name}", name) for name in SIGNALS if name in fields}
     pods = mapping(fields.get("pods", {}), f"{path}.pods", faults)
+    images = mapping(fields.get("singleImages", {}), f"{path}.singleImages", faults)
     cpu = step.amount(fields["cpu"], f"{path}.cpu", _Of(resource="cpu")) if "cpu" in fields else None
     used = tuple(step.pod(str(pod), one, f"{path}.pods.{pod}") for pod, one in pods.items())
     for_s = actions.duration(fields.get("for", 0), f"{path}.for", faults)
@@ -253,6 +271,7 @@ def signals(value: Any, path: str, faults: Faults, directory: Path) -> model.Sig
         pods=used,
         courses=tuple(step.courses),
         images=step.unused(fields.get("images", 0), f"{path}.images"),
+        single_images=tuple(step.image(str(name), one, f"{path}.singleImages.{name}") for name, one in images.items()),
         dead_containers=step.unused(fields.get("deadContainers", 0), f"{path}.deadContainers"),
         failing=step.failing(fields.get("failing", {}), f"{path}.failing"),
         standing=not for_s,

@@ -14,6 +14,8 @@ Never in here: await, clocks, the bus, logs, telemetry.
 - `containers`    the lives of a pod's containers
 - `annotations`   what a pod's annotations ask of its virtual containers
 - `nodes`, `virtual_node`  nodes: pressure, heartbeats, the eviction loop
+- `node_config`  how a node is set up, by its labels
+- `images`, `image_rounds`  which images of a node are collected, and when it does so by itself
 - `readings`      from synthetic signals to what the eviction manager reads
 - `preview`, `levels`  whom a node would evict, with signals as people give them
 - `pod_facts`, `node_facts`           how facts are worded

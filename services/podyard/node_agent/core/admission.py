@@ -57,12 +57,19 @@ Verdict: TypeAlias = Refusal | Admitted
 ADMITTED: Final = Admitted()
 
 
-def judge(node: Node | None, conditions: Collection[str], pod: VirtualPod, others: Sequence[VirtualPod]) -> Verdict:
+def judge(
+    node: Node | None,
+    conditions: Collection[str],
+    pod: VirtualPod,
+    others: Sequence[VirtualPod],
+    most: int | None = None,
+) -> Verdict:
     """Whether the node takes the pod now.
 
     :param node: joined with what is said of it; None if nothing is known of it
     :param conditions: its pressure
     :param others: pods of which something runs there, or will
+    :param most: how many pods its kubelet is configured to take; None: as many as the node's object says
     """
     under_pressure = eviction.refusal(pod.pod, conditions)
     if under_pressure:
@@ -72,7 +79,7 @@ def judge(node: Node | None, conditions: Collection[str], pod: VirtualPod, other
     hopeless = _wrong_os(node, pod)
     if hopeless is not None:
         return hopeless
-    short = shortages(node, pod, others)
+    short = shortages(node, pod, others, most)
     misfit = next(_misfits(node, pod, others), None)
     if not critical.is_critical(pod.pod):
         return _lack(short[0]) if short else misfit or ADMITTED
@@ -84,7 +91,7 @@ def judge(node: Node | None, conditions: Collection[str], pod: VirtualPod, other
         return Refusal(UNEXPECTED, f"Unexpected error while attempting to recover from admission failure: {error}")
 
 
-def shortages(node: Node, pod: VirtualPod, others: Sequence[VirtualPod]) -> list[Shortage]:
+def shortages(node: Node, pod: VirtualPod, others: Sequence[VirtualPod], most: int | None = None) -> list[Shortage]:
     """What the node has too little of beside its other pods: pods, cpu, memory, ephemeral storage, then the
     others by name.
 
@@ -92,7 +99,8 @@ def shortages(node: Node, pod: VirtualPod, others: Sequence[VirtualPod]) -> list
     """
     allocatable = node.status.allocatable
     found: list[Shortage] = []
-    limit = quantity.value(allocatable.get(pod_requests.PODS, "0"))
+    says = quantity.value(allocatable.get(pod_requests.PODS, "0"))
+    limit = says if most is None else min(says, most)
     if len(others) >= limit:
         found.append(Shortage(pod_requests.PODS, 1, len(others), limit))
     wanted = pod.usage.requests

@@ -21,9 +21,9 @@ from podyard.node_agent.core.effects import (
     RemovePodStatus,
     Reply,
 )
-from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import ThresholdError
 from podyard.node_agent.core.messages import Message, StoredStatus
+from podyard.node_agent.core.node_config import NodeConfigs
 from podyard.node_agent.core.nodes import UNKNOWN_SIGNAL, NodeRhythm, Nodes
 from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.preview import preview
@@ -53,13 +53,13 @@ class Agent:
         *,
         selection: Selection,
         usual: Pace,
-        eviction: EvictionConfig,
+        configs: NodeConfigs,
         rhythm: NodeRhythm,
         player: Player,
         patience: Patience,
     ) -> None:
         """:param player: as who it plays; `patience`: when it takes nodes from others"""
-        self.nodes = Nodes(eviction, rhythm, player)
+        self.nodes = Nodes(configs, rhythm, player)
         self.claims = Claims(player, patience)
         self.pods = Pods(usual, self._verdict)
         self._view = view
@@ -164,7 +164,8 @@ class Agent:
         """Whether its node takes a pod."""
         played, view = self.nodes.get(pod.node), self._view.nodes.get(pod.node)
         conditions = frozenset[str]() if played is None else played.manager.conditions
-        return admission.judge(None if view is None else view.node, conditions, pod, others)
+        most = None if played is None else played.config.max_pods
+        return admission.judge(None if view is None else view.node, conditions, pod, others, most)
 
     # ---- what it concerns ----------------------------------------------------------------------------------
 

@@ -123,6 +123,15 @@ class RoundFailed(NamedTuple):
     """There was no reading that is of use."""
 
 
+class ImagesCollected(NamedTuple):
+    """A node has collected images by itself: bytes of those that nobody used for too long, and of those that
+    made room."""
+
+    about: ObjectRef
+    for_age: int
+    for_space: int
+
+
 class PublishUsage(NamedTuple):
     """Publish what a node uses."""
 
@@ -167,6 +176,7 @@ Effect: TypeAlias = (
     | PodEvicted
     | Announce
     | RoundFailed
+    | ImagesCollected
     | PublishUsage
     | Heartbeat
     | Reply

@@ -21,7 +21,10 @@ from podyard.node_agent.core.effects import (
     RoundFailed,
 )
 from podyard.node_agent.core.eviction.dialogue import Kill
-from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
+from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S
+from podyard.node_agent.core.image_rounds import ImageRounds
+from podyard.node_agent.core.images import PERIOD_S
+from podyard.node_agent.core.node_config import NodeConfig, NodeConfigs
 from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_node import CLEANUP_POLL_S, VirtualNode
@@ -47,18 +50,21 @@ class NodeRhythm(msgspec.Struct, frozen=True, kw_only=True):
     """Whether fresh signals are looked at at once, not at the next step."""
     heartbeat_s: float = 10.0
     """Source: the kubelet renews its lease every nodeLeaseDurationSeconds / 4, 10 s by default."""
+    images_s: float = PERIOD_S
+    """Between two collections of images by a node itself."""
 
 
 class Nodes:
     """State: the nodes by name, and when each is due."""
 
-    def __init__(self, eviction: EvictionConfig, rhythm: NodeRhythm, player: Player) -> None:
-        self._eviction = eviction
+    def __init__(self, configs: NodeConfigs, rhythm: NodeRhythm, player: Player) -> None:
+        self._configs = configs
         self._player = player
         self._rhythm = rhythm
         self._nodes: dict[str, VirtualNode] = {}
         self._steps: Timers[str] = Timers()
         self._beats: Timers[str] = Timers()
+        self._images = ImageRounds(rhythm.images_s)
 
     def __contains__(self, name: object) -> bool:
         return name in self._nodes
@@ -72,8 +78,8 @@ class Nodes:
 
     def next_due(self) -> float | None:
         """When the next node does something."""
-        found = [due for due in (self._steps.next_due(), self._beats.next_due()) if due is not None]
-        return min(found, default=None)
+        dues = self._steps.next_due(), self._beats.next_due(), self._images.next_due()
+        return min((due for due in dues if due is not None), default=None)
 
     def claim(self, view: NodeView, version: int, now: float) -> PutNodeStatus:
         """What makes a node the agent's, unless its status is another than this version by then."""
@@ -85,9 +91,10 @@ class Nodes:
         """One of the agent's nodes is there, or has changed."""
         node = self._nodes.get(view.name)
         stored = _own_status(view)
+        config = self._configs.of(view.stored.metadata.labels)
         if node is None:
             node = VirtualNode(
-                view.name, view.uid, self._eviction, stored, now, lasts_s=readings.LASTS * self._rhythm.monitoring_s
+                view.name, view.uid, config, stored, now, lasts_s=readings.LASTS * self._rhythm.monitoring_s
             )
             node.capacity = view.stored.status.capacity
             self._nodes[view.name] = node
@@ -96,6 +103,8 @@ class Nodes:
             yield from self._report(node, now)
             return
         node.capacity = view.stored.status.capacity
+        if config is not node.config:
+            self._configure(node, config, now)
         if stored is None or not node_facts.is_ready(stored):
             # What it said is gone, or somebody took the node for lost; it lives, and says so again.
             node.fact = stored
@@ -111,6 +120,7 @@ class Nodes:
             return
         self._steps.cancel(name)
         self._beats.cancel(name)
+        self._images.drop(name)
         if gone:
             yield RemoveNodeStatus(name)
 
@@ -120,23 +130,34 @@ class Nodes:
         first = node.synthetic is None
         for fault in node.observe(signals, pods.active_on(node.name), now):
             yield Announce(_about(node), UNKNOWN_SIGNAL, fault, now)
+        self._images.observed(node, now)
         if node.cleanup is None and self._rhythm.on_signals:
             yield from self._synchronize(node, pods, now)
         elif first and node.cleanup is None:
             self._steps.set(node.name, now + self._rhythm.monitoring_s)
 
     def tick(self, pods: Pods, now: float) -> Iterator[Effect]:
-        """Do what is due: heartbeats and synchronise steps."""
+        """Do what is due: heartbeats, collections of images and synchronise steps."""
         for name in self._beats.pop_due(now):
             self._beats.set(name, self._beat_after(now))
             yield Heartbeat(name)
             yield from self._publish(self._nodes[name], now)
+        yield from self._images.tick(self._nodes, now)
         for name in self._steps.pop_due(now):
             node = self._nodes[name]
             if self._waits(node, pods, now):
                 self._steps.set(name, now + CLEANUP_POLL_S)
             else:
                 yield from self._synchronize(node, pods, now)
+
+    def _configure(self, node: VirtualNode, config: NodeConfig, now: float) -> None:
+        """A node's labels give it another configuration: as a restarted kubelet its manager looks at once,
+        unless it waits for a pod to be gone."""
+        node.configure(config, now)
+        self._images.drop(node.name)
+        self._images.observed(node, now)
+        if node.watched and node.cleanup is None:
+            self._steps.set(node.name, now)
 
     def _first_beat(self, name: str, now: float) -> float:
         """Heartbeats of many nodes spread over the interval, always alike for a node."""

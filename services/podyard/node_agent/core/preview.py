@@ -1,7 +1,8 @@
-"""Whom a node's eviction manager would evict: its rounds, played on a copy, while nothing gets better.
+"""Whom a node's eviction manager would evict: its rounds, played on a copy, while nothing gets better by
+itself.
 
-Every reading is taken for a fresh one, nothing that is collected frees anything, and each pod takes all the
-time that it is given.
+Every reading is taken for a fresh one, a collection frees what the node's signals say, and each pod takes all
+the time that it is given.
 """
 
 import math

@@ -1,8 +1,8 @@
 """Synthetic readings: what a node's signals say of a moment, what of that cannot be, and what is made of it
 for the eviction manager and for who asks what nodes use.
 
-`Synthetic` is the one source of a virtual node. It is asked what there is (`at`), and told what was collected
-(`collect`); what cannot be read comes as `Failed`, with the reason.
+`Synthetic` is the one source of a virtual node. It is asked what there is (`at`), and told what is to be
+collected (`collect`, `collect_images`); what cannot be read comes as `Failed`, with the reason.
 """
 
 from bisect import bisect_right
@@ -23,6 +23,7 @@ from podyard.node_agent.core.eviction.stats import (
     Summary,
     VolumeStats,
 )
+from podyard.node_agent.core.images import Collection, ImagePolicy, Images
 from podyard.objects.errors import ObjectError
 from podyard.objects.pod import Pod
 from podyard.objects.quantity import parse
@@ -34,6 +35,7 @@ from podyard.proto.signals import (
     NodeUsage,
     PodUsage,
     SignalValue,
+    Unused,
     UsedResource,
     VolumeUsage,
 )
@@ -50,11 +52,14 @@ _OF_NODE: Final[dict[str, tuple[str, UsedResource]]] = {
     _DISK: ("ephemeral-storage", "disk"),
 }
 """Signals that follow from what pods use: what a node's object calls the resource, and what usage does."""
-_ON_DISK: Final = {
-    "disk_bytes": ("nodefs.available", "imagefs.available", "containerfs.available"),
-    "inodes": ("nodefs.inodesFree", "imagefs.inodesFree", "containerfs.inodesFree"),
-}
-"""Signals of the one file system of a virtual node."""
+_ON_DISK: Final = (
+    ("nodefs.available", "imagefs.available", "containerfs.available"),
+    ("nodefs.inodesFree", "imagefs.inodesFree", "containerfs.inodesFree"),
+)
+"""Signals of the one file system of a virtual node: of its bytes, and of its inodes."""
+_FOR_IMAGES: Final = ("imagefs.available", _DISK)
+"""Signals that say what is left for images; the first that there is counts."""
+_NOTHING: Final = Unused()
 
 
 class _Line(NamedTuple):
@@ -83,8 +88,11 @@ class Synthetic:
         """As they came in, without what nothing is known of."""
         self.observed_at = 0.0
         """UTC seconds, of what is measured once."""
+        self.images = Images()
+        """Those that nobody uses, as far as they were not collected."""
         self._lines: tuple[tuple[Course, _Line], ...] = ()
-        self._collected: frozenset[Collector] = frozenset()
+        self._dead = _NOTHING
+        """What the dead containers freed that were collected."""
 
     @property
     def idle(self) -> bool:
@@ -98,7 +106,9 @@ class Synthetic:
         """Another one that stands still as it is now, with some signals as given."""
         made = Synthetic(self.said.node)
         found = self._moment(now, capacity, pods)
-        made.said = msgspec.structs.replace(found, signals={**found.signals, **given})
+        dead = _NOTHING if self._dead is found.dead_containers else found.dead_containers
+        made.said = msgspec.structs.replace(found, signals={**found.signals, **given}, dead_containers=dead)
+        made.images = self.images.left()
         made.observed_at = now
         return made
 
@@ -120,13 +130,28 @@ class Synthetic:
         if not signals.at or signals.at != self.said.at:
             self.observed_at = now
         self._lines = tuple((one, _line(one, _amount(stands, one, capacity), now)) for one in kept.courses)
-        self._collected = frozenset()
+        self.images, self._dead = Images(kept, now), _NOTHING
         self.said = kept
         return tuple(faults)
 
-    def collect(self, what: Collector) -> None:
-        """It is collected: what it took is left from now on."""
-        self._collected |= {what}
+    def collect(self, what: Collector, policy: ImagePolicy, now: float) -> None:
+        """An eviction manager has it collected: what it took is left from now on."""
+        if what is Collector.IMAGES:
+            self.images.take_unused(policy, now)
+        else:
+            self._dead = self.said.dead_containers
+
+    def collect_images(
+        self, policy: ImagePolicy, capacity: Mapping[str, str], now: float, began: float
+    ) -> Collection | None:
+        """A node's own collection of images; None if nobody says what is left for them.
+
+        :param capacity: quantities by resource, as the node's object says
+        :param began: UTC seconds, since when its agent looks on
+        """
+        levels = self._moment(now, capacity, None).signals
+        value = next((levels[name] for name in _FOR_IMAGES if name in levels), None)
+        return None if value is None else self.images.collect(value.available, value.capacity, policy, now, began)
 
     def at(
         self, pods: Sequence[Pod], capacity: Mapping[str, str], now: float, lasts_s: float
@@ -160,10 +185,12 @@ class Synthetic:
             said = _played(msgspec.structs.replace(said, pods=named), self._lines, alive, capacity, now)
             named = said.pods
         levels = {**_following(named, capacity), **said.signals} if self._uses_pods else dict(said.signals)
-        for what, amounts in ((Collector.CONTAINERS, said.dead_containers), (Collector.IMAGES, said.images)):
-            if what in self._collected:
-                for field, names in _ON_DISK.items():
-                    _free(levels, names, getattr(amounts, field))
+        freed = (
+            self.images.freed_bytes + self._dead.disk_bytes,
+            self.images.freed_inodes + self._dead.inodes,
+        )
+        for names, amount in zip(_ON_DISK, freed, strict=True):
+            _free(levels, names, amount)
         return msgspec.structs.replace(said, pods=named, signals=levels, courses=())
 
     @property

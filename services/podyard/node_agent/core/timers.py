@@ -18,6 +18,9 @@ class Timers(Generic[K]):
     def __len__(self) -> int:
         return len(self._due)
 
+    def __contains__(self, key: object) -> bool:
+        return key in self._due
+
     def set(self, key: K, due: float) -> None:
         """`key` is due at `due` (UTC seconds), and at no other time."""
         self._due[key] = due

@@ -13,13 +13,14 @@ from podyard.node_agent.core.eviction.file_systems import Collector, Layout
 from podyard.node_agent.core.eviction.manager import (
     CLEANUP_TIMEOUT_S,
     MONITORING_INTERVAL_S,
-    EvictionConfig,
     EvictionManager,
 )
 from podyard.node_agent.core.eviction.stats import Summary
+from podyard.node_agent.core.images import Collection
+from podyard.node_agent.core.node_config import NodeConfig
 from podyard.objects.pod import Pod
 from podyard.proto.facts import NodeStatusFact
-from podyard.proto.signals import Failing, NodeSignals, NodeUsage, SignalValue
+from podyard.proto.signals import Failing, NodeSignals, NodeUsage, SignalValue, Unused
 
 CLEANUP_POLL_S: Final = 1.0
 """How often the manager looks whether an evicted pod is gone. Source: podCleanupPollFreq."""
@@ -45,15 +46,15 @@ class VirtualNode:
     """State of one node. Readings and the manager's state live in memory only."""
 
     __slots__ = (
-        "_lasts_s", "_told", "_unkept", "capacity", "cleanup", "fact", "manager", "name", "published", "reading",
-        "synthetic", "uid", "unread",
+        "_lasts_s", "_told", "_uncollected", "_unkept", "began", "capacity", "cleanup", "config", "fact", "manager",
+        "name", "published", "reading", "synthetic", "uid", "unread",
     )  # fmt: skip
 
     def __init__(
         self,
         name: str,
         uid: str,
-        config: EvictionConfig,
+        config: NodeConfig,
         stored: NodeStatusFact | None,
         now: float,
         *,
@@ -67,7 +68,8 @@ class VirtualNode:
         self.uid = uid
         self.capacity: Mapping[str, str] = {}
         """Quantities by resource, as the node's object says."""
-        self.manager = EvictionManager(config)
+        self.config = config
+        self.manager = EvictionManager(config.eviction)
         self.fact = stored
         self.synthetic: readings.Synthetic | None = None
         """None: nobody has said anything of what it uses, and it is idle."""
@@ -78,11 +80,21 @@ class VirtualNode:
         self.published: NodeUsage | None = None
         """The usage that was published last."""
         self.cleanup: Cleanup | None = None
+        self.began = now
+        """Since when its agent looks on, UTC seconds."""
+        self._uncollected = ""
+        """Why the node's last own collection of images came to nothing."""
         self._lasts_s = lasts_s
         self._told = _Told()
         self._unkept: frozenset[str] = frozenset()
         if stored is not None:
             self.manager.restore(node_facts.pressure(stored), now)
+
+    def configure(self, config: NodeConfig, now: float) -> None:
+        """Go by another configuration from now on (docs/rules.md, another-configuration-is-a-restart)."""
+        self.config = config
+        self.manager = self.manager.restarted(config.eviction, now)
+        self.began = now
 
     def observe(self, signals: NodeSignals, active: Sequence[Pod], now: float) -> tuple[str, ...]:
         """Signals came in; they replace earlier ones.
@@ -131,8 +143,24 @@ class VirtualNode:
         if ask is Question.READING:
             return self._read(active, now)
         if isinstance(ask, Collector) and self.synthetic is not None:
-            self.synthetic.collect(ask)
+            self.synthetic.collect(ask, self.config.images, now)
         return DONE
+
+    @property
+    def has_images(self) -> bool:
+        """Whether it says that it has images, and collects them by itself."""
+        said = None if self.synthetic is None else self.synthetic.said
+        return said is not None and self.config.images.runs and bool(said.single_images or said.images != Unused())
+
+    def collect_images(self, now: float) -> tuple[Collection, bool]:
+        """Its own collection of images; and whether what went wrong did so the last time, too."""
+        assert self.synthetic is not None, "only signals bring images"
+        why = self.failing(Collector.IMAGES)
+        found = Collection(fault=why)
+        if not why:
+            found = self.synthetic.collect_images(self.config.images, self.capacity, now, self.began) or Collection()
+        again, self._uncollected = bool(found.fault and self._uncollected), found.fault
+        return found, again
 
     def _read(self, active: tuple[Pod, ...], now: float) -> Answer:
         if self.synthetic is None:
@@ -152,7 +180,7 @@ class VirtualNode:
     def imagined(self, given: Mapping[str, SignalValue], active: Sequence[Pod], now: float) -> "VirtualNode":
         """Another one that stands where this one does, with some signals as given. Without those it can read
         no more than this one now."""
-        made = VirtualNode(self.name, self.uid, self.manager.config, None, 0.0, lasts_s=math.inf)
+        made = VirtualNode(self.name, self.uid, self.config, None, 0.0, lasts_s=math.inf)
         made.capacity = self.capacity
         made.manager = self.manager.copied()
         source = self.synthetic or readings.Synthetic(self.name)

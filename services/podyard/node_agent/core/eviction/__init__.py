@@ -8,6 +8,7 @@ say when they are), I/O, ending a pod (a decision says which and how; the agent 
 - `amounts`     exact amounts, and how they are printed
 - `thresholds`  the eviction configuration, parsed
 - `configuration`  the fields of a KubeletConfiguration, as the kubelet reads them
+- `allocatable`  what of a registered node's capacity is for pods
 - `unused`      what of them has no effect on virtual nodes
 - `file_systems`  where images and writable layers live, and what follows from it
 - `stats`       observations of the node, usage of the pods

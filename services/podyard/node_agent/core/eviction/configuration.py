@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from podyard.node_agent.core.eviction import amounts, signals, thresholds
+from podyard.node_agent.core.eviction import allocatable, amounts, signals, thresholds
 from podyard.node_agent.core.eviction.thresholds import PODS, Fault, Threshold, ThresholdError, parse_thresholds
 from podyard.objects import go_syntax, yaml_reader
 from podyard.objects.documents import is_mapping
@@ -86,6 +86,25 @@ class KubeletConfiguration(msgspec.Struct, frozen=True, kw_only=True, rename="ca
             for one in parsed
             if (resource := sources.get(one.signal)) is not None
         }
+
+    def capacity(self, there_is: Mapping[str, str]) -> dict[str, str]:
+        """The capacity of a node that its agent registers: what the host has, and `maxPods`.
+
+        :param there_is: quantities by resource; `ephemeral-storage` only if local storage is isolated
+        """
+        return {**there_is, "pods": str(self.max_pods)}
+
+    def allocatable(self, capacity: Mapping[str, str]) -> dict[str, str]:
+        """What of a capacity is for pods, where the agent registers the node.
+
+        :raises ThresholdError: with each resource of which more is reserved than there is; or if
+            `evictionHard` does not parse
+        """
+        reserved = (self.system_reserved, self.kube_reserved, self.hard_eviction_reservation(capacity))
+        faults = tuple(allocatable.faults(capacity, reserved))
+        if faults:
+            raise ThresholdError(*faults)
+        return allocatable.left(capacity, reserved)
 
 
 def document(text: str) -> Mapping[str, Any]:

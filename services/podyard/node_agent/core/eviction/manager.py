@@ -142,6 +142,14 @@ class EvictionManager:
         made._last = {}
         return made
 
+    def restarted(self, config: EvictionConfig, now: float) -> "EvictionManager":
+        """One that goes by another configuration, and knows what a restarted kubelet knows: the conditions
+        that were reported, and which pods are being ended."""
+        made = EvictionManager(config)
+        made.restore(self._conditions, now)
+        made._going = dict(self._going)
+        return made
+
     def restore(self, conditions: frozenset[str], now: float) -> None:
         """Take over the conditions that an agent before this one had reported.
 

@@ -11,18 +11,12 @@ from podyard.node_agent.core.eviction.thresholds import PODS
 
 _OWN_OBJECT: Final = "capacity and allocatable of a virtual node are those of its object"
 _CGROUPS: Final = "virtual nodes have no cgroups"
-_IMAGES: Final = "virtual nodes have no images"
 _REASONS: Final = {
-    "maxPods": _OWN_OBJECT,
     "kubeReserved": _OWN_OBJECT,
     "systemReserved": _OWN_OBJECT,
     "kubeReservedCgroup": _CGROUPS,
     "systemReservedCgroup": _CGROUPS,
     "cgroupsPerQOS": _CGROUPS,
-    "imageGCHighThresholdPercent": _IMAGES,
-    "imageGCLowThresholdPercent": _IMAGES,
-    "imageMinimumGCAge": _IMAGES,
-    "imageMaximumGCAge": _IMAGES,
 }
 _FIELDS: Final = {one.encode_name: one.name for one in msgspec.structs.fields(KubeletConfiguration)}
 _READ: Final = {"apiVersion", "kind", "mergeDefaultEvictionSettings", *_FIELDS}
