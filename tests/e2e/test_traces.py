@@ -1,15 +1,11 @@
 """Traces as a collector gets them: one connected trace a pod, links where one thing led to another, bad
 outcomes always kept."""
 
-from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 
-import anyio
-import pytest
 import pytest_asyncio
 
-from podyard.cli.demo.actions import GIBIBYTE
 from podyard.cluster.pods import PodView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.decisions import AttemptRecord
@@ -103,32 +99,9 @@ def pods_of(requeue: SinkSpan) -> list[tuple[str, str]]:
     return [(one["k8s.namespace.name"], one["k8s.pod.name"]) for one in about]
 
 
-async def by_request(here: Stand, old: PodView) -> None:
-    """Evict through the api."""
-    target = ObjectRef(resource="pods", namespace=here.namespace, name=old.name)
-    asked = codec.encode(EvictRequest(pods=(target,), who="test", why="a test"))
-    reply = codec.decode(ObjectsReply, (await here.bus.request(subjects.OBJECTS_EVICT, asked)).payload)
-    assert [result.outcome for result in reply.results] == ["evicted"]
-
-
-async def by_pressure(here: Stand, old: PodView) -> None:
-    """Let the pod use up the memory of its node."""
-
-    def report() -> None:
-        here.do.memory(old.node_name, 20 * 1024**2, 16 * GIBIBYTE, {old.key: 8 * GIBIBYTE})
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(here.do.repeat, report, 0.2)
-        await here.seen.until("the pod gone", lambda: (one := here.known(old.name)) is None or one.ended, WITHIN_S)
-        tasks.cancel_scope.cancel()
-
-
-@pytest.mark.parametrize(
-    ("name", "service", "evict"), [("asked", "api", by_request), ("hungry", "node_agent", by_pressure)]
-)
-async def test_the_replacement_of_an_evicted_pod_links_to_the_eviction(
-    here: Stand, sink: OtlpSink, name: str, service: str, evict: Callable[[Stand, PodView], Awaitable[None]]
-) -> None:
+async def test_the_replacement_of_a_pod_evicted_by_request_links_to_the_eviction(here: Stand, sink: OtlpSink) -> None:
+    """An eviction by a node: test_nodes_in_trouble."""
+    name = "asked"
     template = here.pod(name, terminationGracePeriodSeconds=1)
     replica_set = {
         "apiVersion": "apps/v1",
@@ -142,7 +115,10 @@ async def test_the_replacement_of_an_evicted_pod_links_to_the_eviction(
     }
     await here.do.apply([replica_set], "a test")
     [old] = await here.seen.until("its pod running", lambda: here.seen.running(name), WITHIN_S)
-    await evict(here, old)
+    target = ObjectRef(resource="pods", namespace=here.namespace, name=old.name)
+    asked = codec.encode(EvictRequest(pods=(target,), who="test", why="a test"))
+    reply = codec.decode(ObjectsReply, (await here.bus.request(subjects.OBJECTS_EVICT, asked)).payload)
+    assert [result.outcome for result in reply.results] == ["evicted"]
 
     def another() -> list[PodView]:
         return [one for one in here.seen.running(name) if one.uid != old.uid]
@@ -154,7 +130,7 @@ async def test_the_replacement_of_an_evicted_pod_links_to_the_eviction(
 
     spans = sink.wait_for(both)
     [evicted] = here.spans_of(spans, "evict pod", old.name)
-    assert evicted.service == f"podyard-{service}"
+    assert evicted.service == "podyard-api"
     assert Ids(evicted.trace_id, evicted.span_id) in here.spans_of(spans, "attempt", new.name)[0].links
 
 
