@@ -114,6 +114,7 @@ class Term:
         """Play the nodes until cancelled, or until the core has raised."""
         opened: list[Subscription] = []
         self._instruments.plays(self._core.nodes, self._core.pods, self._core.claims.awaited)
+        self._instruments.signals.show(lambda: self._core.nodes, self._now)
         try:
             async with self._driver as tasks:
                 tasks.start_soon(self._writer.run)
@@ -126,6 +127,7 @@ class Term:
             self._service.health.remove(FACTS_CHECK)
             self._hearing.stop()
             self._instruments.plays((), (), ())
+            self._instruments.signals.hide()
             self._previews.end()
             with anyio.move_on_after(END_WITHIN_S, shield=True):
                 for subscription in opened:

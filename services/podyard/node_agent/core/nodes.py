@@ -72,6 +72,9 @@ class Nodes:
     def __len__(self) -> int:
         return len(self._nodes)
 
+    def __iter__(self) -> Iterator[VirtualNode]:
+        return iter(self._nodes.values())
+
     def get(self, name: str) -> VirtualNode | None:
         """The node, if it is one of the agent's."""
         return self._nodes.get(name)

@@ -47,7 +47,7 @@ class VirtualNode:
 
     __slots__ = (
         "_lasts_s", "_told", "_uncollected", "_unkept", "began", "capacity", "cleanup", "config", "fact", "manager",
-        "name", "published", "reading", "synthetic", "uid", "unread",
+        "name", "published", "read_at", "reading", "synthetic", "uid", "unread",
     )  # fmt: skip
 
     def __init__(
@@ -75,6 +75,8 @@ class VirtualNode:
         """None: nobody has said anything of what it uses, and it is idle."""
         self.reading: NodeSignals | None = None
         """The last one that could be had."""
+        self.read_at = now
+        """When it was measured, UTC seconds."""
         self.unread = ""
         """Why the last reading was of no use; empty if it was."""
         self.published: NodeUsage | None = None
@@ -168,8 +170,8 @@ class VirtualNode:
         found = self.synthetic.at(active, self.capacity, now, self._lasts_s)
         if isinstance(found, Failed):
             return found
-        self.reading, observed_at = found
-        return Reading(readings.summary(self.reading, observed_at, active), active, now)
+        self.reading, self.read_at = found
+        return Reading(readings.summary(self.reading, self.read_at, active), active, now)
 
     def usage(self, now: float) -> NodeUsage | None:
         """What it uses, as of the last reading; None: that was of no use."""
