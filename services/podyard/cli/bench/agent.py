@@ -12,7 +12,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 from subprocess import DEVNULL
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import msgspec
@@ -20,8 +20,8 @@ import psutil
 
 from podyard.bus import Ack, Bus, Outgoing
 from podyard.cli.bench import cluster, meters
+from podyard.cli.bench.versions import version
 from podyard.proto import codec, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import NodeStatusFact
 from podyard.proto.placement import BoundPod, binding_of
 from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
@@ -80,27 +80,17 @@ async def fill(bus: Bus, nodes: int, pods: int, progress: Progress) -> None:
 
 def _nodes(count: int) -> Iterator[Outgoing]:
     for number in range(count):
-        yield _object(subjects.NODES, cluster.node(number))
+        yield version(subjects.NODES, cluster.node(number))
 
 
 def _pods(nodes: int, count: int) -> Iterator[Outgoing]:
     for number in range(count):
         document = cluster.pod("plain", f"app-{number:06}", f"app-{number % cluster.WORKLOADS}", 100)
-        yield _object(subjects.PODS, document)
+        yield version(subjects.PODS, document)
         named = {field: document["metadata"][field] for field in ("namespace", "name", "uid")}
         bound = BoundPod(**named, node=cluster.node_name(number % nodes), attempt=f"a-{number}")
         subject = subjects.binding(bound.namespace, bound.name, bound.uid)
         yield Outgoing(subject, codec.encode(binding_of(bound, bound_at=clock.now())), expect=0)
-
-
-def _object(resource: str, document: dict[str, Any]) -> Outgoing:
-    metadata = document["metadata"]
-    namespace, name = metadata.get("namespace", ""), metadata["name"]
-    raw = msgspec.Raw(msgspec.json.encode(document))
-    event = ClusterEvent(
-        resource=resource, namespace=namespace, name=name, uid=metadata["uid"], who="bench", object=raw
-    )
-    return Outgoing(subjects.object_(resource, namespace, name), codec.encode(event), expect=0)
 
 
 class Watching:

@@ -13,8 +13,8 @@ import msgspec
 
 from podyard.bus import Outgoing
 from podyard.cli.bench import load
+from podyard.cli.bench.versions import version
 from podyard.proto import codec, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.signals import NodeHeartbeat
@@ -167,15 +167,7 @@ class StoredNode:
         """Its version of a round."""
         document = node(self.number, round_)
         document["metadata"]["uid"] = self.uid
-        name = node_name(self.number)
-        event = ClusterEvent(
-            resource=subjects.NODES,
-            name=name,
-            uid=self.uid,
-            who="bench",
-            object=msgspec.Raw(msgspec.json.encode(document)),
-        )
-        return Outgoing(subjects.object_(subjects.NODES, "", name), codec.encode(event), expect=self.sequence)
+        return version(subjects.NODES, document, self.sequence)
 
 
 def failed(namespace: str, name: str, uid: str, node_: str) -> Outgoing:

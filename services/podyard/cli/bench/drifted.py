@@ -8,14 +8,12 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import msgspec
-
 from podyard.bus import Delivery
 from podyard.cli.bench import cluster
+from podyard.cli.bench.versions import version
 from podyard.cluster.view import ClusterView
 from podyard.objects import times
 from podyard.proto import codec, headers, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import BoundPod, binding_of
 
 NOW: Final = 1_800_000_000.0
@@ -81,41 +79,32 @@ def view(nodes: int, pods: int, *, full: bool = False) -> ClusterView:
     found = ClusterView()
     found.begin_listing()
     sequence = 0
-    for sequence, (subject, message) in enumerate(itertools.chain(_nodes(nodes), _pods(nodes, pods, full)), 1):
-        found.apply(Delivery(subject, codec.encode(message), sequence, NOW, _FIRST))
+    for sequence, (subject, payload) in enumerate(itertools.chain(_nodes(nodes), _pods(nodes, pods, full)), 1):
+        found.apply(Delivery(subject, payload, sequence, NOW, _FIRST))
     found.end_listing(sequence)
     return found
 
 
-def _nodes(count: int) -> Iterator[tuple[str, msgspec.Struct]]:
+def _nodes(count: int) -> Iterator[tuple[str, bytes]]:
     for number in range(count):
         document = cluster.node(number)
         document["spec"]["unschedulable"] = number % 50 == 3
-        yield _object(subjects.NODES, document)
+        yield _stored(subjects.NODES, document)
 
 
-def _pods(nodes: int, count: int, full: bool) -> Iterator[tuple[str, msgspec.Struct]]:
+def _pods(nodes: int, count: int, full: bool) -> Iterator[tuple[str, bytes]]:
     for number in range(count):
         document = _pod(number, full)
-        yield _object(subjects.PODS, document)
+        yield _stored(subjects.PODS, document)
         metadata = document["metadata"]
         named = {field: metadata[field] for field in ("namespace", "name", "uid")}
         bound = BoundPod(**named, node=cluster.node_name(_place(number, nodes, full)), attempt=f"a-{number}")
-        yield subjects.binding(bound.namespace, bound.name, bound.uid), binding_of(bound, bound_at=NOW)
+        yield subjects.binding(bound.namespace, bound.name, bound.uid), codec.encode(binding_of(bound, bound_at=NOW))
 
 
-def _object(resource: str, document: dict[str, Any]) -> tuple[str, msgspec.Struct]:
-    metadata = document["metadata"]
-    namespace, name = metadata.get("namespace", ""), metadata["name"]
-    event = ClusterEvent(
-        resource=resource,
-        namespace=namespace,
-        name=name,
-        uid=metadata["uid"],
-        who="bench",
-        object=msgspec.Raw(msgspec.json.encode(document)),
-    )
-    return subjects.object_(resource, namespace, name), event
+def _stored(resource: str, document: dict[str, Any]) -> tuple[str, bytes]:
+    found = version(resource, document)
+    return found.subject, found.payload
 
 
 def _pod(number: int, full: bool) -> dict[str, Any]:

@@ -4,16 +4,14 @@ import itertools
 import time
 from typing import Any, Final
 
-import msgspec
-
 from podyard.bus import Delivery
 from podyard.cli.bench import parked
 from podyard.cli.bench.parked import Cast
+from podyard.cli.bench.versions import version
 from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
 from podyard.framework.profile import Profile
 from podyard.proto import codec, headers, subjects
-from podyard.proto.events import ClusterEvent
 from podyard.proto.placement import BoundPod, CommitRecord
 from podyard.proto.queue_api import DoneRequest, PoppedPod, PopReply, PopRequest
 from podyard.queue import assembly
@@ -53,17 +51,8 @@ class Leading:
 
     def put(self, resource: str, document: dict[str, Any]) -> Delivery:
         """The next version of an object, as the bus delivers it."""
-        metadata = document["metadata"]
-        namespace, name = metadata.get("namespace", ""), metadata["name"]
-        event = ClusterEvent(
-            resource=resource,
-            namespace=namespace,
-            name=name,
-            uid=metadata["uid"],
-            who="bench",
-            object=msgspec.Raw(msgspec.json.encode(document)),
-        )
-        return self._delivery(subjects.object_(resource, namespace, name), codec.encode(event))
+        stored = version(resource, document)
+        return self._delivery(stored.subject, stored.payload)
 
     def commit(self, bindings: tuple[BoundPod, ...]) -> Delivery:
         """The next commit record."""

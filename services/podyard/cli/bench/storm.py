@@ -18,6 +18,7 @@ import msgspec
 from podyard.bus import Ack, Bus, Outgoing
 from podyard.cli.bench import event_kinds, load, meters, parked
 from podyard.cli.bench.parked import Document
+from podyard.cli.bench.versions import version
 from podyard.framework.profile import Profile
 from podyard.proto import codec, streams, subjects
 from podyard.proto.events import ClusterEvent
@@ -229,14 +230,7 @@ class StoredNode:
         document: dict[str, Any] = event_kinds.node(self.number)
         document["metadata"]["uid"] = self.uid
         document["status"]["allocatable"] = dict(document["status"]["allocatable"], memory=f"{65_536 + self.grown}Mi")
-        event = ClusterEvent(
-            resource=subjects.NODES,
-            name=document["metadata"]["name"],
-            uid=self.uid,
-            who="bench",
-            object=msgspec.Raw(msgspec.json.encode(document)),
-        )
-        return Outgoing(self.subject, codec.encode(event), expect=self.sequence)
+        return version(subjects.NODES, document, self.sequence)
 
 
 class Updates:

@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from podyard.cli.bench.basic import BasicResult
+from podyard.cli.render import tables
 
 BAR_WIDTH = 40
 
@@ -30,9 +31,7 @@ def report(result: BasicResult, rates: Sequence[float]) -> RenderableType:
 
 
 def _costs(result: BasicResult) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("PROCESS", "CPU s", "µs/pod", "MiB"):
-        table.add_column(column, justify="left" if column == "PROCESS" else "right")
+    table = tables.figures("PROCESS", "CPU s", "µs/pod", "MiB")
     for name, seconds in sorted(result.cpu_seconds.items(), key=lambda item: -item[1]):
         table.add_row(name, f"{seconds:.2f}", f"{result.cpu_us_per_pod[name]:.0f}", f"{result.memory_mib[name]:.0f}")
     total = sum(result.cpu_seconds.values())

@@ -3,10 +3,10 @@
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from podyard.cli.bench.agent import AgentResult
+from podyard.cli.render import tables
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S
 
 GOAL_MIB: Final = 600
@@ -20,9 +20,7 @@ def report(result: AgentResult) -> RenderableType:
         f" plays {result.nodes:,} nodes and {result.pods:,} pods; all of them ran after {result.begins_s:,.1f} s "
         f"({result.begins_cpu_s:,.1f} s of CPU).",
     )
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("", "FOUND", "GOAL"):
-        table.add_column(column, justify="left" if not column else "right")
+    table = tables.figures("", "FOUND", "GOAL")
     for name, found, goal, unit in (
         ("memory, idle", result.pss_mib, GOAL_MIB, "MiB"),
         ("cores, idle", result.idle_cores, GOAL_CORES, ""),

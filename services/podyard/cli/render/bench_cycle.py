@@ -5,6 +5,7 @@ from rich.table import Table
 from rich.text import Text
 
 from podyard.cli.bench.cycles import CycleResult, SizeCost
+from podyard.cli.render import tables
 
 FIRST_GOAL_US = 1000
 SEEN_GOAL_US = 100
@@ -25,7 +26,7 @@ def report(result: CycleResult) -> RenderableType:
 
 
 def _kinds(result: CycleResult) -> Table:
-    table = _table("POD", "FIRST", "SEEN", "ASSUME")
+    table = tables.figures("POD", "FIRST", "SEEN", "ASSUME")
     for kind, cost in result.kinds.items():
         first = Text(f"{cost.first_us:,.0f}", "green" if cost.first_us < FIRST_GOAL_US else "yellow")
         seen = Text(f"{cost.seen_us:,.0f}", "green" if cost.seen_us < SEEN_GOAL_US else "yellow")
@@ -34,15 +35,8 @@ def _kinds(result: CycleResult) -> Table:
 
 
 def _curve(curve: tuple[SizeCost, ...]) -> Table:
-    table = _table("POD", *(f"{one.nodes:,} NODES" for one in curve))
+    table = tables.figures("POD", *(f"{one.nodes:,} NODES" for one in curve))
     for kind in curve[0].kinds:
         costs = [one.kinds[kind] for one in curve]
         table.add_row(kind, *(f"{cost.first_us:,.0f} / {cost.seen_us:,.0f}" for cost in costs))
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="left" if column == columns[0] else "right")
     return table

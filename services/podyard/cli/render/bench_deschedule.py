@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from podyard.cli.bench.deschedule import DescheduleResult
+from podyard.cli.render import tables
 
 GOAL_S: Final = 5.0
 GOAL_MIB: Final = 1024
@@ -23,7 +24,7 @@ def report(result: DescheduleResult) -> RenderableType:
 
 
 def _costs(result: DescheduleResult) -> Table:
-    table = _table("", "SECONDS", "GOAL")
+    table = tables.figures("", "SECONDS", "GOAL")
     for name, seconds, goal in (
         ("from start to end", result.wall_s, f"{GOAL_S:g}"),
         ("CPU", result.cpu_s, ""),
@@ -38,15 +39,8 @@ def _costs(result: DescheduleResult) -> Table:
 
 
 def _shares(result: DescheduleResult) -> Table:
-    table = _table("PLUGIN", "CPU SECONDS", "SHARE", "EVICTED")
+    table = tables.figures("PLUGIN", "CPU SECONDS", "SHARE", "EVICTED")
     for one in result.shares:
         share = one.cpu_s / result.cpu_s if result.cpu_s else 0.0
         table.add_row(one.plugin, f"{one.cpu_s:,.3f}", f"{share:.0%}", f"{one.evicted:,}" if one.evicted else "-")
-    return table
-
-
-def _table(*columns: str) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, justify="left" if column == columns[0] else "right")
     return table

@@ -6,6 +6,7 @@ from rich.text import Text
 
 from podyard.cli.bench.events import CoreResult
 from podyard.cli.bench.storm import StormResult
+from podyard.cli.render import tables
 
 NONE_GOAL_US = 50
 ONE_GOAL_US = 200
@@ -26,9 +27,7 @@ def report(core: CoreResult, storm: StormResult) -> RenderableType:
 
 
 def _kinds(core: CoreResult) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("EVENT", "WAKES", "RECEIVE", "CLASSIFY", "CORE", "RECORD"):
-        table.add_column(column, justify="left" if column == "EVENT" else "right")
+    table = tables.figures("EVENT", "WAKES", "RECEIVE", "CLASSIFY", "CORE", "RECORD")
     for cost in core.costs:
         goal = ONE_GOAL_US if cost.wakes else NONE_GOAL_US
         table.add_row(

@@ -21,6 +21,14 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
     return made
 
 
+def figures(*headers: str) -> Table:
+    """An empty table of what was measured: names on the left, numbers to the right."""
+    made = Table(box=None, pad_edge=False, header_style="bold")
+    for column, header in enumerate(headers):
+        made.add_column(header, justify="right" if column else "left")
+    return made
+
+
 def plain_lines(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
     """The same for pipes: every column as wide as its widest cell, three blanks between."""
     texts = [list(headers), *[[str(cell) for cell in row] for row in rows]]
