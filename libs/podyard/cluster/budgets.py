@@ -12,6 +12,7 @@ from podyard.cluster.errors import PdbBlocked
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import selectors, times
 from podyard.objects.errors import SelectorError
+from podyard.objects.pod import ENDED
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.proto.objects_api import BudgetAnswer, BudgetHelp
 
@@ -49,7 +50,7 @@ class PodFacts(NamedTuple):
 def has_ended(pod: PodFacts) -> bool:
     """Whether the pod disrupts nobody any more by going: it has ended, or is on its way out. Source:
     eviction.go, canIgnorePDB."""
-    return pod.deleting or pod.phase in ("Succeeded", "Failed")
+    return pod.deleting or pod.phase in ENDED
 
 
 def is_pending(pod: PodFacts) -> bool:

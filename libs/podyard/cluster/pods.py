@@ -10,7 +10,7 @@ from podyard.cluster.keys import NamespacedName
 from podyard.objects import pod_requests
 from podyard.objects.core import Pod
 from podyard.objects.meta import Condition, ObjectMeta
-from podyard.objects.pod import PodSpec
+from podyard.objects.pod import ENDED, PodSpec
 from podyard.objects.priority import pod_priority
 from podyard.proto import facts
 from podyard.proto.facts import Nomination, PodStatusFact
@@ -121,8 +121,8 @@ class PodView:
     def ended(self) -> bool:
         """Nothing of it runs any more: phase Succeeded or Failed, or its agent says so."""
         if self.status is not None:
-            return self.status.ended or self.status.phase in ("Succeeded", "Failed")
-        return self.stored.status.phase in ("Succeeded", "Failed")
+            return self.status.ended or self.status.phase in ENDED
+        return self.stored.status.phase in ENDED
 
     @property
     def priority(self) -> int:

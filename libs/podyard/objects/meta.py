@@ -6,7 +6,8 @@ Podyard reads, in snake case, and ignore all others. The stored truth is the JSO
 field.
 """
 
-from typing import Annotated, Final, TypeAlias
+from collections.abc import Iterable
+from typing import Annotated, Final, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Meta
@@ -93,6 +94,20 @@ class Condition(View, frozen=True, kw_only=True):
     last_probe_time: str | None = None
     last_update_time: str | None = None
     observed_generation: Int64 = 0
+
+
+class Stated(Protocol):
+    """A condition of an object, or of a fact about one."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def status(self) -> str: ...
+
+
+def is_true(conditions: Iterable[Stated], kind: str) -> bool:
+    """Whether the condition of this type is there, and True."""
+    return any(one.type == kind and one.status == "True" for one in conditions)
 
 
 class ObjectReference(View, frozen=True, kw_only=True):

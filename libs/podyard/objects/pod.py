@@ -1,5 +1,7 @@
 """Pods. Source: api/core/v1/types.go."""
 
+from typing import Final
+
 import msgspec
 
 from podyard.objects.affinity import Affinity, Toleration, TopologySpreadConstraint
@@ -7,6 +9,9 @@ from podyard.objects.containers import Container, ContainerStatus, ResourceRequi
 from podyard.objects.meta import Condition, ObjectMeta, ResourceList, View
 from podyard.objects.volumes import Volume
 from podyard.proto.message import Int64
+
+ENDED: Final = frozenset({"Succeeded", "Failed"})
+"""Phases in which nothing of a pod runs any more."""
 
 
 class SchedulingGate(View, frozen=True, kw_only=True):

@@ -36,10 +36,12 @@ def with_placements(objects: Iterable[str]) -> Followed:
     return Followed((*base, subjects.ALL_BINDINGS, subjects.FENCE), (*base, subjects.ALL_COMMITS, subjects.FENCE))
 
 
-FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE)
-"""What is joined to pods and nodes."""
-EVERYTHING: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, *FACTS))
+EVERYTHING: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, *subjects.ALL_FACTS))
 """All objects, as they are."""
+WITH_NOMINATIONS: Final = with_placements(
+    (subjects.OBJECTS_WITHOUT_FACTS, *subjects.ALL_FACTS, subjects.ALL_NOMINATIONS)
+)
+"""The same, and which nodes pods preempted for."""
 
 
 def base_subjects(*more: str) -> Followed:

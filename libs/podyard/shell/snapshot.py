@@ -4,25 +4,13 @@ import anyio
 
 from podyard.bus.connection import Bus
 from podyard.cluster.view import ClusterView
-from podyard.proto import subjects
 from podyard.shell.folds import Beside, Folds
-from podyard.shell.informer import Followed, Informer, View
-
-EVERYTHING = (
-    subjects.OBJECTS_WITHOUT_FACTS,
-    subjects.ALL_POD_STATUS,
-    subjects.ALL_NODE_STATUS,
-    subjects.ALL_NODE_LIFE,
-    subjects.ALL_NOMINATIONS,
-    subjects.ALL_BINDINGS,
-    subjects.FENCE,
-)
-"""All that a full view lists."""
+from podyard.shell.informer import WITH_NOMINATIONS, Followed, Informer, View
 
 
 async def snapshot(
     bus: Bus,
-    listed: tuple[str, ...] = EVERYTHING,
+    listed: tuple[str, ...] = WITH_NOMINATIONS.listed,
     *beside: Beside,
     service: str = "snapshot",
     timeout_s: float | None = None,

@@ -18,7 +18,7 @@ from podyard.objects.core import (
     ReplicationController,
     Service,
 )
-from podyard.objects.meta import Condition, LabelSelector
+from podyard.objects.meta import LabelSelector, is_true
 from podyard.objects.pod import PodTemplateSpec
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.resource import ResourceClaim, ResourceSlice
@@ -44,10 +44,6 @@ def only_age(item: Any, now: float) -> Cells:
 
 def _joined(items: Iterable[object]) -> str:
     return ",".join(map(str, items)) or NONE
-
-
-def _held(conditions: tuple[Condition, ...], type_: str) -> bool:
-    return any(item.type == type_ and item.status == "True" for item in conditions)
 
 
 def of_pod(pod: Pod, now: float) -> Cells:
@@ -151,12 +147,12 @@ def of_job(job: Job, now: float) -> Cells:
 
 def _job_status(job: Job) -> str:
     for ended in ("Complete", "Failed"):
-        if _held(job.status.conditions, ended):
+        if is_true(job.status.conditions, ended):
             return ended
     if job.metadata.deletion_timestamp is not None:
         return "Terminating"
     for state in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):
-        if _held(job.status.conditions, state):
+        if is_true(job.status.conditions, state):
             return state
     return "Running"
 

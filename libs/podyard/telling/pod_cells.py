@@ -1,11 +1,11 @@
 """What `get pods` says of a pod. Source: pkg/printers/internalversion/printers.go, printPod."""
 
 from podyard.objects.containers import ContainerStatus
-from podyard.objects.pod import Pod
+from podyard.objects.meta import is_true
+from podyard.objects.pod import ENDED, Pod
 from podyard.objects.pod_requests import is_sidecar
 from podyard.objects.times import age
 
-_ENDED = ("Succeeded", "Failed")
 NONE = "<none>"
 
 
@@ -21,7 +21,7 @@ def pod_status(pod: Pod) -> str:
         reason = starting
     elif status.container_statuses:
         reason = _container_reason(pod, reason)
-    if pod.metadata.deletion_timestamp is not None and status.phase not in _ENDED:
+    if pod.metadata.deletion_timestamp is not None and status.phase not in ENDED:
         return "Unknown" if status.reason == "NodeLost" else "Terminating"
     return reason
 
@@ -57,12 +57,8 @@ def _container_reason(pod: Pod, reason: str) -> str:
         elif status.ready and status.state.running is not None:
             running = True
     if reason == "Completed" and running:
-        return "Running" if _is_ready(pod) else "NotReady"
+        return "Running" if is_true(pod.status.conditions, "Ready") else "NotReady"
     return reason
-
-
-def _is_ready(pod: Pod) -> bool:
-    return any(item.type == "Ready" and item.status == "True" for item in pod.status.conditions)
 
 
 def pod_ready(pod: Pod) -> str:
@@ -73,7 +69,7 @@ def pod_ready(pod: Pod) -> str:
     sidecars = {container.name for container in pod.spec.init_containers if is_sidecar(container)}
     total = len(pod.spec.containers) + len(sidecars)
     if not pod.status.container_statuses:
-        return f"{total if pod.status.phase == 'Running' and _is_ready(pod) else 0}/{total}"
+        return f"{total if pod.status.phase == 'Running' and is_true(pod.status.conditions, 'Ready') else 0}/{total}"
     ready = sum(status.ready and status.state.running is not None for status in pod.status.container_statuses)
     ready += sum(
         bool(status.ready and status.started)

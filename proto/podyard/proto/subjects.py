@@ -33,6 +33,8 @@ OBJECTS_WITHOUT_FACTS: Final = "cluster.*.*.*"
 ALL_POD_STATUS: Final = "cluster.podstatus.>"
 ALL_NODE_STATUS: Final = "cluster.nodestatus.>"
 ALL_NODE_LIFE: Final = "cluster.nodelife.>"
+ALL_FACTS: Final = (ALL_POD_STATUS, ALL_NODE_STATUS, ALL_NODE_LIFE)
+"""What is joined to pods and nodes."""
 ALL_NOMINATIONS: Final = "cluster.nominations.>"
 ALL_BINDINGS: Final = "placement.bindings.>"
 ALL_COMMITS: Final = "placement.commits.>"

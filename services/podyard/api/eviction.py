@@ -22,6 +22,7 @@ from podyard.cluster.errors import Contended, ObjectMissing, Overdue
 from podyard.cluster.intents import Author, Put, Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.core import Node, Pod
+from podyard.objects.meta import is_true
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.facts import NodeLifeFact, PodStatusFact
@@ -254,7 +255,7 @@ class _Eviction:
             status = codec.decode(PodStatusFact, delivery.payload)
         except MessageError:
             return _UNKNOWN, False
-        ready = any(one.type == "Ready" and one.status == "True" for one in status.conditions)
+        ready = is_true(status.conditions, "Ready")
         return status.phase, ready and not await self._is_lost(node)
 
     async def _is_lost(self, name: str) -> bool:

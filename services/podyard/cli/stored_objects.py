@@ -20,7 +20,10 @@ from podyard.telling.objects import Objects
 READ_S: Final = 15.0
 """Seconds for one listing; 100,000 objects take about two."""
 
-FACTS: Final = ("placement.", "cluster.podstatus.", "cluster.nodestatus.", "cluster.nodelife.", "cluster.nominations.")
+FACTS: Final = (
+    "placement.",
+    *(subject.removesuffix(">") for subject in (*subjects.ALL_FACTS, subjects.ALL_NOMINATIONS)),
+)
 """What others say of objects: joined by the view, no documents of their own."""
 
 

@@ -1,7 +1,7 @@
 """Following everything that happens, as lines. Shell of `podyard watch`."""
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import anyio
 import msgspec
@@ -19,18 +19,7 @@ from podyard.proto.operations import DeadLetter, K8sEvent
 from podyard.proto.requeues import RequeueRecord
 from podyard.runtime import clock
 from podyard.shell import stream_reading
-from podyard.shell.informer import Followed, Informer
-
-_FACTS: Final = (
-    subjects.OBJECTS_WITHOUT_FACTS,
-    subjects.ALL_POD_STATUS,
-    subjects.ALL_NODE_STATUS,
-    subjects.ALL_NODE_LIFE,
-    subjects.ALL_NOMINATIONS,
-)
-FOLLOWED: Final = Followed(
-    (*_FACTS, subjects.ALL_BINDINGS, subjects.FENCE), (*_FACTS, subjects.ALL_COMMITS, subjects.FENCE)
-)
+from podyard.shell.informer import WITH_NOMINATIONS, Informer
 
 
 class Filter(NamedTuple):
@@ -85,7 +74,7 @@ class Watcher:
             for (stream, message, render), ready in zip(follow, events, strict=True):
                 tasks.start_soon(self._records, stream, message, render, ready)
             await self._bus.subscribe(subjects.ALL_BARE_EVENTS, self._bare)
-            informer = Informer(self._bus, ClusterView(), FOLLOWED, service="cli", on_changes=self._changes)
+            informer = Informer(self._bus, ClusterView(), WITH_NOMINATIONS, service="cli", on_changes=self._changes)
             tasks.start_soon(informer.run)
             await informer.synced()
             self._listed = True

@@ -9,9 +9,8 @@ from podyard.cluster.view import ClusterView
 from podyard.objects.admission import ClusterLookup
 from podyard.proto import subjects
 from podyard.shell.folds import Beside, Folds
-from podyard.shell.informer import FACTS
 
-_PREFIXES: Final = tuple(subject.removesuffix(">") for subject in FACTS)
+_PREFIXES: Final = tuple(subject.removesuffix(">") for subject in subjects.ALL_FACTS)
 
 
 def folds(view: ClusterView, documents: DocumentView) -> Folds:

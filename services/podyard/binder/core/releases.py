@@ -12,6 +12,7 @@ from podyard.binder.core.effects import Stored, Write
 from podyard.binder.core.world import World
 from podyard.cluster.changes import Change
 from podyard.cluster.pods import PodView
+from podyard.objects.pod import ENDED
 from podyard.proto import codec, subjects
 from podyard.proto.message import PodRef
 from podyard.proto.placement import Binding, Release, ReleaseReason, release_of, tombstone_of
@@ -45,7 +46,7 @@ def why_release(pod: PodView, nodes: Mapping[str, object]) -> ReleaseReason | No
 def _nothing_runs(pod: PodView) -> bool:
     if pod.status is not None:
         return pod.status.ended
-    return pod.stored.status.phase in ("Succeeded", "Failed")
+    return pod.stored.status.phase in ENDED
 
 
 class Releases:

@@ -21,6 +21,7 @@ import psutil
 from podyard.bus import Ack, Bus, Outgoing
 from podyard.cli.bench import cluster, meters
 from podyard.cli.bench.versions import version
+from podyard.objects.meta import is_true
 from podyard.proto import codec, subjects
 from podyard.proto.facts import NodeStatusFact
 from podyard.proto.placement import BoundPod, binding_of
@@ -111,7 +112,7 @@ class Watching:
         del subject, trace
         fact = codec.decode(NodeStatusFact, payload)
         self.ready.add(fact.node)
-        if any(one.type == "MemoryPressure" and one.status == "True" for one in fact.conditions):
+        if is_true(fact.conditions, "MemoryPressure"):
             self.pressed.add(fact.node)
 
     def on_pod(self, subject: str, payload: bytes, trace: str) -> None:

@@ -7,6 +7,7 @@ import anyio
 from podyard.cli.demo.actions import GIBIBYTE, Actions
 from podyard.cli.demo.evidence import Evidence
 from podyard.cluster.pods import PodView
+from podyard.objects.meta import is_true
 
 NAMESPACE: Final = "default"
 WEB: Final = (NAMESPACE, "web")
@@ -51,11 +52,7 @@ async def _relieve(do: Actions, seen: Evidence, within_s: float) -> None:
 
 
 def _pressed(seen: Evidence) -> list[str]:
-    return [
-        name
-        for name, node in seen.view.nodes.items()
-        if any(found.type == PRESSURE and found.status == "True" for found in node.node.status.conditions)
-    ]
+    return [name for name, node in seen.view.nodes.items() if is_true(node.node.status.conditions, PRESSURE)]
 
 
 def _pods(seen: Evidence) -> list[PodView]:

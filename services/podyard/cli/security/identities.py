@@ -43,7 +43,6 @@ _MIRRORS_OWN: Final = (
 )
 """What readers may not do to the consumers of the mirrors."""
 
-_FACTS: Final = (subjects.ALL_POD_STATUS, subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE, subjects.ALL_NOMINATIONS)
 _SCHEDULER_VERBS: Final = ("pop", "heartbeat", "done", "activate", "preempting")
 _READING_VERBS: Final = ("list", "would")
 
@@ -92,7 +91,7 @@ def core() -> tuple[Identity, ...]:
         _service(
             "api",
             ("cluster.*.*.*", *_reading("CLUSTER")),
-            denied=_FACTS,
+            denied=(*subjects.ALL_FACTS, subjects.ALL_NOMINATIONS),
             subscribes=(subjects.OBJECTS_APPLY, subjects.OBJECTS_DELETE, subjects.OBJECTS_EVICT),
         ),
         _service(

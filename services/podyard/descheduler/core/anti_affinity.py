@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from podyard.descheduler.core.labelled import Labelled
-from podyard.descheduler.core.state import ENDED, CycleState
+from podyard.descheduler.core.state import CycleState
 from podyard.memory.kept import Kept
 from podyard.objects import selectors
-from podyard.objects.pod import Pod
+from podyard.objects.pod import ENDED, Pod
 from podyard.objects.selectors import Selector
 
 KEPT_BYTES: Final = 64 * 1024 * 1024

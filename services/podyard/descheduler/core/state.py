@@ -15,7 +15,7 @@ from podyard.descheduler.core.measured import NOTHING_MEASURED, Amounts, Measure
 from podyard.objects import pod_requests, times
 from podyard.objects.core import Namespace, PersistentVolumeClaim
 from podyard.objects.node import Node
-from podyard.objects.pod import Pod, PodStatus
+from podyard.objects.pod import ENDED, Pod, PodStatus
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.scheduling import PriorityClass
 
@@ -23,8 +23,6 @@ BUDGETS: Final = "poddisruptionbudgets"
 CLAIMS: Final = "persistentvolumeclaims"
 NAMESPACES: Final = "namespaces"
 PRIORITY_CLASSES: Final = "priorityclasses"
-ENDED: Final = frozenset({"Succeeded", "Failed"})
-"""Phases of pods that take no room."""
 
 _NO_STATUS: Final = PodStatus()
 _NONE: Final[Sequence[Pod]] = ()

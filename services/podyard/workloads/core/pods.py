@@ -9,6 +9,7 @@ from typing import Final
 from podyard.cluster.pods import PodView
 from podyard.objects import times
 from podyard.objects.meta import Condition
+from podyard.objects.pod import ENDED
 from podyard.workloads.core.receipts import Receipts
 
 PENDING: Final = "Pending"
@@ -27,12 +28,12 @@ def phase(pod: PodView) -> str:
 def is_active(pod: PodView) -> bool:
     """Whether it counts as a replica: it has not ended and is not being deleted. A released pod never runs
     again."""
-    return not pod.deleting and not pod.released and phase(pod) not in (SUCCEEDED, FAILED)
+    return not pod.deleting and not pod.released and phase(pod) not in ENDED
 
 
 def is_terminating(pod: PodView) -> bool:
     """Whether somebody asked for its end and it has not come."""
-    return pod.deleting and not pod.released and phase(pod) not in (SUCCEEDED, FAILED)
+    return pod.deleting and not pod.released and phase(pod) not in ENDED
 
 
 def ready_condition(pod: PodView) -> Condition | None:
