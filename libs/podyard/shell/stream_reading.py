@@ -70,6 +70,16 @@ async def listing(bus: Bus, stream: str, subjects: Sequence[str]) -> list[Delive
     return found
 
 
+async def last(bus: Bus, stream: str, subject: str) -> Delivery | None:
+    """What lies on one subject now; None if nothing does. A direct read may come from a replica that lags,
+    this does not.
+
+    :raises NotFound: if there is no such stream
+    """
+    found = await listing(bus, stream, (subject,))
+    return found[-1] if found else None
+
+
 async def follow(
     bus: Bus,
     stream: str,

@@ -10,13 +10,14 @@ charged to no budget goes only while they stand as they were read
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+import anyio
+
 from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BatchUnclear, Conflict, Unclear
 from podyard.bus.outgoing import Outgoing
 from podyard.cluster import budgets, disruption, intents
 from podyard.cluster.budgets import PodFacts
-from podyard.cluster.changes import Change, Effect
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import Contended, ObjectMissing, Overdue
 from podyard.cluster.intents import Author, Put, Stored
@@ -28,7 +29,7 @@ from podyard.proto.codec import MessageError
 from podyard.proto.facts import NodeLifeFact, PodStatusFact
 from podyard.proto.objects_api import BudgetAnswer
 from podyard.proto.placement import Placement, Tombstone
-from podyard.shell import writes
+from podyard.shell import stream_reading, writes
 from podyard.shell.snapshot import listed_into
 
 ATTEMPTS: Final = 20
@@ -284,39 +285,14 @@ class _Eviction:
 
         :raises PdbBlocked: nobody said it in time
         """
-        last = _Last()
         try:
-            await listed_into(self._bus, last, (subject,), service=SERVICE, timeout_s=LISTING_S)
+            with anyio.fail_after(LISTING_S):
+                delivery = await stream_reading.last(self._bus, streams.CLUSTER.name, subject)
         except TimeoutError:
             raise budgets.not_listed(self._wanted.key, LISTING_S) from None
-        return None if last.delivery is None or last.delivery.deleted else last.delivery
+        return None if delivery is None or delivery.deleted else delivery
 
 
 def _selects(version: Stored, pod: PodFacts) -> bool:
     """Whether a budget protects a pod. Of one that cannot be read nobody can say, so it does."""
     return not version.readable or budgets.selects(version.view(), pod.labels)
-
-
-class _Last:
-    """What a listing of one subject finds."""
-
-    def __init__(self) -> None:
-        self.delivery: Delivery | None = None
-        self.position = 0
-
-    def begin_listing(self) -> None:
-        self.delivery = None
-
-    def end_listing(self, position: int) -> list[Change]:
-        self.position = position
-        return []
-
-    def apply(self, delivery: Delivery) -> list[Change]:
-        self.delivery = delivery
-        return []
-
-    def advance(self, position: int) -> None:
-        self.position = position
-
-    def take_effects(self) -> Sequence[Effect]:
-        return ()

@@ -167,8 +167,8 @@ class EvictionLink:
         while True:
             try:
                 with anyio.fail_after(LOOK_S):
-                    found = await stream_reading.listing(self._service.bus, streams.CLUSTER.name, (subject,))
-                stored = intents.stored_of(found[-1] if found else None)
+                    found = await stream_reading.last(self._service.bus, streams.CLUSTER.name, subject)
+                stored = intents.stored_of(found)
                 self.position = max(self.position, 0 if stored is None else stored.sequence)
                 return _evicted(stored, metadata.uid, self._service.name)
             except (TimeoutError, BusError) as error:

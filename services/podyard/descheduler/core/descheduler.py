@@ -98,9 +98,6 @@ class Descheduler:
         self._listed: ClusterView | None = None
         """Of the cycle whose queries are being asked."""
         self._cycle: Cycle | None = None
-        self._going = ""
-        """Uid of the pod whose eviction is under way."""
-
         self._moves = None if dry_run else Moves()
         self._view: ClusterView | None = None
         """Of the cycle that is on."""
@@ -220,8 +217,8 @@ class Descheduler:
 
     def _go_on(self, now: float, result: EvictionResult | None = None) -> list[Effect]:
         assert self._cycle is not None, "its ticket was asked by a cycle"
-        if self._triggers is not None and isinstance(result, EvictionDone):
-            self._triggers.evicted(self._going)
+        if self._triggers is not None and self._wanted is not None and isinstance(result, EvictionDone):
+            self._triggers.evicted(self._wanted.pod.metadata.uid)
         try:
             wanted = next(self._cycle) if result is None else self._cycle.send(result)
         except StopIteration as ended:
@@ -230,7 +227,6 @@ class Descheduler:
             return self._over(CycleFailed(str(error)), now)
         except Exception as error:  # the boundary of a cycle
             return self._over(CycleFailed(f"it broke off: {described(error)}", error), now)
-        self._going = wanted.pod.metadata.uid
         self._wanted = wanted
         return [Evict(self._ticket(), wanted)]
 
