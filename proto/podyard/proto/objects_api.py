@@ -100,6 +100,11 @@ class ObjectResult(Message, frozen=True, kw_only=True):
     ] = None
     unclear: Annotated[bool, Meta(description="whether it may have been done all the same, or may yet be")] = False
 
+    @property
+    def reason(self) -> str:
+        """Why, in words; empty if there is no more to say than the outcome."""
+        return self.message or "; ".join(f"{one.field}: {one.detail}" for one in self.errors)
+
 
 class ObjectsReply(Message, frozen=True, kw_only=True):
     """Results in the order of the request; or why the whole request could not be read."""

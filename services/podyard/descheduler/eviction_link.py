@@ -113,7 +113,7 @@ class EvictionLink:
             return EvictionFailed(f"the api refused the request: {answered.trouble}")
         if result is None:
             return EvictionFailed(f"svc.objects.evict does not answer: {answered.trouble}", ends_cycle=True)
-        return EvictionFailed(_told(result))
+        return EvictionFailed(result.reason or result.outcome)
 
     def _done(self, wanted: Eviction) -> EvictionDone:
         return EvictionDone(gone=self._dry_run or wanted.grace_period_s == 0)
@@ -206,10 +206,6 @@ def _grace_s(wanted: Eviction) -> int | None:
 def _why(wanted: Eviction) -> str:
     """As the pod's version says it, within the bounds of a word."""
     return f"{wanted.profile}/{wanted.plugin}: {wanted.reason}"[:1024]
-
-
-def _told(result: ObjectResult) -> str:
-    return result.message or "; ".join(f"{fault.field}: {fault.detail}" for fault in result.errors) or result.outcome
 
 
 def _evicted(stored: Stored | None, uid: str, who: str) -> bool:

@@ -81,5 +81,4 @@ def _check(reply: ObjectsReply) -> None:
         raise LoadError(reply.refused)
     for result in reply.results:
         if result.outcome != "created":
-            faults = "; ".join(f"{error.field}: {error.detail}" for error in result.errors)
-            raise LoadError(f"{result.resource} {result.name}: {result.outcome} {result.message} {faults}")
+            raise LoadError(f"{result.resource} {result.name}: {result.outcome} {result.reason}")

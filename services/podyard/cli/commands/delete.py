@@ -92,9 +92,9 @@ async def _delete(
         if result.outcome in objects_client.GOOD:
             print(f"{full} {words.spoken(result.outcome)}")
         elif result.outcome != "notFound" or not ignore_not_found:
-            reason = result.message or "; ".join(f"{error.field}: {error.detail}" for error in result.errors)
+            reason = f": {result.reason}" if result.reason else ""
             where = f" in namespace {target.namespace}" if target.namespace else ""
-            sys.stderr.write(f"error: {full}{where}: {words.spoken(result.outcome)}{': ' + reason if reason else ''}\n")
+            sys.stderr.write(f"error: {full}{where}: {words.spoken(result.outcome)}{reason}\n")
             code = 1
     return code
 

@@ -89,5 +89,4 @@ class Actions:
 
 
 def _fault(result: ObjectResult) -> str:
-    details = "; ".join(f"{error.field}: {error.detail}" for error in result.errors)
-    return f"{result.resource} {result.name}: {words.spoken(result.outcome)} {result.message or details}"
+    return f"{result.resource} {result.name}: {words.spoken(result.outcome)} {result.reason}"

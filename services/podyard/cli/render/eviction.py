@@ -12,8 +12,7 @@ def lines(result: ObjectResult, *, dry_run: bool) -> list[str]:
         would = ", which it would be charged to" if charged else ""
         budget = _standing(result.budget, would) if dry_run else []
         return [f"pod/{result.name} evicted{' (dry run)' if dry_run else told}", *budget]
-    reason = result.message or "; ".join(f"{fault.field}: {fault.detail}" for fault in result.errors)
-    told = f": {reason}" if reason else ""
+    told = f": {result.reason}" if result.reason else ""
     where = f" in namespace {result.namespace}" if result.namespace else ""
     return [f"error: pod/{result.name}{where}: {words.spoken(result.outcome)}{told}", *_advice(result.budget)]
 

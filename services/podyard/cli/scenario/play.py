@@ -201,6 +201,5 @@ def _told(results: Sequence[ObjectResult], *, missing_is_fine: bool = False) -> 
         counts[result.outcome] = counts.get(result.outcome, 0) + 1
         fine = result.outcome in objects_client.GOOD or (missing_is_fine and result.outcome == "notFound")
         if not fine:
-            reasons = [f"{error.field}: {error.detail}" for error in result.errors] or [result.message]
-            raise CliError(f"{result.resource}/{result.name} {words.spoken(result.outcome)}: {'; '.join(reasons)}")
+            raise CliError(f"{result.resource}/{result.name} {words.spoken(result.outcome)}: {result.reason}")
     return ", ".join(f"{count} {words.spoken(outcome)}" for outcome, count in counts.items()) or "nothing"
