@@ -6,6 +6,7 @@ have dots). `_` stands for "no namespace". An object's subject is `cluster.<reso
 where resource is a plural of the core kinds (`pods`) or an encoded `<plural>.<version>.<group>`.
 """
 
+from collections.abc import Callable
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
@@ -143,6 +144,14 @@ def pod_status_anywhere(namespace: str, pod: str, uid: str) -> str:
     return f"cluster.podstatus.*.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
 
 
+def any_uid(of: Callable[[str, str, str], str], namespace: str, pod: str) -> str:
+    """Wildcard over all pods that are or were called so.
+
+    :param of: the subject of one pod: `binding`, `decisions`, `pod_status_anywhere`
+    """
+    return f"{of(namespace, pod, 'any').rpartition('.')[0]}.*"
+
+
 def node_status(node: str) -> str:
     """Subject of what a node's agent says about its node."""
     return f"cluster.nodestatus.{encode(node)}"
@@ -233,6 +242,11 @@ def k8s_event(namespace: str, kind: str, name: str) -> str:
 def moves(namespace: str, kind: str, name: str) -> str:
     """Subject of what the descheduler moved of one workload; `kind` as manifests say it."""
     return f"moves.{encode(namespace)}.{encode(kind)}.{encode(name)}"
+
+
+def moves_in(namespace: str) -> str:
+    """Wildcard over those of all workloads of a namespace."""
+    return f"moves.{encode(namespace)}.>"
 
 
 def lease(service: str) -> str:

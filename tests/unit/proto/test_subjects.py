@@ -67,3 +67,11 @@ def test_action_bits_and_labels_are_the_references():
 def test_an_unknown_action_is_refused_with_the_names_that_exist():
     with pytest.raises(ValueError, match=r"no action is called 'UpdateNode'.*UpdateNodeTaint"):
         actions.parse("UpdateNode")
+
+
+@given(NAMES, NAMES)
+def test_whatever_the_uid_is_leaves_all_else_as_it_is(namespace: str, pod: str):
+    for of in (subjects.binding, subjects.decisions, subjects.pod_status_anywhere):
+        wildcard, one = subjects.any_uid(of, namespace, pod), of(namespace, pod, "uid-1")
+        assert wildcard.endswith(".*")
+        assert wildcard.removesuffix("*") == one.removesuffix(subjects.encode("uid-1"))

@@ -1,6 +1,7 @@
 """Collecting what the bus holds about one pod, or about a workload's moves. Shell: listings and one request,
 no judgement."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import anyio
@@ -38,14 +39,15 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
     async def collect(what: str, stream: str, subject: str, message: Any) -> None:
         found[what] = await _records(bus, stream, subject, message)
 
-    pod_token, ns_token = subjects.encode(name), subjects.encode(namespace)
+    def wanted(of: Callable[[str, str, str], str]) -> str:
+        return subjects.any_uid(of, namespace, name)
+
     async with anyio.create_task_group() as tasks:
         cluster = streams.CLUSTER.name
         tasks.start_soon(collect, "object", cluster, subjects.object_(subjects.PODS, namespace, name), ClusterEvent)
-        tasks.start_soon(collect, "placement", cluster, f"placement.bindings.{ns_token}.{pod_token}.*", Placement)
-        tasks.start_soon(collect, "status", cluster, f"cluster.podstatus.*.{ns_token}.{pod_token}.*", PodStatusFact)
-        decisions = f"decisions.{ns_token}.{pod_token}.*"
-        tasks.start_soon(collect, "attempts", streams.DECISIONS.name, decisions, AttemptRecord)
+        tasks.start_soon(collect, "placement", cluster, wanted(subjects.binding), Placement)
+        tasks.start_soon(collect, "status", cluster, wanted(subjects.pod_status_anywhere), PodStatusFact)
+        tasks.start_soon(collect, "attempts", streams.DECISIONS.name, wanted(subjects.decisions), AttemptRecord)
         tasks.start_soon(collect, "requeues", streams.REQUEUES.name, subjects.ALL_REQUEUES, RequeueRecord)
         tasks.start_soon(
             collect, "events", streams.K8SEVENTS.name, subjects.k8s_event(namespace, "Pod", name), K8sEvent
@@ -59,8 +61,7 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
 
 async def moves(bus: Bus, namespace: str, kind: str, name: str) -> MoveStory:
     """What the descheduler moved, or wanted to move, of a workload or a pod."""
-    wanted = f"moves.{subjects.encode(namespace)}.>"
-    found = await _records(bus, streams.MOVES.name, wanted, MoveRecord)
+    found = await _records(bus, streams.MOVES.name, subjects.moves_in(namespace), MoveRecord)
     return story_of(namespace, kind, name, [record for _, record in found])
 
 
