@@ -10,7 +10,7 @@ from podyard.bus.connection import Bus
 from podyard.cli import selection, stored_objects
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.render import plain, tables
-from podyard.cli.targets import kind_named
+from podyard.cli.targets import kind_named, slashed
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.kinds import Kind
@@ -53,7 +53,7 @@ def parse(kind: str, names: Sequence[str], namespace: str | None, selector: str,
     words = (kind, *names)
     chosen = selection.parse(selector)
     if any("/" in word for word in words):
-        pairs = [_slashed(word) for word in words]
+        pairs = [slashed(word) for word in words]
         kinds = tuple(dict.fromkeys(kind for kind, _ in pairs))
         named = tuple((kind.resource, name) for kind, name in pairs)
     else:
@@ -67,13 +67,6 @@ def parse(kind: str, names: Sequence[str], namespace: str | None, selector: str,
     if named and namespace is None and any(kind.namespaced for kind in kinds):
         raise InputError("an object cannot be named across all namespaces", "use -n NAMESPACE")
     return Query(kinds, named, namespace, chosen, output)
-
-
-def _slashed(word: str) -> tuple[Kind, str]:
-    kind, slash, name = word.partition("/")
-    if not slash or not name:
-        raise InputError(f"{word}: expected KIND/NAME, as the other words are")
-    return kind_named(kind), name
 
 
 def select(query: Query, objects: Objects) -> list[ObjectKey]:

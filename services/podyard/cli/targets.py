@@ -61,7 +61,7 @@ def parse(
     if not kind:
         raise InputError("which object?", "say KIND NAME, KIND/NAME, -f FILE, or KIND -l SELECTOR")
     if "/" in kind:
-        refs = tuple(_slashed(word, namespace) for word in (kind, *names))
+        refs = tuple(_named(word, namespace) for word in (kind, *names))
         return Wanted(refs, (), namespace, EVERYTHING)
     kinds = [kind_named(word) for word in kind.split(",")]
     if names:
@@ -75,11 +75,20 @@ def parse(
     return Wanted((), tuple(kinds), namespace, selection.parse(selector))
 
 
-def _slashed(word: str, namespace: str | None) -> ObjectRef:
+def slashed(word: str) -> tuple[Kind, str]:
+    """KIND/NAME.
+
+    :raises InputError: if it is something else
+    """
     kind, slash, name = word.partition("/")
     if not slash or not name:
         raise InputError(f"{word}: expected KIND/NAME")
-    return reference(kind_named(kind), namespace, name)
+    return kind_named(kind), name
+
+
+def _named(word: str, namespace: str | None) -> ObjectRef:
+    kind, name = slashed(word)
+    return reference(kind, namespace, name)
 
 
 def _from_files(files: Sequence[str], namespace: str | None) -> Wanted:

@@ -11,11 +11,7 @@ if TYPE_CHECKING:
     from podyard.cli.scenario.model import Publish
     from podyard.telling.moves import MoveStory
 
-_KINDS: Final = {
-    **dict.fromkeys(("pod", "pods", "po"), "Pod"),
-    **dict.fromkeys(("deployment", "deployments", "deploy"), "Deployment"),
-    **dict.fromkeys(("replicaset", "replicasets", "rs"), "ReplicaSet"),
-}
+_KINDS: Final = ("Pod", "Deployment", "ReplicaSet")
 
 
 def explain(
@@ -53,22 +49,22 @@ def explain(
     :param file: With --would: the object as it would be after the event; for Delete, as it was before.
     :param old: With --would: the object before the event; default: as it is stored now.
     """
-    from podyard.cli import session
+    from podyard.cli import session, targets
     from podyard.cli.errors import InputError
+    from podyard.cli.scenario import load
 
     found, slash, slashed = kind.partition("/")
-    told = _KINDS.get(found.lower())
-    if told is None:
+    told = targets.kind_named(found).kind
+    if told not in _KINDS:
         raise InputError(f"cannot explain {found!r}", "podyard explain pod|deployment|replicaset NAME")
     name = slashed if slash else name
     if not name:
         raise InputError(f"which {found}?", f"podyard explain {found} NAME")
-
     if would and told != "Pod":
         raise InputError("--would is about a pod that waits", f"podyard explain pod NAME --would {would}")
     if (file or old) and not would:
         raise InputError("-f and --old belong to --would EVENT", f"podyard explain pod {name} --would Node/Add -f FILE")
-    event = _event(would, file, old) if would else None
+    event = load.bare_event(would, file, old) if would else None
 
     async def work(bus: "Bus") -> int:
         if told != "Pod":
@@ -121,12 +117,6 @@ def _show_moves(story: "MoveStory", output: str) -> None:
         print(plain.dump(story, "json"), end="")
     else:
         console.console().print(rendered.view(story))
-
-
-def _event(event: str, file: str, old: str) -> "Publish":
-    from podyard.cli.scenario import load
-
-    return load.bare_event(event, file, old)
 
 
 async def _would(bus: "Bus", namespace: str, name: str, event: "Publish", output: str) -> None:

@@ -9,8 +9,6 @@ from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto.message import ObjectRef
 from podyard.proto.signals import NodeSignals
 
-PodState: TypeAlias = Literal["Pending", "Bound", "Running", "Succeeded", "Failed", "Unschedulable", "Gone"]
-NodeState: TypeAlias = Literal["Ready", "NotReady", "MemoryPressure", "DiskPressure", "PIDPressure", "Gone"]
 POD_STATES: Final = ("Pending", "Bound", "Running", "Succeeded", "Failed", "Unschedulable", "Gone")
 NODE_STATES: Final = ("Ready", "NotReady", "MemoryPressure", "DiskPressure", "PIDPressure", "Gone")
 WITHIN_S: Final = 30.0

@@ -33,6 +33,7 @@ import msgspec
 from podyard.cli.options import DEFAULT_NAMESPACE
 from podyard.cli.scenario import actions, model, shapes
 from podyard.cli.scenario.faults import Faults, mapping
+from podyard.node_agent.core.eviction.signals import ALL as SIGNALS
 from podyard.objects import quantity
 from podyard.objects.errors import ObjectError
 from podyard.proto.message import INT64_MAX
@@ -52,17 +53,6 @@ from podyard.proto.signals import (
     VolumeUsage,
 )
 
-SIGNALS: Final = (
-    "memory.available",
-    "nodefs.available",
-    "nodefs.inodesFree",
-    "imagefs.available",
-    "imagefs.inodesFree",
-    "containerfs.available",
-    "containerfs.inodesFree",
-    "pid.available",
-    "allocatableMemory.available",
-)
 _LEVEL: Final = re.compile(r"(\S+)\s+of\s+(\S+)")
 _SHAPES: Final[dict[str, tuple[str, ...]]] = {
     "constant": (), "ramp": ("over",), "leak": ("from", "to"), "spike": ("for",), "replay": ()
