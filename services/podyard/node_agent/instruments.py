@@ -4,8 +4,6 @@ from collections.abc import Sized
 
 import prometheus_client
 
-from podyard.node_agent.signal_metrics import SignalMetrics
-
 
 class Instruments:
     """Counters of one process."""
@@ -26,8 +24,6 @@ class Instruments:
             ["reason"],
             registry=registry,
         )
-        self.signals = SignalMetrics()
-        registry.register(self.signals)
         self._nodes = prometheus_client.Gauge("podyard_node_agent_nodes", "Nodes it plays", registry=registry)
         self._awaited = prometheus_client.Gauge(
             "podyard_node_agent_awaited_nodes",

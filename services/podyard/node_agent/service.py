@@ -2,6 +2,7 @@
 
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.settings import NodeAgentSettings, check
+from podyard.node_agent.signal_metrics import SignalMetrics
 from podyard.node_agent.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
@@ -14,14 +15,15 @@ async def main(service: Service[NodeAgentSettings]) -> None:
     configs = settings.configs()
     for unused in settings.unused():
         service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
-    instruments, boundary = Instruments(service.metrics), Boundary(service)
+    instruments, signal_metrics, boundary = Instruments(service.metrics), SignalMetrics(), Boundary(service)
+    service.metrics.register(signal_metrics)
     lease = service.lease(settings.lease(), take_over=settings.take_over)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, service=service.name)
     first = iter((settings.take_over,))  # what people say at the start counts for the start
 
     async def term(epoch: int) -> None:
         del epoch
-        await Term(service, configs, instruments, boundary, take_over=next(first, False)).run()
+        await Term(service, configs, instruments, signal_metrics, boundary, take_over=next(first, False)).run()
 
     await leading.run(term)
 

@@ -1,4 +1,4 @@
-"""What nodes measure, as metrics: read when somebody asks for metrics, of as many nodes as one may look at."""
+"""What nodes measure, as metrics: read when somebody asks for them, of as many nodes as one may look at."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
