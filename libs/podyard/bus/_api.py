@@ -61,12 +61,6 @@ class Purged(msgspec.Struct, frozen=True):
     purged: int = 0
 
 
-class Deleted(msgspec.Struct, frozen=True):
-    """Answer to a deletion."""
-
-    success: bool = False
-
-
 class _Failure(msgspec.Struct, frozen=True):
     error: errors.ApiError | None = None
 
@@ -112,10 +106,6 @@ class Api:
     async def consumer_info(self, stream: str, consumer: str, timeout_s: float) -> ConsumerInfo:
         """Whether a consumer is still there."""
         return await self.call(f"CONSUMER.INFO.{stream}.{consumer}", None, ConsumerInfo, timeout_s)
-
-    async def delete_consumer(self, stream: str, consumer: str) -> None:
-        """Remove a consumer before it would go by itself."""
-        await self.call(f"CONSUMER.DELETE.{stream}.{consumer}", None, Deleted)
 
     async def purge(self, stream: str, subject: str) -> int:
         """Remove all messages of a subject; returns how many."""

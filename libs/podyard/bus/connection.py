@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 import anyio
-import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from podyard.bus import _heads
@@ -199,11 +198,6 @@ class Bus:
         """Keep a message that could not be used in `dead.<service>`, in the background, once; from
         synchronous code."""
         self._dead.put(service, message, reason)
-
-    async def dead_letter(self, service: str, message: Delivery | Request, reason: str) -> None:
-        """As `dead_letter_soon`; lets other tasks run, so that many of them cannot fill the waiting room."""
-        self._dead.put(service, message, reason)
-        await anyio.lowlevel.checkpoint()
 
     # --- life
 

@@ -9,7 +9,7 @@ from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.proto import actions, subjects
 from podyard.proto.actions import ActionType
-from podyard.proto.placement import BoundPod, Release
+from podyard.proto.placement import Release
 
 Viewed: TypeAlias = Any
 """A `PodView` or `NodeView`; for all other resources the typed object itself."""
@@ -165,20 +165,6 @@ class Change:
             _, namespace, name = self.key
             self._name = f"{namespace}/{name}" if namespace else name
         return self._name
-
-    @property
-    def occupied_before(self) -> BoundPod | None:
-        """The room that the pod took before. A table of usage subtracts this and adds `occupied_after`:
-        nothing else counts."""
-        return self.old.bound if isinstance(self.old, PodView) else None
-
-    @property
-    def occupied_after(self) -> BoundPod | None:
-        """The room that the pod takes now; a deleted object keeps its room until its release."""
-        if self.release is not None:
-            return None
-        view = self.old if self.new is None else self.new
-        return view.bound if isinstance(view, PodView) else None
 
     @property
     def sequence(self) -> int:

@@ -9,9 +9,6 @@ TIMES: Final = 2.0
 """A marker is remembered so many times as long as it is kept in the stream: a late reader of it still finds
 it known."""
 
-MEMORY_S: Final = TIMES * streams.MARKER_TTL_S
-"""How long a marker of the usual age is remembered."""
-
 MEMORY_BYTES: Final = 64 * 1024 * 1024
 """What one memory may take: some 150,000 deleted objects. Above it the oldest are forgotten early: the next
 version of such an object counts as one with a gap before it (every hint is asked as if all had changed), and

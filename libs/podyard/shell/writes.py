@@ -274,11 +274,6 @@ async def create(bus: Bus, key: ObjectKey, document: Document, author: Author) -
     return await one(bus, Intent(key, intents.creation(key, document)), author)
 
 
-async def create_many(bus: Bus, objects: Sequence[tuple[ObjectKey, Document]], author: Author) -> list[Result]:
-    """Create admitted objects, 256 in one batch if nothing is in their way."""
-    return await carry_out(bus, [Intent(key, intents.creation(key, document)) for key, document in objects], author)
-
-
 async def update(
     bus: Bus,
     key: ObjectKey,

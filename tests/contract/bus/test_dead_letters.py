@@ -22,7 +22,7 @@ def letters(reader: Reader) -> list[DeadLetter]:
 
 async def test_a_message_is_kept_with_its_reason(bus: Bus):
     delivery = Delivery("cluster.pods.d.a", b"\xff\x00", 7, headers={"traceparent": "00-1"})
-    await bus.dead_letter("queue", delivery, "not a ClusterEvent")
+    bus.dead_letter_soon("queue", delivery, "not a ClusterEvent")
     reader = Reader()
     async with watching(bus, reader, LETTERS):
         await reader.until(lambda: reader.deliveries)
@@ -36,9 +36,9 @@ async def test_a_message_is_kept_with_its_reason(bus: Bus):
 async def test_a_stored_message_is_kept_once_a_service(bus: Bus):
     delivery = Delivery("cluster.pods.d.a", b"x", 7)
     for service in ("queue", "queue", "binder"):
-        await bus.dead_letter(service, delivery, "again")
-    await bus.dead_letter("queue", Request("svc.x", b"first"), "requests are told apart by nothing")
-    await bus.dead_letter("queue", Request("svc.x", b"second"), "requests are told apart by nothing")
+        bus.dead_letter_soon(service, delivery, "again")
+    bus.dead_letter_soon("queue", Request("svc.x", b"first"), "requests are told apart by nothing")
+    bus.dead_letter_soon("queue", Request("svc.x", b"second"), "requests are told apart by nothing")
     reader = Reader()
     async with watching(bus, reader, LETTERS):
         await reader.until(lambda: len(reader.deliveries) == 4)
@@ -51,7 +51,7 @@ async def test_a_stored_message_is_kept_once_a_service(bus: Bus):
 
 
 async def test_a_large_payload_is_cut(bus: Bus):
-    await bus.dead_letter("api", Request("svc.x", b"x" * 200_000), "too much")
+    bus.dead_letter_soon("api", Request("svc.x", b"x" * 200_000), "too much")
     reader = Reader()
     async with watching(bus, reader, LETTERS):
         await reader.until(lambda: reader.deliveries)

@@ -212,7 +212,7 @@ async def test_a_deleted_consumer_is_noticed(bus: Bus):
         await reader.until(lambda: reader.synced_at)
         names = await bus.api.call("CONSUMER.NAMES.CLUSTER", None, dict)
         assert len(names["consumers"]) == 1
-        await bus.api.delete_consumer("CLUSTER", names["consumers"][0])
+        await bus.api.call(f"CONSUMER.DELETE.CLUSTER.{names['consumers'][0]}", None, dict)
         await bus.publish(message("b"))
         await reader.until(lambda: len(reader.content) == 2)
     assert "consumer is gone" in reader.reasons[1]

@@ -47,6 +47,10 @@ async def last_message(bus: Bus, name: str) -> Delivery:
     return found
 
 
+async def create_many(bus: Bus, objects: Sequence[tuple[ObjectKey, Document]], author: Author) -> list[writes.Result]:
+    return await writes.carry_out(bus, [Intent(key, intents.creation(key, one)) for key, one in objects], author)
+
+
 async def test_a_created_object_names_its_author_and_no_predecessor(bus: Bus) -> None:
     written = await writes.create(bus, key("a"), pod("a", "u1"), AUTHOR)
     delivery = await last_message(bus, "a")
@@ -138,7 +142,7 @@ async def test_what_an_old_version_forbids_is_looked_up_before_it_fails(bus: Bus
 
 
 async def test_many_creates_are_one_batch(bus: Bus) -> None:
-    results = await writes.create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(256)], AUTHOR)
+    results = await create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(256)], AUTHOR)
     sequences = [one.sequence for one in results if isinstance(one, Written)]
     assert sequences == list(range(1, 257))
     written = [await last_message(bus, f"p{i}") for i in range(256)]
@@ -150,7 +154,7 @@ async def test_many_creates_are_one_batch(bus: Bus) -> None:
 async def test_very_large_objects_are_written_one_by_one(bus: Bus) -> None:
     """60 of 1.4 MB are more than may wait for the socket at once."""
     wanted = [(key(f"p{number}"), pod(f"p{number}", f"u{number}", large="x" * 1_400_000)) for number in range(60)]
-    results = await writes.create_many(bus, wanted, AUTHOR)
+    results = await create_many(bus, wanted, AUTHOR)
     assert all(isinstance(one, Written) for one in results), results
     assert headers.BATCH_ID not in (await last_message(bus, "p0")).headers
     removed = await writes.mark_deleting(
@@ -164,7 +168,7 @@ async def test_one_in_the_way_does_not_stop_the_others_of_a_batch(bus: Bus) -> N
     await writes.create(bus, key("p7"), pod("p7", "other"), AUTHOR)
     await writes.create(bus, key("p9"), pod("p9", "gone"), AUTHOR)
     await writes.remove(bus, key("p9"), AUTHOR)
-    results = await writes.create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(64)], AUTHOR)
+    results = await create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(64)], AUTHOR)
     assert isinstance(results[7], ObjectExists)
     assert all(isinstance(one, Written) for index, one in enumerate(results) if index != 7)
     again = await stored(bus, "p9")
@@ -211,7 +215,7 @@ class Forgetful:
 async def test_an_unclear_answer_is_settled_by_the_same_compare_and_set(bus: Bus, store: bool, count: int) -> None:
     forgetful: Any = Forgetful(bus, store=store)
     wanted = [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(count)]
-    results = await writes.create_many(forgetful, wanted, AUTHOR)
+    results = await create_many(forgetful, wanted, AUTHOR)
     assert [one.sequence for one in results if isinstance(one, Written)] == list(range(1, count + 1))
     assert await bus.last_sequence(streams.CLUSTER.name) == count
     forgetful = Forgetful(bus, store=store)
@@ -269,6 +273,6 @@ async def test_a_put_over_an_unreadable_version_is_a_create(bus: Bus) -> None:
 
 async def test_more_objects_than_one_batch_may_hold_are_written_too(bus: Bus) -> None:
     """1,000 messages are the server's limit of a batch, 256 ours."""
-    results = await writes.create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(1100)], AUTHOR)
+    results = await create_many(bus, [(key(f"p{i}"), pod(f"p{i}", f"u{i}")) for i in range(1100)], AUTHOR)
     assert all(isinstance(result, Written) for result in results)
     assert [result.sequence for result in results if isinstance(result, Written)] == list(range(1, 1101))

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from podyard.bus import Delivery, Outgoing
+from podyard.cluster.changes import Change
+from podyard.cluster.markers import TIMES
+from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import Condition, NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact, TaintFact
@@ -19,6 +22,24 @@ def pod_document(name: str, uid: str, **more: Any) -> objects.Document:
 
 def node_document(name: str, uid: str, **more: Any) -> objects.Document:
     return objects.node(name, uid=uid, labels={"zone": "a"}, **more)
+
+
+MEMORY_S = TIMES * streams.MARKER_TTL_S
+"""How long a marker of the usual age is remembered."""
+
+
+def occupied_before(change: Change) -> BoundPod | None:
+    """The room that the pod took before. A table of usage subtracts this and adds `occupied_after`: nothing
+    else counts."""
+    return change.old.bound if isinstance(change.old, PodView) else None
+
+
+def occupied_after(change: Change) -> BoundPod | None:
+    """The room that the pod takes now; a deleted object keeps its room until its release."""
+    if change.release is not None:
+        return None
+    view = change.old if change.new is None else change.new
+    return view.bound if isinstance(view, PodView) else None
 
 
 LOST_AT = "2026-01-01T00:01:00Z"

@@ -7,9 +7,8 @@ from podyard.cluster.changes import DeadDelivery, RelistNeeded
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
-from podyard.cluster.markers import MEMORY_S
 from podyard.proto import subjects
-from tests.unit.cluster.stream import WrittenStream, bound_pod, pod_document, release_of
+from tests.unit.cluster.stream import MEMORY_S, WrittenStream, bound_pod, pod_document, release_of
 
 KEY = ObjectKey("pods", "default", "a")
 

@@ -6,7 +6,6 @@ import pytest
 
 from podyard.bus import Outgoing
 from podyard.cluster.changes import Change, DeadDelivery, RelistNeeded, Unreadable
-from podyard.cluster.markers import MEMORY_S
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.proto.facts import Condition
@@ -14,11 +13,14 @@ from podyard.proto.placement import Release
 from tests.support import stored
 from tests.unit.cluster.stream import (
     LOST_AT,
+    MEMORY_S,
     WrittenStream,
     bound_pod,
     empty_view,
     listing_of,
     node_document,
+    occupied_after,
+    occupied_before,
     pod_document,
     release_of,
 )
@@ -123,12 +125,12 @@ def test_room_comes_free_by_the_release_and_not_by_the_deletion(reader: Follower
     reader.news()
     reader.stream.remove("pods", document)
     (deleted,) = reader.news()
-    assert (deleted.new, deleted.events, deleted.occupied_after) == (None, (), bound)
+    assert (deleted.new, deleted.events, occupied_after(deleted)) == (None, (), bound)
     assert list(reader.view.pods_on("n1")) == ["u1"]
     assert POD not in reader.view.pods
     reader.stream.commit([], [release_of(bound)])
     (released,) = reader.news()
-    assert (released.old.uid, released.occupied_before, released.occupied_after) == ("u1", bound, None)
+    assert (released.old.uid, occupied_before(released), occupied_after(released)) == ("u1", bound, None)
     assert [event.label for event in released.events] == ["AssignedPodDelete"]
     assert not reader.view.pods_on("n1")
 
@@ -605,7 +607,7 @@ def test_a_commit_says_where_a_pod_is_of_whose_place_nothing_was_known(reader: F
     (change,) = reader.news()
     pod = reader.view.pods[POD]
     assert (pod.released, pod.bound, pod.unknown_place) == (gone, None if gone else bound, False)
-    assert change.occupied_after == pod.bound
+    assert occupied_after(change) == pod.bound
     assert not reader.view.unreadable
 
 
@@ -702,8 +704,8 @@ def test_a_bound_pod_of_which_nothing_is_left_is_released(reader: Follower) -> N
     reader.stream.expire(SUBJECT)
     reader.stream.expire(subjects.binding("default", "a", "u1"))
     deleted, released = reader.relist()
-    assert (deleted.new, deleted.occupied_after) == (None, bound)
-    assert (released.release.reason, released.occupied_after) == ("terminated", None)
+    assert (deleted.new, occupied_after(deleted)) == (None, bound)
+    assert (released.release.reason, occupied_after(released)) == ("terminated", None)
     assert not reader.view.pods_on("n1")
 
 
@@ -715,7 +717,7 @@ def test_a_binding_that_is_nowhere_any_more_is_released_though_its_pod_lives(rea
     reader.news()
     reader.stream.expire(subjects.binding("default", "a", "u1"))
     (released,) = reader.relist()
-    assert (released.release.node, released.occupied_before, released.occupied_after) == ("n1", bound, None)
+    assert (released.release.node, occupied_before(released), occupied_after(released)) == ("n1", bound, None)
     assert released.new is not None
     assert released.new.bound is None
     assert not reader.view.pods_on("n1")

@@ -16,6 +16,8 @@ from tests.unit.cluster.stream import (
     empty_view,
     listing_of,
     node_document,
+    occupied_after,
+    occupied_before,
     pod_document,
     release_of,
 )
@@ -153,7 +155,7 @@ def room_of(changes: list[Change]) -> dict[str, BoundPod]:
     """The room taken, added up from changes alone, as a table of usage does."""
     room: dict[str, BoundPod] = {}
     for change in changes:
-        before, after = change.occupied_before, change.occupied_after
+        before, after = occupied_before(change), occupied_after(change)
         assert room.pop(change.uid, None) == before
         if after is not None:
             room[change.uid] = after
