@@ -1,26 +1,19 @@
 """Disruption budgets and limits hold at every prefix of the stream, whoever evicts and whatever fails; and
 the checker sees what it is there to see."""
 
-import subprocess
-import sys
+from subprocess import CompletedProcess
 
 import pytest
 
+from tests.simulation import programs
 from tests.simulation.evictions.sabotages import SABOTAGES
 
 SEEDS = 3
 WITHIN_S = 300
 
 
-def play(*options: str) -> subprocess.CompletedProcess[str]:
-    """Run `python -m tests.simulation.evictions`."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.simulation.evictions", *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WITHIN_S,
-    )
+def play(*options: str) -> CompletedProcess[str]:
+    return programs.play("tests.simulation.evictions", *options, within_s=WITHIN_S)
 
 
 @pytest.mark.timeout(WITHIN_S)

@@ -1,15 +1,11 @@
-"""Seeds without violations, and the same bytes for the same seed.
+"""Seeds without violations, and the same bytes for the same seed."""
 
-Each run is a program of its own, since a simulation takes time, chance and the order of sets away from its
-process.
-"""
-
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
+from subprocess import CompletedProcess
 
 import pytest
 
+from tests.simulation import programs
 from tests.simulation.simulation import PLACES
 
 SEEDS = 20
@@ -17,15 +13,8 @@ SEEDS = 20
 WITHIN_S = 1800
 
 
-def simulate(*options: str) -> subprocess.CompletedProcess[str]:
-    """Run `python -m tests.simulation`."""
-    return subprocess.run(
-        [sys.executable, "-m", "tests.simulation", *options],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=WITHIN_S,
-    )
+def simulate(*options: str) -> CompletedProcess[str]:
+    return programs.play("tests.simulation", *options, within_s=WITHIN_S)
 
 
 @pytest.mark.timeout(WITHIN_S)
