@@ -17,6 +17,7 @@ from podyard.descheduler.core.framework import Answer, Evict, Handle, Registrati
 from podyard.descheduler.core.labelled import Labelled
 from podyard.descheduler.core.node_fit import NodeFit
 from podyard.descheduler.core.state import CycleState
+from podyard.memory.latest import Latest
 from podyard.objects import selectors
 from podyard.objects.affinity import Toleration, TopologySpreadConstraint
 from podyard.objects.errors import SelectorError
@@ -96,7 +97,7 @@ class _Nodes:
         self._values: dict[str, dict[str, str]] = {}
         self._counted: dict[_Counted, list[Node]] = {}
         self._domains: dict[_Counted, tuple[str, ...]] = {}
-        self._fits: dict[tuple[_Counted, frozenset[str]], NodeFit] = {}
+        self._fits = Latest[tuple[_Counted, frozenset[str]], NodeFit](KEPT_FITS)
 
     def values(self, topology_key: str) -> dict[str, str]:
         """The value of the key by node; nodes without one are left out."""
@@ -134,15 +135,13 @@ class _Nodes:
         """Whether a node that the constraint counts, of a domain with one of these values, would take a pod.
         Nothing moves while constraints are looked at: what one has found out holds for the next of the same
         nodes."""
-        kind = constraint.counted
-        found = self._fits.pop((kind, values), None)
+        asked = constraint.counted, values
+        found = self._fits.get(asked)
         if found is None:
             value_of = self.values(constraint.topology_key)
             chosen = (node for node in self.counted(constraint) if value_of[node.metadata.name] in values)
             found = NodeFit(chosen, self._state)
-        self._fits[kind, values] = found
-        if len(self._fits) > KEPT_FITS:
-            del self._fits[next(iter(self._fits))]
+        self._fits.keep(asked, found)
         return found
 
 
