@@ -63,6 +63,7 @@ def test_the_list_of_commands_has_a_summary_for_each(capsys):
         (["run", "nonsense"], "no service is called 'nonsense'"),
         (["run", "api", "--set", "nonsense"], "expected PATH=VALUE"),
         (["run", "queue", "--take-over"], "--take-over is not for queue"),
+        (["pressure", "node", "n1", "--off", "--ramp", "30s"], "--off ends it at once"),
         (["completion", "tcsh"], "Invalid value"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

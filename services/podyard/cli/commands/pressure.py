@@ -78,6 +78,8 @@ def node(
         raise InputError("say what is used, or --off", "for example podyard pressure node node-1 --memory 95%")
     if ramp and spike:
         raise InputError("--ramp and --spike: use one")
+    if off and (ramp or spike):
+        raise InputError("--ramp and --spike say how use goes on: --off ends it at once", "leave them out")
     return session.run(nats, lambda bus: _press(bus, name, wanted, ramp, spike))
 
 
