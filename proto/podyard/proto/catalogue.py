@@ -64,6 +64,13 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     Channel("would", "svc.queue.would", (queue_api.WouldRequest,), "request", reply=queue_api.WouldReply),
     Channel("bind", "svc.binder.bind", (binder_api.BindRequest,), "request", reply=binder_api.BindReply),
     Channel("apply", "svc.objects.apply", (objects_api.ApplyRequest,), "request", reply=objects_api.ObjectsReply),
+    Channel(
+        "applyNode",
+        "svc.objects.apply.{node}",
+        (objects_api.ApplyRequest,),
+        "request",
+        reply=objects_api.ObjectsReply,
+    ),
     Channel("delete", "svc.objects.delete", (objects_api.DeleteRequest,), "request", reply=objects_api.ObjectsReply),
     Channel("evict", "svc.objects.evict", (objects_api.EvictRequest,), "request", reply=objects_api.ObjectsReply),
     Channel(

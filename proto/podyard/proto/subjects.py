@@ -47,6 +47,8 @@ QUEUE: Final = "svc.queue"
 """Verbs below it: pop, heartbeat, done, activate, preempting (schedulers); list, would (people)."""
 BINDER_BIND: Final = "svc.binder.bind"
 OBJECTS_APPLY: Final = "svc.objects.apply"
+ALL_NODE_APPLIES: Final = "svc.objects.apply.*"
+"""`svc.objects.apply` for one node's object alone: what its agent may ask."""
 OBJECTS_DELETE: Final = "svc.objects.delete"
 OBJECTS_EVICT: Final = "svc.objects.evict"
 
@@ -212,6 +214,16 @@ def bare_event(resource: str, action: str) -> str:
 def signals(node: str) -> str:
     """Subject of synthetic usage signals for one node."""
     return f"signals.{encode(node)}"
+
+
+def node_apply(node: str) -> str:
+    """Subject of a request to create or replace one node's object."""
+    return f"{OBJECTS_APPLY}.{encode(node)}"
+
+
+def parse_node_apply(subject: str) -> str:
+    """The node whose object alone a request on `subject` may write."""
+    return decode(subject.rpartition(".")[2])
 
 
 def preview(node: str) -> str:

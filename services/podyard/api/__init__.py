@@ -2,7 +2,8 @@
 queue group.
 
 Duty: answer `svc.objects.apply`, `svc.objects.delete` and `svc.objects.evict`, up to 256 objects a request;
-all objects of a request are checked before any is written; every write is a compare-and-set. Never in here:
+all objects of a request are checked before any is written; every write is a compare-and-set. The same for
+`svc.objects.apply.<node>`, by which an agent writes that node's object and nothing else. Never in here:
 scheduling, owners and dependents (workloads collects them), placements, statuses.
 
 Reads: `cluster.*.*.*` (objects), `placement.bindings.>`, `placement.commits.>`, `placement.fence` (which pods

@@ -30,6 +30,9 @@ from podyard.shell import writes
 log: Final = logging.getLogger("podyard.api")
 
 
+_BESIDE: Final = "nothing was written: another object of the request may not be written here"
+
+
 def new_uid() -> str:
     """A uid that was never used before."""
     return str(uuid.uuid4())
@@ -80,6 +83,26 @@ async def apply(
     results.note(view, written)
     answers = iter(written)
     return tuple(one if isinstance(one, ObjectResult) else _answer(one.key, next(answers)) for one in checked)
+
+
+def other_than_node(request: ApplyRequest, node: str) -> tuple[ObjectResult, ...]:
+    """The refusal of a request that may write the object of this node alone; empty if it does."""
+    found: list[ObjectResult] = []
+    foreign = False
+    for raw in request.objects:
+        reference = ObjectRef(resource="", name="")
+        try:
+            document = decoding.document(raw)
+            reference = _reference(document)
+            if admission.kind_of(document).resource == subjects.NODES and reference.name == node:
+                found.append(results.result("refused", ObjectKey(subjects.NODES, "", node), message=_BESIDE))
+                continue
+            error: ObjectError = ObjectError("metadata.name", f"the agent of node {node} may write that node alone")
+        except ObjectError as wrong:
+            error = wrong
+        foreign = True
+        found.append(results.failure(error, reference))
+    return tuple(found) if foreign else ()
 
 
 class _Application:

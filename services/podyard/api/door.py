@@ -14,7 +14,7 @@ from podyard.bus.connection import Bus
 from podyard.bus.requests import Request
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author
-from podyard.proto import codec
+from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, ObjectResult, ObjectsReply
 from podyard.telemetry.tracing import Spans
@@ -26,7 +26,7 @@ BAD_OUTCOMES = frozenset({"refused", "blocked"})
 
 
 class Door:
-    """`svc.objects.apply|delete|evict` of one instance."""
+    """`svc.objects.apply|delete|evict` of one instance, and `svc.objects.apply.<node>`."""
 
     def __init__(
         self,
@@ -62,6 +62,17 @@ class Door:
 
         async def work(asked: ApplyRequest, author: Author) -> Results:
             return await applying.apply(self._bus, self._view, self._admitter, asked, author)
+
+        return await self._answer("apply", request, ApplyRequest, work)
+
+    async def apply_node(self, request: Request) -> bytes:
+        """Create or replace the object of the node that the subject names, and nothing else: who may publish
+        there is its agent."""
+        node = subjects.parse_node_apply(request.subject)
+
+        async def work(asked: ApplyRequest, author: Author) -> Results:
+            foreign = applying.other_than_node(asked, node)
+            return foreign or await applying.apply(self._bus, self._view, self._admitter, asked, author)
 
         return await self._answer("apply", request, ApplyRequest, work)
 

@@ -52,6 +52,7 @@ async def main(service: Service[ApiSettings]) -> None:
 async def _serve(service: Service[ApiSettings], door: Door) -> None:
     endpoints = (
         ("apply", subjects.OBJECTS_APPLY, door.apply),
+        ("apply-node", subjects.ALL_NODE_APPLIES, door.apply_node),
         ("delete", subjects.OBJECTS_DELETE, door.delete),
         ("evict", subjects.OBJECTS_EVICT, door.evict),
     )

@@ -1,4 +1,4 @@
-"""The agent of virtual nodes: one process plays the kubelet of thousands of nodes, or of one.
+"""The agent of nodes: one process plays the kubelet of thousands of virtual nodes, or of its own host.
 
 Duty: pods bound to its nodes start, run and end; it says so in facts, keeps its nodes' conditions, and evicts
 under pressure as the kubelet does. Never in here: choosing a node, releasing a binding (the binder does, on
@@ -9,6 +9,7 @@ such as a bridge to a real kubelet, reports about it), narrowed by the settings 
 `node_selector` (labels). The default is "all" because a node that nobody plays would take pods and never
 start them: an opt-in label, once forgotten, is a cluster that hangs. A node that another agent plays is left
 to it until that one is silent, or people say otherwise (docs/rules.md, two-agents-never-play-one-node).
+One of its nodes may be the machine that it runs on (`host_node`): its pressure is real (docs/real-host.md).
 
 Reads: `cluster.pods.>`, `cluster.nodes.>`, `placement.bindings.>` then `placement.commits.>`,
 `placement.fence`; at the start its own earlier facts `cluster.podstatus.>` and `cluster.nodestatus.>`;
@@ -17,7 +18,7 @@ Reads: `cluster.pods.>`, `cluster.nodes.>`, `placement.bindings.>` then `placeme
 
 Writes: `cluster.podstatus.<node>.>`, `cluster.nodestatus.<node>` (compare-and-set), `heartbeat.<node>`,
 `usage.<node>`, `k8sevents.>`, `dead.node_agent`, its lease `leases.node_agent` (with `nodes` or
-`node_selector` one of its own).
+`node_selector` one of its own). Its host's object it writes by `svc.objects.apply.<node>`.
 
 State: what each pod does and when its next step is due; observations of each node. It lives in memory. After
 a restart it goes on from its stored facts: a pod that ran runs on, since the same moment; a pod that had not
@@ -26,6 +27,7 @@ are not stored: a restarted agent sees its nodes idle.
 
 Modules: `core` decides; `service` leads, `term` feeds the core and carries out its effects, `agent_view` is
 what the core is fed from, `previews` answers people, `listening` hears other agents, `fact_writer` stores
-facts, `spans_and_events`, `instruments` and `signal_metrics` show what it does, `settings` says what can be
-set.
+facts, `host_link` and `process_link` bring the core and its host together, `host` is what can be read and
+done there, `spans_and_events`, `instruments` and `signal_metrics` show what it does, `settings` says what can
+be set.
 """

@@ -1,5 +1,6 @@
 """The agent as a service: one term whenever the lease is had."""
 
+from podyard.node_agent import host_link
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.settings import NodeAgentSettings, check
 from podyard.node_agent.signal_metrics import SignalMetrics
@@ -17,13 +18,14 @@ async def main(service: Service[NodeAgentSettings]) -> None:
         service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
     instruments, signal_metrics, boundary = Instruments(service.metrics), SignalMetrics(), Boundary(service)
     service.metrics.register(signal_metrics)
+    host = host_link.opened(service) if settings.host_node else None
     lease = service.lease(settings.lease(), take_over=settings.take_over)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, service=service.name)
     first = iter((settings.take_over,))  # what people say at the start counts for the start
 
     async def term(epoch: int) -> None:
         del epoch
-        await Term(service, configs, instruments, signal_metrics, boundary, take_over=next(first, False)).run()
+        await Term(service, configs, instruments, signal_metrics, boundary, host, take_over=next(first, False)).run()
 
     await leading.run(term)
 

@@ -5,7 +5,7 @@ import hashlib
 import re
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
@@ -17,9 +17,11 @@ from podyard.node_agent.core.eviction.configuration import KubeletConfiguration
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S, EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import ThresholdError
 from podyard.node_agent.core.eviction.unused import Unused
+from podyard.node_agent.core.host_node import Host
 from podyard.node_agent.core.images import PERIOD_S
 from podyard.node_agent.core.node_config import LabelledConfig, NodeConfig, NodeConfigs
 from podyard.node_agent.core.nodes import NodeRhythm
+from podyard.node_agent.core.programs import Rules
 from podyard.node_agent.core.selection import Selection
 from podyard.objects.names import label_value_fault, qualified_fault
 from podyard.runtime.settings import ServiceSettings, SettingsError
@@ -36,6 +38,10 @@ _REPLACED: Final = (
     "local_storage_capacity_isolation",
 )  # fmt: skip
 """What a KubeletConfiguration says instead."""
+
+
+_OF_HOST: Final = ("node_cgroup", "host_dir", "runtime", "process_namespaces", "allow_root")
+"""What means nothing without `host_node`."""
 
 
 def _default_hard() -> dict[str, str]:
@@ -64,6 +70,22 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     take_over: bool = False
     """Take nodes, and the lease, from whoever has them, once, at the start: for when it is known that the
     other is gone."""
+
+    host_node: str = ""
+    """Name of the node that is the machine the agent runs on: it is registered, read, and evicts for real.
+    Empty: none is. Without `nodes` it is the only one that the agent plays."""
+    node_cgroup: str = ""
+    """cgroup whose limit of memory is the capacity of `host_node`, as a path below the mount of cgroups, for
+    example `/podyard`; it is made if it is not there. Empty: the whole machine."""
+    host_dir: str = "/var/lib/podyard"
+    """Where the agent keeps what belongs to `host_node`; its file system is the node's."""
+    runtime: Literal["none", "process"] = "none"
+    """What pods of `host_node` are: `process` runs the commands of their containers on this machine, `none`
+    plays them as those of a virtual node."""
+    process_namespaces: tuple[str, ...] = ()
+    """Namespaces whose pods run as processes; pods of others are refused."""
+    allow_root: bool = False
+    """Whether processes of pods may run as root."""
 
     start_delay_s: Seconds = 0.2
     """How long virtual containers take to start, if the pod does not say. Visible to people, short enough for
@@ -107,7 +129,19 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     def selection(self) -> Selection:
         """Which nodes it plays."""
-        return Selection(names=frozenset(self.nodes), labels=self.node_selector)
+        return Selection(names=frozenset(self.played()), labels=self.node_selector, host=self.host_node)
+
+    def played(self) -> tuple[str, ...]:
+        """Names of the nodes that it plays; empty: all that are not another agent's."""
+        return self.nodes or ((self.host_node,) if self.host_node else ())
+
+    def host(self) -> Host | None:
+        """Which node is the host itself; None: none is."""
+        return Host(self.host_node, runs=self.runtime == "process") if self.host_node else None
+
+    def rules(self) -> Rules:
+        """Which pods run as processes."""
+        return Rules(namespaces=frozenset(self.process_namespaces), allow_root=self.allow_root)
 
     def pace(self) -> Pace:
         """How fast virtual containers are, unless their pod says otherwise."""
@@ -148,15 +182,23 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     def _general(self) -> NodeConfig:
         """That of nodes that no selector takes."""
+        found = self.configuration()
+        return NodeConfig.of(found) if self.kubelet_config else NodeConfig(eviction=EvictionConfig.of(found))
+
+    def configuration(self) -> KubeletConfiguration:
+        """What is said of all nodes that no selector takes.
+
+        :raises SettingsError: with all that is wrong with it
+        """
         if self.kubelet_config:
-            return _config_of(_GENERAL, self.kubelet_config)
+            with _told_of_file(_GENERAL, self.kubelet_config) as document:
+                return configuration.valid(configuration.read(document))
         try:
-            found = EvictionConfig.of(configuration.valid(self._as_configuration()))
+            return configuration.valid(self._as_configuration())
         except ThresholdError as error:
             raise SettingsError(
                 tuple(f"node_agent.{_setting(one.field)}: {one.detail}" for one in error.faults)
             ) from error
-        return NodeConfig(eviction=found)
 
     def _labelled(self) -> Iterator[tuple[str, LabelledFile]]:
         for position, one in enumerate(self.kubelet_configs):
@@ -190,6 +232,25 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
                 f" seem silent: write {least:g} or more, twice heartbeat_interval_s and at least {2 * STALLED_S:g}"
             )
 
+    def contradictory(self) -> Iterator[str]:
+        """What is said of a host and cannot hold together."""
+        if self.host_node and self.node_selector:
+            yield "node_agent.node_selector: with host_node the nodes are named: write node_agent.nodes"
+        if self.host_node and self.kubelet_configs:
+            yield "node_agent.kubelet_configs: a host goes by one file for all nodes: write node_agent.kubelet_config"
+        if self.host_node and self.nodes and self.host_node not in self.nodes:
+            yield f"node_agent.nodes: {self.host_node}, the host_node, is not among them: add it, or leave nodes out"
+        if not self.host_node:
+            default = NodeAgentSettings()
+            for name in _OF_HOST:
+                if getattr(self, name) != getattr(default, name):
+                    yield f"node_agent.{name}: holds for a host only: write node_agent.host_node, the node's name"
+        elif self.runtime == "process" and not self.process_namespaces:
+            yield "node_agent.process_namespaces: name the namespaces whose pods may run as processes of this machine"
+        elif self.runtime == "none" and (self.process_namespaces or self.allow_root):
+            name = "process_namespaces" if self.process_namespaces else "allow_root"
+            yield f"node_agent.{name}: holds for processes only: write node_agent.runtime: process"
+
     def unused(self) -> tuple[Unused, ...]:
         """What is set without effect.
 
@@ -201,9 +262,9 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             reason = f"{_GENERAL} takes its place"
             changed = [name for name in _REPLACED if getattr(self, name) != getattr(default, name)]
             found += [Unused(f"node_agent.{name}", reason) for name in changed]
-            found += _unused_of(_GENERAL, self.kubelet_config)
+            found += _unused_of(_GENERAL, self.kubelet_config, host=bool(self.host_node))
         for where, one in self._labelled():
-            found += _unused_of(where, one.file)
+            found += _unused_of(where, one.file, host=False)
         return tuple(found)
 
     def _as_configuration(self) -> KubeletConfiguration:
@@ -223,7 +284,7 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
         overlap the claims of nodes decide (`core/claims.py`)."""
         if self.selection().everything:
             return LEASE
-        choice = repr((sorted(self.nodes), sorted(self.node_selector.items())))
+        choice = repr((sorted(self.played()), sorted(self.node_selector.items())))
         return f"{LEASE}-{hashlib.sha256(choice.encode()).hexdigest()[:12]}"
 
 
@@ -239,9 +300,9 @@ def _config_of(where: str, file: str) -> NodeConfig:
         return NodeConfig.of(configuration.valid(configuration.read(document)))
 
 
-def _unused_of(where: str, file: str) -> tuple[Unused, ...]:
+def _unused_of(where: str, file: str, *, host: bool) -> tuple[Unused, ...]:
     with _told_of_file(where, file) as document:
-        found = unused.found(document)
+        found = unused.found(document, host=host)
     if where == _GENERAL:
         return found
     return tuple(Unused(f"{where}: {one.field}", one.reason) for one in found)
@@ -274,7 +335,7 @@ def check(process: ServiceSettings, settings: NodeAgentSettings) -> None:
     :raises SettingsError: with everything that is wrong with them
     """
     del process
-    problems = list(settings.too_impatient())
+    problems = [*settings.too_impatient(), *settings.contradictory()]
     try:
         settings.configs()
     except SettingsError as error:

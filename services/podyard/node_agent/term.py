@@ -14,11 +14,12 @@ from podyard.node_agent.agent_view import AgentView, followed
 from podyard.node_agent.core import admission, effects, messages
 from podyard.node_agent.core.agent import Agent
 from podyard.node_agent.core.claims import Patience, Player
-from podyard.node_agent.core.effects import Effect
+from podyard.node_agent.core.effects import AskHost, Effect
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.messages import Message
 from podyard.node_agent.core.node_config import NodeConfigs
 from podyard.node_agent.fact_writer import FactWriter
+from podyard.node_agent.host_link import HostLink, Opened
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.listening import Heartbeats
 from podyard.node_agent.previews import Previews
@@ -53,10 +54,14 @@ class Term:
         instruments: Instruments,
         signal_metrics: SignalMetrics,
         boundary: Boundary,
+        host: Opened | None,
         *,
         take_over: bool,
     ) -> None:
-        """:param take_over: whether it takes its nodes from whoever plays them"""
+        """
+        :param host: the machine that one of the nodes is; None: none is
+        :param take_over: whether it takes its nodes from whoever plays them
+        """
         settings = service.settings
         self._service = service
         self._bus = service.bus
@@ -73,6 +78,7 @@ class Term:
             rhythm=settings.rhythm(),
             player=Player(service.session, settings.lease()),
             patience=Patience(settings.take_over_after_s, take_over),
+            host=settings.host(),
         )
         self._writer = FactWriter(
             service.bus,
@@ -86,7 +92,7 @@ class Term:
         self._reading = Reading(
             service.bus,
             self._view,
-            followed(settings.nodes),
+            followed(settings.played()),
             service.health,
             service=service.name,
             on_changes=lambda changes: self._driver.step(messages.Changed(changes)),
@@ -101,16 +107,19 @@ class Term:
         self._evictions: dict[str, str] = {}
         """Traceparents of evictions whose pod has not ended yet, by uid."""
         self._previews = Previews(self._on_asked, boundary.refusal)
-        self._driver: Driver[Message, Effect, None] = Driver(
+        self._driver: Driver[Message, Effect, AskHost] = Driver(
             self._core,
             now=self._now,
             carry_out=self._carry_out,
             boundary=boundary,
             cause=self._cause,
+            answer=self._answer,
+            close=self._core.close,
             tick=messages.Tick(),
             wake_at=lambda: self._core.wake_at,
             floor_s=FLOOR_S,
         )
+        self._host = None if host is None else HostLink(service, host, self._driver.step)
         self._heartbeats = Heartbeats(service.bus, self._core.claims.awaited, self._driver.step)
 
     async def run(self) -> None:
@@ -120,12 +129,14 @@ class Term:
         self._signal_metrics.show(lambda: self._core.nodes, self._now)
         try:
             async with self._driver as tasks:
+                if self._host is not None:
+                    await tasks.start(self._host.run)
                 tasks.start_soon(self._writer.run)
                 tasks.start_soon(self._reading.run)
                 tasks.start_soon(self._heartbeats.run)
                 self._hearing.start()
                 opened.append(await self._bus.subscribe(subjects.ALL_SIGNALS, self._on_signals))
-                await self._previews.serve(self._service.endpoints, self._service.settings.nodes, opened)
+                await self._previews.serve(self._service.endpoints, self._service.settings.played(), opened)
         finally:
             self._service.health.remove(FACTS_CHECK)
             self._hearing.stop()
@@ -148,6 +159,10 @@ class Term:
 
     def _on_asked(self, asked: messages.Asked) -> None:
         self._driver.step(asked)
+
+    async def _answer(self, asked: AskHost) -> Message:
+        assert self._host is not None, "only a host is asked"
+        return await self._host.answer(asked)
 
     # ---- the core ------------------------------------------------------------------------------------------
 
@@ -199,6 +214,11 @@ class Term:
                 self._bus.send(subjects.usage(usage.node), codec.encode(usage))
             case effects.Reply() | effects.Declined() | effects.NotPlayed():
                 self._previews.answer(effect)
+            case effects.AskHost():
+                self._driver.ask(effect)
+            case effects.LookUpPod() | effects.StartContainer() | effects.LimitPod() | effects.StopPod():
+                assert self._host is not None, "only a host has processes"
+                self._host.do(effect)
             case effects.Heartbeat(node):
                 beat = NodeHeartbeat(node=node, agent=self._service.instance, at=self._now())
                 self._bus.send(subjects.heartbeat(node), codec.encode(beat))

@@ -9,6 +9,7 @@ from podyard.node_agent.core.annotations import Pace
 from podyard.node_agent.core.claims import Patience, Player
 from podyard.node_agent.core.eviction.manager import EvictionConfig
 from podyard.node_agent.core.eviction.thresholds import parse_thresholds
+from podyard.node_agent.core.host_node import Host
 from podyard.node_agent.core.messages import Asked, Changed, Listed, Message, Observed, Tick
 from podyard.node_agent.core.node_config import NodeConfig, NodeConfigs
 from podyard.node_agent.core.nodes import NodeRhythm
@@ -28,17 +29,18 @@ LISTED, FOLLOWED = (tuple(one.removesuffix(">") for one in read) for read in fol
 LOOK_S = 0.05
 
 
-def begin() -> tuple[Agent, AgentView]:
+def begin(host: Host | None = None) -> tuple[Agent, AgentView]:
     view = AgentView()
     thresholds = parse_thresholds(hard={"memory.available": "100Mi"})
     core = Agent(
         view,
-        selection=Selection(),
+        selection=Selection(host="" if host is None else host.node),
         usual=Pace(0.2, 5.0, 0.2),
         configs=NodeConfigs(NodeConfig(eviction=EvictionConfig(thresholds=thresholds, transition_s=30.0))),
         rhythm=NodeRhythm(),
         player=Player("agent-1", "node_agent"),
         patience=Patience(),
+        host=host,
     )
     return core, view
 
@@ -46,10 +48,10 @@ def begin() -> tuple[Agent, AgentView]:
 class Play:
     """An agent on a stream where its facts are stored at once, and ticked when it wants it."""
 
-    def __init__(self) -> None:
+    def __init__(self, host: Host | None = None) -> None:
         self.now = 1_800_000_000.0
         self.stream = ClusterStream(lambda: self.now)
-        self.core, self.view = begin()
+        self.core, self.view = begin(host)
         self.position = self.commits = 0
         self.facts: dict[str, NodeStatusFact | PodStatusFact] = {}
         """About nodes by name, about pods by uid."""
@@ -91,7 +93,10 @@ class Play:
                 case effects.PodEvicted():
                     self.evicted.append(effect.name)
                 case _:
-                    pass
+                    self.other(effect)
+
+    def other(self, effect: effects.Effect) -> None:
+        """What nobody has to do here."""
 
     def _mark(self, subject: str) -> None:
         self.stream.put(Outgoing(subject, b"", deleted=True, expires=True))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.contract.cores import binder, census, descheduler, node_agent, node_life, queue, scheduler, workloads
+from tests.contract.cores import binder, census, descheduler, host, node_agent, node_life, queue, scheduler, workloads
 from tests.contract.cores.recording import Case, Tape, Told, play, record
 
 CASES = (
@@ -21,6 +21,7 @@ CASES = (
     queue.CASE,
     descheduler.CASE,
     node_agent.CASE,
+    host.CASE,
 )
 EVERY = 5
 """Of so many moments one is looked at closely: each costs the play up to it."""

@@ -63,6 +63,7 @@ SCHEDULING: Final = {
 BIND: Final = {"svc.binder.bind"}
 PLAYED: Final = {"events.Node.Add", "signals.node-1"}
 PREVIEW: Final = {"svc.agents.node-1.preview"}
+REGISTERED: Final = {"svc.objects.apply.node-1", "svc.objects.apply.node-2"}
 DECISIONS: Final = {"decisions.default.web.u1"}
 REQUEUES: Final = {"requeues.e1"}
 MOVES: Final = {"moves.default.Deployment.web"}
@@ -127,17 +128,23 @@ MAY: Final[dict[str, set[str]]] = {
     "person": VISITING | PREVIEW | dead("cli"),
     "bridge": VISITING | dead("bridge"),
     "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT,
-    "agent-rack1": NODE_1 | {RACK1_LEASE} | AGENT,
+    "agent-rack1": NODE_1 | {RACK1_LEASE, "svc.objects.apply.node-1"} | AGENT,
 }  # fmt: skip
 INBOXES: Final = {f"_INBOX.{name}.x" for name in (*SERVICES, "agent-rack1", "admin", "mirrors")}
 OWN_INBOX: Final = {"person": "_INBOX.cli.x"}
 PROBES: Final = sorted(
-    set().union(*MAY.values()) | HARMFUL | INBOXES | reading("LEASES") | reading(*MIRRORED) | leading("api")
+    set().union(*MAY.values())
+    | REGISTERED
+    | HARMFUL
+    | INBOXES
+    | reading("LEASES")
+    | reading(*MIRRORED)
+    | leading("api")
 )
 
 ASKED: Final = {"svc.agents.node-1.preview", "svc.agents.node-2.preview"}
 LISTENING: Final[dict[str, set[str]]] = {
-    "api": {"svc.objects.apply", "$SRV.PING"},
+    "api": {"svc.objects.apply", "svc.objects.apply.*", "$SRV.PING"},
     "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
     "scheduler": {"$SRV.PING"},
     "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},

@@ -64,6 +64,7 @@ def test_the_list_of_commands_has_a_summary_for_each(capsys):
         (["run", "api", "--set", "nonsense"], "expected PATH=VALUE"),
         (["run", "queue", "--take-over"], "--take-over is not for queue"),
         (["pressure", "node", "n1", "--off", "--ramp", "30s"], "--off ends it at once"),
+        (["run", "api", "--host-node", "here"], "--host-node is not for api"),
         (["completion", "tcsh"], "Invalid value"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

@@ -6,7 +6,7 @@ import pytest
 
 from podyard.node_agent.core.images import ImagePolicy
 from podyard.node_agent.service import SERVICE
-from podyard.node_agent.settings import LabelledFile, NodeAgentSettings
+from podyard.node_agent.settings import LabelledFile, NodeAgentSettings, check
 from podyard.runtime.settings import ServiceSettings, SettingsError, load_settings
 
 
@@ -16,6 +16,59 @@ def test_agents_of_the_same_nodes_share_a_lease_and_others_do_not():
     assert one.lease() == NodeAgentSettings(nodes=("a", "b")).lease()
     assert one.lease() != NodeAgentSettings(nodes=("a",)).lease()
     assert one.lease() != NodeAgentSettings(node_selector={"a": "b"}).lease()
+
+
+def test_who_plays_its_host_alone_is_the_agent_of_that_node():
+    host = NodeAgentSettings(host_node="me")
+    assert host.played() == ("me",)
+    assert host.lease() == NodeAgentSettings(nodes=("me",)).lease()
+    assert NodeAgentSettings(host_node="me", nodes=("me", "n1")).played() == ("me", "n1")
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (
+            {"node_cgroup": "/x"},
+            "node_agent.node_cgroup: holds for a host only: write node_agent.host_node, the node's name",
+        ),
+        (
+            {"host_node": "me", "nodes": ("n1",)},
+            "node_agent.nodes: me, the host_node, is not among them: add it, or leave nodes out",
+        ),
+        (
+            {"host_node": "me", "node_selector": {"a": "b"}},
+            "node_agent.node_selector: with host_node the nodes are named: write node_agent.nodes",
+        ),
+        (
+            {"host_node": "me", "runtime": "process"},
+            "node_agent.process_namespaces: name the namespaces whose pods may run as processes of this machine",
+        ),
+        (
+            {"host_node": "me", "process_namespaces": ("default",)},
+            "node_agent.process_namespaces: holds for processes only: write node_agent.runtime: process",
+        ),
+        (
+            {"host_node": "me", "allow_root": True},
+            "node_agent.allow_root: holds for processes only: write node_agent.runtime: process",
+        ),
+        (
+            {"runtime": "process"},
+            "node_agent.runtime: holds for a host only: write node_agent.host_node, the node's name",
+        ),
+    ],
+)
+def test_what_cannot_hold_of_a_host_is_told(said, told):
+    with pytest.raises(SettingsError) as error:
+        check(ServiceSettings(), NodeAgentSettings(**said))
+    assert error.value.problems == (told,)
+
+
+def test_a_host_goes_by_one_file():
+    labelled = (LabelledFile(selector={"a": "b"}, file="small.yaml"),)
+    assert list(NodeAgentSettings(host_node="me", kubelet_configs=labelled).contradictory()) == [
+        "node_agent.kubelet_configs: a host goes by one file for all nodes: write node_agent.kubelet_config"
+    ]
 
 
 def test_setting_hard_thresholds_replaces_all_defaults():

@@ -1,6 +1,6 @@
 """`podyard run NAME`: one service in this process."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
@@ -22,6 +22,11 @@ def run(
     log_level: str | None = None,
     log_format: str | None = None,
     take_over: Annotated[bool, Parameter(negative="")] = False,
+    host_node: str | None = None,
+    node_cgroup: str | None = None,
+    runtime: Literal["none", "process"] | None = None,
+    process_namespaces: str | None = None,
+    allow_root: Annotated[bool, Parameter(negative="")] = False,
     set_: Annotated[tuple[str, ...], Parameter(name=["--set", "-s"], negative="")] = (),
 ) -> int:
     """Run one service until Ctrl-C or SIGTERM.
@@ -47,10 +52,27 @@ def run(
     :param log_format: console, json, or auto (console on a terminal).
     :param take_over: node_agent only: play nodes at once that another agent plays, without waiting until it
         is silent.
+    :param host_node: node_agent only: this machine is the node of that name; it is registered, read and
+        evicts for real.
+    :param node_cgroup: node_agent only: the cgroup whose memory limit is the capacity of that node, for
+        example /podyard; default: the whole machine.
+    :param runtime: node_agent only: process runs the pods of that node as processes of this machine.
+    :param process_namespaces: node_agent only: whose pods run as processes, several with commas.
+    :param allow_root: node_agent only: processes of pods may run as root.
     :param set_: One setting by its path, `--set log.level=debug`; may be repeated.
     """
-    if take_over and name != NODE_AGENT:
-        raise InputError(f"--take-over is not for {name}", f"only podyard run {NODE_AGENT} takes nodes over")
+    of_agent = {
+        "take_over": take_over or None,
+        "host_node": host_node,
+        "node_cgroup": node_cgroup,
+        "runtime": runtime,
+        "process_namespaces": process_namespaces,
+        "allow_root": allow_root or None,
+    }
+    for one, value in of_agent.items():
+        if value is not None and name != NODE_AGENT:
+            flag = f"--{one.replace('_', '-')}"
+            raise InputError(f"{flag} is not for {name}", f"only podyard run {NODE_AGENT} plays nodes")
     flags: dict[str, Any] = {
         "instance": instance,
         "nats.servers": nats,
@@ -58,7 +80,7 @@ def run(
         "http.port": http,
         "log.level": log_level,
         "log.format": log_format,
-        **({f"{NODE_AGENT}.take_over": True} if take_over else {}),
+        **{f"{NODE_AGENT}.{one}": value for one, value in of_agent.items()},
         **_assignments(set_),
     }
     return run_service(name, config, {path: value for path, value in flags.items() if value is not None})

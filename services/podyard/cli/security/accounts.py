@@ -22,7 +22,9 @@ MIRROR_API: Final = "JS.core.API"
 REPLY_WITHIN: Final = "2m"
 """How long a request may be answered: above any time-out."""
 
-SIGNED: Final = frozenset({subjects.OBJECTS_APPLY, subjects.OBJECTS_DELETE, subjects.OBJECTS_EVICT})
+SIGNED: Final = frozenset(
+    {subjects.OBJECTS_APPLY, subjects.ALL_NODE_APPLIES, subjects.OBJECTS_DELETE, subjects.OBJECTS_EVICT}
+)
 """Requests to which the server adds who made them: the author of what becomes of them."""
 
 CLIENT_PORT: Final = 4222

@@ -92,7 +92,12 @@ def core() -> tuple[Identity, ...]:
             "api",
             ("cluster.*.*.*", *_reading("CLUSTER")),
             denied=(*subjects.ALL_FACTS, subjects.ALL_NOMINATIONS),
-            subscribes=(subjects.OBJECTS_APPLY, subjects.OBJECTS_DELETE, subjects.OBJECTS_EVICT),
+            subscribes=(
+                subjects.OBJECTS_APPLY,
+                subjects.ALL_NODE_APPLIES,
+                subjects.OBJECTS_DELETE,
+                subjects.OBJECTS_EVICT,
+            ),
         ),
         _service(
             "queue",
@@ -168,7 +173,7 @@ def edge() -> tuple[Identity, ...]:
 
 
 def agent(name: str, nodes: Sequence[str]) -> Identity:
-    """The agent of these nodes and no others; its identity is called `agent-<name>`."""
+    """The agent of these nodes and no others; its identity is called `agent-<name>`. It may register them."""
     own = [
         subject
         for node in nodes
@@ -177,6 +182,7 @@ def agent(name: str, nodes: Sequence[str]) -> Identity:
             subjects.node_status(node),
             subjects.heartbeat(node),
             subjects.usage(node),
+            subjects.node_apply(node),
         )
     ]
     return _agent(f"agent-{name}", tuple(own), tuple(nodes))
@@ -186,6 +192,7 @@ def exported_by_core() -> tuple[str, ...]:
     """Subjects of CORE to which EDGE may publish at all; its users' permissions narrow them."""
     return (
         *_written_by_people(),
+        subjects.ALL_NODE_APPLIES,
         subjects.ALL_BARE_EVENTS,
         subjects.ALL_POD_STATUS,
         "cluster.nodestatus.*",

@@ -22,6 +22,7 @@ from podyard.node_agent.core.effects import (
     Reply,
 )
 from podyard.node_agent.core.eviction.thresholds import ThresholdError
+from podyard.node_agent.core.host_node import Host
 from podyard.node_agent.core.messages import Message, StoredStatus
 from podyard.node_agent.core.node_config import NodeConfigs
 from podyard.node_agent.core.nodes import UNKNOWN_SIGNAL, NodeRhythm, Nodes
@@ -57,11 +58,15 @@ class Agent:
         rhythm: NodeRhythm,
         player: Player,
         patience: Patience,
+        host: Host | None = None,
     ) -> None:
-        """:param player: as who it plays; `patience`: when it takes nodes from others"""
-        self.nodes = Nodes(configs, rhythm, player)
+        """
+        :param player: as who it plays; `patience`: when it takes nodes from others
+        :param host: which of the nodes is the host itself; None: none is
+        """
+        self.nodes = Nodes(configs, rhythm, player, host)
         self.claims = Claims(player, patience)
-        self.pods = Pods(usual, self._verdict)
+        self.pods = Pods(usual, self._verdict, host.node if host is not None and host.runs else "")
         self._view = view
         self._selection = selection
         self._orphans: dict[str, list[StoredStatus]] = {}
@@ -74,6 +79,13 @@ class Agent:
             messages.Hearing: self._on_hearing,
             messages.Listening: self._on_listening,
             messages.Beat: self._on_beat,
+            messages.Answered: self._on_answered,
+            messages.Noticed: self._on_noticed,
+            messages.Found: self._on_found,
+            messages.Planned: self.pods.planned,
+            messages.ContainerStarted: self.pods.container_started,
+            messages.ContainerEnded: self.pods.container_ended,
+            messages.PodGone: lambda message, now: self.pods.gone(message.uid, now),
             messages.Tick: self._on_tick,
         }
 
@@ -83,7 +95,12 @@ class Agent:
         :param now: seconds since 1970, UTC
         """
         self.claims.run_on(now)
-        return self._handlers[type(message)](message, now)
+        found = self._handlers[type(message)](message, now)
+        return [*found, *orders] if (orders := self.pods.take_orders()) else found
+
+    def close(self) -> None:
+        """The term has ended: dialogues go on no more."""
+        self.nodes.close()
 
     @property
     def wake_at(self) -> float | None:
@@ -149,6 +166,17 @@ class Agent:
 
     def _on_beat(self, message: messages.Beat, now: float) -> list[Effect]:
         self.claims.beat(message.node, now)
+        return []
+
+    def _on_answered(self, message: messages.Answered, now: float) -> list[Effect]:
+        return list(self.nodes.answered(message.ticket, message.answer, self.pods, now))
+
+    def _on_noticed(self, message: messages.Noticed, now: float) -> list[Effect]:
+        return list(self.nodes.noticed(message.node, self.pods, now))
+
+    def _on_found(self, message: messages.Found, now: float) -> list[Effect]:
+        del now
+        self.pods.runs_found(message.runs)
         return []
 
     def _on_tick(self, message: messages.Tick, now: float) -> list[Effect]:

@@ -63,6 +63,16 @@ def pace(pod: Pod, usual: Pace) -> tuple[Pace, tuple[str, ...]]:
     return found, tuple(faults)
 
 
+def of_no_use(pod: Pod) -> tuple[str, ...]:
+    """A sentence for each annotation that asks something of virtual containers, of a pod that has none."""
+    known = (START_DELAY, RUN_DURATION, EXIT_CODE, READY_DELAY, STOP_DELAY)
+    return tuple(
+        f"annotation {name} is ignored: the pod runs as processes"
+        for name in pod.metadata.annotations
+        if name.endswith(known)
+    )
+
+
 def of_container(pod: Pod, container: Container, found: Pace, usual: Pace, *, init: bool) -> Pace:
     """The pace of one container.
 

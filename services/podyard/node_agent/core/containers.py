@@ -50,6 +50,8 @@ class End(NamedTuple):
     code: int
     started_at: float
     finished_at: float
+    reason: str = ""
+    """In a word, if its code does not say it."""
 
 
 class VirtualContainer:
@@ -120,12 +122,12 @@ class VirtualContainer:
         self.waits, self.starts_at, self.started_at = "", None, now
         self.ready = not self.pace.ready_s or self.role is Role.INIT
 
-    def finish(self, code: int, now: float) -> None:
+    def finish(self, code: int, now: float, reason: str = "") -> None:
         """It has ended, for good unless `restart` follows."""
         started_at = now if self.started_at is None else self.started_at
         if now - started_at > FORGET_AFTER_S:
             self.backoff_s = 0.0
-        self.end = End(code, started_at, now)
+        self.end = End(code, started_at, now, reason)
         self.started_at, self.starts_at, self.waits, self.ready = None, None, "", False
 
     def restart(self, now: float) -> bool:
@@ -204,6 +206,18 @@ class Containers:
             one.starts_at = None
         self._note(now)
 
+    def ended(self, one: VirtualContainer, end: End, pod: Pod, now: float) -> bool:
+        """A container that ran has ended; whether it waits for a restart from now on."""
+        one.finish(end.code, end.finished_at, end.reason)
+        waits = restarts(one, pod, end.code) and one.restart(now)
+        self.moved(now)
+        return waits
+
+    def moved(self, now: float) -> None:
+        """One of them began or ended: others may begin, and the pod may be ready, or not any more."""
+        self._let_begin(now)
+        self._note(now)
+
     def outcome(self, pod: Pod) -> Outcome | None:
         """How the pod has ended; None while it goes on."""
         if any(one.role is Role.INIT and one.ended_for_good and one.end is not None and one.end.code for one in self):
@@ -259,7 +273,7 @@ def planned(pod: Pod, pace: Pace, usual: Pace, at: float) -> Containers:
                 role,
                 annotations.of_container(pod, container, pace, usual, init=role is not Role.MAIN),
             )
-            for container, role in _roles(pod)
+            for container, role in roles(pod)
         ),
         at,
     )
@@ -293,8 +307,8 @@ def _by_rule(container: Container, code: int) -> bool:
     return False
 
 
-def _roles(pod: Pod) -> Iterable[tuple[Container, Role]]:
-    """The pod's containers in the order in which they start."""
+def roles(pod: Pod) -> Iterable[tuple[Container, Role]]:
+    """A pod's containers in the order in which they start."""
     for container in pod.spec.init_containers:
         yield container, Role.SIDECAR if is_sidecar(container) else Role.INIT
     for container in pod.spec.containers:

@@ -1,10 +1,13 @@
 """What the core asks its shell for. Facts about one object are carried out in the order in which they were
 handed out."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.node_agent.core.claims import Player
+from podyard.node_agent.core.eviction.dialogue import Question
+from podyard.node_agent.core.eviction.file_systems import Collector
+from podyard.node_agent.core.programs import Bounds, Program
 from podyard.proto.agents_api import PreviewReply
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.message import ObjectRef
@@ -144,6 +147,56 @@ class Heartbeat(NamedTuple):
     node: str
 
 
+class KillPod(NamedTuple):
+    """Begin to end a pod of a host: all of it is gone within so many seconds."""
+
+    uid: str
+    grace_s: int
+
+
+class AskHost(NamedTuple):
+    """A round of a host's eviction manager asks this: `Answered` with the same ticket goes on with it."""
+
+    ticket: int
+    node: str
+    ask: Question | Collector | KillPod
+
+
+class LookUpPod(NamedTuple):
+    """Say by `Planned` what the containers of a pod run: its object knows more than readers keep of it."""
+
+    about: ObjectRef
+
+
+class StartContainer(NamedTuple):
+    """Run a container as a process: `ContainerStarted` or `ContainerEnded` says what came of it."""
+
+    about: ObjectRef
+    """Its pod."""
+    container: str
+    attempt: int
+    """How often it was started before."""
+    program: Program
+    bounds: Bounds
+    pod_bounds: Bounds
+
+
+class LimitPod(NamedTuple):
+    """Let other limits hold for a pod that runs as processes."""
+
+    about: ObjectRef
+    bounds: Mapping[str, Bounds]
+    """By container; of the pod itself under the empty name."""
+
+
+class StopPod(NamedTuple):
+    """End all processes of a pod: asked to at once, killed after so many seconds. `PodGone` says that none is
+    left. Again with less time: sooner."""
+
+    uid: str
+    grace_s: float
+
+
 class Reply(NamedTuple):
     """Answer the request `ticket`."""
 
@@ -179,6 +232,11 @@ Effect: TypeAlias = (
     | ImagesCollected
     | PublishUsage
     | Heartbeat
+    | AskHost
+    | LookUpPod
+    | StartContainer
+    | LimitPod
+    | StopPod
     | Reply
     | Declined
     | NotPlayed

@@ -1,9 +1,13 @@
 """What the agent's core is told."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
+from podyard.node_agent.core.eviction.dialogue import Done, Failed
+from podyard.node_agent.core.eviction.file_systems import Layout
+from podyard.node_agent.core.eviction.stats import Summary
+from podyard.node_agent.core.programs import Faults, Plan
 from podyard.proto.agents_api import PreviewRequest
 from podyard.proto.signals import NodeSignals
 
@@ -63,8 +67,100 @@ class Beat(NamedTuple):
     node: str
 
 
+class Measured(NamedTuple):
+    """What was read of a host."""
+
+    summary: Summary
+    cpu_nanocores: int | None = None
+    """Of the host; None: not known yet."""
+    pods_cpu: Mapping[str, int] = {}
+    """Nanocores by uid."""
+
+
+class Answered(NamedTuple):
+    """What a round of an eviction manager asked of a host, under this ticket."""
+
+    ticket: int
+    answer: Layout | Measured | Done | Failed
+
+
+class Run(NamedTuple):
+    """The last run of a container that an agent before this one started. Times in UTC seconds."""
+
+    container: str
+    attempt: int
+    started_at: float
+    end: "RunEnd | None" = None
+    """None: it runs still."""
+
+
+class RunEnd(NamedTuple):
+    """How a run ended."""
+
+    code: int
+    at: float
+    """UTC seconds."""
+    reason: str = ""
+    """Empty: as its code says."""
+    why: str = ""
+    """What people should know about it."""
+
+
+class Found(NamedTuple):
+    """What runs on the host when the term begins, by the uid of its pod."""
+
+    runs: Mapping[str, Sequence[Run]]
+
+
+class Planned(NamedTuple):
+    """What the containers of a pod run, or why it cannot run here."""
+
+    uid: str
+    plan: Plan | Faults
+
+
+class ContainerStarted(NamedTuple):
+    """A container that was to start runs."""
+
+    uid: str
+    """Of its pod."""
+    container: str
+    attempt: int
+    at: float
+    """UTC seconds."""
+
+
+class ContainerEnded(NamedTuple):
+    """A container has ended, or could not be started."""
+
+    uid: str
+    """Of its pod."""
+    container: str
+    attempt: int
+    started_at: float
+    """UTC seconds."""
+    end: RunEnd
+
+
+class PodGone(NamedTuple):
+    """Nothing of a pod runs any more that was to end."""
+
+    uid: str
+
+
+class Noticed(NamedTuple):
+    """The kernel says that a threshold of memory was passed on a host."""
+
+    node: str
+
+
 class Tick(NamedTuple):
     """Time passed."""
 
 
-Message: TypeAlias = Changed | Listed | Observed | Asked | Hearing | Listening | Beat | Tick
+OfProcesses: TypeAlias = Found | Planned | ContainerStarted | ContainerEnded | PodGone
+"""What comes from a host whose pods are processes."""
+
+Message: TypeAlias = (
+    Changed | Listed | Observed | Asked | Hearing | Listening | Beat | Answered | Noticed | OfProcesses | Tick
+)

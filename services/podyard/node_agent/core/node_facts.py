@@ -28,6 +28,7 @@ READINGS_STALE: Final = "ReadingsStale"
 """There only while it holds: nothing is evicted, and pressure conditions stay as they are. The kubelet has
 none."""
 NO_READING: Final = "NoUsableReading"
+NOTHING_READ: Final = "nothing was read of the host yet"
 PRESSURE: Final[dict[str, Wording]] = {
     signals.MEMORY_PRESSURE: Wording(
         ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
@@ -57,11 +58,13 @@ def fact(
     player: Player,
     *,
     unread: str = "",
+    unready: str = "",
 ) -> NodeStatusFact:
     """What the agent says of a node that lives: ready, and under these pressure conditions.
 
     :param before: the fact it replaces; times of what did not change are kept
     :param unread: why nothing can be read of the node; empty: all is well
+    :param unready: why it is not ready; empty: it is
     """
     at = rfc3339(now)
     old = {condition.type: condition for condition in before.conditions} if before is not None else {}
@@ -70,9 +73,9 @@ def fact(
                   for name, (reason, message) in _worded(pressure)]  # fmt: skip
     ready = Condition(
         type=READY,
-        status="True",
-        reason="KubeletReady",
-        message="kubelet is posting ready status",
+        status="False" if unready else "True",
+        reason="KubeletNotReady" if unready else "KubeletReady",
+        message=unready or "kubelet is posting ready status",
         last_transition_time=at,
     )
     if unread:

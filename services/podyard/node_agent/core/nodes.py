@@ -1,5 +1,6 @@
 """The agent's nodes: what they say of themselves, and when their eviction managers look."""
 
+import itertools
 import math
 import zlib
 from collections.abc import Iterator
@@ -12,16 +13,19 @@ from podyard.node_agent.core import node_facts, readings
 from podyard.node_agent.core.claims import Player
 from podyard.node_agent.core.effects import (
     Announce,
+    AskHost,
     Effect,
     Heartbeat,
+    KillPod,
     PodEvicted,
     PublishUsage,
     PutNodeStatus,
     RemoveNodeStatus,
     RoundFailed,
 )
-from podyard.node_agent.core.eviction.dialogue import Kill
+from podyard.node_agent.core.eviction.dialogue import Ask, Kill, Round
 from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S
+from podyard.node_agent.core.host_node import NOTICED_S, Host, HostAnswer, HostNode
 from podyard.node_agent.core.image_rounds import ImageRounds
 from podyard.node_agent.core.images import PERIOD_S
 from podyard.node_agent.core.node_config import NodeConfig, NodeConfigs
@@ -57,10 +61,15 @@ class NodeRhythm(msgspec.Struct, frozen=True, kw_only=True):
 class Nodes:
     """State: the nodes by name, and when each is due."""
 
-    def __init__(self, configs: NodeConfigs, rhythm: NodeRhythm, player: Player) -> None:
+    def __init__(self, configs: NodeConfigs, rhythm: NodeRhythm, player: Player, host: Host | None = None) -> None:
+        """:param host: which of the nodes is the host itself; None: none is"""
         self._configs = configs
         self._player = player
         self._rhythm = rhythm
+        self._host = host
+        self._tickets = itertools.count(1)
+        self._asked: dict[int, HostNode] = {}
+        """The node whose round waits for the answer, by its ticket."""
         self._nodes: dict[str, VirtualNode] = {}
         self._steps: Timers[str] = Timers()
         self._beats: Timers[str] = Timers()
@@ -88,7 +97,9 @@ class Nodes:
         """What makes a node the agent's, unless its status is another than this version by then."""
         stored = _own_status(view)
         pressure = frozenset[str]() if stored is None else node_facts.pressure(stored)
-        return PutNodeStatus(node_facts.fact(view.name, view.uid, pressure, stored, now, self._player), version)
+        unready = node_facts.NOTHING_READ if self._is_host(view.name) else ""
+        fact = node_facts.fact(view.name, view.uid, pressure, stored, now, self._player, unready=unready)
+        return PutNodeStatus(fact, version)
 
     def seen(self, view: NodeView, now: float) -> Iterator[Effect]:
         """One of the agent's nodes is there, or has changed."""
@@ -96,13 +107,14 @@ class Nodes:
         stored = _own_status(view)
         config = self._configs.of(view.stored.metadata.labels)
         if node is None:
-            node = VirtualNode(
-                view.name, view.uid, config, stored, now, lasts_s=readings.LASTS * self._rhythm.monitoring_s
-            )
+            node = self._new(view, config, stored, now)
             node.capacity = view.stored.status.capacity
             self._nodes[view.name] = node
             self._beats.set(view.name, self._first_beat(view.name, now))
-            self._schedule(node, now)
+            if isinstance(node, HostNode):
+                self._steps.set(view.name, now)
+            else:
+                self._schedule(node, now)
             yield from self._report(node, now)
             return
         node.capacity = view.stored.status.capacity
@@ -119,8 +131,11 @@ class Nodes:
         :param gone: its object is gone, so what was said of it goes too; else somebody else reports about it
             now
         """
-        if self._nodes.pop(name, None) is None:
+        node = self._nodes.pop(name, None)
+        if node is None:
             return
+        if isinstance(node, HostNode):
+            self._close(node)
         self._steps.cancel(name)
         self._beats.cancel(name)
         self._images.drop(name)
@@ -130,6 +145,10 @@ class Nodes:
     def observe(self, signals: NodeSignals, pods: Pods, now: float) -> Iterator[Effect]:
         """Signals of one of the nodes came in. While an evicted pod is being cleaned up they wait."""
         node = self._nodes[signals.node]
+        if isinstance(node, HostNode):
+            told = f"node {node.name} is a host, which is read itself: its signals are not kept"
+            yield Announce(_about(node), UNKNOWN_SIGNAL, told, now)
+            return
         first = node.synthetic is None
         for fault in node.observe(signals, pods.active_on(node.name), now):
             yield Announce(_about(node), UNKNOWN_SIGNAL, fault, now)
@@ -156,11 +175,68 @@ class Nodes:
     def _configure(self, node: VirtualNode, config: NodeConfig, now: float) -> None:
         """A node's labels give it another configuration: as a restarted kubelet its manager looks at once,
         unless it waits for a pod to be gone."""
+        if isinstance(node, HostNode):
+            self._close(node)
         node.configure(config, now)
         self._images.drop(node.name)
         self._images.observed(node, now)
         if node.watched and node.cleanup is None:
             self._steps.set(node.name, now)
+
+    # ---- a host --------------------------------------------------------------------------------------------
+
+    def answered(self, ticket: int, answer: HostAnswer, pods: Pods, now: float) -> Iterator[Effect]:
+        """A host's round goes on; an answer that nobody waits for changes nothing."""
+        node = self._asked.pop(ticket, None)
+        if node is not None:
+            node.ticket = None
+            yield from self._go_on(node, node.answered(answer, now), pods, now)
+
+    def noticed(self, name: str, pods: Pods, now: float) -> Iterator[Effect]:
+        """The kernel says that a host may be under pressure: it is looked at at once, and once more soon,
+        since what passes a threshold is hardly beyond it. While an evicted pod is being cleaned up that
+        waits."""
+        node = self._nodes.get(name)
+        if not isinstance(node, HostNode) or node.cleanup is not None:
+            return
+        if node.ticket is not None:
+            node.noticed = True
+        elif now < node.begun_at + NOTICED_S:
+            self._steps.set(name, node.begun_at + NOTICED_S)
+        else:
+            yield from self._synchronize(node, pods, now)
+            node.noticed = True
+
+    def close(self) -> None:
+        """Rounds that are under way go on no more."""
+        for node in list(self._asked.values()):
+            self._close(node)
+
+    def _is_host(self, name: str) -> bool:
+        return self._host is not None and self._host.node == name
+
+    def _new(self, view: NodeView, config: NodeConfig, stored: NodeStatusFact | None, now: float) -> VirtualNode:
+        if self._host is not None and self._host.node == view.name:
+            return HostNode(view.name, view.uid, config, stored, now, runs=self._host.runs)
+        lasts_s = readings.LASTS * self._rhythm.monitoring_s
+        return VirtualNode(view.name, view.uid, config, stored, now, lasts_s=lasts_s)
+
+    def _close(self, node: HostNode) -> None:
+        if node.ticket is not None:
+            self._asked.pop(node.ticket, None)
+        node.close()
+
+    def _go_on(self, node: HostNode, found: Ask | Round, pods: Pods, now: float) -> Iterator[Effect]:
+        """What its round asks next, or what it came to."""
+        if isinstance(found, Round):
+            yield from self._over(node, found, pods, now)
+            return
+        node.ticket = next(self._tickets)
+        self._asked[node.ticket] = node
+        asked = KillPod(found.pod.metadata.uid, max(found.grace_s, 1)) if isinstance(found, Kill) else found
+        yield AskHost(node.ticket, node.name, asked)
+
+    # ----
 
     def _first_beat(self, name: str, now: float) -> float:
         """Heartbeats of many nodes spread over the interval, always alike for a node."""
@@ -185,12 +261,22 @@ class Nodes:
     def _schedule(self, node: VirtualNode, now: float) -> None:
         if node.cleanup is not None:
             self._steps.set(node.name, now + CLEANUP_POLL_S)
+        elif isinstance(node, HostNode) and node.noticed:
+            self._steps.set(node.name, node.begun_at + NOTICED_S)
         elif node.watched:
             self._steps.set(node.name, now + self._rhythm.monitoring_s)
 
     def _synchronize(self, node: VirtualNode, pods: Pods, now: float) -> Iterator[Effect]:
         active = pods.active_on(node.name)
-        found = node.synchronize(active, now)
+        if isinstance(node, HostNode):
+            self._steps.cancel(node.name)
+            node.noticed = False
+            yield from self._go_on(node, node.begin(active, now), pods, now)
+        else:
+            yield from self._over(node, node.synchronize(active, now), pods, now)
+
+    def _over(self, node: VirtualNode, found: Round, pods: Pods, now: float) -> Iterator[Effect]:
+        """A round came to this."""
         self._schedule(node, now)
         yield from self._report(node, now)
         yield from self._publish(node, now)

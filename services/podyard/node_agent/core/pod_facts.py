@@ -132,7 +132,8 @@ def _restore(one: VirtualContainer, said: ContainerFact, pod: VirtualPod, now: f
 
 def _end(said: ContainerEnd, now: float) -> End:
     finished_at = min(times.seconds_or(said.finished_at, now), now)
-    return End(said.exit_code, min(times.seconds_or(said.started_at, finished_at), finished_at), finished_at)
+    reason = "" if said.reason in ("Error", "Completed") else said.reason
+    return End(said.exit_code, min(times.seconds_or(said.started_at, finished_at), finished_at), finished_at, reason)
 
 
 # ---- containers --------------------------------------------------------------------------------------------
@@ -172,7 +173,7 @@ def _container(pod: VirtualPod, one: VirtualContainer, has: ContainerResources |
 def _said(end: End) -> ContainerEnd:
     return ContainerEnd(
         exit_code=end.code,
-        reason="Error" if end.code else "Completed",
+        reason=end.reason or ("Error" if end.code else "Completed"),
         started_at=rfc3339(end.started_at),
         finished_at=rfc3339(end.finished_at),
     )

@@ -4,13 +4,14 @@
 whether a change, a new listing or a restart shows it, nor whether it comes twice.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from podyard.cluster.pods import PodView
 from podyard.node_agent.core import annotations, containers, pod_facts, preemption, resizing
 from podyard.node_agent.core.admission import Refusal, Verdict
 from podyard.node_agent.core.annotations import Pace
+from podyard.node_agent.core.containers import End
 from podyard.node_agent.core.effects import (
     Announce,
     Effect,
@@ -18,8 +19,12 @@ from podyard.node_agent.core.effects import (
     PodStarted,
     PutPodStatus,
     RemovePodStatus,
+    StopPod,
 )
 from podyard.node_agent.core.eviction.messages import REASON
+from podyard.node_agent.core.messages import ContainerEnded, ContainerStarted, Planned, Run
+from podyard.node_agent.core.programs import Faults
+from podyard.node_agent.core.real_pod import Order, RealPod
 from podyard.node_agent.core.resizing import Pending
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_pod import TERMINATED, Ending, State, VirtualPod
@@ -34,16 +39,31 @@ from podyard.proto.message import ObjectRef
 BACK_OFF: Final = "BackOff"
 """Reason of the pod's event when a container waits to be started again. Source: pkg/kubelet/events/event.go,
 BackOffStartContainer."""
+NOT_RUN: Final = "UnsupportedByProcesses"
+"""Reason of a pod that a host does not run: something of it needs more than a process."""
+FAILED: Final = "Failed"
+"""Reason of the pod's event when a container cannot be started. Source: the same, FailedToStartContainer."""
+IMAGE_IGNORED: Final = "ImageIgnored"
+"""Reason of the pod's event that tells that its commands are those of the host."""
+IMAGE_IGNORED_MESSAGE: Final = "images are not used: the commands of its containers are those of the host"
 
 
 class Pods:
     """State: the pods by uid and by node. Every method hands out what follows, in order."""
 
-    def __init__(self, usual: Pace, admit: Callable[[VirtualPod, Sequence[VirtualPod]], Verdict]) -> None:
+    def __init__(
+        self, usual: Pace, admit: Callable[[VirtualPod, Sequence[VirtualPod]], Verdict], real_on: str = ""
+    ) -> None:
         """
         :param usual: how fast virtual containers are
         :param admit: whether its node takes a pod beside those others
+        :param real_on: the node whose pods are processes; empty: none is
         """
+        self._real_on = real_on
+        self._orders: list[Order] = []
+        """What is to be done on the host, and was not handed out yet."""
+        self._found: dict[str, Sequence[Run]] = {}
+        """What ran there when the term began, by uid of its pod, until it is known whose it is."""
         self._usual = usual
         self._admit = admit
         self._pods: dict[str, VirtualPod] = {}
@@ -123,6 +143,9 @@ class Pods:
                 self._resizing.setdefault(node, {})[pod.uid] = pod
                 pod.resize = pod.resize or Pending("", now)
         self.room_on(node, now, found)
+        if node == self._real_on:
+            self._orders += [StopPod(uid, 0.0) for uid in self._found]
+            self._found = {}
         return found
 
     def evict(self, uid: str, message: str, grace_s: int, now: float, *, disruption: bool = True) -> None:
@@ -149,6 +172,81 @@ class Pods:
         for uid in self._timers.pop_due(now):
             self._step(self._pods[uid], now, found)
         return found
+
+    # ---- what a host tells of processes --------------------------------------------------------------------
+
+    def take_orders(self) -> list[Order]:
+        """What is to be done on the host; each once."""
+        given, self._orders = self._orders, []
+        return given
+
+    def runs_found(self, runs: Mapping[str, Sequence[Run]]) -> None:
+        """What runs on the host as the term begins, by uid of its pod."""
+        self._found = dict(runs)
+
+    def planned(self, message: Planned, now: float) -> list[Effect]:
+        """What a pod runs is known."""
+        found: list[Effect] = []
+        pod = self._real(message.uid)
+        if pod is None or not pod.goes_on or pod.plan is not None:
+            return found
+        if isinstance(message.plan, Faults):
+            refusal = Refusal(NOT_RUN, message.plan.message)
+            if pod.admitted:  # it runs already, and may not any more
+                pod.stop(Ending("Failed", refusal.reason, refusal.message), _own_grace_s(pod), now)
+            else:
+                self._refuse(pod, refusal, now, found)
+            self._rearm(pod)
+            return found
+        pod.plan = message.plan
+        if not pod.admitted:
+            self._accept(pod, now, found)
+        self._rearm(pod)
+        return found
+
+    def container_started(self, message: ContainerStarted, now: float) -> list[Effect]:
+        """A container of a host runs."""
+        found: list[Effect] = []
+        pod = self._real(message.uid)
+        if pod is not None and pod.started(message.container, message.attempt, min(message.at, now)) and pod.goes_on:
+            pod.containers.moved(now)
+            self._tell(pod, (), now, found)
+        return found
+
+    def container_ended(self, message: ContainerEnded, now: float) -> list[Effect]:
+        """A container of a host has ended, or could not be started."""
+        found: list[Effect] = []
+        pod = self._real(message.uid)
+        one = None if pod is None else pod.finished(message.container, message.attempt, message.started_at)
+        if pod is None or one is None:
+            return found
+        end = End(message.end.code, message.started_at, min(message.end.at, now), message.end.reason)
+        if not pod.goes_on:
+            one.finish(end.code, end.finished_at, end.reason)
+            return found
+        if message.end.why:
+            found.append(self._announce(pod, FAILED, f"Error: container {one.name}: {message.end.why}", now))
+        waits = pod.containers.ended(one, end, pod.pod, now)
+        self._tell(pod, (one.name,) if waits else (), now, found)
+        return found
+
+    def gone(self, uid: str, now: float) -> list[Effect]:
+        """Nothing of a pod runs on the host any more."""
+        found: list[Effect] = []
+        pod = self._real(uid)
+        if pod is not None and pod.state is State.STOPPING:
+            pod.gone = True
+            self._end(pod, pod.ending or TERMINATED, now, found)
+        return found
+
+    def _give(self, order: Order) -> None:
+        self._orders.append(order)
+
+    def _real(self, uid: str) -> RealPod | None:
+        pod = self._pods.get(uid)
+        return pod if isinstance(pod, RealPod) else None
+
+    # ----
 
     def _take_over(self, view: PodView, bound_at: float, now: float, found: list[Effect]) -> None:
         """See a pod as if for the first time, also if the agent abandoned it with its node before.
@@ -191,6 +289,8 @@ class Pods:
             return None
         self._timers.cancel(uid)
         self._settled(pod)
+        if isinstance(pod, RealPod):
+            pod.discard()
         on_node = self._on_node[pod.node]
         del on_node[uid]
         if not on_node:
@@ -198,40 +298,63 @@ class Pods:
         return pod
 
     def _new(self, view: PodView, bound_at: float) -> VirtualPod:
-        bound = view.bound
-        pace, _ = annotations.pace(view.stored, self._usual)
-        planned = containers.planned(view.stored, pace, self._usual, bound_at)
-        trace = bound.trace if bound is not None else ""
-        pod = VirtualPod(view.stored, view.node_name, view.usage, pace, planned, bound_at, trace)
+        trace = view.bound.trace if view.bound is not None else ""
+        if self._real_on and view.node_name == self._real_on:
+            pod: VirtualPod = RealPod(view.stored, view.node_name, view.usage, bound_at, trace, self._give)
+        else:
+            pace, _ = annotations.pace(view.stored, self._usual)
+            planned = containers.planned(view.stored, pace, self._usual, bound_at)
+            pod = VirtualPod(view.stored, view.node_name, view.usage, pace, planned, bound_at, trace)
         self._pods[pod.uid] = pod
         self._on_node.setdefault(pod.node, {})[pod.uid] = pod
         return pod
 
     def _begin(self, pod: VirtualPod, view: PodView, now: float, found: list[Effect]) -> None:
         """Go on where an agent before this one stopped, or let the node judge a new pod."""
+        runs = self._found.pop(pod.uid, None) if isinstance(pod, RealPod) else None
         if view.status is not None and view.status.node == pod.node:
-            self._resume(pod, view.status, now)
+            self._resume(pod, view.status, runs or (), now)
+        elif isinstance(pod, RealPod):
+            if runs is not None:
+                self._adopt(pod, runs, now)
+            if view.release is not None:
+                pod.end(TERMINATED, now)
         elif view.release is not None:
             pod.end(TERMINATED, now)
         else:
             self._accept(pod, now, found)
+        if isinstance(pod, RealPod) and pod.goes_on:
+            pod.look_up()
         self._rearm(pod)
+
+    def _adopt(self, pod: RealPod, runs: Sequence[Run], now: float) -> None:
+        """It runs already: an agent before this one has started it, and had no time to say so."""
+        pod.reconcile(runs, now)
+        if pod.containers.begun:
+            pod.run(now)
 
     def _accept(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
         if pod.pod.metadata.annotations:
-            faults = annotations.pace(pod.pod, self._usual)[1]
+            real = isinstance(pod, RealPod)
+            faults = annotations.of_no_use(pod.pod) if real else annotations.pace(pod.pod, self._usual)[1]
             found += [self._announce(pod, "InvalidAnnotation", fault, now) for fault in faults]
         verdict = self._admit(pod, [other for other in self.taking_room_on(pod.node) if other is not pod])
         if isinstance(verdict, Refusal):
-            found.append(PodRefused(_about(pod), pod.node, verdict.reason, verdict.message, now))
-            pod.end(Ending("Failed", verdict.reason, verdict.message), now)
-            pod.reported = True
-            found.append(PutPodStatus(pod_facts.refused(pod, verdict, now), pod.trace))
+            self._refuse(pod, verdict, now, found)
             return
         for victim in verdict.victims:
             pod.room_at = max(pod.room_at, self._preempt(victim, now))
             found.append(self._announce(victim, preemption.REASON, preemption.MESSAGE, now))
+        if isinstance(pod, RealPod):
+            pod.admitted = True
+            found.append(Announce(_about(pod), IMAGE_IGNORED, IMAGE_IGNORED_MESSAGE, now, warning=False))
         pod.begin()
+
+    def _refuse(self, pod: VirtualPod, refusal: Refusal, now: float, found: list[Effect]) -> None:
+        found.append(PodRefused(_about(pod), pod.node, refusal.reason, refusal.message, now))
+        pod.end(Ending("Failed", refusal.reason, refusal.message), now)
+        pod.reported = True
+        found.append(PutPodStatus(pod_facts.refused(pod, refusal, now), pod.trace))
 
     def _preempt(self, victim: VirtualPod, now: float) -> float:
         """End a pod for a critical one; returns when it is gone."""
@@ -240,15 +363,20 @@ class Pods:
         self._rearm(victim)
         return now if victim.stop_at is None else victim.stop_at
 
-    def _resume(self, pod: VirtualPod, fact: PodStatusFact, now: float) -> None:
+    def _resume(self, pod: VirtualPod, fact: PodStatusFact, runs: Sequence[Run], now: float) -> None:
+        """:param runs: what of it was found on the host"""
         pod.reported = True
         # of an agent before this one, whose clock may have been ahead
         at = min(times.seconds_or(fact.at, now), now)
         pod.accepted_at = min(times.seconds_or(fact.start_time, pod.accepted_at), now)
         if fact.ended or fact.phase in ("Succeeded", "Failed"):
+            if isinstance(pod, RealPod):
+                pod.made = bool(runs)
             pod.end(Ending(fact.phase, fact.reason, fact.message), at)
             return
         pod_facts.restore(pod, fact, at, now)
+        if isinstance(pod, RealPod):
+            pod.reconcile(runs, now)
         if fact.phase == "Running":
             pod.run(at)
         else:
@@ -293,6 +421,8 @@ class Pods:
                     found.append(self._announce(victim, preemption.REASON, preemption.MESSAGE, now))
                 pod.allocated, pod.resize = pod.pod, None
                 self._settled(pod)
+                if isinstance(pod, RealPod):
+                    pod.limit()
                 self._tell_resize(pod, resizing.STARTED, "started", now, found)
                 self._tell_resize(pod, resizing.COMPLETED, "completed", now, found)
         if pod.resize == before and pod.usage is had and pod.resize is not None:
@@ -324,10 +454,20 @@ class Pods:
 
     def _play(self, pod: VirtualPod, now: float, found: list[Effect]) -> None:
         """The pod's containers take their steps. What the pod is told to end with ends its sidecars, too."""
-        backing_off = pod.containers.step(pod.pod, now)
+        self._tell(pod, pod.containers.step(pod.pod, now), now, found)
+
+    def _tell(self, pod: VirtualPod, backing_off: Sequence[str], now: float, found: list[Effect]) -> None:
+        """Containers began or ended: what follows for the pod, and what is said of it.
+
+        :param backing_off: those that wait for a restart from now on
+        """
         outcome = pod.containers.outcome(pod.pod)
         if outcome is not None and not pod.containers.sidecars_run:
-            self._end(pod, Ending(outcome), now, found)
+            if isinstance(pod, RealPod):
+                pod.stop(Ending(outcome), 0.0, now)
+                self._rearm(pod)
+            else:
+                self._end(pod, Ending(outcome), now, found)
             return
         if pod.state is State.STARTING and pod.containers.begun:
             pod.run(now)
@@ -340,6 +480,8 @@ class Pods:
         if outcome is not None:
             pod.stop(Ending(outcome), _own_grace_s(pod), now)
         self._rearm(pod)
+        if isinstance(pod, RealPod):
+            pod.order()
 
     def _end(self, pod: VirtualPod, ending: Ending, now: float, found: list[Effect]) -> None:
         pod.end(ending, now)

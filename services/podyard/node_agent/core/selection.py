@@ -18,6 +18,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     names: frozenset[str] = frozenset()
     labels: dict[str, str] = {}
+    host: str = ""
+    """The node that is the host itself, empty: none is; it is the agent's, whatever its annotation says."""
 
     @property
     def everything(self) -> bool:
@@ -30,6 +32,8 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
 
     def takes(self, node: Node) -> bool:
         """Whether the agent plays this node."""
+        if self.host and node.metadata.name == self.host:
+            return True
         if node.metadata.annotations.get(AGENT) == EXTERNAL:
             return False
         if self.names and node.metadata.name not in self.names:

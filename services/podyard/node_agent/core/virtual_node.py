@@ -118,12 +118,21 @@ class VirtualNode:
         """One round of the eviction manager; after an eviction the loop waits for the pods' cleanup
         (docs/rules.md, one-pod-a-step)."""
         found = self._play(tuple(active), now)
+        self._over(found, now)
+        return found
+
+    @property
+    def unready(self) -> str:
+        """Why it is not ready; empty: it is."""
+        return ""
+
+    def _over(self, found: Round, now: float) -> None:
+        """A round came to this."""
         if not found.error:
             self.unread = found.unread
         self.cleanup = None
         if found.kills:
             self.cleanup = Cleanup(tuple(kill.pod.metadata.uid for kill in found.kills), now + CLEANUP_TIMEOUT_S)
-        return found
 
     def _play(self, active: tuple[Pod, ...], now: float) -> Round:
         """A round with this node's answers, which are at hand."""
@@ -182,15 +191,27 @@ class VirtualNode:
     def imagined(self, given: Mapping[str, SignalValue], active: Sequence[Pod], now: float) -> "VirtualNode":
         """Another one that stands where this one does, with some signals as given. Without those it can read
         no more than this one now."""
+        source = self.synthetic or readings.Synthetic(self.name)
+        found = source.at(active, self.capacity, now, self._lasts_s)
+        return self._copy(source, given, active, now, blind=found.why if isinstance(found, Failed) else "")
+
+    def _copy(
+        self,
+        source: readings.Synthetic,
+        given: Mapping[str, SignalValue],
+        active: Sequence[Pod],
+        now: float,
+        *,
+        blind: str,
+    ) -> "VirtualNode":
+        """:param blind: why nothing can be read now; empty: it can"""
         made = VirtualNode(self.name, self.uid, self.config, None, 0.0, lasts_s=math.inf)
         made.capacity = self.capacity
         made.manager = self.manager.copied()
-        source = self.synthetic or readings.Synthetic(self.name)
         made.synthetic = source.standing(active, self.capacity, given, now)
-        found = source.at(active, self.capacity, now, self._lasts_s)
-        if isinstance(found, Failed) and not given:
-            blind = Failing(what="reading", why=found.why)
-            made.synthetic.said = msgspec.structs.replace(made.synthetic.said, failing=(blind,))
+        if blind and not given:
+            failing = (Failing(what="reading", why=blind),)
+            made.synthetic.said = msgspec.structs.replace(made.synthetic.said, failing=failing)
         return made
 
     def failing(self, ask: Ask) -> str:
@@ -212,7 +233,16 @@ class VirtualNode:
 
     def status(self, player: Player, now: float) -> NodeStatusFact | None:
         """The fact that is due now; None if the stored one still holds."""
-        fact = node_facts.fact(self.name, self.uid, self.manager.conditions, self.fact, now, player, unread=self.unread)
+        fact = node_facts.fact(
+            self.name,
+            self.uid,
+            self.manager.conditions,
+            self.fact,
+            now,
+            player,
+            unread=self.unread,
+            unready=self.unready,
+        )
         if self.fact is not None and node_facts.same(fact, self.fact):
             return None
         self.fact = fact

@@ -10,6 +10,8 @@ from podyard.node_agent.core.eviction.configuration import KubeletConfiguration
 from podyard.node_agent.core.eviction.thresholds import PODS
 
 _OWN_OBJECT: Final = "capacity and allocatable of a virtual node are those of its object"
+_REGISTERED: Final = ("kubeReserved", "systemReserved")
+"""What a host's object is made of."""
 _CGROUPS: Final = "virtual nodes have no cgroups"
 _REASONS: Final = {
     "kubeReserved": _OWN_OBJECT,
@@ -30,19 +32,22 @@ class Unused(NamedTuple):
     reason: str
 
 
-def found(document: Mapping[str, Any]) -> tuple[Unused, ...]:
+def found(document: Mapping[str, Any], *, host: bool = False) -> tuple[Unused, ...]:
     """The fields that have no effect: those that the agent reads if they differ from their defaults, others
     if they are there.
 
+    :param host: whether one of the agent's nodes is its host, which it registers
     :raises ThresholdError: if it is no KubeletConfiguration
     """
     given = configuration.read(document)
-    return (*_known(given), *_entries(given), *_others(document))
+    return (*_known(given, host), *_entries(given), *_others(document))
 
 
-def _known(given: KubeletConfiguration) -> Iterator[Unused]:
+def _known(given: KubeletConfiguration, host: bool) -> Iterator[Unused]:
     default = KubeletConfiguration()
     for field, reason in _REASONS.items():
+        if host and field in _REGISTERED:
+            continue
         if getattr(given, _FIELDS[field]) != getattr(default, _FIELDS[field]):
             yield Unused(field, reason)
 

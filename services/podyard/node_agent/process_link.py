@@ -1,0 +1,228 @@
+"""Pods of one term that are processes of the host: carries out what the core orders, and tells it what became
+of it. Shell.
+
+Orders of one pod do not overtake each other: what is started waits for an end that is under way, an end for a
+start. An end that is to be sooner does not wait.
+"""
+
+from collections.abc import Callable
+from types import TracebackType
+from typing import Final, Self
+
+import anyio
+from anyio.abc import TaskGroup
+
+from podyard.bus import BusError
+from podyard.cluster.keys import ObjectKey
+from podyard.node_agent.core import messages, programs
+from podyard.node_agent.core.effects import LimitPod, LookUpPod, StartContainer, StopPod
+from podyard.node_agent.core.messages import OfProcesses, RunEnd
+from podyard.node_agent.core.programs import Bounds
+from podyard.node_agent.core.real_pod import UNKNOWN, Order
+from podyard.node_agent.host.errors import HostError, NotStarted
+from podyard.node_agent.host.processes import Processes
+from podyard.node_agent.host.records import Command, Ended, Limits, PodId, Started
+from podyard.node_agent.settings import NodeAgentSettings
+from podyard.proto.codec import MessageError
+from podyard.proto.message import ObjectRef
+from podyard.runtime.service import Service
+from podyard.shell import writes
+
+LOOK_EVERY_S: Final = 0.5
+"""Between two looks for a pod's object: a replica that lags does not have it yet."""
+AGAIN_S: Final = 5.0
+"""Before what could not be ended is tried again."""
+
+
+class _Turn:
+    """What is under way of one pod."""
+
+    def __init__(self) -> None:
+        self.starts = self.stops = 0
+        self.removing = anyio.Lock()
+        self._changed = anyio.Event()
+
+    async def start(self) -> None:
+        """Wait until no end is under way, and begin."""
+        while self.stops:
+            await self._changed.wait()
+        self.starts += 1
+
+    async def stop(self) -> None:
+        """Begin, as soon as no start is under way."""
+        self.stops += 1
+        while self.starts:
+            await self._changed.wait()
+
+    def over(self, *, start: bool) -> bool:
+        """One of them is; whether nothing else is under way."""
+        self.starts -= start
+        self.stops -= not start
+        self._changed.set()
+        self._changed = anyio.Event()
+        return not self.starts and not self.stops
+
+
+class ProcessLink:
+    """Of one term, which lasts while it is entered. What runs goes on afterwards."""
+
+    def __init__(
+        self, service: Service[NodeAgentSettings], processes: Processes, tell: Callable[[OfProcesses], None]
+    ) -> None:
+        """:param tell: tells the core"""
+        self._bus = service.bus
+        self._log = service.log
+        self._now = service.clock.now
+        self._rules = service.settings.rules()
+        self._processes = processes
+        self._tell = tell
+        self._turns: dict[str, _Turn] = {}
+        """Of pods of which something is under way, by uid."""
+        self._tasks: TaskGroup = anyio.create_task_group()
+
+    @property
+    def processes(self) -> Processes:
+        """What runs."""
+        return self._processes
+
+    async def __aenter__(self) -> Self:
+        await self._tasks.__aenter__()
+        for note in self._processes.notes:
+            self._log.warning("something was left on the host", reason=note)
+        runs = {one.pod.uid: tuple(map(_run, one.containers)) for one in self._processes.found}
+        self._tell(messages.Found(runs))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._tasks.cancel_scope.cancel()
+        return await self._tasks.__aexit__(kind, error, trace)
+
+    def do(self, order: Order) -> None:
+        """Begin to carry out an order."""
+        match order:
+            case LookUpPod(about):
+                self._tasks.start_soon(self._look_up, about)
+            case StartContainer():
+                self._tasks.start_soon(self._start, order, self._turn(order.about.uid))
+            case LimitPod():
+                self._tasks.start_soon(self._limit, order)
+            case StopPod():
+                self._tasks.start_soon(self._stop, order, self._turn(order.uid))
+
+    def _turn(self, uid: str) -> _Turn:
+        return self._turns.setdefault(uid, _Turn())
+
+    def _over(self, uid: str, turn: _Turn, *, start: bool) -> None:
+        if turn.over(start=start) and self._turns.get(uid) is turn:
+            del self._turns[uid]
+
+    async def _look_up(self, about: ObjectRef) -> None:
+        """Until its object is read, or it has gone."""
+        while True:
+            try:
+                stored = await writes.read(self._bus, ObjectKey(about.resource, about.namespace, about.name))
+                if stored is not None and stored.uid == about.uid:
+                    if not stored.deleted:
+                        self._tell(messages.Planned(about.uid, programs.plan(stored.document(), self._rules)))
+                    return
+            except (BusError, MessageError) as error:
+                self._log.warning("a pod cannot be read yet", pod=_named(about), reason=str(error))
+            await anyio.sleep(LOOK_EVERY_S)
+
+    async def _start(self, order: StartContainer, turn: _Turn) -> None:
+        about, container, attempt = order.about, order.container, order.attempt
+        await turn.start()
+        try:
+            pod = PodId(uid=about.uid, namespace=about.namespace, name=about.name)
+            await self._processes.make(pod, _limits(order.pod_bounds))
+            started = await self._processes.start(about.uid, _command(order))
+        except HostError as error:
+            self._log.warning(
+                "a container could not be started", pod=_named(about), container=container, reason=str(error)
+            )
+            now = self._now()
+            end = RunEnd(NotStarted.code, now, NotStarted.reason, str(error))
+            self._tell(messages.ContainerEnded(about.uid, container, attempt, now, end))
+        else:
+            self._tell(messages.ContainerStarted(about.uid, container, attempt, started.at))
+        finally:
+            self._over(about.uid, turn, start=True)
+
+    async def _limit(self, order: LimitPod) -> None:
+        about = order.about
+        used = self._processes.used().get(about.uid)
+        if used is None:
+            return
+        try:
+            pod = PodId(uid=about.uid, namespace=about.namespace, name=about.name)
+            await self._processes.make(pod, _limits(order.bounds[""]))
+            for container in used.containers:
+                await self._processes.limit(about.uid, container, _limits(order.bounds[container]))
+        except HostError as error:
+            self._log.warning("a pod has other limits than it should", pod=_named(about), reason=str(error))
+
+    async def _stop(self, order: StopPod, turn: _Turn) -> None:
+        """Until nothing of it is left."""
+        uid, grace_s = order
+        await turn.stop()
+        try:
+            while uid in self._processes.used():
+                try:
+                    await self._processes.stop(uid, grace_s)
+                    async with turn.removing:
+                        if uid in self._processes.used():
+                            await self._processes.remove(uid)
+                except HostError as error:
+                    if uid in self._processes.used():
+                        self._log.warning("a pod does not end", uid=uid, reason=str(error))
+                        await anyio.sleep(AGAIN_S)
+        finally:
+            self._over(uid, turn, start=False)
+        self._tell(messages.PodGone(uid))
+
+
+def told(ended: Ended) -> messages.ContainerEnded:
+    """What the core is told of an end."""
+    return messages.ContainerEnded(ended.pod_uid, ended.container, ended.attempt, ended.started_at, _end(ended))
+
+
+def _run(found: Started | Ended) -> messages.Run:
+    if isinstance(found, Started):
+        return messages.Run(found.container, found.attempt, found.at)
+    return messages.Run(found.container, found.attempt, found.started_at, _end(found))
+
+
+def _end(ended: Ended) -> RunEnd:
+    """Reasons that follow from the code are left to it."""
+    if ended.code is None:
+        return UNKNOWN._replace(at=ended.ended_at)
+    return RunEnd(ended.code, ended.ended_at, ended.reason if ended.oom_killed else "")
+
+
+def _command(order: StartContainer) -> Command:
+    program = order.program
+    return Command(
+        container=order.container,
+        argv=program.argv,
+        env=program.env,
+        working_dir=program.working_dir,
+        uid=program.uid,
+        gid=program.gid,
+        groups=program.groups,
+        limits=_limits(order.bounds),
+        attempt=order.attempt,
+    )
+
+
+def _limits(bounds: Bounds) -> Limits:
+    return Limits(
+        memory_bytes=bounds.memory_bytes,
+        cpu_request_millis=bounds.cpu_request_millis,
+        cpu_limit_millis=bounds.cpu_limit_millis,
+    )
+
+
+def _named(about: ObjectRef) -> str:
+    return f"{about.namespace}/{about.name}"
