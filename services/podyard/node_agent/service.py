@@ -3,7 +3,6 @@
 from podyard.node_agent import host_link
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.settings import NodeAgentSettings, check
-from podyard.node_agent.signal_metrics import SignalMetrics
 from podyard.node_agent.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
@@ -16,8 +15,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
     configs = settings.configs()
     for unused in settings.unused():
         service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
-    instruments, signal_metrics, boundary = Instruments(service.metrics), SignalMetrics(), Boundary(service)
-    service.metrics.register(signal_metrics)
+    instruments, boundary = Instruments(service.metrics), Boundary(service)
     host = host_link.opened(service) if settings.host_node else None
     lease = service.lease(settings.lease(), take_over=settings.take_over)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, service=service.name)
@@ -25,7 +23,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
 
     async def term(epoch: int) -> None:
         del epoch
-        await Term(service, configs, instruments, signal_metrics, boundary, host, take_over=next(first, False)).run()
+        await Term(service, configs, instruments, boundary, host, take_over=next(first, False)).run()
 
     await leading.run(term)
 

@@ -24,7 +24,6 @@ from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.listening import Heartbeats
 from podyard.node_agent.previews import Previews
 from podyard.node_agent.settings import NodeAgentSettings
-from podyard.node_agent.signal_metrics import SignalMetrics
 from podyard.proto import codec, subjects
 from podyard.proto.signals import NodeHeartbeat, NodeSignals
 from podyard.runtime import sessions
@@ -52,7 +51,6 @@ class Term:
         service: Service[NodeAgentSettings],
         configs: NodeConfigs,
         instruments: Instruments,
-        signal_metrics: SignalMetrics,
         boundary: Boundary,
         host: Opened | None,
         *,
@@ -67,7 +65,6 @@ class Term:
         self._bus = service.bus
         self._now = service.clock.now
         self._instruments = instruments
-        self._signal_metrics = signal_metrics
         self._boundary = boundary
         self._view = AgentView()
         self._core = Agent(
@@ -126,7 +123,7 @@ class Term:
         """Play the nodes until cancelled, or until the core has raised."""
         opened: list[Subscription] = []
         self._instruments.plays(self._core.nodes, self._core.pods, self._core.claims.awaited)
-        self._signal_metrics.show(lambda: self._core.nodes, self._now)
+        self._instruments.signals.show(lambda: self._core.nodes, self._now)
         try:
             async with self._driver as tasks:
                 if self._host is not None:
@@ -141,7 +138,7 @@ class Term:
             self._service.health.remove(FACTS_CHECK)
             self._hearing.stop()
             self._instruments.plays((), (), ())
-            self._signal_metrics.hide()
+            self._instruments.signals.hide()
             self._previews.end()
             with anyio.move_on_after(END_WITHIN_S, shield=True):
                 for subscription in opened:

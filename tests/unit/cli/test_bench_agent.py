@@ -13,6 +13,7 @@ from podyard.cli.render import bench_agent
 from podyard.cluster.view import ClusterView
 from podyard.proto import codec, headers
 from podyard.proto.facts import Condition, NodeStatusFact
+from podyard.proto.signals import NodeUsage, PodUsage
 
 RESULT = agent.AgentResult(
     nodes=5000,
@@ -25,6 +26,7 @@ RESULT = agent.AgentResult(
     pressed=100,
     notices_s=0.2,
     pressed_cores=0.2,
+    round_cpu_s=1.92,
     pressed_pss_mib=650.0,
 )
 FIRST = {headers.EXPECTED_LAST_SUBJECT_SEQUENCE: "0"}
@@ -42,6 +44,16 @@ def test_every_node_gets_as_many_pods_and_its_signals_name_them():
         assert {pod.name for pod in signals.pods} == {pod.name for pod in view.pods_on(name).values()}
         assert len(signals.pods) == 3
         assert signals.signals == {"memory.available": agent.LOW}
+        assert signals.standing, "it is looked at in every interval"
+
+
+def test_a_node_was_looked_at_when_the_usage_of_its_pods_is_told():
+    watching = agent.Watching()
+    watching.on_usage("usage.a", codec.encode(NodeUsage(node="a")), "")
+    assert watching.looked_at == set()
+    used = (PodUsage(namespace="d", name="a"),)
+    watching.on_usage("usage.a", codec.encode(NodeUsage(node="a", pods=used)), "")
+    assert watching.looked_at == {"usage.a"}
 
 
 def test_who_is_under_pressure_is_told_by_facts():
@@ -57,7 +69,7 @@ def test_the_report_shows_figures_beside_their_goals():
     Console(file=out, width=80).print(bench_agent.report(RESULT))
     text = out.getvalue()
     assert max(map(len, text.splitlines())) <= 80
-    for words in ("271.1 MiB", "600 MiB", "0.008", "650.0 MiB", "10 s"):
+    for words in ("271.1 MiB", "600 MiB", "0.008", "650.0 MiB", "10 s", "1.9 s"):
         assert words in text
     assert msgspec.json.encode(RESULT)
 

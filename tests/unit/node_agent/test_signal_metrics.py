@@ -3,8 +3,8 @@
 import prometheus_client
 import pytest
 
-from podyard.node_agent import signal_metrics
-from podyard.node_agent.signal_metrics import SignalMetrics
+from podyard.node_agent import instruments
+from podyard.node_agent.instruments import SignalMetrics
 from podyard.proto.signals import NodeSignals, SignalValue
 from tests.unit.node_agent.make import GIBIBYTE, MEBIBYTE, Playing, agent, node, signals
 
@@ -55,7 +55,7 @@ def test_nodes_of_which_nothing_is_measured_have_no_series(registry: prometheus_
 def test_of_very_many_nodes_the_first_are_shown_and_the_others_counted(
     registry: prometheus_client.CollectorRegistry, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(signal_metrics, "MOST_NODES", 2)
+    monkeypatch.setattr(instruments, "MOST_NODES", 2)
     playing = agent()
     for name in ("c", "a", "b"):
         playing.node_seen(node(name), (), 0.0)

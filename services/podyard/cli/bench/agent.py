@@ -2,8 +2,8 @@
 
 Nodes, pods and their places are stored as api and binder would have stored them; then the agent is started
 and plays them: every pod starts, every node says that it is ready. After that nothing happens but heartbeats.
-Then every node gets signals, so that its eviction manager looks at it in every interval, and a hundred run
-low on memory: the first look at each shows as its usage.
+Then every node gets signals that stand, so that its eviction manager looks at it in every interval, and a
+hundred run low on memory: the first look at each shows as the usage of its pods.
 """
 
 import itertools
@@ -21,11 +21,12 @@ import psutil
 from podyard.bus import Ack, Bus, Outgoing
 from podyard.cli.bench import cluster, meters
 from podyard.cli.bench.versions import version
+from podyard.node_agent.core.eviction.manager import MONITORING_INTERVAL_S
 from podyard.objects.meta import is_true
 from podyard.proto import codec, subjects
 from podyard.proto.facts import NodeStatusFact
 from podyard.proto.placement import BoundPod, binding_of
-from podyard.proto.signals import NodeSignals, PodUsage, SignalValue
+from podyard.proto.signals import NodeSignals, NodeUsage, PodUsage, SignalValue
 from podyard.runtime import clock
 
 Progress = Callable[[str], None]
@@ -62,7 +63,9 @@ class AgentResult(msgspec.Struct, frozen=True, kw_only=True):
     notices_s: float
     """From the first signals until all nodes had been looked at, and all under pressure had said so."""
     pressed_cores: float
-    """Meanwhile, evictions included."""
+    """While all nodes are looked at in each interval, evictions included."""
+    round_cpu_s: float
+    """CPU of one round over all nodes: of an interval of an eviction manager."""
     pressed_pss_mib: float
 
 
@@ -102,11 +105,12 @@ class Watching:
         self.pressed: set[str] = set()
         self.running: set[str] = set()
         self.looked_at: set[str] = set()
-        """Subjects of nodes' usage that was told."""
+        """Subjects of nodes' usage that was told since their pods use something. Idle nodes tell theirs, too."""
 
     def on_usage(self, subject: str, payload: bytes, trace: str) -> None:
-        del payload, trace
-        self.looked_at.add(subject)
+        del trace
+        if codec.decode(NodeUsage, payload).pods:
+            self.looked_at.add(subject)
 
     def on_node(self, subject: str, payload: bytes, trace: str) -> None:
         del subject, trace
@@ -180,6 +184,7 @@ async def measure(bus: Bus, url: str, nodes: int, pods: int, idle_s: float, prog
             pressed=pressed,
             notices_s=round(notices_s, 2),
             pressed_cores=round(pressed_cores, 3),
+            round_cpu_s=round((pressed_cores - idle_cores) * MONITORING_INTERVAL_S, 2),
             pressed_pss_mib=round(_pss_mib(process), 1),
         )
 
@@ -191,7 +196,8 @@ def _signals(number: int, nodes: int, pods: int, memory: SignalValue) -> NodeSig
         PodUsage(namespace=cluster.NAMESPACE, name=f"app-{pod:06}", memory_bytes=(1 + pod % 7) * 1024 * MIB)
         for pod in own
     )
-    return NodeSignals(node=cluster.node_name(number), signals={"memory.available": memory}, pods=used, who="bench")
+    levels = {"memory.available": memory}
+    return NodeSignals(node=cluster.node_name(number), signals=levels, pods=used, standing=True, who="bench")
 
 
 async def _until(done: Callable[[], bool], within_s: float, so_far: Callable[[], str]) -> None:

@@ -26,6 +26,7 @@ def report(result: AgentResult) -> RenderableType:
         ("cores, idle", result.idle_cores, GOAL_CORES, ""),
         (f"memory, all looked at, {result.pressed:,} under pressure", result.pressed_pss_mib, GOAL_MIB, "MiB"),
         ("cores, the same", result.pressed_cores, 0.0, ""),
+        ("CPU of a round over all", result.round_cpu_s, MONITORING_INTERVAL_S, "s"),
         ("all looked at, all pressure told after", result.notices_s, MONITORING_INTERVAL_S, "s"),
     ):
         style = "" if not goal else "green" if found <= goal else "yellow"
