@@ -105,7 +105,8 @@ class Watching:
         self.pressed: set[str] = set()
         self.running: set[str] = set()
         self.looked_at: set[str] = set()
-        """Subjects of nodes' usage that was told since their pods use something. Idle nodes tell theirs, too."""
+        """Subjects of nodes' usage that was told since their pods use something. Idle nodes tell theirs,
+        too."""
 
     def on_usage(self, subject: str, payload: bytes, trace: str) -> None:
         del trace
