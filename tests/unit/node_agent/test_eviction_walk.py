@@ -1,4 +1,5 @@
-"""Rounds over pods, readings and restarts, drawn by a seed, against a plain reading of the rules.
+"""Rounds over pods, readings, restarts and changes of configuration, drawn by a seed, against a plain reading
+of the rules.
 
 The plain reading knows one file system, and no names of Kubernetes but the signals'. Amounts are pieces.
 """
@@ -180,6 +181,11 @@ class Walk:
             self.manager, before = EvictionManager(rules_as_configured()), self.manager
             self.manager.restore(before.conditions, self.now)
             self.plain = Plain(before.conditions, self.now)
+        elif self.draw.random() < 0.03:  # another configuration, which says the same
+            held, going = self.manager.conditions, self.plain.going
+            self.manager = self.manager.restarted(rules_as_configured(), self.now)
+            self.plain = Plain(held, self.now)
+            self.plain.going = going
         if self.draw.random() < 0.8:
             self.measured = self.now
         self.left = {name: self.draw.choice([20, 99, 100, 120, 160, 220, 310, 900]) for name in CONDITION}
