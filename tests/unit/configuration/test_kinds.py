@@ -26,6 +26,7 @@ kind: KubeletConfiguration
 evictionHard: {memory.available: 1Gi}
 evictionPressureTransitionPeriod: 90s
 maxPods: 20
+kubeReserved: {cpu: 100m}
 clusterDomain: cluster.local
 """
 
@@ -106,9 +107,9 @@ def test_a_valid_kubelet_configuration_is_told_with_what_has_no_effect(write: An
     file = write(KUBELET)
     lines = shown(capsys, "validate", file).splitlines()
     assert lines[0] == f"{file} is valid: 2 thresholds"
-    assert [line.split(":")[1] for line in lines[1:]] == [" maxPods", " clusterDomain"]
+    assert [line.split(":")[1] for line in lines[1:]] == [" kubeReserved", " clusterDomain"]
     found = json.loads(shown(capsys, "validate", file, "-o", "json"))
-    assert [one["field"] for one in found["unused"]] == ["maxPods", "clusterDomain"]
+    assert [one["field"] for one in found["unused"]] == ["kubeReserved", "clusterDomain"]
 
 
 @pytest.mark.parametrize(
@@ -132,6 +133,7 @@ def test_default_completes_a_kubelet_configuration_and_can_be_read_again(write: 
     assert found["evictionHard"] == {"memory.available": "1Gi"}
     assert (found["evictionPressureTransitionPeriod"], found["imageMinimumGCAge"]) == ("1m30s", "2m0s")
     assert (found["enforceNodeAllocatable"], found["clusterDomain"]) == (["pods"], "cluster.local")
+    assert (found["maxPods"], found["kubeReserved"]) == (20, {"cpu": "100m"})
     assert completed(capsys, write(json.dumps(found))) == found
 
 
