@@ -1,5 +1,5 @@
-"""The agent with KubeletConfigurations by node label: whom they evict, how many pods they take, and the images
-that they collect."""
+"""The agent with KubeletConfigurations by node label: whom nodes evict, how many pods they take, and the
+images that they collect."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
