@@ -2,9 +2,10 @@
 
 import pytest
 
-from podyard.cli.commands.pressure import courses_of
+from podyard.cli.__main__ import main
+from podyard.cli.commands.pressure import courses_of, unused_of
 from podyard.cli.errors import InputError
-from podyard.proto.signals import Course, Point
+from podyard.proto.signals import Course, Point, Unused
 
 CAPACITY = {"cpu": "4", "memory": "8Gi"}
 
@@ -28,3 +29,13 @@ def test_all_faults_are_told_with_their_option():
     assert [line.partition(":")[0] for line in told.value.message.splitlines()] == [
         "--spike", "--memory", "--disk", "--inodes"
     ]  # fmt: skip
+
+
+def test_images_are_a_quantity_and_part_of_what_the_disk_holds(capsys: pytest.CaptureFixture[str]):
+    assert (unused_of("30Gi"), unused_of("")) == (Unused(disk_bytes=30 * 2**30), Unused())
+    for wrong, told in (("30%", "--images: '30%': quantities must match"), ("-1", "--images: '-1': must be 0 or more")):
+        with pytest.raises(InputError) as error:
+            unused_of(wrong)
+        assert error.value.message.startswith(told)
+    assert main(["pressure", "node", "n1", "--images", "30Gi"]) == 2
+    assert "images are part of what --disk uses" in capsys.readouterr().err

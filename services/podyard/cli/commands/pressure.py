@@ -8,7 +8,7 @@ from podyard.cli.options import NatsOption
 
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus
-    from podyard.proto.signals import Course, UsedResource
+    from podyard.proto.signals import Course, Unused, UsedResource
 
 ABOUT: Final = """Let a virtual node run short of something, and see whom it evicts.
 
@@ -42,6 +42,7 @@ def node(
     disk: Amount = "",
     inodes: Amount = "",
     processes: Amount = "",
+    images: Amount = "",
     ramp: Annotated[str, Parameter(show_default=False)] = "",
     spike: Annotated[str, Parameter(show_default=False)] = "",
     off: Annotated[bool, Parameter(negative="")] = False,
@@ -56,6 +57,7 @@ def node(
     podyard pressure node node-1 --memory 95%
     podyard pressure node node-1 --memory 95% --ramp 30s
     podyard pressure node node-1 --disk 90Gi --inodes "99% of 100000" --spike 1m
+    podyard pressure node node-1 --disk 95% --images 30Gi
     podyard pressure node node-1 --off
     ```
 
@@ -65,6 +67,7 @@ def node(
     :param disk: Use of the node's file system.
     :param inodes: Inodes that are used.
     :param processes: Processes that run.
+    :param images: How much of the disk's use is images that no container needs: they are collected first.
     :param ramp: From what is used now, evenly within this time.
     :param spike: For this time, and then what was used before.
     :param off: Nothing is used any more.
@@ -74,16 +77,18 @@ def node(
 
     texts = {"cpu": cpu, "memory": memory, "disk": disk, "inodes": inodes, "processes": processes}
     wanted = {resource: text for resource, text in texts.items() if text}
-    if bool(wanted) == off:
+    if bool(wanted or images) == off:
         raise InputError("say what is used, or --off", "for example podyard pressure node node-1 --memory 95%")
     if ramp and spike:
         raise InputError("--ramp and --spike: use one")
     if off and (ramp or spike):
         raise InputError("--ramp and --spike say how use goes on: --off ends it at once", "leave them out")
-    return session.run(nats, lambda bus: _press(bus, name, wanted, ramp, spike))
+    if images and not disk:
+        raise InputError("--images: images are part of what --disk uses", "say both, as in --disk 95% --images 30Gi")
+    return session.run(nats, lambda bus: _press(bus, name, wanted, images, ramp, spike))
 
 
-async def _press(bus: "Bus", name: str, wanted: dict[str, str], ramp: str, spike: str) -> int:
+async def _press(bus: "Bus", name: str, wanted: dict[str, str], images: str, ramp: str, spike: str) -> int:
     from podyard.cli import objects_client
     from podyard.cli.commands import eviction
     from podyard.cli.scenario import play
@@ -96,13 +101,35 @@ async def _press(bus: "Bus", name: str, wanted: dict[str, str], ramp: str, spike
     document = await play.stored_document(bus, ObjectRef(resource=subjects.NODES, name=name))
     capacity: dict[str, Any] = document.get("status", {}).get("capacity", {})
     courses = courses_of(wanted, capacity, ramp, spike)
+    unused = unused_of(images)
     await eviction.ask(bus, PreviewRequest(node=name, limit=1))  # signals of a node that nobody plays reach nobody
-    said = NodeSignals(node=name, courses=courses, standing=True, who=objects_client.person(), at=clock.now())
+    who, at = objects_client.person(), clock.now()
+    said = NodeSignals(node=name, courses=courses, images=unused, standing=True, who=who, at=at)
     bus.send(subjects.signals(name), codec.encode(said))
-    print(f"{name} is idle" if not wanted else f"{name}: {_told(wanted)}{_how(ramp, spike)}")
+    of_images = f", {images} of it images" if images else ""
+    print(f"{name} is idle" if not wanted else f"{name}: {_told(wanted)}{_how(ramp, spike)}{of_images}")
     if wanted:
         print(f"`podyard eviction preview {name}` shows whom it would evict; end it with --off")
     return 0
+
+
+def unused_of(images: str) -> "Unused":
+    """What can be collected.
+
+    :raises InputError: if it is no quantity
+    """
+    from podyard.cli.errors import InputError
+    from podyard.objects import quantity
+    from podyard.objects.errors import ObjectError
+    from podyard.proto.signals import Unused
+
+    try:
+        amount = quantity.value(images or "0")
+    except ObjectError as error:
+        raise InputError(f"--images: {images!r}: {error.detail}") from error
+    if amount < 0:
+        raise InputError(f"--images: {images!r}: must be 0 or more")
+    return Unused(disk_bytes=amount)
 
 
 def courses_of(wanted: dict[str, str], capacity: dict[str, Any], ramp: str, spike: str) -> "tuple[Course, ...]":
