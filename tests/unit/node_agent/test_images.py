@@ -10,8 +10,8 @@ from podyard.node_agent.core.images import Collection, ImagePolicy, Images
 from podyard.node_agent.core.node_config import NodeConfig, NodeConfigs
 from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.selection import Selection
-from podyard.proto.signals import Failing, NodeSignals, SignalValue, Unused, UnusedImage
-from tests.unit.node_agent.make import GIBIBYTE, Playing, node
+from podyard.proto.signals import Failing, NodeSignals, PodUsage, SignalValue, Unused, UnusedImage
+from tests.unit.node_agent.make import GIBIBYTE, Playing, node, pod, view
 
 CAPACITY = 1000
 """Of the image file system, bytes: a per cent is ten."""
@@ -122,7 +122,7 @@ def playing(**policy: Any) -> Playing:
     """A node of an agent that looks on since second 100."""
     configs = NodeConfigs(NodeConfig(images=ImagePolicy(**policy)))
     found = Playing(Selection(), configs, NodeRhythm())
-    found.node_seen(node(capacity={"ephemeral-storage": "100Gi"}), (), 100.0)
+    found.node_seen(node(amounts={"ephemeral-storage": "100Gi"}), (), 100.0)
     return found
 
 
@@ -177,6 +177,37 @@ def test_a_node_that_cannot_collect_is_told_from_the_second_time_on():
     ((at, told),) = run(found, 151, 900)
     assert isinstance(told, effects.Announce)
     assert (at, told.reason, told.message) == (700, "ImageGCFailed", "read-only")
+
+
+def test_on_a_reading_of_no_use_only_age_has_images_go():
+    """As on a kubelet whose statistics fail. What was measured once is old after three looks."""
+    found = playing(max_age_s=590.0)
+    images = (image("old", GIBIBYTE, used_s=300), image("new", 50 * GIBIBYTE, used_s=0))
+    measured = msgspec.structs.replace(full(12, single_images=images), standing=False)
+    found.observe(measured, 150.0)
+    (_, collected), (at, told) = run(found, 151, 701)
+    assert isinstance(collected, effects.ImagesCollected)
+    assert (collected.for_age, collected.for_space) == (GIBIBYTE, 0)
+    assert isinstance(told, effects.Announce)
+    assert (at, told.reason, told.message) == (700, "ImageGCFailed", "what was measured is older than 30 s")
+
+
+def test_where_nobody_says_what_is_left_age_has_images_go_all_the_same():
+    found = playing(max_age_s=250.0)
+    found.observe(NodeSignals(node="n1", images=Unused(disk_bytes=GIBIBYTE)), 150.0)
+    ((at, collected),) = run(found, 151, 1000)
+    assert (at, collected[1:]) == (400, (GIBIBYTE, 0))
+
+
+def test_what_pods_use_that_are_gone_takes_no_room_from_images():
+    found = playing()
+    used = PodUsage(namespace="default", name="a", disk_bytes=88 * GIBIBYTE)
+    found.pod_seen(view(pod("a")), 100.0, 100.0)
+    found.tick(102.0)
+    lump = Unused(disk_bytes=60 * GIBIBYTE)
+    found.observe(NodeSignals(node="n1", pods=(used,), images=lump, standing=True), 150.0)
+    found.pod_gone("uid-a", 200.0)
+    assert run(found, 201, 701) == [], "all is left"
 
 
 def test_a_node_without_images_never_wakes_the_agent_for_them():

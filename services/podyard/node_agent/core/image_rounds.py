@@ -10,6 +10,7 @@ from typing import Final
 
 from podyard.node_agent.core.effects import Announce, Effect, ImagesCollected
 from podyard.node_agent.core.images import PERIOD_S
+from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_node import VirtualNode
 from podyard.proto import subjects
@@ -43,12 +44,12 @@ class ImageRounds:
         """A node is not the agent's any more."""
         self._due.cancel(name)
 
-    def tick(self, nodes: Mapping[str, VirtualNode], now: float) -> Iterator[Effect]:
+    def tick(self, nodes: Mapping[str, VirtualNode], pods: Pods, now: float) -> Iterator[Effect]:
         """Have all collect that are due."""
         for name in self._due.pop_due(now):
             node = nodes[name]
             about = ObjectRef(resource=subjects.NODES, name=name, uid=node.uid)
-            found, again = node.collect_images(now)
+            found, again = node.collect_images(pods.active_on(name), now)
             if found.for_age or found.for_space:
                 yield ImagesCollected(about, found.for_age, found.for_space)
             if found.reason:

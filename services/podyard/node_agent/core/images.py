@@ -95,6 +95,22 @@ class Images:
         """All go that are old enough. Source: DeleteUnusedImages."""
         self._free(math.inf, policy, now)
 
+    def take_old(self, policy: ImagePolicy, now: float, began: float) -> int:
+        """All go that nobody used for too long; returns the bytes that were freed.
+
+        :param began: UTC seconds, since when the node's agent looks on: age counts no earlier
+        """
+        if not policy.max_age_s or now - began <= policy.max_age_s:
+            return 0
+        old, self._left = self._left, []
+        freed = 0
+        for image in old:
+            if now - image.used_at > policy.max_age_s:
+                freed += self._gone(image)
+            else:
+                self._left.append(image)
+        return freed
+
     def collect(self, available: int, capacity: int, policy: ImagePolicy, now: float, began: float) -> Collection:
         """A node's own collection: those too long unused, then down to the low percentage if the high one is
         reached.
@@ -102,7 +118,7 @@ class Images:
         :param available: bytes that are left on the image file system, of `capacity`
         :param began: UTC seconds, since when the node's agent looks on: age counts no earlier
         """
-        for_age = self._free_old(policy, now, began)
+        for_age = self.take_old(policy, now, began)
         if capacity <= 0:
             return Collection(for_age, fault="invalid capacity 0 on image filesystem", reason=NO_CAPACITY)
         available = min(available + for_age, capacity)
@@ -114,18 +130,6 @@ class Images:
         if freed >= wanted:
             return Collection(for_age, freed)
         return Collection(for_age, freed, _insufficient(used_percent, capacity, freed), TOO_LITTLE)
-
-    def _free_old(self, policy: ImagePolicy, now: float, began: float) -> int:
-        if not policy.max_age_s or now - began <= policy.max_age_s:
-            return 0
-        old, self._left = self._left, []
-        freed = 0
-        for image in old:
-            if now - image.used_at > policy.max_age_s:
-                freed += self._gone(image)
-            else:
-                self._left.append(image)
-        return freed
 
     def _free(self, wanted: float, policy: ImagePolicy, now: float) -> int:
         """Free so many bytes, or what may go; returns the bytes that were freed."""

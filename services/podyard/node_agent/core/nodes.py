@@ -164,7 +164,7 @@ class Nodes:
             self._beats.set(name, self._beat_after(now))
             yield Heartbeat(name)
             yield from self._publish(self._nodes[name], now)
-        yield from self._images.tick(self._nodes, now)
+        yield from self._images.tick(self._nodes, pods, now)
         for name in self._steps.pop_due(now):
             node = self._nodes[name]
             if self._waits(node, pods, now):

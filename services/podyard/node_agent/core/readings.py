@@ -141,18 +141,6 @@ class Synthetic:
         else:
             self._dead = self.said.dead_containers
 
-    def collect_images(
-        self, policy: ImagePolicy, capacity: Mapping[str, str], now: float, began: float
-    ) -> Collection | None:
-        """A node's own collection of images; None if nobody says what is left for them.
-
-        :param capacity: quantities by resource, as the node's object says
-        :param began: UTC seconds, since when its agent looks on
-        """
-        levels = self._moment(now, capacity, None).signals
-        value = next((levels[name] for name in _FOR_IMAGES if name in levels), None)
-        return None if value is None else self.images.collect(value.available, value.capacity, policy, now, began)
-
     def at(
         self, pods: Sequence[Pod], capacity: Mapping[str, str], now: float, lasts_s: float
     ) -> tuple[NodeSignals, float] | Failed:
@@ -172,6 +160,29 @@ class Synthetic:
         found = self._moment(now, capacity, pods)
         why = impossible(found, capacity)
         return Failed(why) if why else (found, observed_at)
+
+    def collect_images(
+        self,
+        policy: ImagePolicy,
+        pods: Sequence[Pod],
+        capacity: Mapping[str, str],
+        now: float,
+        lasts_s: float,
+        began: float,
+    ) -> Collection:
+        """A node's own collection of images; further arguments are those of `at`. Where nobody knows what is
+        left only age has images go.
+
+        :param began: UTC seconds, since when its agent looks on
+        """
+        found = self.at(pods, capacity, now, lasts_s)
+        if isinstance(found, Failed):
+            return Collection(self.images.take_old(policy, now, began), fault=found.why)
+        levels = found[0].signals
+        value = next((levels[name] for name in _FOR_IMAGES if name in levels), None)
+        if value is None:
+            return Collection(self.images.take_old(policy, now, began))
+        return self.images.collect(value.available, value.capacity, policy, now, began)
 
     def _moment(self, now: float, capacity: Mapping[str, str], pods: Sequence[Pod] | None) -> NodeSignals:
         """What is said of a moment, without courses.

@@ -163,13 +163,14 @@ class VirtualNode:
         said = None if self.synthetic is None else self.synthetic.said
         return said is not None and self.config.images.runs and bool(said.single_images or said.images != Unused())
 
-    def collect_images(self, now: float) -> tuple[Collection, bool]:
+    def collect_images(self, active: Sequence[Pod], now: float) -> tuple[Collection, bool]:
         """Its own collection of images; and whether what went wrong did so the last time, too."""
-        assert self.synthetic is not None, "only signals bring images"
-        why = self.failing(Collector.IMAGES)
+        source, why = self.synthetic, self.failing(Collector.IMAGES)
+        assert source is not None, "only signals bring images"
         found = Collection(fault=why)
         if not why:
-            found = self.synthetic.collect_images(self.config.images, self.capacity, now, self.began) or Collection()
+            policy = self.config.images
+            found = source.collect_images(policy, active, self.capacity, now, self._lasts_s, self.began)
         again, self._uncollected = bool(found.fault and self._uncollected), found.fault
         return found, again
 
