@@ -97,6 +97,7 @@ def many(count: int, item: Any) -> list[Any]:
         (ApplyRequest, {"objects": [], "who": "x" * 1025}, "$.who", "length <= 1024"),
         (DeleteRequest, {"objects": [], "gracePeriodS": -1}, "$.gracePeriodS", ">= 0"),
         (EvictRequest, {"pods": [], "gracePeriodS": HUGE}, "$.gracePeriodS", "<= 9223372036854775807"),
+        (NodeSignals, {"node": "n", "singleImages": many(1_001, {"name": "a"})}, "$.singleImages", "length <= 1000"),
         (NodeSignals, {"node": LONG}, "$.node", "length <= 253"),
         (NodeSignals, {"node": "n", "signals": {"m": SIGNAL | {"capacity": HUGE}}}, "", "<= 9223372036854775807"),
         (NodeSignals, {"node": "n", "signals": {"m": SIGNAL | {"available": -HUGE}}}, "", ">= -9223372036854775808"),
