@@ -89,6 +89,21 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
     times: list[PointTime] = []
 
 
+class Choice(NamedTuple):
+    """Where a pod would go if it came now, for whoever plans."""
+
+    node: str = ""
+    """Which `run` would choose; empty: none takes it."""
+    equals: tuple[str, ...] = ()
+    """All with the highest total, `node` among them, in order of their names: another uid gets another."""
+    rejections: tuple[Rejection, ...] = ()
+    """Why none takes it, what most nodes said first."""
+    message: str = ""
+    """The same as the reference words it."""
+    error: str = ""
+    """Nobody can say: a plugin's fault, or no nodes at all."""
+
+
 class _Shared(NamedTuple):
     feasibility: Feasibility
     scoreboard: Scoreboard
@@ -158,6 +173,19 @@ class Cycle:
         except Exception as fault:  # the boundary to plugins and extenders
             self._fail(key, result, fault)
         return result
+
+    def choice(self, pod: PodInfo) -> Choice:
+        """The same up to the choice: nobody is preempted, and extenders are not asked. Never raises."""
+        result = self._begun()
+        if result.error:
+            return Choice(error=result.error)
+        facts, key = PodFacts(pod), None
+        try:
+            key = self._key(facts)
+            return self._choice(facts, key)
+        except Exception as fault:  # the boundary to plugins
+            self._fail(key, result, fault)
+            return Choice(error=result.error)
 
     def judge(self, pod: PodInfo) -> Feasibility:
         """Only the filter part, up to date.
@@ -286,6 +314,21 @@ class Cycle:
         row = scoreboard.best_at(self._one_of(scoreboard.best_count(), pod))
         result.node = self._cluster.nodes.names[row]
         result.scores = scoreboard.leaders(row, LEADERS)
+
+    def _choice(self, pod: PodFacts, key: Hashable) -> Choice:
+        shared = self._find(pod, key)
+        feasibility, shown = shared.feasibility, shared.shown(pod, self._cluster)
+        feasibility.refresh(shown)
+        if not feasibility.feasible_count:
+            found = feasibility.diagnosis()
+            return Choice(rejections=found.rejections(), message=found.message())
+        names = self._cluster.nodes.names
+        if feasibility.feasible_count == 1:
+            only = names[int(feasibility.feasible[0])]
+            return Choice(only, (only,))
+        shared.scoreboard.refresh(shown)
+        equals = tuple([names[row] for row in shared.scoreboard.best()])
+        return Choice(equals[self._one_of(len(equals), pod)], equals)
 
     def _one_of(self, count: int, pod: PodInfo) -> int:
         """Which of so many equals, chosen by the pod's uid."""

@@ -125,7 +125,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     processes must not share one, since an instance may take its own lease over."""
     scheduler_config: str = ""
     """File with a KubeSchedulerConfiguration: profiles, plugins and their arguments, backoff; empty: the
-    default one. Queue, scheduler and binder must be given the same."""
+    default one. Queue, scheduler, binder and descheduler must be given the same."""
     data_dir: str = ""
     """Directory for what a service may keep across restarts; empty: it keeps nothing."""
     shutdown_timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0

@@ -31,6 +31,9 @@ class MoveRecord(Message, frozen=True, kw_only=True):
     plugin: Name
     reason: Text = ""
     planned_node: Annotated[Name, Meta(description="where it was planned to go; empty without a plan")] = ""
+    plan_problem: Annotated[
+        Text, Meta(description="why it should have stayed by the plan; with `plan: obey` it would have")
+    ] = ""
     outcome: MoveOutcome = "moving"
     problem: Annotated[Text, Meta(description="why it stayed")] = ""
     to_pod: Annotated[Name, Meta(description="the pod that came in its place")] = ""

@@ -15,7 +15,7 @@ from podyard.bus import BusError, RemoteError, TemporaryError, Unclear
 from podyard.cluster import disruption, intents
 from podyard.cluster.intents import Stored
 from podyard.descheduler import spans_and_events
-from podyard.descheduler.core.cycle import Eviction, EvictionDone, EvictionFailed, EvictionResult
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.objects import times
 from podyard.objects.core import Pod
@@ -116,7 +116,8 @@ class EvictionLink:
         return EvictionFailed(result.reason or result.outcome)
 
     def _done(self, wanted: Eviction) -> EvictionDone:
-        return EvictionDone(gone=self._dry_run or wanted.grace_period_s == 0)
+        """In a dry run the same as in a real one: the plugins see the same cluster then."""
+        return EvictionDone(gone=wanted.grace_period_s == 0)
 
     async def _ask(self, request: EvictRequest, until: float, trace: str) -> _Answered:
         """Ask until there is an answer, or nobody begins the eviction any more."""
@@ -186,6 +187,8 @@ class EvictionLink:
             profile=wanted.profile,
             plugin=wanted.plugin,
             reason=wanted.reason,
+            planned=wanted.planned.node,
+            **({"plan_problem": wanted.planned.problem} if wanted.planned.problem else {}),
         )
         if problem:
             log.warning("the pod stays", problem=problem)

@@ -1,11 +1,13 @@
 """The descheduler as a service: one term whenever the lease is had."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.to_thread
 
+from podyard.configuration import files
 from podyard.descheduler import spans_and_events
 from podyard.descheduler.core import building, doubtful, queries, registry, triggers
 from podyard.descheduler.core.errors import PolicyError
@@ -14,12 +16,15 @@ from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.instruments import Instruments
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.term import Term
+from podyard.framework.profile import Profile
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.shell.boundary import Boundary
 from podyard.shell.leading import Leading
 
 PLUGINS: Final = registry.by_name()
+NOT_ASKED: Final = "the plan does not ask HTTP extenders: where they decide pods may go elsewhere than planned"
+"""In the log, with who they are."""
 
 
 async def main(service: Service[DeschedulerSettings]) -> None:
@@ -27,10 +32,19 @@ async def main(service: Service[DeschedulerSettings]) -> None:
     policy, plugins, document = await anyio.to_thread.run_sync(read_policy, service.settings)
     for one in doubtful.found(document, policy):
         service.log.warning(spans_and_events.DOUBTFUL, **one._asdict())
+    configuration = files.of(service.process)
+    if configuration.extenders:
+        service.log.warning(NOT_ASKED, extenders=[one.url_prefix for one in configuration.extenders])
+
+    def profiles() -> Mapping[str, Profile]:
+        return files.profiles(configuration, service.process)
+
     instruments, boundary = Instruments(service.metrics), Boundary(service)
     leading = Leading(service.lease(), service.health, service.metrics, pause=boundary.pause)
     with anyio.CancelScope() as work:
-        await leading.run(lambda epoch: Term(service, policy, plugins, instruments, boundary, work.cancel).run())
+        await leading.run(
+            lambda epoch: Term(service, policy, plugins, profiles, instruments, boundary, work.cancel).run()
+        )
 
 
 def read_policy(settings: DeschedulerSettings) -> Loaded:
@@ -60,7 +74,7 @@ def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:
 
     :raises SettingsError: with everything that is wrong with the file
     """
-    del process
+    files.check(process, settings)
     found = read_policy(settings)
     if settings.run_on == "interval":
         return

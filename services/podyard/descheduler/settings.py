@@ -24,6 +24,10 @@ class DeschedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     settle."""
     once: bool = False
     """End after one cycle."""
+    plan: Literal["report", "obey"] = "report"
+    """Each pod that is to go is placed by its own scheduling profile first. `report`: where it would go, and
+    why it should rather stay, is told. `obey`: a pod that would come back, go where it is no better off, or
+    stay pending, stays; so do workloads whose moved pods came back. The reference knows no plan."""
     dry_run: bool = False
     """Judge and count as always, write nothing."""
     secrets_dir: str = ""

@@ -3,7 +3,8 @@
 from typing import Final
 
 from podyard.bus import Bus
-from podyard.descheduler.core.cycle import CycleRecord, Eviction, Step
+from podyard.descheduler.core.cycle import CycleRecord, Step
+from podyard.descheduler.core.evictions import Eviction
 from podyard.descheduler.core.framework import Answer
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
@@ -45,6 +46,8 @@ class EvictionSpan:
                 "podyard.eviction.strategy": eviction.plugin,
                 "podyard.eviction.profile": eviction.profile,
                 "podyard.eviction.reason": eviction.reason,
+                "podyard.eviction.planned_node": eviction.planned.node,
+                "podyard.eviction.plan_problem": eviction.planned.problem,
                 "podyard.eviction.dry_run": self._dry_run,
             },
             events=(failed,) if problem else (),
@@ -54,8 +57,8 @@ class EvictionSpan:
 
 
 def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end: float) -> None:
-    """The span "deschedule cycle"; kept if a plugin wanted anything. Pods that a limit kept are events on
-    it."""
+    """The span "deschedule cycle"; kept if a plugin wanted anything. Pods that a limit or the plan kept are
+    events on it."""
     attempts = [(step, attempt) for step in record.steps for attempt in step.attempts]
     spans.emit(
         CYCLE_SPAN,
@@ -108,13 +111,24 @@ def announce(bus: Bus, eviction: Eviction, *, reporter: str, trace: str, now: fl
 def summary(step: Step) -> dict[str, object]:
     """One step as a log record."""
     kept = [one for one in step.attempts if one.answer is not Answer.EVICTED]
+    against = {f"{one.namespace}/{one.name}": one.plan_problem for one in step.attempts if one.plan_problem}
     return {
         "profile": step.profile,
         "extension_point": step.extension_point,
         "plugin": step.plugin,
         "evicted": [f"{one.namespace}/{one.name}" for one in step.evicted],
         "kept": {f"{one.namespace}/{one.name}": one.problem for one in kept},
+        **({"against_the_plan": against} if against else {}),
         **({"error": step.error} if step.error else {}),
+    }
+
+
+def spread(record: CycleRecord) -> dict[str, object]:
+    """How evenly pods are spread, as fields of a log record: percent of nodes, before and as planned."""
+    return {
+        f"{name}_requested": f"{before.least:g}..{before.most:g} % -> {after.least:g}..{after.most:g} %"
+        for name, before in record.before.items()
+        if (after := record.after.get(name)) is not None
     }
 
 

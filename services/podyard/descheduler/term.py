@@ -10,10 +10,11 @@ from podyard.bus import BusError, Outgoing, Subscription
 from podyard.cluster.view import ClusterView
 from podyard.descheduler import spans_and_events
 from podyard.descheduler.core import effects, messages, queries
-from podyard.descheduler.core.cycle import EvictionFailed, EvictionResult
+from podyard.descheduler.core.advice import Profiles
 from podyard.descheduler.core.descheduler import Descheduler
 from podyard.descheduler.core.doubtful import Doubtful
 from podyard.descheduler.core.effects import Ask, Effect
+from podyard.descheduler.core.evictions import EvictionFailed, EvictionResult
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.messages import Answer, Message
 from podyard.descheduler.core.metrics_providers import wants_kubernetes
@@ -60,12 +61,14 @@ class Term:
         service: Service[DeschedulerSettings],
         policy: Policy,
         plugins: Mapping[str, type[Plugin]],
+        profiles: Profiles,
         instruments: Instruments,
         boundary: Boundary,
         finish: Callable[[], None],
     ) -> None:
         """
         :param plugins: by name
+        :param profiles: make the scheduling profiles of a plan
         :param finish: ends the service, after its only cycle
         """
         self._service = service
@@ -87,9 +90,9 @@ class Term:
         self._evicting = anyio.CancelScope()
         """The eviction under way."""
         self._records = Records(service.bus, log=service.log, lost=instruments.lost_records.inc)
-        self._recalled = self._settings.dry_run
+        self._recalled = False
         """Whether the core knows what earlier terms moved."""
-        self._core = _core(policy, plugins, self._settings)
+        self._core = _core(policy, plugins, profiles, self._settings)
         self._view = ClusterView()
         """What is followed between cycles, where events start them."""
         self._reading = Reading(
@@ -273,6 +276,8 @@ class Term:
             evicted=record.evicted,
             skipped=record.skipped,
             dry_run=self._settings.dry_run,
+            plan=self._settings.plan,
+            **spans_and_events.spread(record),
             duration_s=round(end - effect.began, 3),
         )
 
@@ -290,7 +295,9 @@ def _computes(message: Message) -> bool:
     return isinstance(message, messages.Listed | messages.Queried | messages.EvictionAnswered)
 
 
-def _core(policy: Policy, plugins: Mapping[str, type[Plugin]], settings: DeschedulerSettings) -> Descheduler:
+def _core(
+    policy: Policy, plugins: Mapping[str, type[Plugin]], profiles: Profiles, settings: DeschedulerSettings
+) -> Descheduler:
     by_events = settings.run_on != "interval"
     return Descheduler(
         policy,
@@ -298,6 +305,8 @@ def _core(policy: Policy, plugins: Mapping[str, type[Plugin]], settings: Desched
         interval_s=None if settings.run_on == "events" else settings.interval_s,
         once=settings.once,
         dry_run=settings.dry_run,
+        profiles=profiles,
+        obey=settings.plan == "obey",
         triggers=Triggers(policy, plugins, gather_s=settings.gather_s, pause_s=settings.pause_s) if by_events else None,
     )
 

@@ -6,17 +6,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
+from podyard.cluster.view import ClusterView
+from podyard.configuration.model import default
 from podyard.descheduler.core import building, cycle, loading, metrics_providers, registry
+from podyard.descheduler.core.advice import Advisor
 from podyard.descheduler.core.building import ProfileEvictor
-from podyard.descheduler.core.cycle import (
-    Attempt,
-    CycleRecord,
-    Eviction,
-    EvictionDone,
-    EvictionFailed,
-    EvictionResult,
-    Step,
-)
+from podyard.descheduler.core.cycle import Attempt, CycleRecord, Step
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.core.framework import Answer
 from podyard.descheduler.core.measured import (
     ContainerUsage,
@@ -26,6 +22,7 @@ from podyard.descheduler.core.measured import (
     QueryResult,
     Sample,
 )
+from podyard.descheduler.core.moves import Moves
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.core.state import CycleState
 from podyard.objects import decoding, quantity, times
@@ -34,7 +31,7 @@ from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.scheduling import PriorityClass
-from tests.conformance.deliveries import Manifest, namespace_of
+from tests.conformance.deliveries import Manifest, Stream, namespace_of
 from tests.conformance.differences import ABSENT, Difference, between
 
 Manifests = list[dict[str, Any]]
@@ -126,7 +123,8 @@ def run(given: dict[str, Any]) -> dict[str, Any]:
     pods = list(state.pods.values())
     judged = [_judged(one.name, one.evictor, pods) for one in building.build(policy, plugins, state, now)]
     server = _Server(case)
-    record = server.carry_out(cycle.run(policy, plugins, state, now))
+    advisor = Advisor(_view(case), default().profiles, Moves(), now, obey=False)
+    record = server.carry_out(cycle.run(policy, plugins, state, now, advisor=advisor))
     return {
         "cycleSkipped": bool(record.skipped),
         "steps": [_step(one) for one in record.steps],
@@ -163,6 +161,19 @@ class _Server:
         if self._deletes:
             self._gone.add(key)
         return EvictionDone(gone=self._deletes)
+
+
+def _view(case: Given) -> ClusterView:
+    """The same cluster as a listing finds it, for the plan."""
+    stream, view = Stream(), ClusterView()
+    view.begin_listing()
+    placed = [one for one in case.pods if one["spec"].get("nodeName")]
+    for one in (*case.nodes, *case.namespaces, *case.persistent_volume_claims, *case.priority_classes, *case.pods):
+        view.apply(stream.put(one))
+    last = stream.commit(bound=placed)
+    view.apply(last)
+    view.end_listing(last.sequence)
+    return view
 
 
 def _state(case: Given, policy: Policy) -> CycleState:

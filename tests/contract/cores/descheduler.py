@@ -3,8 +3,8 @@
 import msgspec
 
 from podyard.cluster.view import ClusterView
-from podyard.descheduler.core.cycle import EvictionFailed
 from podyard.descheduler.core.descheduler import RETRY_S, Descheduler
+from podyard.descheduler.core.evictions import EvictionFailed
 from podyard.descheduler.core.messages import EvictionAnswered, Listed, NotListed, Queried, Tick
 from tests.contract.cores.recording import Case
 from tests.unit.descheduler.make import known, policy, querying

@@ -7,7 +7,7 @@ import anyio
 
 from podyard.api import eviction
 from podyard.bus import Bus, Outgoing
-from podyard.descheduler.core.cycle import EvictionFailed
+from podyard.descheduler.core.evictions import EvictionFailed
 from podyard.descheduler.eviction_link import EvictionLink
 from tests.simulation.evictions.play import EvictionRun
 

@@ -7,7 +7,8 @@ import msgspec
 
 from podyard.descheduler.core import cycle, loading, registry
 from podyard.descheduler.core.arguments import Args
-from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone, EvictionResult
+from podyard.descheduler.core.cycle import CycleRecord
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionResult
 from podyard.descheduler.core.framework import Handle, Plugin, Verdict
 from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy

@@ -2,9 +2,9 @@
 evictions that the test answers."""
 
 from podyard.cluster.view import ClusterView
-from podyard.descheduler.core.cycle import EvictionDone, EvictionResult
 from podyard.descheduler.core.descheduler import Descheduler
 from podyard.descheduler.core.effects import Ask, Effect, Evict, List, Query, Remember
+from podyard.descheduler.core.evictions import EvictionDone, EvictionResult
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.measured import Sample
 from podyard.descheduler.core.messages import EvictionAnswered, Listed, Message, NotListed, Queried, Tick

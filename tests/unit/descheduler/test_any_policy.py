@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podyard.descheduler.core import building, registry
-from podyard.descheduler.core.cycle import Eviction, EvictionDone, EvictionFailed, EvictionResult
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.core.state import CycleState
 from podyard.objects import times
 from podyard.objects.pod import Pod

@@ -4,7 +4,7 @@
 import pytest
 
 from podyard.descheduler.core import loading
-from podyard.descheduler.core.cycle import EvictionDone
+from podyard.descheduler.core.evictions import EvictionDone
 from podyard.descheduler.core.framework import Answer, Evict, PluginError
 from podyard.descheduler.core.state import CycleState
 from tests.unit.descheduler.make import NoArgs, known, node, pod, policy, run

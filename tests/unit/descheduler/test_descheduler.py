@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from podyard.descheduler.core import cycle, loading, state
-from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
 from podyard.descheduler.core.descheduler import RETRY_S
 from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, Finished, List, Query
+from podyard.descheduler.core.evictions import EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Answer
 from podyard.descheduler.core.messages import EvictionAnswered, NotListed, Queried
 from tests.unit.descheduler.make import NOW, known, policy, querying

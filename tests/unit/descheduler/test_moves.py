@@ -6,7 +6,7 @@ import pytest
 
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core import moves
-from podyard.descheduler.core.cycle import Eviction, EvictionDone, EvictionFailed
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed
 from podyard.descheduler.core.moves import Moves, Workload, workload_of
 from podyard.objects import times
 from podyard.proto.facts import PodStatusFact

@@ -2,7 +2,7 @@
 
 import pytest
 
-from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
+from podyard.descheduler.core.evictions import EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Answer
 from podyard.descheduler.core.plugins.node_taints import NodeTaintsArgs, RemovePodsViolatingNodeTaints
 from podyard.descheduler.core.state import CycleState

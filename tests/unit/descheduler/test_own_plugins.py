@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from podyard.descheduler.core import building, loading, own_plugins, registry
-from podyard.descheduler.core.cycle import CycleRecord, Eviction
+from podyard.descheduler.core.cycle import CycleRecord
 from podyard.descheduler.core.errors import PolicyError
+from podyard.descheduler.core.evictions import Eviction
 from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.state import CycleState
 from tests.support.failing import FAULTS

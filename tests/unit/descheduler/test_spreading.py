@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
+from podyard.descheduler.core.evictions import EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.labelled import Labelled
 from podyard.descheduler.core.plugins import default_evictor, topology_spread

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from podyard.descheduler.core import ages
-from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed
+from podyard.descheduler.core.evictions import EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.plugins.failed_pods import RemoveFailedPods
 from podyard.descheduler.core.plugins.node_affinity import RemovePodsViolatingNodeAffinity

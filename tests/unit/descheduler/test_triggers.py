@@ -8,10 +8,10 @@ from podyard.cluster.changes import Change
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core import descheduler as core
 from podyard.descheduler.core import own_plugins, triggers
-from podyard.descheduler.core.cycle import EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.core.descheduler import Descheduler
 from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, List, Remember
 from podyard.descheduler.core.event_hints import NODE_CAME
+from podyard.descheduler.core.evictions import EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.core.framework import Evict as Wanted
 from podyard.descheduler.core.framework import Registration
 from podyard.descheduler.core.messages import Changed, EvictionAnswered, Listed, Relisted, Tick

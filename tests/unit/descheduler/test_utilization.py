@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from podyard.descheduler.core import ordering
-from podyard.descheduler.core.cycle import CycleRecord, Eviction, EvictionDone, EvictionFailed
+from podyard.descheduler.core.cycle import CycleRecord
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.measured import (
     NOTHING_MEASURED,

@@ -17,8 +17,9 @@ import psutil
 from podyard.cli.bench import drifted
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core import effects, loading, messages, registry
-from podyard.descheduler.core.cycle import CycleRecord, EvictionDone
+from podyard.descheduler.core.cycle import CycleRecord
 from podyard.descheduler.core.descheduler import Descheduler
+from podyard.descheduler.core.evictions import EvictionDone
 from podyard.descheduler.core.framework import Plugin
 
 Progress = Callable[[str], None]

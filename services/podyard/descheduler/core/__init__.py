@@ -27,5 +27,8 @@ Never in here: await, clocks (a cycle gets `now`), the bus, logs, telemetry.
 - `framework`     what a plugin is, and what it is given
 - `plugins/`      the plugins, `registry` lists them; `own_plugins` are those of the user
 - `triggers`      which plugins cluster events concern; `event_hints` what of them matters
-- `cycle`         one cycle over all profiles
+- `cycle`         one cycle over all profiles; `evictions` what it asks for, and is answered
+- `planning`      where what comes in the place of each pod would go; `spread` how evenly that is
+- `restraint`     whom earlier moves say to leave alone
+- `advice`        what both come to, for each pod
 """

@@ -7,16 +7,27 @@ pkg/descheduler/evictions/evictions.go (v0.36.0).
 
 from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import partial
-from typing import Final, NamedTuple, TypeAlias, cast
+from typing import Final, TypeAlias, cast
 
 import msgspec
 
 from podyard.descheduler.core import building, doubtful
+from podyard.descheduler.core.advice import Advisor
 from podyard.descheduler.core.building import BuiltProfile
 from podyard.descheduler.core.doubtful import Doubtful
-from podyard.descheduler.core.framework import Answer, Evict, Plugin, PluginError, PluginFault, Run
+from podyard.descheduler.core.evictions import NOT_PLANNED, Eviction, EvictionDone, EvictionResult
+from podyard.descheduler.core.framework import (
+    Answer,
+    Evict,
+    Plugin,
+    PluginError,
+    PluginFault,
+    Run,
+    RunPlugin,
+)
 from podyard.descheduler.core.limits import SENTENCES, Limits
 from podyard.descheduler.core.policy import ExtensionPoint, Policy
+from podyard.descheduler.core.spread import Spread
 from podyard.descheduler.core.state import CycleState
 from podyard.descheduler.core.triggers import TO_ALL, Called, CycleCause
 from podyard.framework.status import told
@@ -31,38 +42,6 @@ LEAST_NODES: Final = 2
 """With fewer ready nodes a pod has nowhere to go: the cycle is skipped."""
 
 
-class Eviction(NamedTuple):
-    """Carry this out."""
-
-    pod: Pod
-    profile: str
-    plugin: str
-    reason: str
-    """In words; the plugin's name if it gave none."""
-    grace_period_s: int | None
-    """None means the pod's own."""
-
-
-class EvictionDone(NamedTuple):
-    """The pod is on its way out; `gone` if it takes no room any more, as in a dry run."""
-
-    gone: bool = False
-    trace: str = ""
-    """Traceparent of the eviction."""
-
-
-class EvictionFailed(NamedTuple):
-    """It stays."""
-
-    reason: str
-    ends_cycle: bool = False
-    """Nobody evicts: the next one would wait as long, in vain."""
-    trace: str = ""
-
-
-EvictionResult: TypeAlias = EvictionDone | EvictionFailed
-
-
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """One pod that a plugin wanted to go, and what became of it."""
 
@@ -75,6 +54,10 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     """Why it was chosen."""
     problem: str = ""
     """Why it stays; empty if it goes."""
+    planned_node: str = ""
+    """Where what comes in its place would go."""
+    plan_problem: str = ""
+    """Why it should have stayed by the plan, and went."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,6 +93,10 @@ class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Events that started it, the first of them; empty: its time had come."""
     ended: str = ""
     """Why it went no further; empty: all plugins ran."""
+    before: Spread = {}
+    """How much of nodes was requested; empty if no pod was asked about."""
+    after: Spread = {}
+    """How much will be, if all goes as planned."""
 
     @property
     def evicted(self) -> int:
@@ -126,6 +113,7 @@ def run(
     state: CycleState,
     now: float,
     called: Called = TO_ALL,
+    advisor: Advisor | None = None,
 ) -> Cycle:
     """One cycle.
 
@@ -133,6 +121,7 @@ def run(
     :param state: the cluster; kept up with what the cycle does
     :param now: UTC seconds, for all ages
     :param called: which plugins run, and why
+    :param advisor: the plan; None: nobody plans
     :raises PolicyError: if the profiles cannot be built
     """
     profiles = building.build(policy, plugins, state, now)
@@ -148,52 +137,56 @@ def run(
             causes=called.causes,
             faults=called.faults,
         )
-    cycle = _Cycle(policy, state, now)
+    cycle = _Cycle(policy, state, now, advisor)
     steps: list[Step] = []
     for profile, point, plugin, begin in _runs(profiles, nodes):
         if cycle.ended:
             break
-        if called.runs is not None and (profile, plugin) not in called.runs:
+        if called.runs is not None and (profile, plugin.NAME) not in called.runs:
             continue
         steps.append((yield from cycle.step(profile, point, plugin, begin)))
     faults = [fault for profile in profiles for fault in profile.evictor.faults]
+    before, after = ({}, {}) if advisor is None or not advisor.has_plan else advisor.utilisation()
     return CycleRecord(
         nodes=len(nodes),
         steps=tuple(steps),
-        faults=(*called.faults, *cycle.faults, *faults),
+        faults=(*called.faults, *cycle.faults, *faults, *(() if advisor is None else advisor.faults)),
         doubtful=doubts,
         causes=called.causes,
         ended=cycle.ended,
+        before=before,
+        after=after,
     )
 
 
 Begin: TypeAlias = Callable[[], Run]
 
 
-def _runs(profiles: list[BuiltProfile], nodes: list[Node]) -> Iterator[tuple[str, ExtensionPoint, str, Begin]]:
+def _runs(profiles: list[BuiltProfile], nodes: list[Node]) -> Iterator[tuple[str, ExtensionPoint, RunPlugin, Begin]]:
     """The plugins in the order in which they run; each begins when its turn comes."""
     for profile in profiles:
         for plugin in profile.deschedule:
-            yield profile.name, "Deschedule", plugin.NAME, partial(plugin.deschedule, list(nodes))
+            yield profile.name, "Deschedule", plugin, partial(plugin.deschedule, list(nodes))
     for profile in profiles:
         for plugin in profile.balance:
-            yield profile.name, "Balance", plugin.NAME, partial(plugin.balance, list(nodes))
+            yield profile.name, "Balance", plugin, partial(plugin.balance, list(nodes))
 
 
 class _Cycle:
     """What the steps of a cycle share."""
 
-    def __init__(self, policy: Policy, state: CycleState, now: float) -> None:
+    def __init__(self, policy: Policy, state: CycleState, now: float, advisor: Advisor | None) -> None:
         self._grace_s = policy.grace_period_seconds
         self._limits = Limits(policy)
         self._state = state
         self._now = now
+        self._advisor = advisor
         self.faults: list[PluginFault] = []
         self.ended = ""
         """Why no eviction is tried any more."""
 
     def step(
-        self, profile: str, point: ExtensionPoint, plugin: str, begin: Begin
+        self, profile: str, point: ExtensionPoint, plugin: RunPlugin, begin: Begin
     ) -> Generator[Eviction, EvictionResult, Step]:
         """One plugin's run. Whatever it raises ends that run, and no other."""
         attempts: list[Attempt] = []
@@ -212,22 +205,25 @@ class _Cycle:
                 ask = _next(wanted, attempt.answer)
         except PluginError as problem:
             error = told(str(problem))
-            self.faults.append(PluginFault(plugin, point, error))
-        return Step(profile=profile, extension_point=point, plugin=plugin, attempts=tuple(attempts), error=error)
+            self.faults.append(PluginFault(plugin.NAME, point, error))
+        return Step(profile=profile, extension_point=point, plugin=plugin.NAME, attempts=tuple(attempts), error=error)
 
-    def _try(self, ask: Evict, profile: str, plugin: str) -> Generator[Eviction, EvictionResult, Attempt]:
+    def _try(self, ask: Evict, profile: str, plugin: RunPlugin) -> Generator[Eviction, EvictionResult, Attempt]:
         answer, problem = self._limits.reached(ask.pod), ""
+        planned = NOT_PLANNED
         if answer is not None:
             problem = SENTENCES[answer]
         else:
-            result = yield Eviction(ask.pod, profile, plugin, ask.reason or plugin, self._grace_s)
-            if isinstance(result, EvictionDone):
-                answer = Answer.EVICTED
-                self._limits.count(ask.pod)
-                self._state.evicted(ask.pod, self._now, gone=result.gone)
+            advisor = self._advisor
+            planned = NOT_PLANNED if advisor is None else advisor.advise(ask.pod, plugin)
+            wanted = Eviction(ask.pod, profile, plugin.NAME, ask.reason or plugin.NAME, self._grace_s, planned)
+            if advisor is not None and advisor.obey and planned.problem:
+                advisor.keep(wanted)
+                answer, problem = Answer.STAYS, planned.problem
             else:
-                answer, problem = Answer.FAILED, result.reason
-                self.ended = result.reason if result.ends_cycle else ""
+                answer, problem = self._after(ask.pod, (yield wanted))
+            if advisor is not None:
+                advisor.settle(gone=answer is Answer.EVICTED)
         metadata = ask.pod.metadata
         return Attempt(
             namespace=metadata.namespace,
@@ -237,7 +233,17 @@ class _Cycle:
             answer=answer,
             reason=ask.reason,
             problem=problem,
+            planned_node=planned.node,
+            plan_problem=planned.problem if answer is Answer.EVICTED else "",
         )
+
+    def _after(self, pod: Pod, result: EvictionResult) -> tuple[Answer, str]:
+        if isinstance(result, EvictionDone):
+            self._limits.count(pod)
+            self._state.evicted(pod, self._now, gone=result.gone)
+            return Answer.EVICTED, ""
+        self.ended = result.reason if result.ends_cycle else ""
+        return Answer.FAILED, result.reason
 
 
 def _begun(begin: Begin) -> Run:

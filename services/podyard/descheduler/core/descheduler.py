@@ -16,9 +16,11 @@ from typing import Final
 
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core import cycle, loading, moves, queries, state
-from podyard.descheduler.core.cycle import Cycle, Eviction, EvictionDone, EvictionResult
+from podyard.descheduler.core.advice import Advisor, Profiles
+from podyard.descheduler.core.cycle import Cycle
 from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, Finished, List, Query, Remember
 from podyard.descheduler.core.errors import PolicyError
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.core.framework import Plugin
 from podyard.descheduler.core.measured import Measured, QueryResult
 from podyard.descheduler.core.messages import (
@@ -38,6 +40,7 @@ from podyard.descheduler.core.node_usage import HEARD_WITHIN_S, Heard, metrics
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.core.triggers import TO_ALL, Triggers
 from podyard.framework.status import described
+from podyard.proto.moves import MoveRecord
 
 RETRY_S: Final = 5.0
 """From the start of a cycle that could not list the cluster to the next: shorter than the interval, long
@@ -59,6 +62,8 @@ class Descheduler:
         once: bool = False,
         triggers: Triggers | None = None,
         dry_run: bool = False,
+        profiles: Profiles | None = None,
+        obey: bool = False,
     ) -> None:
         """
         :param policy: as of `loading.decode`; what needs the cluster is looked up in each cycle
@@ -68,6 +73,8 @@ class Descheduler:
         :param once: one cycle only
         :param triggers: what events start cycles; None: none do
         :param dry_run: nothing moves, so nothing is remembered
+        :param profiles: make the scheduling profiles that a plan places pods by; None: nobody plans
+        :param obey: pods that should stay by the plan stay
         """
         self._next_at: float | None = 0.0 if triggers is None else None
         """When the next cycle of all plugins is due, seconds since 1970; None: never. Where events start
@@ -98,7 +105,12 @@ class Descheduler:
         self._listed: ClusterView | None = None
         """Of the cycle whose queries are being asked."""
         self._cycle: Cycle | None = None
-        self._moves = None if dry_run else Moves()
+        self._moves = Moves()
+        self._remembers = not dry_run
+        self._profiles = profiles
+        self._obey = obey
+        self._advisor: Advisor | None = None
+        """Of the cycle that is on."""
         self._view: ClusterView | None = None
         """Of the cycle that is on."""
         self._wanted: Eviction | None = None
@@ -158,8 +170,9 @@ class Descheduler:
                 self._at_rest, self._next_at = True, self._began + RETRY_S
                 return [CycleFailed(f"the cluster cannot be listed: {message.reason}")]
             case EvictionAnswered():
-                known = self._note(message.result, now)
-                return [*self._go_on(now, message.result), *known]
+                assert self._wanted is not None, "it was asked for"
+                known = self._note(self._wanted, message.result, now)
+                return [*self._go_on(now, message.result), *self._remember(known)]
 
     def close(self) -> None:
         """The term ends: the cycle that is on goes no further than the evictions that it was answered."""
@@ -182,19 +195,25 @@ class Descheduler:
 
     def _recall(self, listed: Listed, now: float) -> list[Effect]:
         """What came of earlier moves, as far as this listing says."""
-        if self._moves is None:
-            return []
         self._view = listed.view
         self._moves.recall(listed.earlier)
-        known = self._moves.seen(listed.view, now)
-        return [Remember(tuple(known))] if known else []
+        return self._remember(self._moves.seen(listed.view, now))
 
-    def _note(self, result: EvictionResult, now: float) -> list[Effect]:
-        if self._moves is None or self._view is None or self._wanted is None:
+    def _note(self, wanted: Eviction, result: EvictionResult, now: float) -> list[MoveRecord]:
+        if not self._remembers or self._view is None:
             return []
-        workload = moves.workload_of(self._wanted.pod, self._view)
-        record = self._moves.tried(self._wanted, result, workload, now)
-        return [] if record is None else [Remember((record,))]
+        record = self._moves.tried(wanted, result, moves.workload_of(wanted.pod, self._view), now)
+        return [] if record is None else [record]
+
+    def _note_kept(self, now: float) -> list[Effect]:
+        """Pods that stay by the plan, since the last question of the cycle."""
+        kept = [] if self._advisor is None else self._advisor.take_kept()
+        return self._remember(
+            [known for one in kept for known in self._note(one, EvictionFailed(one.planned.problem), now)]
+        )
+
+    def _remember(self, known: list[MoveRecord]) -> list[Effect]:
+        return [Remember(tuple(known))] if known and self._remembers else []
 
     def _start(self, view: ClusterView, results: Mapping[str, QueryResult], now: float) -> list[Effect]:
         self._listed = None
@@ -213,7 +232,9 @@ class Descheduler:
         found = state.state_of(view)
         found.measured = measured
         policy = loading.with_defaults(self._policy, found.priority_classes)
-        return (yield from cycle.run(policy, self._plugins, found, now, self._called))
+        if self._profiles is not None:
+            self._advisor = Advisor(view, self._profiles, self._moves, now, obey=self._obey)
+        return (yield from cycle.run(policy, self._plugins, found, now, self._called, self._advisor))
 
     def _go_on(self, now: float, result: EvictionResult | None = None) -> list[Effect]:
         assert self._cycle is not None, "its ticket was asked by a cycle"
@@ -222,16 +243,17 @@ class Descheduler:
         try:
             wanted = next(self._cycle) if result is None else self._cycle.send(result)
         except StopIteration as ended:
-            return self._over(CycleEnded(ended.value, self._began), now)
+            kept = self._note_kept(now)
+            return [*kept, *self._over(CycleEnded(ended.value, self._began), now)]
         except PolicyError as error:
             return self._over(CycleFailed(str(error)), now)
         except Exception as error:  # the boundary of a cycle
             return self._over(CycleFailed(f"it broke off: {described(error)}", error), now)
         self._wanted = wanted
-        return [Evict(self._ticket(), wanted)]
+        return [Evict(self._ticket(), wanted), *self._note_kept(now)]
 
     def _over(self, told: CycleEnded | CycleFailed, now: float) -> list[Effect]:
-        self._cycle = self._view = self._wanted = None
+        self._cycle = self._view = self._wanted = self._advisor = None
         if self._once:
             return [told, Finished()]
         self._at_rest = True

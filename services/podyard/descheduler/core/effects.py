@@ -2,7 +2,8 @@
 
 from typing import NamedTuple, TypeAlias
 
-from podyard.descheduler.core.cycle import CycleRecord, Eviction
+from podyard.descheduler.core.cycle import CycleRecord
+from podyard.descheduler.core.evictions import Eviction
 from podyard.proto.moves import MoveRecord
 
 

@@ -6,7 +6,7 @@ the shell evicts. How to write one: docs/descheduler-policy.md, plugins of your 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
@@ -38,6 +38,8 @@ class Answer(Enum):
     """No more pods of this namespace may go: skip the pod."""
     TOTAL_LIMIT = "totalLimit"
     """No more pods may go in this cycle: stop."""
+    STAYS = "stays"
+    """The plan has it stay (`plan: obey`): for the plugin the same as `FAILED`."""
 
 
 class PluginError(Exception):
@@ -136,6 +138,30 @@ class BalancePlugin(Protocol):
 
     def balance(self, nodes: list[Node]) -> Generator[Evict, Answer, None]:
         """:param nodes: ready nodes that the policy selects, sorted by name"""
+        ...
+
+
+RunPlugin: TypeAlias = DeschedulePlugin | BalancePlugin
+"""Wants pods to go."""
+
+
+class Target(NamedTuple):
+    """Where a pod would go."""
+
+    node: Node
+    coming: Mapping[str, Sequence[Pod]]
+    """Pods that go elsewhere in this cycle, as they were, by the node where they were planned to go."""
+
+
+class TargetPlugin(Protocol):
+    """Says whether a pod that it wants to go would be better off elsewhere. To one without it every other
+    node is better."""
+
+    NAME: ClassVar[str]
+
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Asked between the wish and its answer, of every node on which the scheduler may put what comes in
+        the pod's place."""
         ...
 
 

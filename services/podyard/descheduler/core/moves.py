@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from msgspec.structs import replace
 
 from podyard.cluster.view import ClusterView
-from podyard.descheduler.core.cycle import Eviction, EvictionDone, EvictionResult
+from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionResult
 from podyard.objects import times
 from podyard.objects.apps import ReplicaSet
 from podyard.objects.pod import Pod
@@ -48,10 +48,14 @@ class Moves:
         self._refused: dict[tuple[str, str], str] = {}
         """By uid and plugin: why it was refused last."""
 
+    def made(self) -> list[MoveRecord]:
+        """Those of pods that went, in the order in which they happened."""
+        return sorted((one for one in self._moves.values() if one.outcome != "refused"), key=lambda one: one.at)
+
     def recall(self, records: Iterable[MoveRecord]) -> None:
         """What is stored, in its order."""
         for one in records:
-            self._remember(replace(one, reason=one.reason[:LETTERS], problem=one.problem[:LETTERS]))
+            self._remember(_cut(one))
 
     def tried(self, wanted: Eviction, result: EvictionResult, workload: Workload, now: float) -> MoveRecord | None:
         """An eviction was answered: what is to be stored; None if that stands there already."""
@@ -74,6 +78,8 @@ class Moves:
             profile=wanted.profile,
             plugin=wanted.plugin,
             reason=wanted.reason[:LETTERS],
+            planned_node=wanted.planned.node,
+            plan_problem=wanted.planned.problem[:LETTERS] if done else "",
             outcome="moving" if done else "refused",
             problem=problem,
             known_at=now,
@@ -132,6 +138,11 @@ class Moves:
             oldest = self._moves.pop(next(iter(self._moves)))
             self._by_successor.pop(oldest.to_uid, None)
             self._refused.pop((oldest.uid, oldest.plugin), None)
+
+
+def _cut(record: MoveRecord) -> MoveRecord:
+    reason, problem, told = record.reason[:LETTERS], record.problem[:LETTERS], record.plan_problem[:LETTERS]
+    return replace(record, reason=reason, problem=problem, plan_problem=told)
 
 
 def workload_of(pod: Pod, view: ClusterView) -> Workload:

@@ -13,6 +13,7 @@ from podyard.descheduler.core.framework import (
     FilterPlugin,
     Plugin,
     PreEvictionFilterPlugin,
+    TargetPlugin,
 )
 from podyard.descheduler.core.policy import Policy, Profile
 from podyard.plugins import class_paths, signatures
@@ -20,6 +21,9 @@ from podyard.plugins.class_paths import PluginLoadError
 
 HOOKS: Final = signatures.hooks_of((DeschedulePlugin, BalancePlugin, FilterPlugin, PreEvictionFilterPlugin))
 """Methods that a cycle calls, by name: one for each extension point."""
+
+_CALLED: Final = {**HOOKS, **signatures.hooks_of((TargetPlugin,))}
+"""The same, and what the plan asks."""
 
 _MADE_WITH: Final = ["args", "handle"]
 
@@ -70,7 +74,7 @@ def faults(plugin: type[Any]) -> list[str]:
     """All that keeps a class from being a plugin, in words; empty if nothing does."""
     own = signatures.public_methods(plugin)
     points = [name for name in HOOKS if name in own]
-    found = [*_class_faults(plugin), *signatures.method_faults(own, HOOKS)]
+    found = [*_class_faults(plugin), *signatures.method_faults(own, _CALLED)]
     if not points:
         found.append(f"it has the method of no extension point; there are {', '.join(HOOKS)}")
     return found

@@ -66,6 +66,7 @@ class CycleState:
         :param measured: what is really used, for plugins that ask for it
         """
         self.nodes = sorted(nodes, key=lambda node: node.metadata.name)
+        self._nodes = {node.metadata.name: node for node in self.nodes}
         self.pods: dict[NamespacedName, Pod] = {pod.key: pod for pod in sorted(pods, key=lambda pod: pod.key)}
         self.namespaces = namespaces or {}
         self.claims = claims or {}
@@ -105,6 +106,10 @@ class CycleState:
         """Nodes that are ready, cordoned ones too, sorted by name. A node without the condition counts as
         ready."""
         return [node for node in self.nodes if is_ready(node)]
+
+    def node(self, name: str) -> Node | None:
+        """The node of this name; None if there is none."""
+        return self._nodes.get(name)
 
     def pods_on(self, node: str) -> list[Pod]:
         """The pods of a node that have not ended, sorted by namespace and name."""

@@ -119,6 +119,21 @@ def capped(node: Node, thresholds: Thresholds, resources: Iterable[str]) -> dict
     return {name: _cap(_capacity(node, name), thresholds.get(name), name) for name in resources}
 
 
+def with_pods(used: Amounts, pods: Iterable[Pod], usage: Usage) -> dict[str, int] | None:
+    """What is used of a node with these pods besides; None if nobody knows what pods use.
+
+    :raises PluginError: if it is not known of one of them
+    """
+    found = dict(used)
+    for pod in pods:
+        more = usage.of_pod(pod)
+        if more is None:
+            return None
+        for name in found:
+            found[name] += quantity.NANO if name == PODS else more.get(name, 0)
+    return found
+
+
 def _cap(capacity: int | None, percent: float | None, name: str) -> int:
     if capacity is None or percent is None:
         return capacity or 0

@@ -13,7 +13,7 @@ from podyard.descheduler.core import arguments, event_hints
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs
 from podyard.descheduler.core.candidates import Candidates
 from podyard.descheduler.core.columns import KEPT_BYTES, Columns, Mask
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, evict_each
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, Target, Verdict, evict_each
 from podyard.descheduler.core.state import CycleState
 from podyard.memory.kept import Kept
 from podyard.objects import selectors
@@ -60,6 +60,8 @@ class RemoveDuplicates:
         self._args = args
         self._handle = handle
         self._candidates = Candidates(handle.evictor, args.namespaces)
+        self._share = 0
+        """How many pods of the owner that is looked at a node may have."""
 
     @classmethod
     def faults(cls, args: DuplicatesArgs) -> list[str]:
@@ -82,11 +84,19 @@ class RemoveDuplicates:
             count = usable.count(pod for pods in by_node.values() for pod in pods)
             if count < LEAST_NODES:
                 continue
-            share = -(-occurrences[owner] // count)
+            share = self._share = -(-occurrences[owner] // count)
             reason = f"its node has more than {share} of the {occurrences[owner]} pods of {owner.kind} {owner.name}"
             for pods in by_node.values():
                 if (yield from evict_each(Evict(pod, reason) for pod in pods[share - 1 :])) is Answer.TOTAL_LIMIT:
                     return
+
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Where there are fewer of the like than their share."""
+        name, key = target.node.metadata.name, _key(_owners(pod))
+        there = (*self._handle.state.pods_on(name), *target.coming.get(name, ()))
+        alike = sum(one.metadata.deletion_timestamp is None and _key(_owners(one)) == key for one in there)
+        fits = alike < self._share
+        return Verdict(fits, () if fits else (f"it has its share of {self._share} of the like already",))
 
     def _count(self, node: Node, occurrences: Counter[_Owner], duplicates: dict[_Owner, dict[str, list[Pod]]]) -> None:
         """The pods of one node: how many each owner has, and which are duplicates of one before them."""

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from podyard.descheduler.core import event_hints, utilization
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs
-from podyard.descheduler.core.framework import Handle, Registration, Run
+from podyard.descheduler.core.framework import Handle, Registration, Run, Target, Verdict
 from podyard.descheduler.core.usage import Requested
 from podyard.descheduler.core.utilization import Move, NodeState, Thresholds
 from podyard.objects.node import Node
@@ -41,6 +41,8 @@ class HighNodeUtilization:
         self._args = args
         self._handle = handle
         self._resources = utilization.resources_of(args.thresholds)
+        self._emptied: frozenset[str] = frozenset()
+        """Nodes that are to become free in the run that is on."""
 
     @classmethod
     def faults(cls, args: HighNodeUtilizationArgs) -> list[str]:
@@ -80,6 +82,7 @@ class HighNodeUtilization:
                 others.append(state)
         if not others or len(below) <= self._args.number_of_nodes:
             return
+        self._emptied = frozenset(one.node.metadata.name for one in below)
         move = Move(
             handle=self._handle,
             usage=source,
@@ -91,6 +94,11 @@ class HighNodeUtilization:
             reason="its node is used no more than the thresholds say",
         )
         yield from move.run(sorted(below, key=NodeState.total), others)
+
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Where the node is not to become free itself."""
+        emptied = target.node.metadata.name in self._emptied
+        return Verdict(not emptied, ("that node is to become free itself",) if emptied else ())
 
     def _may_leave(self, pod: Pod) -> bool:
         if ONLY_THRESHOLDING_RESOURCES in self._args.eviction_modes and not self._requests_one(pod):

@@ -14,7 +14,7 @@ from podyard.descheduler.core import anti_affinity, arguments, event_hints, orde
 from podyard.descheduler.core.anti_affinity import Repelling
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, Target, Verdict
 from podyard.descheduler.core.labelled import Labelled
 from podyard.objects.errors import SelectorError
 from podyard.objects.node import Node
@@ -39,6 +39,8 @@ class RemovePodsViolatingInterPodAntiAffinity:
     def __init__(self, args: InterPodAntiAffinityArgs, handle: Handle) -> None:
         self._handle = handle
         self._candidates = Candidates(handle.evictor, args.namespaces, args.label_selector)
+        self._present: _Present | None = None
+        """Of the run that is on."""
 
     @classmethod
     def faults(cls, args: InterPodAntiAffinityArgs) -> list[str]:
@@ -57,7 +59,7 @@ class RemovePodsViolatingInterPodAntiAffinity:
             node.metadata.name: [pod for pod in state.pods_on(node.metadata.name) if self._candidates.chosen(pod)]
             for node in nodes
         }
-        present = _Present(nodes, [pod for pods in on_node.values() for pod in pods])
+        present = self._present = _Present(nodes, [pod for pods in on_node.values() for pod in pods])
         for node in nodes:
             for pod in ordering.least_important_first(filter(_repels, on_node[node.metadata.name])):
                 conflict = present.conflict(pod)
@@ -70,6 +72,12 @@ class RemovePodsViolatingInterPodAntiAffinity:
                     break
                 if answer is Answer.EVICTED:
                     present.remove(pod)
+
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Where nobody is whom it keeps away."""
+        assert self._present is not None, "it is asked during a run"
+        conflict = self._present.conflict(pod, target.node.metadata.name)
+        return Verdict(not conflict, (f"its anti-affinity keeps {conflict} away, which is there",) if conflict else ())
 
 
 def _repels(pod: Pod) -> bool:
@@ -110,17 +118,20 @@ class _Present:
             if term.takes(pod):
                 places.change(pod, self._domain(pod, term), -1)
 
-    def conflict(self, pod: Pod) -> str:
+    def conflict(self, pod: Pod, where: str = "") -> str:
         """The name of a pod that one of its terms keeps away, and that is there; empty if there is none.
 
         Terms are looked at in order, up to one that makes no sense. Pods of the same name never conflict; on
         the same node they do whatever its labels (docs/rules.md, only-the-pod-that-repels-goes).
+
+        :param where: on this node; empty: on its own
         """
         with suppress(SelectorError):
             for term in anti_affinity.repelling(pod):
                 places = self._where(term)
-                domain = self._domain(pod, term)
-                near = [places.on_node.get(pod.spec.node_name)]
+                node = where or pod.spec.node_name
+                domain = self._labels[node].get(term.topology_key) if node in self._labels else None
+                near = [places.on_node.get(node)]
                 near += [places.in_domain.get(domain)] if domain is not None else []
                 for names in near:
                     other = _another(names, pod.metadata.name)

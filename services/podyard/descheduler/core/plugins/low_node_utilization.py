@@ -4,11 +4,11 @@ Source: pkg/framework/plugins/nodeutilization/lownodeutilization.go, types.go, v
 """
 
 from collections.abc import Mapping
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 from podyard.descheduler.core import event_hints, usage, utilization
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, Unsigned
-from podyard.descheduler.core.framework import Handle, Registration, Run
+from podyard.descheduler.core.framework import Handle, Registration, Run, Target, Verdict
 from podyard.descheduler.core.metrics_providers import KUBERNETES, PROMETHEUS
 from podyard.descheduler.core.usage import METRIC, Usage
 from podyard.descheduler.core.utilization import Move, NodeState, Thresholds
@@ -55,6 +55,17 @@ class LowNodeUtilizationArgs(PluginArgs, frozen=True, kw_only=True):
     eviction_limits: EvictionLimits | None = None
 
 
+class _Levels(NamedTuple):
+    """What nodes are held against in a run."""
+
+    source: Usage
+    used: Mapping[str, dict[str, int]]
+    """By node and resource; of sources it sinks as pods go."""
+    high: Thresholds
+    below: frozenset[str]
+    """Nodes that are destinations."""
+
+
 class LowNodeUtilization:
     """One run over all nodes."""
 
@@ -68,6 +79,8 @@ class LowNodeUtilization:
         self._args = args
         self._handle = handle
         self._resources = utilization.resources_of(args.thresholds)
+        self._levels: _Levels | None = None
+        """Of the run that is on."""
         metrics = args.metrics_utilization
         if metrics is not None and metrics.source == PROMETHEUS:
             _check_resources("thresholds", args.thresholds)
@@ -104,6 +117,7 @@ class LowNodeUtilization:
                 above.append(self._state(node, used[name], high))
         if not above or len(below) <= self._args.number_of_nodes:
             return
+        self._levels = _Levels(source, used, high, frozenset(one.node.metadata.name for one in below))
         limits = self._args.eviction_limits
         move = Move(
             handle=self._handle,
@@ -116,6 +130,22 @@ class LowNodeUtilization:
             reason="its node is used more than the target thresholds say",
         )
         yield from move.run(sorted(above, key=NodeState.total, reverse=True), below)
+
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Where no more is used than the target thresholds say, with the pod and those that go there before
+        it; if nobody knows what pods use, where little is used. Of nodes that the policy does not select it
+        knows nothing."""
+        assert self._levels is not None, "it is asked during a run"
+        name = target.node.metadata.name
+        used = self._levels.used.get(name)
+        if used is None:
+            return Verdict(True)
+        with_it = utilization.with_pods(used, (pod, *target.coming.get(name, ())), self._levels.source)
+        if with_it is None:
+            fits = name in self._levels.below
+        else:
+            fits = not utilization.is_above(utilization.percentages(with_it, target.node), self._levels.high)
+        return Verdict(fits, () if fits else ("more would be used there than the target thresholds say",))
 
     def _may_leave(self, pod: Pod) -> bool:
         return self._handle.evictor.filter(pod).allowed

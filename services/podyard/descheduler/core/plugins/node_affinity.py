@@ -10,7 +10,7 @@ from typing import ClassVar, Final, NamedTuple, TypeAlias
 from podyard.descheduler.core import arguments, event_hints, node_fit
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, evict_each
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, Target, Verdict, evict_each
 from podyard.descheduler.core.node_fit import NodeFit
 from podyard.objects import selectors
 from podyard.objects.affinity import NodeAffinity, PreferredSchedulingTerm
@@ -58,6 +58,8 @@ class RemovePodsViolatingNodeAffinity:
         self._args = args
         self._handle = handle
         self._candidates = Candidates(handle.evictor, args.namespaces, args.label_selector)
+        self._violates: Violates | None = None
+        """Of the type that is looked at."""
 
     @classmethod
     def faults(cls, args: NodeAffinityArgs) -> list[str]:
@@ -83,9 +85,20 @@ class RemovePodsViolatingNodeAffinity:
                 continue
             yield from self._run(nodes, violates, reason)
 
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Where what it needs is fulfilled, or what it prefers is fulfilled better: whichever is looked
+        at."""
+        if self._violates is _needs_another:
+            allowed = not _needs_another(pod, target.node)
+            return Verdict(allowed, () if allowed else ("its required node affinity is not fulfilled there either",))
+        assert isinstance(self._violates, _PrefersAnother), "it is asked during a run"
+        here = self._handle.state.node(pod.spec.node_name)
+        allowed = here is None or self._violates.weight(pod, here) < self._violates.weight(pod, target.node)
+        return Verdict(allowed, () if allowed else ("it does not fulfil what it prefers better",))
+
     def _run(self, nodes: list[Node], violates: Violates, reason: str) -> Run:
         """A pod goes only if a node would take it, be it the one where it is."""
-        state = self._handle.state
+        state, self._violates = self._handle.state, violates
         fit = NodeFit(nodes, state)
         for node in nodes:
             pods = [
@@ -122,10 +135,20 @@ class _PrefersAnother:
         if affinity is None or not affinity.preferred_during_scheduling_ignored_during_execution:
             return False
         wanted = affinity.preferred_during_scheduling_ignored_during_execution
+        found = self._of(wanted)
+        return _weight(found.preferences, node) < found.most
+
+    def weight(self, pod: Pod, node: Node) -> int:
+        """What the pod gives to a node."""
+        affinity = _node_affinity(pod)
+        wanted = () if affinity is None else affinity.preferred_during_scheduling_ignored_during_execution
+        return _weight(self._of(wanted).preferences, node)
+
+    def _of(self, wanted: tuple[PreferredSchedulingTerm, ...]) -> _Preferences:
         found = self._known.get(wanted)
         if found is None:
             found = self._known[wanted] = self._preferences(wanted)
-        return _weight(found.preferences, node) < found.most
+        return found
 
     def _preferences(self, wanted: tuple[PreferredSchedulingTerm, ...]) -> _Preferences:
         preferences = [_Preference(one.weight, NodeTerms((selectors.compile_term(one.preference),))) for one in wanted]

@@ -11,7 +11,7 @@ from typing import ClassVar, Final
 from podyard.descheduler.core import arguments, event_hints, tolerations
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, evict_each
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, Target, Verdict, evict_each
 from podyard.objects import taints
 from podyard.objects.affinity import Taint
 from podyard.objects.node import Node
@@ -63,6 +63,11 @@ class RemovePodsViolatingNodeTaints:
             pods = [pod for pod in self._handle.state.pods_on(node.metadata.name) if self._candidates.may_go(pod)]
             if (yield from evict_each(self._violating(node, pods))) is Answer.TOTAL_LIMIT:
                 return
+
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Where it tolerates all taints that the plugin looks at."""
+        taint = next((one for one in target.node.spec.taints if self._violated(one, pod)), None)
+        return Verdict(taint is None, () if taint is None else (f"it does not tolerate its taint {_text(taint)}",))
 
     def _violating(self, node: Node, pods: Iterable[Pod]) -> Iterator[Evict]:
         for pod in pods:

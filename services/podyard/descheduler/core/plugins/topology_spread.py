@@ -5,7 +5,7 @@ at.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final, NamedTuple, Self
 
 import msgspec
@@ -13,7 +13,7 @@ import msgspec
 from podyard.descheduler.core import arguments, columns, event_hints, node_fit, ordering, tolerations
 from podyard.descheduler.core.arguments import Args, Namespaces, PluginArgs, SelectorArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run
+from podyard.descheduler.core.framework import Answer, Evict, Handle, Registration, Run, Target, Verdict
 from podyard.descheduler.core.labelled import Labelled
 from podyard.descheduler.core.node_fit import NodeFit
 from podyard.descheduler.core.state import CycleState
@@ -155,6 +155,35 @@ class _Domain:
         self.pods: list[Pod] = []
 
 
+class _Crowded:
+    """A constraint for which pods are to go, and how many pods its domains have left."""
+
+    __slots__ = ("constraint", "sizes", "value_of")
+
+    def __init__(self, constraint: _Constraint, value_of: dict[str, str], sizes: dict[str, int]) -> None:
+        """
+        :param value_of: the value of the topology key by node
+        :param sizes: pods by value
+        """
+        self.constraint = constraint
+        self.value_of = value_of
+        self.sizes = sizes
+
+    def left(self, pod: Pod) -> None:
+        """It has gone."""
+        self.sizes[self.value_of[pod.spec.node_name]] -= 1
+
+    def size(self, value: str, coming: Mapping[str, Sequence[Pod]], namespace: str) -> int:
+        """How many pods a domain has, with those that go there."""
+        selector, count = self.constraint.selector, self.sizes.get(value, 0)
+        for node, pods in coming.items():
+            if self.value_of.get(node) == value:
+                count += sum(
+                    pod.metadata.namespace == namespace and selector.matches(pod.metadata.labels) for pod in pods
+                )
+        return count
+
+
 class RemovePodsViolatingTopologySpreadConstraint:
     """One run over all nodes."""
 
@@ -165,6 +194,8 @@ class RemovePodsViolatingTopologySpreadConstraint:
         self._args = args
         self._handle = handle
         self._candidates = Candidates(handle.evictor, args.namespaces, args.label_selector)
+        self._crowded: dict[tuple[str, str], _Crowded] = {}
+        """Why pods are to go in the run that is on, by their names."""
 
     @classmethod
     def faults(cls, args: TopologySpreadArgs) -> list[str]:
@@ -179,10 +210,21 @@ class RemovePodsViolatingTopologySpreadConstraint:
         """New nodes, pods that leave, other labels of either: domains come, or have other numbers of pods."""
         return event_hints.NODE_CAME, event_hints.NODE_LABELS, event_hints.POD_LEFT, event_hints.POD_LABELS
 
+    def is_better(self, pod: Pod, target: Target) -> Verdict:
+        """Where the domain has fewer pods than the pod's own would have without it."""
+        found = self._crowded[pod.key]
+        key = found.constraint.topology_key
+        here, there = pod.spec.node_name, target.node.metadata.labels.get(key)
+        if there is None:
+            return Verdict(False, (f"it has no label {key}",))
+        fits = found.size(there, target.coming, pod.metadata.namespace) + 1 < found.sizes[found.value_of[here]]
+        return Verdict(fits, () if fits else (f"its domain of {key} would have as many pods",))
+
     def balance(self, nodes: list[Node]) -> Run:
         """All namespaces are looked at before the first pod goes. A node that has reached its limit keeps its
         pods, others go on."""
         full: set[str] = set()
+        self._crowded.clear()
         for pod, reason in self._too_many(nodes).values():
             if pod.spec.node_name in full or not self._candidates.may_go(pod):
                 continue
@@ -191,6 +233,8 @@ class RemovePodsViolatingTopologySpreadConstraint:
                 return
             if answer is Answer.NODE_LIMIT:
                 full.add(pod.spec.node_name)
+            if answer is Answer.EVICTED:
+                self._crowded[pod.key].left(pod)
 
     def _too_many(self, nodes: list[Node]) -> dict[tuple[str, str], Evict]:
         """The pods that are to go, by name; a pod is named once, whatever the number of its constraints."""
@@ -204,8 +248,9 @@ class RemovePodsViolatingTopologySpreadConstraint:
         for pods in by_namespace.values():
             counted = Labelled(pod for pod in pods if pod.metadata.deletion_timestamp is None)
             for constraint in self._constraints(pods):
-                for ask in self._beyond(constraint, counted, asked):
+                for ask, crowded in self._beyond(constraint, counted, asked):
                     found.setdefault(ask.pod.key, ask)
+                    self._crowded.setdefault(ask.pod.key, crowded)
         return found
 
     def _constraints(self, pods: list[Pod]) -> list[_Constraint]:
@@ -221,13 +266,15 @@ class RemovePodsViolatingTopologySpreadConstraint:
                     continue
         return list(found)
 
-    def _beyond(self, constraint: _Constraint, pods: Labelled, nodes: _Nodes) -> Iterator[Evict]:
+    def _beyond(self, constraint: _Constraint, pods: Labelled, nodes: _Nodes) -> Iterator[tuple[Evict, _Crowded]]:
         """The pods of a namespace that go for one constraint."""
         domains = _domains(constraint, pods, nodes)
         sizes = [len(domain.pods) for domain in domains]
         if not domains or max(sizes) - min(sizes) <= constraint.max_skew:
             return
         average = sum(sizes) / len(domains)
+        counts = {domain.value: len(domain.pods) for domain in domains}
+        crowded = _Crowded(constraint, nodes.values(constraint.topology_key), counts)
         for domain in domains:
             domain.pods.sort(key=self._place)
         domains.sort(key=lambda domain: (len(domain.pods), domain.value))
@@ -237,7 +284,7 @@ class RemovePodsViolatingTopologySpreadConstraint:
             f"its domain of {constraint.topology_key} has too many pods, with a skew of more than {constraint.max_skew}"
         )
         for pod in self._moved(domains, average, constraint.max_skew, fits):
-            yield Evict(pod, reason)
+            yield Evict(pod, reason), crowded
 
     def _place(self, pod: Pod) -> tuple[bool, bool, tuple[bool, int]]:
         """Where a pod stands in its domain: those that may not go, those that choose their nodes, all others;
