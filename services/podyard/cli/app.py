@@ -21,6 +21,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("apply", "apply", OBJECTS),
     ("delete", "delete", OBJECTS),
     ("evict", "evict", OBJECTS),
+    ("deschedule", "deschedule", OBJECTS),
     ("get", "get", OBJECTS),
     ("mend", "mend", OBJECTS),
     ("publish", "publish", EVENTS),

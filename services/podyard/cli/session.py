@@ -33,16 +33,19 @@ def servers(named: str | None, environment: Mapping[str, str]) -> tuple[str, ...
     return (labs[0].url,) if labs else (DEFAULT_SERVER,)
 
 
-def settings(named: str | None, environment: Mapping[str, str]) -> BusSettings:
+def settings(named: str | None, environment: Mapping[str, str], service: str = "") -> BusSettings:
     """How the command line connects; credentials come from the same variables as a service's, or are a
-    person's in the running lab."""
+    person's in the running lab.
+
+    :param service: whose work the command does, and as whom it comes in the running lab; empty: a person's
+    """
     found = _secured_lab(named, environment)
     if found is not None:
-        return _as_person(found)
+        return _in_lab(found, service)
     return BusSettings(
         servers=servers(named, environment),
         name="podyard-cli",
-        service="cli",
+        service=service or "cli",
         inbox_prefix=environment.get("PODYARD_NATS_INBOX_PREFIX", ""),
         jetstream_prefix=environment.get("PODYARD_NATS_JETSTREAM_PREFIX", "$JS.API"),
         user_credentials=environment.get("PODYARD_NATS_CREDENTIALS_FILE", ""),
@@ -61,19 +64,21 @@ def _secured_lab(named: str | None, environment: Mapping[str, str]) -> state.Lab
     return next((lab for lab in state.running(environment) if lab.security and wanted == (lab.url,)), None)
 
 
-def _as_person(lab: state.LabState) -> BusSettings:
+def _in_lab(lab: state.LabState, service: str) -> BusSettings:
     from podyard.cli.security import directory, identities
 
-    return directory.bus_settings(Path(lab.security), directory.named(identities.PERSON), (lab.url,))
+    return directory.bus_settings(Path(lab.security), directory.named(service or identities.PERSON), (lab.url,))
 
 
 @asynccontextmanager
-async def session(nats: str | None) -> AsyncGenerator[Bus]:
+async def session(nats: str | None, service: str = "") -> AsyncGenerator[Bus]:
     """A connection for as long as the block runs.
+
+    :param service: as of `settings`
 
     :raises CliError: if no server answers within 3 s, or the bus fails in the block
     """
-    wanted = settings(nats, os.environ)
+    wanted = settings(nats, os.environ, service)
     try:
         async with connect(wanted, wait=False) as bus:
             with anyio.move_on_after(CONNECT_S) as limit:
@@ -102,14 +107,15 @@ def _advice(error: BusError) -> str:
     return ""
 
 
-def run(nats: str | None, work: Callable[[Bus], Awaitable[int]]) -> int:
+def run(nats: str | None, work: Callable[[Bus], Awaitable[int]], service: str = "") -> int:
     """Connect, do `work`, return its exit code.
 
+    :param service: as of `settings`
     :raises CliError: see `session`
     """
 
     async def main() -> int:
-        async with session(nats) as bus:
+        async with session(nats, service) as bus:
             return await work(bus)
 
     try:

@@ -1,8 +1,9 @@
 """The descheduler as a service: one term whenever the lease is had."""
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import anyio
 import anyio.to_thread
@@ -10,13 +11,14 @@ import anyio.to_thread
 from podyard.configuration import files
 from podyard.descheduler import spans_and_events
 from podyard.descheduler.core import building, doubtful, queries, registry, triggers
+from podyard.descheduler.core.advice import Profiles
+from podyard.descheduler.core.effects import CycleEnded, CycleFailed
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.loading import Loaded
 from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.instruments import Instruments
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.term import Term
-from podyard.framework.profile import Profile
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.shell.boundary import Boundary
@@ -29,22 +31,55 @@ NOT_ASKED: Final = "the plan does not ask HTTP extenders: where they decide pods
 
 async def main(service: Service[DeschedulerSettings]) -> None:
     """Lead whenever the lease is ours. Returns after one cycle if so set."""
-    policy, plugins, document = await anyio.to_thread.run_sync(read_policy, service.settings)
-    for one in doubtful.found(document, policy):
+    term = await _terms(service)
+    with anyio.CancelScope() as work:
+        leading = Leading(service.lease(), service.health, service.metrics, pause=term.boundary.pause)
+        await leading.run(lambda epoch: term.made(work.cancel).run())
+
+
+async def one_cycle(service: Service[DeschedulerSettings]) -> CycleEnded | CycleFailed:
+    """A cycle on demand, whoever leads: the same term, its own limits. A listing that fails is not tried
+    again."""
+    found: list[CycleEnded | CycleFailed] = []
+    term = await _terms(service)
+    with anyio.CancelScope() as work:
+
+        def told(came: CycleEnded | CycleFailed) -> None:
+            found.append(came)
+            work.cancel()
+
+        await term.made(work.cancel, told).run()
+    return found[0] if found else CycleFailed("it broke off, see the log")
+
+
+class _Terms(NamedTuple):
+    """What makes a term."""
+
+    service: Service[DeschedulerSettings]
+    loaded: Loaded
+    profiles: Profiles
+    instruments: Instruments
+    boundary: Boundary
+
+    def made(
+        self, finish: Callable[[], None], told: Callable[[CycleEnded | CycleFailed], None] = lambda _: None
+    ) -> Term:
+        """Another one."""
+        policy, plugins, _ = self.loaded
+        return Term(
+            self.service, policy, plugins, self.profiles, self.instruments, self.boundary, finish=finish, told=told
+        )
+
+
+async def _terms(service: Service[DeschedulerSettings]) -> _Terms:
+    loaded = await anyio.to_thread.run_sync(read_policy, service.settings)
+    for one in doubtful.found(loaded.document, loaded.policy):
         service.log.warning(spans_and_events.DOUBTFUL, **one._asdict())
     configuration = files.of(service.process)
     if configuration.extenders:
         service.log.warning(NOT_ASKED, extenders=[one.url_prefix for one in configuration.extenders])
-
-    def profiles() -> Mapping[str, Profile]:
-        return files.profiles(configuration, service.process)
-
-    instruments, boundary = Instruments(service.metrics), Boundary(service)
-    leading = Leading(service.lease(), service.health, service.metrics, pause=boundary.pause)
-    with anyio.CancelScope() as work:
-        await leading.run(
-            lambda epoch: Term(service, policy, plugins, profiles, instruments, boundary, work.cancel).run()
-        )
+    profiles = partial(files.profiles, configuration, service.process)
+    return _Terms(service, loaded, profiles, Instruments(service.metrics), Boundary(service))
 
 
 def read_policy(settings: DeschedulerSettings) -> Loaded:
@@ -78,8 +113,8 @@ def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:
     found = read_policy(settings)
     if settings.run_on == "interval":
         return
-    if settings.once:
-        told = f"descheduler.run_on: {settings.run_on}: with once there is one cycle, and nothing else starts any"
+    if settings.only_one:
+        told = f"descheduler.run_on: {settings.run_on}: with once, or an interval of 0, there is one cycle, and nothing else starts any"
         raise SettingsError((told,))
     if not triggers.listens(found.policy, found.plugins):
         told = f"descheduler.run_on: {settings.run_on}: no plugin that the policy enables has registered any event"

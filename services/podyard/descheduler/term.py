@@ -65,11 +65,13 @@ class Term:
         instruments: Instruments,
         boundary: Boundary,
         finish: Callable[[], None],
+        told: Callable[[effects.CycleEnded | effects.CycleFailed], None] = lambda _: None,
     ) -> None:
         """
         :param plugins: by name
         :param profiles: make the scheduling profiles of a plan
         :param finish: ends the service, after its only cycle
+        :param told: what each cycle came to
         """
         self._service = service
         self._settings = service.settings
@@ -77,6 +79,7 @@ class Term:
         self._policy = policy
         self._instruments = instruments
         self._finish = finish
+        self._told = told
         self._evictions: EvictionLink | None = None
         """Of the cycle that is on."""
         provider = queries.provider(policy)
@@ -233,8 +236,10 @@ class Term:
                     self._remember(effect.moves)
                 case effects.CycleEnded():
                     self._ended(effect)
+                    self._told(effect)
                 case effects.CycleFailed():
                     self._failed(effect)
+                    self._told(effect)
                 case effects.Finished():
                     self._finish()
 
@@ -303,7 +308,7 @@ def _core(
         policy,
         plugins,
         interval_s=None if settings.run_on == "events" else settings.interval_s,
-        once=settings.once,
+        once=settings.only_one,
         dry_run=settings.dry_run,
         profiles=profiles,
         obey=settings.plan == "obey",

@@ -24,10 +24,11 @@ def move(number: int, **more: Any) -> MoveRecord:
 RECORDS = (
     move(1),
     move(2, kind="StatefulSet", owner="web", pod="web-0"),
-    move(1, outcome="running", to_pod="web-5d9-x", to_node="node-2", to_uid="ux"),
+    move(1, outcome="running", to_pod="web-5d9-x", to_node="node-2", to_uid="ux", planned_node="node-9",
+         plan_problem="it would come back to node-9"),
     move(3, pod="web-5d9-x", plugin="Untidy", outcome="running", from_node="node-2", to_pod="web-5d9-y",
          to_node="node-1", undoes="p/Tidy"),
-    move(4, outcome="refused", problem="web needs 2 healthy pods"),
+    move(4, outcome="refused", problem="web needs 2 healthy pods", planned_node="node-3"),
 )  # fmt: skip
 
 
@@ -42,6 +43,8 @@ def test_the_last_record_of_a_move_counts_and_each_is_told_with_what_came_of_it(
         "Deployment default/web  2 moves, 1 refused",
         "web-5d9-1 evicted from node-1",
         "              by p/Tidy: is alone",
+        "              planned to go to node-9",
+        "              against the plan: it would come back to node-9",
         "              runs on node-2 as web-5d9-x",
         "web-5d9-x evicted from node-2",
         "              by p/Untidy: is alone",
@@ -49,6 +52,7 @@ def test_the_last_record_of_a_move_counts_and_each_is_told_with_what_came_of_it(
         "              undoes the move of p/Tidy",
         "web-5d9-4 stays on node-1",
         "              by p/Tidy: is alone",
+        "              would go to node-3",
         "              refused: web needs 2 healthy pods",
         "two plugins undo each other's moves: p/Untidy took back what p/Tidy had moved",
     ]

@@ -47,7 +47,7 @@ def _move(move: MoveRecord) -> Iterator[Text]:
     yield text
     yield Text(f"{INDENT}by {move.profile}/{move.plugin}: {move.reason}", style="dim")
     if move.planned_node:
-        yield Text(f"{INDENT}planned to go to {move.planned_node}", style="dim")
+        yield Text(f"{INDENT}{'would go' if stays else 'planned to go'} to {move.planned_node}", style="dim")
     if move.plan_problem:
         yield Text(f"{INDENT}against the plan: {move.plan_problem}", style="yellow")
     yield Text(f"{INDENT}{_outcome(move)}", style=STYLES[move.outcome])

@@ -27,13 +27,24 @@ class Advisor:
     """Of one cycle. `advise` and then `settle`, pod by pod. The table is made when the first pod is asked
     about: most cycles find none."""
 
-    def __init__(self, view: ClusterView, profiles: Profiles, known: Moves, now: float, *, obey: bool) -> None:
+    def __init__(
+        self,
+        view: ClusterView,
+        profiles: Profiles,
+        known: Moves,
+        now: float,
+        *,
+        obey: bool,
+        tells_spread: bool = False,
+    ) -> None:
         """
         :param view: nobody changes it
         :param known: what earlier cycles moved
         :param obey: who should stay stays
+        :param tells_spread: how evenly pods are spread is told even if no pod is asked about
         """
         self.obey = obey
+        self._tells_spread = tells_spread
         self.faults: list[PluginFault] = []
         """Plugins that could not say whether a node is better."""
         self.kept: list[Eviction] = []
@@ -74,15 +85,13 @@ class Advisor:
         else:
             self._plan.drop(place)
 
-    def utilisation(self) -> tuple[Spread, Spread]:
-        """How much of nodes is requested: before the cycle, and as planned."""
+    def spread(self) -> tuple[Spread, Spread]:
+        """How much of nodes is requested: before the cycle, and as planned; empty if no pod was asked
+        about."""
+        if self._made is None and not self._tells_spread:
+            return {}, {}
         after = spread.of(self._plan.table)
         return self._before, after
-
-    @property
-    def has_plan(self) -> bool:
-        """Whether any pod was asked about."""
-        return self._made is not None
 
     # ---- inside --------------------------------------------------------------------------------------------
 

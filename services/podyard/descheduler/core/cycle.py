@@ -146,7 +146,7 @@ def run(
             continue
         steps.append((yield from cycle.step(profile, point, plugin, begin)))
     faults = [fault for profile in profiles for fault in profile.evictor.faults]
-    before, after = ({}, {}) if advisor is None or not advisor.has_plan else advisor.utilisation()
+    before, after = ({}, {}) if advisor is None else advisor.spread()
     return CycleRecord(
         nodes=len(nodes),
         steps=tuple(steps),

@@ -233,7 +233,7 @@ class Descheduler:
         found.measured = measured
         policy = loading.with_defaults(self._policy, found.priority_classes)
         if self._profiles is not None:
-            self._advisor = Advisor(view, self._profiles, self._moves, now, obey=self._obey)
+            self._advisor = Advisor(view, self._profiles, self._moves, now, obey=self._obey, tells_spread=self._once)
         return (yield from cycle.run(policy, self._plugins, found, now, self._called, self._advisor))
 
     def _go_on(self, now: float, result: EvictionResult | None = None) -> list[Effect]:
