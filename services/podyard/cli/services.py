@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 NAMES: Final = ("api", "queue", "scheduler", "binder", "node_agent", "descheduler", "workloads")
 """In the order in which `up` starts and shows them."""
 
+MAY_END: Final = frozenset({"descheduler"})
+"""Services that may be set to end when they have done their work; exit code 0 says that they have."""
+
 SUPERVISED: Final = "PODYARD_SUPERVISED"
 """Set by `podyard up`: the service ends when its standard input closes, which it does when `up` is gone,
 however it went.

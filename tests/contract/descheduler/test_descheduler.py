@@ -174,6 +174,14 @@ async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: S
     ]
 
 
+async def test_an_interval_of_0_is_one_cycle_and_the_end(bus: Bus, stage: Stage, policy: Path):
+    """`main` returns, so the process ends with exit code 0."""
+    pods = await bound(stage, "web-1")
+    await one_cycle(bus, stage, policy, once=False, interval_s=0)
+    assert await deleted(stage, pods) == ["web-1"]
+    assert len(stage.spans.named("deschedule cycle")) == 1
+
+
 async def test_a_budget_refuses_and_its_answer_is_final_for_the_cycle(bus: Bus, stage: Stage, policy: Path):
     """docs/rules.md, a-refusal-is-final-for-the-cycle. The budget allows one disruption, two pods should
     go."""

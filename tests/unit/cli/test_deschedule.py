@@ -101,7 +101,9 @@ def test_a_policy_is_needed_and_all_that_is_wrong_with_it_is_told(
     assert "podyard deschedule --policy FILE" in capsys.readouterr().err
     policy = tmp_path / "policy.yaml"
     plugins = "plugins: {deschedule: {enabled: [Nope]}, balance: {enabled: [Neither]}}"
-    policy.write_text(f"kind: DeschedulerPolicy\nprofiles: [{{name: p, {plugins}}}]\n")
+    policy.write_text(
+        f"apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: [{{name: p, {plugins}}}]\n"
+    )
     assert app.run(["deschedule", "--policy", str(policy)]) == 2
     told = capsys.readouterr().err
     assert str(policy) in told

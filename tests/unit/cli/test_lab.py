@@ -1,10 +1,12 @@
 import os
+from pathlib import Path
 
 import pytest
+import yaml
 
 from podyard.cli.errors import InputError
 from podyard.cli.lab import plan, state
-from podyard.cli.lab.child import parse_ready
+from podyard.cli.lab.child import Child, parse_ready
 from podyard.cli.lab.nodes import virtual_node
 from podyard.cli.render import lab as rendered
 from podyard.cli.services import NAMES
@@ -81,3 +83,33 @@ def test_a_change_of_a_service_is_one_line():
     assert rendered.change(row) == "queue-1        ready     pid 42, http://127.0.0.1:9"
     ended = rendered.ServiceRow("queue-1", "ended", 0, 1, "127.0.0.1:9", "signal SIGKILL")
     assert rendered.change(ended) == "queue-1        ended     signal SIGKILL"
+
+
+@pytest.mark.parametrize(("service", "code", "runs", "state"), [
+    ("descheduler", 0, 1, "done"), ("descheduler", 1, 3, "stopped"), ("queue", 0, 3, "stopped"),
+])  # fmt: skip
+async def test_who_has_done_all_that_it_was_to_do_is_not_started_again(
+    service: str, code: int, runs: int, state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A descheduler with interval 0 ends with exit code 0; any other end is not meant."""
+    child = Child(plan.Planned(service, f"{service}-1"), tmp_path / "log", {}, lambda: None)
+    ran: list[int] = []
+
+    async def run(tasks: object) -> int:
+        del tasks
+        ran.append(code)
+        if len(ran) == 3:
+            child.terminate()
+        return code
+
+    monkeypatch.setattr(child, "_run", run)
+    monkeypatch.setattr(plan, "restart_delay_s", lambda failures: 0.0)
+    await child.supervise()
+    assert (len(ran), child.state) == (runs, state)
+
+
+def test_compose_starts_a_descheduler_again_only_if_it_failed():
+    services = yaml.safe_load(Path("docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    assert {name: one["restart"] for name, one in services.items() if name in ("descheduler", "queue", "api")} == {
+        "api": "unless-stopped", "queue": "unless-stopped", "descheduler": "on-failure"
+    }  # fmt: skip

@@ -19,10 +19,10 @@ from anyio.abc import Process
 
 from podyard.cli.lab import plan
 from podyard.cli.lab.plan import Planned
-from podyard.cli.services import SUPERVISED
+from podyard.cli.services import MAY_END, SUPERVISED
 from podyard.runtime import ports
 
-State: TypeAlias = Literal["starting", "ready", "not ready", "ended", "stopping", "stopped"]
+State: TypeAlias = Literal["starting", "ready", "not ready", "ended", "done", "stopping", "stopped"]
 PROBE_EVERY_S: Final = 0.5
 PROBE_WAITING_S: Final = 0.05
 """How often to ask while it is starting."""
@@ -56,7 +56,7 @@ class Child:
         return f"127.0.0.1:{self.port}"
 
     async def supervise(self) -> None:
-        """Run it, again and again, until cancelled or stopped."""
+        """Run it, again and again, until cancelled or stopped, or it has done all that it was to do."""
         while not self._stopping:
             started, code = time.monotonic(), 0
             async with anyio.create_task_group() as tasks:
@@ -66,6 +66,9 @@ class Child:
             delay_s = plan.restart_delay_s(self._failures)
             if self._stopping:
                 break
+            if code == 0 and self.service in MAY_END:
+                self._show("done", f"exit code 0; not started again; its log: {self.log}")
+                return
             how = f"signal {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
             self._show("ended", f"{how}; starting again in {delay_s:g} s; its log: {self.log}")
             await anyio.sleep(delay_s)

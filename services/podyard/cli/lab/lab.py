@@ -22,6 +22,7 @@ from podyard.cli.security import directory, identities
 from podyard.cli.security.mirrors import bootstrap
 from podyard.runtime import clock
 
+_WELL: Final = ("ready", "done")
 STOP_S: Final = 12.0
 """Seconds the services get to end in order: a little more than their own limit of 10."""
 
@@ -90,8 +91,8 @@ class Lab:
 
     @property
     def ready(self) -> bool:
-        """Whether all services are."""
-        return all(child.state == "ready" for child in self.children)
+        """Whether all services are, but those that are done."""
+        return all(child.state in _WELL for child in self.children)
 
     async def until_ready(self, timeout_s: float | None = None) -> None:
         """Wait until all services are ready.
@@ -105,7 +106,7 @@ class Lab:
             waiting = "; ".join(
                 f"{child.instance} {child.state}{': ' + child.reason if child.reason else ''}"
                 for child in self.children
-                if child.state != "ready"
+                if child.state not in _WELL
             )
             raise CliError(
                 f"not all services are ready after {timeout_s:g} s: {waiting}", f"logs: {self.directory}/logs"
@@ -177,7 +178,7 @@ class Lab:
         for child in self.children:
             child.terminate()
         with anyio.move_on_after(STOP_S):
-            while any(child.state != "stopped" for child in self.children):
+            while any(child.state not in ("stopped", "done") for child in self.children):
                 await self._event.wait()
 
 

@@ -13,6 +13,7 @@ STYLES: Final = {
     "starting": "yellow",
     "not ready": "yellow",
     "ended": "bold red",
+    "done": "green",
     "stopping": "dim",
     "stopped": "dim",
 }
@@ -42,7 +43,7 @@ def status(rows: Sequence[ServiceRow], url: str, data_dir: str, ran_s: float, hi
         ]
         for row in rows
     ]
-    ready = sum(row.state == "ready" for row in rows)
+    ready = sum(row.state in ("ready", "done") for row in rows)
     head = Text(f"podyard up  {times.duration(ran_s)}  {ready} of {len(rows)} services ready", style="bold")
     place = Text(f"NATS {url}   data {data_dir}", style="dim")
     return Group(
