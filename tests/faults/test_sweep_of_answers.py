@@ -18,7 +18,7 @@ from podyard.bus import BusSettings, connect
 from podyard.cli import objects_client
 from podyard.cli.lab.lab import Lab
 from podyard.cli.security import directory
-from podyard.descheduler import service as descheduler
+from podyard.descheduler import making as descheduler
 from podyard.descheduler.service import SERVICE as DESCHEDULER
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.proto import subjects

@@ -5,10 +5,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from podyard.bus.connection import Bus
+from podyard.cli import services
 from podyard.cli.errors import CliError, InputError, listed
 from podyard.descheduler.core.cycle import CycleRecord
 from podyard.descheduler.core.effects import CycleFailed
-from podyard.descheduler.service import SERVICE, check, one_cycle
+from podyard.descheduler.making import check, one_cycle
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.runtime import clock, sessions
 from podyard.runtime.health import Health
@@ -20,6 +21,7 @@ from podyard.telemetry.metrics import new_registry
 from podyard.telemetry.setup import start_tracing
 
 INSTANCE: Final = "podyard-deschedule"
+NAME: Final = "descheduler"
 VERSION: Final = "cli"
 
 
@@ -40,7 +42,7 @@ def chosen(config: str | None, flags: Mapping[str, Any]) -> Chosen:
     file = config or os.environ.get("PODYARD_CONFIG")
     try:
         common, own = load_settings(
-            DeschedulerSettings, SERVICE.name, config_file=file, environment=os.environ, flags={**once, **flags}
+            DeschedulerSettings, NAME, config_file=file, environment=os.environ, flags={**once, **flags}
         )
         if not own.policy:
             raise InputError("by which policy?", "podyard deschedule --policy FILE")
@@ -55,11 +57,11 @@ async def cycle(bus: Bus, given: Chosen) -> CycleRecord:
 
     :raises CliError: if there was none, or it broke off
     """
-    registry = new_registry(service=SERVICE.name, instance=INSTANCE, version=VERSION)
-    session = sessions.begin(INSTANCE)
-    tracing = start_tracing(os.environ, service=SERVICE.name, instance=INSTANCE, version=VERSION, registry=registry)
+    registry = new_registry(service=NAME, instance=INSTANCE, version=VERSION)
+    session, definition = sessions.begin(INSTANCE), services.definition(NAME)
+    tracing = start_tracing(os.environ, service=NAME, instance=INSTANCE, version=VERSION, registry=registry)
     service = Service(
-        SERVICE,
+        definition,
         process=given.common,
         settings=given.own,
         bus=bus,
@@ -67,8 +69,8 @@ async def cycle(bus: Bus, given: Chosen) -> CycleRecord:
         health=Health(stall_limit_s=given.common.stall_limit_s, registry=registry),
         spans=tracing.spans,
         metrics=registry,
-        log=start_logging(level=given.common.log.level, form="auto", service=SERVICE.name, instance=INSTANCE),
-        endpoints=Endpoints(bus, name=INSTANCE, identity=session, version=VERSION, description=SERVICE.description),
+        log=start_logging(level=given.common.log.level, form="auto", service=NAME, instance=INSTANCE),
+        endpoints=Endpoints(bus, name=INSTANCE, identity=session, version=VERSION, description=definition.description),
         session=session,
     )
     try:

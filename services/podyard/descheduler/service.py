@@ -1,130 +1,28 @@
 """The descheduler as a service: one term whenever the lease is had."""
 
-from collections.abc import Callable
-from functools import partial
-from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
-import anyio.to_thread
 
-from podyard.configuration import files
-from podyard.descheduler import spans_and_events
-from podyard.descheduler.core import building, doubtful, queries, registry, triggers
-from podyard.descheduler.core.advice import Profiles
-from podyard.descheduler.core.effects import CycleEnded, CycleFailed
-from podyard.descheduler.core.errors import PolicyError
-from podyard.descheduler.core.loading import Loaded
-from podyard.descheduler.core.policy import Policy
-from podyard.descheduler.instruments import Instruments
+from podyard.descheduler import making
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
-from podyard.runtime.settings import ServiceSettings, SettingsError
-from podyard.shell.boundary import Boundary
 from podyard.shell.leading import Leading
-
-PLUGINS: Final = registry.by_name()
-NOT_ASKED: Final = "the plan does not ask HTTP extenders: where they decide pods may go elsewhere than planned"
-"""In the log, with who they are."""
 
 
 async def main(service: Service[DeschedulerSettings]) -> None:
     """Lead whenever the lease is ours. Returns after one cycle if so set."""
-    term = await _terms(service)
+    made = await making.parts(service)
     with anyio.CancelScope() as work:
-        leading = Leading(service.lease(), service.health, service.metrics, pause=term.boundary.pause)
-        await leading.run(lambda epoch: term.made(work.cancel).run())
-
-
-async def one_cycle(service: Service[DeschedulerSettings]) -> CycleEnded | CycleFailed:
-    """A cycle on demand, whoever leads: the same term, its own limits. A listing that fails is not tried
-    again."""
-    found: list[CycleEnded | CycleFailed] = []
-    term = await _terms(service)
-    with anyio.CancelScope() as work:
-
-        def told(came: CycleEnded | CycleFailed) -> None:
-            found.append(came)
-            work.cancel()
-
-        await term.made(work.cancel, told).run()
-    return found[0] if found else CycleFailed("it broke off, see the log")
-
-
-class _Terms(NamedTuple):
-    """What makes a term."""
-
-    service: Service[DeschedulerSettings]
-    loaded: Loaded
-    profiles: Profiles
-    instruments: Instruments
-    boundary: Boundary
-
-    def made(
-        self, finish: Callable[[], None], told: Callable[[CycleEnded | CycleFailed], None] = lambda _: None
-    ) -> Term:
-        """Another one."""
-        policy, plugins, _ = self.loaded
-        return Term(
-            self.service, policy, plugins, self.profiles, self.instruments, self.boundary, finish=finish, told=told
-        )
-
-
-async def _terms(service: Service[DeschedulerSettings]) -> _Terms:
-    loaded = await anyio.to_thread.run_sync(read_policy, service.settings)
-    for one in doubtful.found(loaded.document, loaded.policy):
-        service.log.warning(spans_and_events.DOUBTFUL, **one._asdict())
-    configuration = files.of(service.process)
-    if configuration.extenders:
-        service.log.warning(NOT_ASKED, extenders=[one.url_prefix for one in configuration.extenders])
-    profiles = partial(files.profiles, configuration, service.process)
-    return _Terms(service, loaded, profiles, Instruments(service.metrics), Boundary(service))
-
-
-def read_policy(settings: DeschedulerSettings) -> Loaded:
-    """The policy file, decoded and checked, its plugins made once to see that they can be; what needs the
-    cluster (priority classes) is looked up in each cycle.
-
-    :raises SettingsError: if it cannot be read, with all its faults
-    """
-    if not settings.policy:
-        return Loaded(Policy(), PLUGINS)
-    try:
-        text = Path(settings.policy).read_text(encoding="utf-8")
-        found = building.usable(text, PLUGINS)
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError((f"descheduler.policy: {settings.policy} cannot be read: {error}",)) from error
-    except PolicyError as error:
-        raise SettingsError(tuple(f"descheduler.policy: {settings.policy}: {one}" for one in error.errors)) from error
-    provider = queries.provider(found.policy)
-    if provider is not None and provider.auth_token is not None and not settings.secrets_dir:
-        told = "the policy refers to the secret of Prometheus' token: give the folder that has it, see --help"
-        raise SettingsError((f"descheduler.secrets_dir: {told}",))
-    return found
-
-
-def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:
-    """Before the service is started: whether it can run by its policy.
-
-    :raises SettingsError: with everything that is wrong with the file
-    """
-    files.check(process, settings)
-    found = read_policy(settings)
-    if settings.run_on == "interval":
-        return
-    if settings.only_one:
-        told = f"descheduler.run_on: {settings.run_on}: with once, or an interval of 0, there is one cycle, and nothing else starts any"
-        raise SettingsError((told,))
-    if not triggers.listens(found.policy, found.plugins):
-        told = f"descheduler.run_on: {settings.run_on}: no plugin that the policy enables has registered any event"
-        raise SettingsError((told,))
+        leading = Leading(service.lease(), service.health, service.metrics, pause=made.boundary.pause)
+        await leading.run(lambda epoch: Term(*made, work.cancel).run())
 
 
 SERVICE: Final = ServiceDefinition(
     name="descheduler",
     settings_type=DeschedulerSettings,
     main=main,
-    check=check,
+    check=making.check,
     description="Evicts pods that would be placed elsewhere today, as a DeschedulerPolicy says.",
 )

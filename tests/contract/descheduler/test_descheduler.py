@@ -19,7 +19,8 @@ from podyard.bus import Bus, Delivery, RemoteError, Reply
 from podyard.cluster.view import ClusterView
 from podyard.descheduler import eviction_link, term
 from podyard.descheduler.core import descheduler as core
-from podyard.descheduler.service import SERVICE, check
+from podyard.descheduler.making import check
+from podyard.descheduler.service import SERVICE
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.spans_and_events import DOUBTFUL
 from podyard.descheduler.term import CYCLE

@@ -20,8 +20,8 @@ from podyard.cluster.pods import PodView
 from podyard.descheduler.core.cycle import Attempt, CycleRecord
 from podyard.descheduler.core.effects import CycleEnded
 from podyard.descheduler.core.framework import Answer
+from podyard.descheduler.making import one_cycle
 from podyard.descheduler.service import SERVICE as DESCHEDULER
-from podyard.descheduler.service import one_cycle
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.node_agent.service import SERVICE as AGENT
 from podyard.node_agent.settings import NodeAgentSettings

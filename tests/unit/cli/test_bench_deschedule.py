@@ -25,6 +25,10 @@ def test_every_plugin_finds_something_in_the_cluster_and_is_told() -> None:
     assert sum(one.evicted for one in result.shares) == result.evicted
     assert result.wall_s >= result.longest_step_s > 0
     assert result.memory_mib > 0
+    failed = shares["RemoveFailedPods"].evicted
+    assert result.evicted - 2 * failed <= result.planned <= result.evicted - failed, "all but those that have failed"
+    assert result.planned >= result.placed > result.planned * 0.9
+    assert result.plan_cpu_s > 0
     document = msgspec.json.decode(msgspec.json.encode(result))
     assert set(document["shares"][0]) == {"plugin", "cpu_s", "evicted"}
     console = Console(width=80)
@@ -33,6 +37,7 @@ def test_every_plugin_finds_something_in_the_cluster_and_is_told() -> None:
     text = " ".join(written.get().split())
     assert all(name in text for name in PLUGINS)
     assert f"{result.evicted:,} pods would go" in text
+    assert f"a plan of {result.planned} moves more" in text
 
 
 def test_in_a_full_cluster_hardly_a_pod_finds_another_node() -> None:

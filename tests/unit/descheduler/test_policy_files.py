@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from podyard.descheduler import service
+from podyard.descheduler import making
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.runtime.settings import ServiceSettings, SettingsError
 
@@ -15,7 +15,7 @@ def problems(tmp_path: Path, text: str) -> tuple[str, ...]:
     path = tmp_path / "policy.yaml"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(SettingsError) as raised:
-        service.check(ServiceSettings(), DeschedulerSettings(policy=str(path)))
+        making.check(ServiceSettings(), DeschedulerSettings(policy=str(path)))
     start = f"descheduler.policy: {path}: "
     assert all(one.startswith(start) for one in raised.value.problems)
     return tuple(one.removeprefix(start) for one in raised.value.problems)
@@ -46,7 +46,7 @@ def test_a_class_of_priorities_is_looked_up_in_the_cluster_only(tmp_path: Path) 
     path = tmp_path / "policy.yaml"
     args = "{priorityThreshold: {name: gold}}"
     path.write_text(f"{HEAD}profiles: [{{name: p, pluginConfig: [{{name: DefaultEvictor, args: {args}}}]}}]\n")
-    service.check(ServiceSettings(), DeschedulerSettings(policy=str(path)))
+    making.check(ServiceSettings(), DeschedulerSettings(policy=str(path)))
 
 
 def test_a_plugin_of_the_user_that_is_not_there_is_told_with_profile_and_name(tmp_path: Path) -> None:

@@ -16,15 +16,21 @@ import psutil
 
 from podyard.cli.bench import drifted
 from podyard.cluster.view import ClusterView
+from podyard.configuration.model import default
 from podyard.descheduler.core import effects, loading, messages, registry
+from podyard.descheduler.core.advice import Profiles
 from podyard.descheduler.core.cycle import CycleRecord
 from podyard.descheduler.core.descheduler import Descheduler
 from podyard.descheduler.core.evictions import EvictionDone
 from podyard.descheduler.core.framework import Plugin
+from podyard.descheduler.core.plugins.failed_pods import RemoveFailedPods
+from podyard.descheduler.core.policy import Policy
 
 Progress = Callable[[str], None]
 FEWEST_NODES: Final = 20
 """With fewer there is none of each sort."""
+PLANNED: Final = 500
+"""Moves of the plan that is measured."""
 OTHER: Final = "the cycle itself"
 """Reading the view, limits, counting what has gone."""
 _GENERATORS: Final = ("deschedule", "balance")
@@ -51,8 +57,14 @@ class DescheduleResult(msgspec.Struct, frozen=True, kw_only=True):
     """Wall time of the longest step between two of the cycle's questions: nobody else computes meanwhile."""
     again_cpu_s: float
     """The same cycle again, with the view that was followed meanwhile."""
+    planned: int
+    """Moves of a cycle that is limited to `PLANNED`, and places each by the default scheduling profile."""
+    placed: int
+    """How many of them found a node."""
+    plan_cpu_s: float
+    """What the same cycle costs more than without a plan: its table, and the places."""
     memory_mib: float
-    """Resident memory of the process after both, the view with it."""
+    """Resident memory of the process after all of them, the view with it."""
     shares: tuple[Share, ...]
 
 
@@ -61,7 +73,8 @@ class IncompleteError(Exception):
 
 
 def measure(nodes: int, pods: int, progress: Progress = lambda text: None, *, full: bool = False) -> DescheduleResult:
-    """Two cycles on a cluster of this size; shares and times are those of the first.
+    """Two cycles on a cluster of this size, and what a plan adds to one; shares and times are those of the
+    first.
 
     :param full: hardly a node has room: whether one would take a pod has to be asked of all
     :raises IncompleteError: if one broke off
@@ -72,13 +85,16 @@ def measure(nodes: int, pods: int, progress: Progress = lambda text: None, *, fu
     gc.freeze()
     watch = _Watch()
     plugins: dict[str, type[Plugin]] = {name: _timed(plugin, watch) for name, plugin in registry.by_name().items()}
-    policy = loading.checked(msgspec.json.encode(drifted.policy()).decode(), plugins).policy
+    policy = _read(drifted.policy(), plugins)
     core = Descheduler(policy, plugins, interval_s=1.0)
     progress(f"{nodes:,} nodes, {pods:,} pods: one cycle")
     first = _Cycle(core, view, drifted.NOW)
     shares = watch.read()
     progress(f"{nodes:,} nodes, {pods:,} pods: once more")
     again = _Cycle(core, view, drifted.NOW + 1.0)
+    progress(f"{nodes:,} nodes, {pods:,} pods: a plan of {PLANNED} moves")
+    without, planned = _limited(view), _limited(view, default().profiles)
+    moves = [one for step in planned.record.steps for one in step.evicted]
     gc.unfreeze()
     evicted = Counter({step.plugin: len(step.evicted) for step in first.record.steps})
     return DescheduleResult(
@@ -89,6 +105,9 @@ def measure(nodes: int, pods: int, progress: Progress = lambda text: None, *, fu
         cpu_s=round(first.cpu_s, 3),
         longest_step_s=round(first.longest_step_s, 3),
         again_cpu_s=round(again.cpu_s, 3),
+        planned=len(moves),
+        placed=sum(bool(one.planned_node) for one in moves),
+        plan_cpu_s=round(max(0.0, planned.cpu_s - without.cpu_s), 3),
         memory_mib=round(psutil.Process().memory_info().rss / 1024**2, 1),
         shares=(
             *(
@@ -100,6 +119,21 @@ def measure(nodes: int, pods: int, progress: Progress = lambda text: None, *, fu
     )
 
 
+def _read(policy: Mapping[str, Any], plugins: Mapping[str, type[Plugin]]) -> Policy:
+    return loading.checked(msgspec.json.encode(policy).decode(), plugins).policy
+
+
+def _limited(view: ClusterView, profiles: Profiles | None = None) -> "_Cycle":
+    """One of `PLANNED` moves. Pods that have failed do not move: nothing comes in their place."""
+    policy, plugins = drifted.policy(), registry.by_name()
+    policy["maxNoOfPodsToEvictTotal"] = PLANNED
+    for profile in policy["profiles"]:
+        enabled = profile["plugins"]["deschedule"]["enabled"]
+        profile["plugins"]["deschedule"]["enabled"] = [name for name in enabled if name != RemoveFailedPods.NAME]
+    core = Descheduler(_read(policy, plugins), plugins, interval_s=None, once=True, profiles=profiles)
+    return _Cycle(core, view, drifted.NOW)
+
+
 class _Cycle:
     """One cycle, played when it is made."""
 
@@ -108,6 +142,7 @@ class _Cycle:
         began, cpu = time.perf_counter(), time.thread_time()
         wanted = self._step(core, messages.Tick(), now)
         while True:
+            wanted = [one for one in wanted if not isinstance(one, effects.Remember)]
             match wanted:
                 case [effects.List(ticket=ticket), *_]:
                     wanted = self._step(core, messages.Listed(ticket, view), now)

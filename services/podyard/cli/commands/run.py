@@ -46,7 +46,8 @@ def run(
     :param instance: Name of this instance; give each its own. A restarted instance takes its lease over at
         once.
     :param nats: NATS server, several with commas.
-    :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler and binder.
+    :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler, binder and
+        descheduler.
     :param http: Port of /healthz, /readyz, /metrics, /configz; 0 any free one, -1 none.
     :param log_level: debug, info, warning or error.
     :param log_format: console, json, or auto (console on a terminal).

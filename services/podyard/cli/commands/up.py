@@ -44,7 +44,8 @@ def up(
         the end.
     :param port: Port of NATS; -1 is any free one.
     :param config: Options file for all services.
-    :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler and binder.
+    :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler, binder
+        and descheduler.
     :param log_level: debug, info, warning or error, of the services' logs.
     :param security: Directory of `podyard security init`: TLS, and every process with its own key and
         permissions.

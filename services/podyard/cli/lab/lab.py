@@ -38,7 +38,7 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     config: str = ""
     """Options file of the services."""
     scheduler_config: str = ""
-    """KubeSchedulerConfiguration of queue, scheduler and binder."""
+    """KubeSchedulerConfiguration of queue, scheduler, binder and descheduler."""
     log_level: str = "info"
     environment: dict[str, str] = {}
     """Further variables of the services."""

@@ -30,6 +30,7 @@ def _costs(result: DescheduleResult) -> Table:
         ("CPU", result.cpu_s, ""),
         ("CPU, the next cycle", result.again_cpu_s, ""),
         ("longest without a pause", result.longest_step_s, ""),
+        (f"CPU, a plan of {result.planned:,} moves more", result.plan_cpu_s, f"{GOAL_S:g}"),
     ):
         style = "" if not goal else "green" if seconds < GOAL_S else "yellow"
         table.add_row(name, Text(f"{seconds:,.2f}", style), goal)

@@ -2,8 +2,8 @@
 
 The table is the cluster as the cycle's listing found it. A pod that is to go is taken out of it, and what
 comes in its place is put where the scheduler would put it: all Filters, then all scores, of the profile that
-the pod names. Room that it frees and takes is booked there, so that the next one sees it. Pods that wait for
-room already get it first, if they are as important.
+the pod names (docs/rules.md, a-plan-places-what-comes-again). Room that it frees and takes is booked there,
+so that the next one sees it. Pods that wait for room already get it first, if they are as important.
 
 Nobody is preempted for what comes, and HTTP extenders are not asked: that could only be done by doing it.
 """

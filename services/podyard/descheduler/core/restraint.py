@@ -1,4 +1,5 @@
-"""Whom a cycle leaves alone by what became of earlier moves. With `plan: obey` it is obeyed, else only told.
+"""Whom a cycle leaves alone by what became of earlier moves. With `plan: obey` it is obeyed, else only told
+(docs/rules.md, who-came-back-is-left-alone).
 
 - a workload whose moved pods came back is left alone for a pause, which doubles with each one in a row
 - a workload whose last moved pod is not running yet is not moved
