@@ -135,6 +135,9 @@ def test_no_plugin_takes_a_pod_back_to_where_another_took_it_from():
 def test_a_dry_run_knows_what_was_moved_and_remembers_nothing():
     found = play(move(NOW - 60), dry_run=True)
     assert (list(found.kept), found.remembered) == (["a"], [])
+    came = move(NOW - 60, "pending", to_uid="uid-a")
+    assert play(came).remembered, "it has a node now, which is remembered"
+    assert play(came, dry_run=True).remembered == []
 
 
 def test_other_workloads_are_not_concerned():
