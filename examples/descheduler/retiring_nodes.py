@@ -3,7 +3,7 @@
 from podyard.descheduler.core import arguments
 from podyard.descheduler.core.arguments import Namespaces, PluginArgs
 from podyard.descheduler.core.candidates import Candidates
-from podyard.descheduler.core.framework import Answer, Evict
+from podyard.descheduler.core.framework import Answer, Evict, Verdict
 from podyard.objects import times
 
 
@@ -37,6 +37,10 @@ class RetiringNodes:
                     return
                 if answer is Answer.NODE_LIMIT:
                     break
+
+    def is_better(self, pod, target):
+        retires = self._is_over(target.node)
+        return Verdict(not retires, ("it is to retire, too",) if retires else ())
 
     def _is_over(self, node):
         retire_at = node.metadata.annotations.get(self._args.annotation)

@@ -68,6 +68,34 @@ async def test_explain_tells_where_a_pod_runs_and_the_best_scores(here: Stand) -
     assert f"started on {chosen}, now Running" in told.out
 
 
+async def test_deschedule_tells_who_would_move_and_evicts_nobody_in_a_dry_run(here: Stand, tmp_path: Path) -> None:
+    template = {"metadata": {"labels": {"app": "turning"}}, "spec": here.pod("any")["spec"]}
+    made = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {"name": "turning", "namespace": here.namespace},
+        "spec": {"replicas": 1, "selector": {"matchLabels": {"app": "turning"}}, "template": template},
+    }
+    await here.do.apply([made], "a test")
+    (pod,) = await here.seen.until("a pod that runs", lambda: here.seen.running("turning"), WITHIN_S)
+    args = {"maxPodLifeTimeSeconds": 1, "namespaces": {"include": [here.namespace]}}
+    plugins = {"deschedule": {"enabled": ["PodLifeTime"]}}
+    profile = {"name": "p", "pluginConfig": [{"name": "PodLifeTime", "args": args}], "plugins": plugins}
+    policy = {"apiVersion": "descheduler/v1alpha2", "kind": "DeschedulerPolicy", "profiles": [profile]}
+    file = tmp_path / "policy.yaml"
+    file.write_text(yaml.safe_dump(policy))
+    words = ("deschedule", "--policy", str(file), "--dry-run")
+    with anyio.fail_after(WITHIN_S):
+        while not (found := json.loads((await here.cli(*words, "-o", "json")).out))["moved"]:
+            pass  # not old enough
+    (moved,) = found["moved"]
+    assert (moved["name"], moved["from_node"], moved["plugin"]) == (pod.name, pod.node_name, "PodLifeTime")
+    told = await here.cli(*words)
+    assert told.code == 0
+    assert told.out.startswith("1 pod would move (dry run); 2 nodes, plan: report")
+    assert here.runs(pod.name)
+
+
 async def test_delete_ends_a_pod_once(here: Stand) -> None:
     await here.do.apply([here.pod("leaving", terminationGracePeriodSeconds=0)], "a test")
     await here.running("leaving")

@@ -93,8 +93,6 @@ class Term:
         self._evicting = anyio.CancelScope()
         """The eviction under way."""
         self._records = Records(service.bus, log=service.log, lost=instruments.lost_records.inc)
-        self._recalled = False
-        """Whether the core knows what earlier terms moved."""
         self._core = _core(policy, plugins, profiles, self._settings)
         self._view = ClusterView()
         """What is followed between cycles, where events start them."""
@@ -179,7 +177,7 @@ class Term:
             view = await snapshot(
                 self._service.bus, service=self._service.name, timeout_s=self._settings.listing_timeout_s
             )
-            earlier = () if self._recalled else await self._earlier()
+            earlier = await self._earlier()
         except (TimeoutError, BusError) as error:
             return messages.NotListed(ask.ticket, str(error) or "no answer in time")
         position, until = self._evicted_at
@@ -188,11 +186,11 @@ class Term:
         trace = self._service.spans.new_trace(spans_and_events.CYCLE_SPAN)
         tells_failures = bool(self._policy.eviction_failure_event_notification)
         self._evictions = EvictionLink(self._service, trace, tells_failures=tells_failures)
-        self._recalled = True
         return messages.Listed(ask.ticket, view, earlier, {} if self._usages is None else self._usages.heard())
 
     async def _earlier(self) -> tuple[MoveRecord, ...]:
-        """What earlier terms stored of moves; what cannot be read is left out, and told.
+        """What is stored of moves, by earlier terms or by cycles on demand; what cannot be read is left out,
+        and told.
 
         :raises TimeoutError: it was not listed in time
         :raises BusError: NATS has no such stream, or is not there

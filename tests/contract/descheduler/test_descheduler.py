@@ -15,10 +15,11 @@ import structlog
 
 from podyard.api import eviction
 from podyard.api.service import SERVICE as API
-from podyard.bus import Bus, Delivery, RemoteError, Reply
+from podyard.bus import Bus, Delivery, Outgoing, RemoteError, Reply
 from podyard.cluster.view import ClusterView
-from podyard.descheduler import eviction_link, term
+from podyard.descheduler import eviction_link, making, term
 from podyard.descheduler.core import descheduler as core
+from podyard.descheduler.core.effects import CycleEnded, CycleFailed
 from podyard.descheduler.making import check
 from podyard.descheduler.service import SERVICE
 from podyard.descheduler.settings import DeschedulerSettings
@@ -334,6 +335,47 @@ async def test_an_unknown_priority_class_fails_the_cycle_and_neither_the_service
     assert await deleted(stage, pods) == []
 
 
+async def test_a_cycle_on_demand_is_not_tried_again(
+    bus: Bus, stage: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Who asked for it asks again."""
+
+    async def late(*arguments: Any, **more: Any) -> ClusterView:
+        raise TimeoutError
+
+    await bound(stage, "web-1")
+    found = await making.one_cycle(service_of(bus, stage, policy, plan="obey", dry_run=True))
+    assert isinstance(found, CycleEnded)
+    (attempt,) = found.record.steps[0].attempts
+    assert (attempt.name, attempt.planned_node, attempt.plan_problem) == ("web-1", "free", "")
+    assert found.record.before.keys() == {"cpu", "memory"}
+    monkeypatch.setattr(term, "snapshot", late)
+    found = await making.one_cycle(service_of(bus, stage, policy))
+    assert found == CycleFailed("the cluster cannot be listed: no answer in time")
+
+
+async def test_a_cycle_knows_what_others_have_moved(bus: Bus, stage: Stage, policy: Path):
+    """A cycle on demand moves pods beside those of the service, which reads of it before its next one."""
+    service = service_of(bus, stage, policy, once=False, interval_s=0.2, plan="obey")
+    async with running(service):
+        await eventually("a cycle", lambda: stage.spans.named("deschedule cycle"))
+        now = service.clock.now()
+        came = MoveRecord(
+            id="m", namespace="default", kind="ReplicaSet", name="web", owner="web", owner_uid="rs-1", pod="old",
+            uid="uid-old", from_node="tainted", at=now, profile="p", plugin="Q", outcome="back", known_at=now,
+        )  # fmt: skip
+        await bus.publish(Outgoing(subjects.moves("default", "ReplicaSet", "web"), codec.encode(came)))
+        pods = await bound(stage, "web-1")
+
+        async def told() -> list[str]:
+            stored = await stream_reading.listing(bus, streams.MOVES.name, (subjects.ALL_MOVES,))
+            return [one.problem for delivery in stored if (one := codec.decode(MoveRecord, delivery.payload)).problem]
+
+        (problem,) = await eventually("a pod that stays", told)
+        assert problem.startswith("it is left alone until ")
+    assert await deleted(stage, pods) == []
+
+
 async def test_a_listing_that_is_not_answered_in_time_says_so_and_is_tried_again(
     bus: Bus, stage: Stage, policy: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -633,7 +675,8 @@ async def test_a_node_that_gets_a_taint_starts_a_cycle_whose_span_links_to_it(
 @pytest.mark.parametrize(
     ("chosen", "told"),
     [
-        ({"once": True}, "with once there is one cycle"),
+        ({"once": True}, "with once, or an interval of 0, there is one cycle"),
+        ({"interval_s": 0}, "with once, or an interval of 0, there is one cycle"),
         ({"policy": ""}, "no plugin that the policy enables has registered any event"),
     ],
 )

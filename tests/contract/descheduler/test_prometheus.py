@@ -13,7 +13,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from podyard.bus import Bus
-from podyard.descheduler import prometheus, service
+from podyard.descheduler import making, prometheus
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.term import CYCLE
 from podyard.runtime.settings import ServiceSettings, SettingsError
@@ -143,7 +143,7 @@ async def test_the_token_is_that_of_the_secret_that_the_policy_refers_to(
     token = ", authToken: {secretReference: {namespace: monitoring, name: prom}}"
     policy = write_policy(POLICY.format(url=server.url, token=token, age=LONG))
     with pytest.raises(SettingsError, match="secrets_dir"):
-        service.check(ServiceSettings(), DeschedulerSettings(policy=str(policy)))
+        making.check(ServiceSettings(), DeschedulerSettings(policy=str(policy)))
     assert "prometheusAuthToken" in await cycle(bus, stage, policy, secrets_dir=str(tmp_path))
     assert server.asked == []
     secret = tmp_path / "monitoring" / "prom"

@@ -114,6 +114,19 @@ def test_a_plugin_that_undoes_anothers_move_is_named(second: str, undoes: str) -
     assert (record.pod, record.to_pod, record.outcome, record.undoes) == ("b", "c", "running", undoes)
 
 
+def test_what_is_known_already_is_not_forgotten_for_what_is_stored() -> None:
+    """A record is stored a little later than it is known."""
+    memory = Moves()
+    before = moved(memory, "a", "n1", NOW)
+    view = seen(("b", "n2", NOW + 2))
+    (known,) = memory.seen(view, NOW + 5)
+    memory.recall([before])
+    assert memory.made() == [known]
+    other = Moves()
+    other.recall([before, known])
+    assert other.made() == [known]
+
+
 def test_what_earlier_terms_stored_is_followed_on() -> None:
     before = moved(Moves(), "a", "n1", NOW)
     memory = Moves()

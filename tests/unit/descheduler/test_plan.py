@@ -11,6 +11,7 @@ from podyard.configuration.model import load
 from podyard.descheduler.core import building, registry, state
 from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed, EvictionResult
 from podyard.descheduler.core.framework import Answer, Evict, Target, Verdict
+from podyard.descheduler.core.planning import Plan
 from tests.support import objects
 from tests.unit.descheduler.make import NOW, NoArgs, policy
 from tests.unit.descheduler.test_plugins_that_fail import Sweep
@@ -357,3 +358,28 @@ def test_a_dry_run_plans_what_the_real_run_does(
         assert most is None or max(counts.values(), default=0) <= most
     (judge,) = building.build(made, PLUGINS, state.state_of(view), NOW)
     assert all(judge.evictor.filter(one.pod).allowed for one in real.asked), "protected"
+
+
+def test_who_asks_for_what_is_no_amount_keeps_nobody_from_going():
+    """Nobody can say what such a node has, or such a pod takes: nothing goes there, and it counts for
+    nothing."""
+    strange = objects.node("n0")
+    strange["status"]["allocatable"]["cpu"] = "much"
+    nodes = [strange, objects.node("n1", taints=[GPU]), objects.node("n2")]
+    view = view_of(nodes, {"n1": [pod("a")]})
+    odd = view_of(nodes, {"n1": [pod("a")], "n2": [pod("o", "", cpu="much")]})
+    for found in (view, odd):
+        assert Play(one(TAINTS), found).moved == {"a": "n2"}
+
+
+def test_a_plan_that_breaks_keeps_nobody_from_going(monkeypatch: pytest.MonkeyPatch):
+    def broken(*given: object) -> None:
+        raise RuntimeError("boom")
+
+    monkeypatch.setattr(Plan, "place", broken)
+    view = view_of([objects.node("n1", taints=[GPU]), objects.node("n2")], {"n1": [pod("a"), pod("b")]})
+    play = Play(one(TAINTS), view, obey=False)
+    assert play.moved == {"a": "", "b": ""}
+    assert {one.plan_problem for one in play.attempts} == {"nobody can say where it would go: RuntimeError: boom"}
+    assert [fault.plugin for fault in play.record.faults] == ["the plan"]
+    assert Play(one(TAINTS), view).kept == dict.fromkeys("ab", "nobody can say where it would go: RuntimeError: boom")

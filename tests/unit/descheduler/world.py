@@ -19,9 +19,10 @@ from podyard.descheduler.core.messages import EvictionAnswered, Listed, Tick
 from podyard.descheduler.core.policy import Policy
 from podyard.framework.cycle import Cycle
 from podyard.framework.snapshot import Snapshot
+from podyard.objects.errors import QuantityError
 from podyard.objects.pod import PodStatus
 from podyard.proto.moves import MoveRecord
-from podyard.proto.placement import BoundPod
+from podyard.proto.placement import BoundPod, Usage
 from tests.support import objects, stored
 from tests.support.stream import ClusterStream
 from tests.unit.descheduler.make import NOW, known
@@ -70,7 +71,7 @@ def view_of(
                 uid=metadata["uid"],
                 node=node,
                 attempt=metadata["name"],
-                usage=view.usage,
+                usage=_usage(view),
                 labels=view.labels,
                 priority=view.priority,
             )
@@ -81,6 +82,14 @@ def view_of(
         found.apply(delivery)
     found.end_listing(stream.last)
     return found
+
+
+def _usage(view: PodView) -> Usage:
+    """What the binder would write; nothing of what is no amount."""
+    try:
+        return view.usage
+    except QuantityError:
+        return Usage()
 
 
 class Scheduler:
@@ -128,11 +137,21 @@ class Play:
         configuration: Configuration | None = None,
         answer: Callable[[Eviction], EvictionResult] = lambda _: EvictionDone(),
         now: float = NOW,
+        loaded: Mapping[str, type[Plugin]] | None = None,
     ) -> None:
-        """:param answer: what becomes of an eviction that is asked for"""
+        """
+        :param answer: what becomes of an eviction that is asked for
+        :param loaded: all plugins, by the names that the policy has for them
+        """
         chosen = configuration or default()
         core = Descheduler(
-            policy, known(*plugins), interval_s=None, once=True, dry_run=dry_run, profiles=chosen.profiles, obey=obey
+            policy,
+            loaded or known(*plugins),
+            interval_s=None,
+            once=True,
+            dry_run=dry_run,
+            profiles=chosen.profiles,
+            obey=obey,
         )
         self.remembered: list[MoveRecord] = []
         self.asked: list[Eviction] = []

@@ -13,9 +13,11 @@ from podyard.descheduler.core.planning import Place, Plan
 from podyard.descheduler.core.restraint import Restraint
 from podyard.descheduler.core.spread import Spread
 from podyard.framework.profile import Profile
-from podyard.framework.status import told
+from podyard.framework.status import described, told
 from podyard.objects.pod import Pod
 
+PLAN: Final = "the plan"
+"""Stands for a plugin's name in faults."""
 MOST_EQUALS: Final = 32
 """Of nodes that the scheduler may choose alike, so many are held against what the plugin wants."""
 
@@ -56,6 +58,8 @@ class Advisor:
         self._made: Plan | None = None
         self._before: Spread = {}
         self._place: Place | None = None
+        self._broken = ""
+        """Why there is no plan any more."""
 
     def advise(self, pod: Pod, plugin: RunPlugin) -> Planned:
         """What the plan says of a pod that this plugin wants to go. From now on the plan stands as if it had
@@ -63,8 +67,14 @@ class Advisor:
         problem = self._restraint.why_not(pod)
         if problem and self.obey:
             return Planned(problem=problem)
-        place = self._place = self._plan.place(pod)
-        return Planned(place.node, problem or place.trouble or self._objection(place, plugin))
+        if not self._broken:
+            try:
+                place = self._place = self._plan.place(pod)
+                return Planned(place.node, problem or place.trouble or self._objection(place, plugin))
+            except Exception as fault:  # the boundary of the plan: nobody needs one to evict
+                self._place, self._broken = None, described(fault)
+                self.faults.append(PluginFault(PLAN, "place", self._broken))
+        return Planned(problem=problem or f"nobody can say where it would go: {self._broken}")
 
     def keep(self, wanted: Eviction) -> None:
         """It stays, because the plan says so."""
@@ -88,7 +98,7 @@ class Advisor:
     def spread(self) -> tuple[Spread, Spread]:
         """How much of nodes is requested: before the cycle, and as planned; empty if no pod was asked
         about."""
-        if self._made is None and not self._tells_spread:
+        if self._broken or (self._made is None and not self._tells_spread):
             return {}, {}
         after = spread.of(self._plan.table)
         return self._before, after

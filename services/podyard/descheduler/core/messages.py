@@ -17,7 +17,7 @@ class Listed(NamedTuple):
     ticket: int
     view: ClusterView
     earlier: tuple[MoveRecord, ...] = ()
-    """Records of moves that earlier terms stored, in their order."""
+    """Records of moves that are stored, in their order."""
     heard: Mapping[str, Heard] = {}
     """What agents said last of what their nodes use."""
 

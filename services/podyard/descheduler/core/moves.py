@@ -53,9 +53,11 @@ class Moves:
         return sorted((one for one in self._moves.values() if one.outcome != "refused"), key=lambda one: one.at)
 
     def recall(self, records: Iterable[MoveRecord]) -> None:
-        """What is stored, in its order."""
+        """What is stored, in its order. What is known here already may be stored later."""
         for one in records:
-            self._remember(_cut(one))
+            known = self._moves.get(one.id)
+            if known is None or known.known_at < one.known_at:
+                self._remember(_cut(one))
 
     def tried(self, wanted: Eviction, result: EvictionResult, workload: Workload, now: float) -> MoveRecord | None:
         """An eviction was answered: what is to be stored; None if that stands there already."""

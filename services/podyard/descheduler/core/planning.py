@@ -23,6 +23,7 @@ from podyard.framework.cycle import Choice, Cycle
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.objects import times
+from podyard.objects.errors import QuantityError
 from podyard.objects.pod import Pod, PodStatus
 from podyard.proto.message import DEFAULT_SCHEDULER
 
@@ -80,9 +81,12 @@ class Plan:
         """What was booked, as `framework.Target` has it."""
         self.table = NodeTable()
         for node in view.nodes.values():
-            self.table.set_node(node.node)
+            try:
+                self.table.set_node(node.node)
+            except QuantityError:  # nobody can say what it has: nothing goes there
+                self.table.remove_node(node.name)
         for pod in view.pods_by_uid.values():
-            if pod.bound is not None:
+            if pod.bound is not None and _is_counted(pod):
                 self.table.place(pod)
         nominated = Nominations(view.pods_by_uid.values(), frozenset(profiles))
         self._snapshot = Snapshot(self.table, view, nominated=nominated)
@@ -167,6 +171,16 @@ def _again(pod: Pod, now: float) -> PodView:
     metadata = replace(pod.metadata, uid=uid, creation_timestamp=times.rfc3339(now), deletion_timestamp=None)
     spec = replace(pod.spec, node_name="")
     return PodView(Pod(metadata=metadata, spec=spec, status=_NEW), pod.key, uid, 0)
+
+
+def _is_counted(pod: PodView) -> bool:
+    """Whether anybody can say what it takes."""
+    try:
+        usage = pod.usage
+    except QuantityError:
+        return False
+    del usage
+    return True
 
 
 def _on(pod: PodView, node: str) -> PlacedPod:

@@ -6,13 +6,13 @@
 - a pod is not moved back to where another plugin took it from
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core import moves
 from podyard.descheduler.core.moves import OPEN, OPEN_S, Moves
-from podyard.descheduler.core.state import ENDED
 from podyard.objects import go_syntax, kinds, times
 from podyard.objects.apps import ReplicaSet
 from podyard.objects.errors import UnknownKindError
@@ -32,6 +32,10 @@ UNKNOWN_S: Final = 3600.0
 controller is no ReplicaSet."""
 
 
+_Key: TypeAlias = tuple[str, str, str]
+"""Namespace, kind and name of a workload."""
+
+
 class _Pause(NamedTuple):
     """What the label says."""
 
@@ -46,9 +50,13 @@ class Restraint:
     def __init__(self, known: Moves, view: ClusterView, now: float) -> None:
         self._view = view
         self._now = now
-        self._moved: dict[tuple[str, str, str], list[MoveRecord]] = {}
+        self._moved: dict[_Key, list[MoveRecord]] = {}
         self._brought: dict[str, MoveRecord] = {}
         """Moves by the uid of the pod that came."""
+        self._awaited: dict[_Key, MoveRecord | None] = {}
+        """What has still to come or to start in the place of a pod of a workload; None: nothing."""
+        self._living: Counter[str] | None = None
+        """Pods by their controller's uid, once they have been counted."""
         for one in known.made():
             self._moved.setdefault((one.namespace, one.kind, one.name), []).append(one)
             if one.to_uid:
@@ -57,10 +65,13 @@ class Restraint:
     def why_not(self, pod: Pod) -> str:
         """Why the pod is left alone, wherever it would go; empty: it is not."""
         workload = moves.workload_of(pod, self._view)
-        moved = self._moved.get((pod.metadata.namespace, workload.kind, workload.name), ())
+        key = (pod.metadata.namespace, workload.kind, workload.name)
+        moved = self._moved.get(key, ())
         if not moved or not workload.owner_uid:
             return ""
-        waited_for = next((one for one in reversed(moved) if self._is_awaited(one)), None)
+        if key not in self._awaited:
+            self._awaited[key] = next((one for one in reversed(moved) if self._is_awaited(one)), None)
+        waited_for = self._awaited[key]
         if waited_for is not None:
             return f"what comes in the place of {waited_for.pod}, which was moved before, is not running yet"
         return self._paused(pod, moved)
@@ -86,13 +97,15 @@ class Restraint:
         if made_by is None or made_by.metadata.uid != move.owner_uid:
             return move.at > self._now - UNKNOWN_S
         wanted = 1 if made_by.spec.replicas is None else made_by.spec.replicas
-        return self._count(move.namespace, move.owner_uid) < wanted
+        return self._count(move.owner_uid) < wanted
 
-    def _count(self, namespace: str, owner_uid: str) -> int:
+    def _count(self, owner_uid: str) -> int:
         """Pods of a controller that have neither ended nor been asked to."""
-        living = (one for one in self._view.pods.values() if one.namespace == namespace and not one.deleting)
-        owners = (one.stored.metadata.controller for one in living if one.pod.status.phase not in ENDED)
-        return sum(owner is not None and owner.uid == owner_uid for owner in owners)
+        if self._living is None:
+            living = (one for one in self._view.pods.values() if not one.deleting and not one.ended)
+            owners = (one.stored.metadata.controller for one in living)
+            self._living = Counter(owner.uid for owner in owners if owner is not None)
+        return self._living[owner_uid]
 
     def _paused(self, pod: Pod, moved: Sequence[MoveRecord]) -> str:
         back = _back_in_a_row(moved)
