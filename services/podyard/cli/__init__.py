@@ -2,7 +2,8 @@
 
 Duty: what people type, what they read, and starting the services; the only layer that starts them. Never in
 here: state of the cluster that is not read from the bus, writes other than through `svc.objects.>` and the
-plain subjects made for people (`events.>`, `signals.>`), decisions.
+plain subjects made for people (`events.>`, `signals.>`), decisions. `podyard deschedule` runs a term of the
+descheduler in its process: what that writes it writes as the descheduler.
 
 Subjects read: CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, DEAD by watches; `svc.queue.list` and `$SRV.PING` by
 requests. Subjects written: requests to `svc.objects.apply|delete`; `events.<resource>.<action>`,
