@@ -178,6 +178,10 @@ def test_all_plugins_that_cannot_be_loaded_are_told_at_once(module: Callable[[st
                 "`def filter(self, pod: Pod) -> Verdict`"
             ),
         ),
+        (
+            "def is_better(self, pod): return None",
+            "`is_better` lacks target; write `def is_better(self, pod: Pod, target: Target) -> Verdict`",
+        ),
     ],
 )
 def test_methods_are_compared_with_the_extension_points(module: Callable[[str], str], method: str, fault: str) -> None:

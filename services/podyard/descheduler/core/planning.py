@@ -27,7 +27,7 @@ from podyard.objects.errors import QuantityError
 from podyard.objects.pod import Pod, PodStatus
 from podyard.proto.message import DEFAULT_SCHEDULER
 
-MOST_WAITING: Final = 500
+MOST_WAITING: Final = 200
 """Pods without a node that get room before those that are moved, the most important and oldest; others are
 left out; semi-arbitrary."""
 MOST_ASKED: Final = 20
