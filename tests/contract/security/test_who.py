@@ -2,6 +2,7 @@
 says."""
 
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -19,9 +20,17 @@ from tests.support import objects
 from tests.support.services import make_service, running
 from tests.support.waiting import eventually
 
+POD = ("pods", "default", "a"), objects.pod("a", cpu="1"), subjects.OBJECTS_APPLY
+NODE = ("nodes", "", "node-1"), objects.node("node-1"), subjects.node_apply("node-1")
 
-@pytest.mark.parametrize(("name", "said"), [("person", "root"), ("bridge", ""), ("person", "x" * 100)])
-async def test_the_author_is_who_the_server_says(tmp_path: Path, name: str, said: str):
+
+@pytest.mark.parametrize(
+    ("name", "said", "what"),
+    [("person", "root", POD), ("bridge", "", POD), ("person", "x" * 100, POD), ("agent-rack1", "root", NODE)],
+    ids=["person", "bridge", "long", "agent"],
+)
+async def test_the_author_is_who_the_server_says(tmp_path: Path, name: str, said: str, what: tuple[Any, ...]):
+    key, written, subject = what
     async with site(tmp_path) as here:
         api = here.identity("api")
         file = directory.environment(here.security, api)["PODYARD_API_IDENTITIES_FILE"]
@@ -30,12 +39,12 @@ async def test_the_author_is_who_the_server_says(tmp_path: Path, name: str, said
             service = make_service(SERVICE, bus, ApiSettings(identities_file=file))
             async with running(service), here.visit(name) as visitor:
                 await eventually("the api answers", lambda: service.health.checks["requests"].ok)
-                document = msgspec.Raw(msgspec.json.encode(objects.written(objects.pod("a", cpu="1"))))
+                document = msgspec.Raw(msgspec.json.encode(objects.written(written)))
                 request = ApplyRequest(objects=(document,), who=said, why="a test")
                 forged = {headers.REQUEST_INFO: '{"user": "somebody else"}'}
-                answer = await visitor.ask(subjects.OBJECTS_APPLY, codec.encode(request), headers=forged)
+                answer = await visitor.ask(subject, codec.encode(request), headers=forged)
                 assert msgspec.convert(answer, ObjectsReply).results[0].outcome == "created"
-            stored = await bus.get("CLUSTER", subjects.object_("pods", "default", "a"))
+            stored = await bus.get("CLUSTER", subjects.object_(*key))
             assert stored is not None
             event = codec.decode(ClusterEvent, stored.payload)
             assert (event.who, event.why) == (name, "a test")
