@@ -24,7 +24,7 @@ from podyard.bus import (
     TemporaryError,
     Unclear,
 )
-from podyard.proto import codec, streams
+from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.streams import MAX_BATCH
 
@@ -82,6 +82,8 @@ class FactWriter:
         self._under_way: frozenset[str] = frozenset()
         """Subjects of the facts that are being stored."""
         self._some = anyio.Event()
+        self._round = anyio.Event()
+        """Set when the facts that are under way are stored, or outdated."""
 
     @property
     def waiting(self) -> int:
@@ -112,6 +114,12 @@ class FactWriter:
         for waiting in [one for one in self._waiting if one == subject or one.startswith(prefix)]:
             del self._waiting[waiting]
 
+    async def settled(self, uid: str) -> None:
+        """Wait until no fact about the pod with this uid is on its way."""
+        last = f".{subjects.encode(uid)}"
+        while any(subject.endswith(last) for subject in (*self._waiting, *self._under_way)):
+            await self._round.wait()
+
     async def run(self) -> NoReturn:
         """Write for ever."""
         while True:
@@ -126,6 +134,8 @@ class FactWriter:
             self._under_way = frozenset([fact.subject for fact in facts])
             await self._store(facts)
             self._under_way = frozenset()
+            self._round.set()
+            self._round = anyio.Event()
 
     def _expected(self, subject: str) -> int:
         found = self._sequences.get(subject)

@@ -3,7 +3,7 @@ listened to. Shell."""
 
 import os
 import platform
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -101,13 +101,19 @@ class HostLink:
     """
 
     def __init__(
-        self, service: Service[NodeAgentSettings], host: Opened, tell: Callable[[Noticed | OfProcesses], None]
+        self,
+        service: Service[NodeAgentSettings],
+        host: Opened,
+        tell: Callable[[Noticed | OfProcesses], None],
+        settled: Callable[[str], Awaitable[None]],
     ) -> None:
+        """:param settled: waits until what is said of the pod with this uid is stored"""
         self._service = service
         self._node = service.settings.host_node
         self._configuration = service.settings.configuration()
         self._host = host
         self._tell = tell
+        self._settled = settled
         self._notifier = host.notifier
         self._processes: ProcessLink | None = None
         """Of pods that are processes; None: none are."""
@@ -205,7 +211,8 @@ class HostLink:
             await processes.limit_all(Limits(memory_bytes=max(left, 0)))
         except HostError as error:
             raise SettingsError((f"node_agent.runtime: process: {error}",)) from error
-        self._processes = await stack.enter_async_context(ProcessLink(self._service, processes, self._tell))
+        link = ProcessLink(self._service, processes, self._tell, self._settled)
+        self._processes = await stack.enter_async_context(link)
 
     # ---- the kernel ----------------------------------------------------------------------------------------
 

@@ -2,10 +2,11 @@
 of it. Shell.
 
 Orders of one pod do not overtake each other: what is started waits for an end that is under way, an end for a
-start. An end that is to be sooner does not wait.
+start. An end that is to be sooner does not wait. How a pod ended is kept on the host until that is stored: an
+agent that starts meanwhile neither runs it again nor has to guess.
 """
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from types import TracebackType
 from typing import Final, Self
 
@@ -13,11 +14,12 @@ import anyio
 from anyio.abc import TaskGroup
 
 from podyard.bus import BusError
+from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.node_agent.core import messages, programs
 from podyard.node_agent.core.effects import LimitPod, LookUpPod, StartContainer, StopPod
 from podyard.node_agent.core.messages import OfProcesses, RunEnd
-from podyard.node_agent.core.programs import Bounds
+from podyard.node_agent.core.programs import Bounds, Faults, Plan
 from podyard.node_agent.core.real_pod import UNKNOWN, Order
 from podyard.node_agent.host.errors import HostError, NotStarted
 from podyard.node_agent.host.processes import Processes
@@ -38,44 +40,53 @@ class _Turn:
     """What is under way of one pod."""
 
     def __init__(self) -> None:
-        self.starts = self.stops = 0
+        self.orders = 0
+        """How many have it, those that wait included."""
         self.removing = anyio.Lock()
+        self._starts = self._stops = 0
         self._changed = anyio.Event()
 
     async def start(self) -> None:
         """Wait until no end is under way, and begin."""
-        while self.stops:
+        while self._stops:
             await self._changed.wait()
-        self.starts += 1
+        self._starts += 1
 
     async def stop(self) -> None:
         """Begin, as soon as no start is under way."""
-        self.stops += 1
-        while self.starts:
+        self._stops += 1
+        while self._starts:
             await self._changed.wait()
 
-    def over(self, *, start: bool) -> bool:
-        """One of them is; whether nothing else is under way."""
-        self.starts -= start
-        self.stops -= not start
+    def over(self, *, start: bool) -> None:
+        """One of them is."""
+        self._starts -= start
+        self._stops -= not start
         self._changed.set()
         self._changed = anyio.Event()
-        return not self.starts and not self.stops
 
 
 class ProcessLink:
     """Of one term, which lasts while it is entered. What runs goes on afterwards."""
 
     def __init__(
-        self, service: Service[NodeAgentSettings], processes: Processes, tell: Callable[[OfProcesses], None]
+        self,
+        service: Service[NodeAgentSettings],
+        processes: Processes,
+        tell: Callable[[OfProcesses], None],
+        settled: Callable[[str], Awaitable[None]],
     ) -> None:
-        """:param tell: tells the core"""
+        """
+        :param tell: tells the core
+        :param settled: waits until what is said of the pod with this uid is stored
+        """
         self._bus = service.bus
         self._log = service.log
         self._now = service.clock.now
         self._rules = service.settings.rules()
         self._processes = processes
         self._tell = tell
+        self._settled = settled
         self._turns: dict[str, _Turn] = {}
         """Of pods of which something is under way, by uid."""
         self._tasks: TaskGroup = anyio.create_task_group()
@@ -112,10 +123,14 @@ class ProcessLink:
                 self._tasks.start_soon(self._stop, order, self._turn(order.uid))
 
     def _turn(self, uid: str) -> _Turn:
-        return self._turns.setdefault(uid, _Turn())
+        turn = self._turns.setdefault(uid, _Turn())
+        turn.orders += 1
+        return turn
 
     def _over(self, uid: str, turn: _Turn, *, start: bool) -> None:
-        if turn.over(start=start) and self._turns.get(uid) is turn:
+        turn.over(start=start)
+        turn.orders -= 1
+        if not turn.orders:
             del self._turns[uid]
 
     async def _look_up(self, about: ObjectRef) -> None:
@@ -125,25 +140,31 @@ class ProcessLink:
                 stored = await writes.read(self._bus, ObjectKey(about.resource, about.namespace, about.name))
                 if stored is not None and stored.uid == about.uid:
                     if not stored.deleted:
-                        self._tell(messages.Planned(about.uid, programs.plan(stored.document(), self._rules)))
+                        self._tell(messages.Planned(about.uid, self._plan(about, stored)))
                     return
             except (BusError, MessageError) as error:
                 self._log.warning("a pod cannot be read yet", pod=_named(about), reason=str(error))
             await anyio.sleep(LOOK_EVERY_S)
 
+    def _plan(self, about: ObjectRef, stored: Stored) -> Plan | Faults:
+        """:raises MessageError: its object cannot be read"""
+        document = stored.document()
+        try:
+            return programs.plan(document, self._rules)
+        except Exception as error:  # boundary: a pod that we stumble over is refused, the others run
+            self._log.error("a pod could not be judged", pod=_named(about), exc_info=error)
+            return Faults((f"spec: judging it failed ({type(error).__name__}: {error})",))
+
     async def _start(self, order: StartContainer, turn: _Turn) -> None:
         about, container, attempt = order.about, order.container, order.attempt
         await turn.start()
         try:
-            pod = PodId(uid=about.uid, namespace=about.namespace, name=about.name)
-            await self._processes.make(pod, _limits(order.pod_bounds))
+            await self._processes.make(_pod(about), _limits(order.pod_bounds))
             started = await self._processes.start(about.uid, _command(order))
-        except HostError as error:
-            self._log.warning(
-                "a container could not be started", pod=_named(about), container=container, reason=str(error)
-            )
+        except Exception as error:  # boundary: it has failed, the others run
+            why = self._told(error, "a container could not be started", pod=_named(about), container=container)
             now = self._now()
-            end = RunEnd(NotStarted.code, now, NotStarted.reason, str(error))
+            end = RunEnd(NotStarted.code, now, NotStarted.reason, why)
             self._tell(messages.ContainerEnded(about.uid, container, attempt, now, end))
         else:
             self._tell(messages.ContainerStarted(about.uid, container, attempt, started.at))
@@ -156,31 +177,45 @@ class ProcessLink:
         if used is None:
             return
         try:
-            pod = PodId(uid=about.uid, namespace=about.namespace, name=about.name)
-            await self._processes.make(pod, _limits(order.bounds[""]))
+            await self._processes.make(_pod(about), _limits(order.bounds[""]))
             for container in used.containers:
                 await self._processes.limit(about.uid, container, _limits(order.bounds[container]))
-        except HostError as error:
-            self._log.warning("a pod has other limits than it should", pod=_named(about), reason=str(error))
+        except Exception as error:  # boundary: it runs on as it did
+            self._told(error, "a pod has other limits than it should", pod=_named(about))
 
     async def _stop(self, order: StopPod, turn: _Turn) -> None:
         """Until nothing of it is left."""
         uid, grace_s = order
         await turn.stop()
         try:
-            while uid in self._processes.used():
-                try:
-                    await self._processes.stop(uid, grace_s)
-                    async with turn.removing:
-                        if uid in self._processes.used():
-                            await self._processes.remove(uid)
-                except HostError as error:
-                    if uid in self._processes.used():
-                        self._log.warning("a pod does not end", uid=uid, reason=str(error))
-                        await anyio.sleep(AGAIN_S)
+            await self._ended(uid, lambda: self._processes.stop(uid, grace_s))
+            self._tell(messages.PodGone(uid))
+            await self._settled(uid)
+            async with turn.removing:
+                await self._ended(uid, lambda: self._processes.remove(uid))
         finally:
             self._over(uid, turn, start=False)
-        self._tell(messages.PodGone(uid))
+
+    async def _ended(self, uid: str, end: Callable[[], Awaitable[None]]) -> None:
+        """Until it has worked, if there is such a pod."""
+        while uid in self._processes.used():
+            try:
+                await end()
+            except Exception as error:  # boundary: it is tried again, the others end
+                if uid in self._processes.used():
+                    self._told(error, "a pod does not end", uid=uid)
+                    await anyio.sleep(AGAIN_S)
+            else:
+                return
+
+    def _told(self, error: Exception, event: str, **more: str) -> str:
+        """A sentence about what went wrong, logged: a fault of the host's as a warning, one of ours with its
+        trace."""
+        if isinstance(error, HostError):
+            self._log.warning(event, reason=str(error), **more)
+            return str(error)
+        self._log.error(event, exc_info=error, **more)
+        return f"{type(error).__name__}: {error}"
 
 
 def told(ended: Ended) -> messages.ContainerEnded:
@@ -222,6 +257,10 @@ def _limits(bounds: Bounds) -> Limits:
         cpu_request_millis=bounds.cpu_request_millis,
         cpu_limit_millis=bounds.cpu_limit_millis,
     )
+
+
+def _pod(about: ObjectRef) -> PodId:
+    return PodId(uid=about.uid, namespace=about.namespace, name=about.name)
 
 
 def _named(about: ObjectRef) -> str:

@@ -116,7 +116,7 @@ class Term:
             wake_at=lambda: self._core.wake_at,
             floor_s=FLOOR_S,
         )
-        self._host = None if host is None else HostLink(service, host, self._driver.step)
+        self._host = None if host is None else HostLink(service, host, self._driver.step, self._writer.settled)
         self._heartbeats = Heartbeats(service.bus, self._core.claims.awaited, self._driver.step)
 
     async def run(self) -> None:

@@ -62,6 +62,33 @@ async def test_a_pod_that_goes_while_its_first_fact_is_being_stored_leaves_none_
     assert [(message.deleted, message.expect) for message in bus.stored] == [(False, 0), (True, 1)]
 
 
+async def test_what_is_said_of_a_pod_is_settled_when_it_is_stored():
+    bus = SlowBus()
+    writer = FactWriter(
+        bus,  # type: ignore[arg-type]
+        lambda subject: 0,
+        structlog.get_logger(),
+        linger_s=0,
+        on_stored=lambda count: None,
+        on_trouble=lambda reason: None,
+    )
+    task = asyncio.create_task(writer.run())
+    try:
+        await asyncio.wait_for(writer.settled("u1"), 5)
+        writer.put(SUBJECT, RUNNING)
+        settled = asyncio.create_task(writer.settled("u1"))
+        await asyncio.wait_for(bus.asked.wait(), 5)
+        await asyncio.wait_for(writer.settled("another"), 5)
+        assert not settled.done()
+        bus.go_on.set()
+        await asyncio.wait_for(settled, 5)
+        assert len(bus.stored) == 1
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
 async def test_a_pod_of_which_nothing_was_said_needs_no_marker():
     bus = SlowBus()
     writer = FactWriter(

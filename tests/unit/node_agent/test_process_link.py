@@ -30,7 +30,7 @@ class Played:
         self.pods: dict[str, Any] = {}
         self.held = anyio.Event()
         self.held.set()
-        self.failing: list[HostError] = []
+        self.failing: list[Exception] = []
         self.notes = ()
         self.found = ()
 
@@ -65,6 +65,7 @@ class Played:
 
 class _Log:
     def warning(self, *_words: Any, **_more: Any) -> None: ...
+    def error(self, *_words: Any, **_more: Any) -> None: ...
 
 
 class _Service:
@@ -85,8 +86,18 @@ class Stage:
         self.processes = Played()
         self.told: list[messages.OfProcesses] = []
         self.link = ProcessLink(
-            cast("Service[NodeAgentSettings]", _Service()), cast("Processes", self.processes), self.told.append
+            cast("Service[NodeAgentSettings]", _Service()),
+            cast("Processes", self.processes),
+            self.told.append,
+            self.settled,
         )
+        self.stored = anyio.Event()
+        self.stored.set()
+        """What is said of the pod is stored."""
+
+    async def settled(self, uid: str) -> None:
+        assert uid == "u"
+        await self.stored.wait()
 
     def start(self, attempt: int = 0) -> None:
         program = Program(argv=("run",))
@@ -117,7 +128,7 @@ async def test_an_end_waits_for_the_start_that_is_under_way(stage: Stage):
         stage.processes.held.set()
         await stage.asked("start main 0", "started", "stop 5", "removed")
         await stage.gone()
-    assert stage.told[1:] == [messages.ContainerStarted("u", "main", 0, 2.0), messages.PodGone("u")]
+        assert stage.told[1:] == [messages.ContainerStarted("u", "main", 0, 2.0), messages.PodGone("u")]
 
 
 async def test_a_start_waits_for_the_end_that_is_under_way(stage: Stage):
@@ -140,7 +151,18 @@ async def test_an_end_that_is_to_be_sooner_does_not_wait_and_the_pod_is_removed_
         await stage.asked("stop 30", "stop 1")
         stage.processes.held.set()
         await stage.gone(2)
-        assert stage.processes.asked == ["stop 30", "stop 1", "removed"]
+        await stage.asked("stop 30", "stop 1", "removed")
+
+
+async def test_how_a_pod_ended_is_kept_until_it_is_stored(stage: Stage):
+    async with stage.link:
+        stage.stored = anyio.Event()
+        stage.link.do(StopPod("u", 0.0))
+        await stage.gone()
+        await anyio.wait_all_tasks_blocked()
+        assert stage.processes.asked == ["stop 0"]
+        stage.stored.set()
+        await stage.asked("stop 0", "removed")
 
 
 async def test_a_pod_that_was_never_made_is_gone(stage: Stage):
@@ -151,21 +173,27 @@ async def test_a_pod_that_was_never_made_is_gone(stage: Stage):
     assert stage.processes.asked == []
 
 
-async def test_what_does_not_end_is_tried_again_until_it_has(stage: Stage, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("error", [HostError("it waits for a disk"), KeyError("ours")])
+async def test_what_does_not_end_is_tried_again_until_it_has(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, error: Exception
+):
     monkeypatch.setattr("podyard.node_agent.process_link.AGAIN_S", 0.0)
-    stage.processes.failing = [HostError("it waits for a disk")]
+    stage.processes.failing = [error]
     async with stage.link:
         stage.link.do(StopPod("u", 0.0))
+        await stage.asked("stop 0", "stop 0", "removed")
         await stage.gone()
-    assert stage.processes.asked == ["stop 0", "stop 0", "removed"]
 
 
-async def test_a_start_that_fails_is_an_end(stage: Stage):
-    stage.processes.failing = [NotStarted("no such file")]
+@pytest.mark.parametrize(
+    ("error", "why"), [(NotStarted("no such file"), "no such file"), (KeyError("ours"), "KeyError: 'ours'")]
+)
+async def test_a_start_that_fails_is_an_end(stage: Stage, error: Exception, why: str):
+    stage.processes.failing = [error]
     async with stage.link:
         stage.start(3)
         await eventually("its end", lambda: len(stage.told) == 2)
-    end = messages.RunEnd(128, 7.0, "StartError", "no such file")
+    end = messages.RunEnd(128, 7.0, "StartError", why)
     assert stage.told[1] == messages.ContainerEnded("u", "main", 3, 7.0, end)
 
 

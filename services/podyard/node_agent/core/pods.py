@@ -175,8 +175,10 @@ class Pods:
 
     # ---- what a host tells of processes --------------------------------------------------------------------
 
-    def take_orders(self) -> list[Order]:
+    def take_orders(self) -> Sequence[Order]:
         """What is to be done on the host; each once."""
+        if not self._orders:
+            return ()
         given, self._orders = self._orders, []
         return given
 

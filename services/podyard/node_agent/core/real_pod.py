@@ -160,10 +160,11 @@ class RealPod(VirtualPod):
         known = {run.container: run for run in runs}
         for one in self.processes:
             run = known.get(one.name)
-            if run is None:
+            told = one.restarts if one.started_at is not None or one.end or one.last else -1
+            if run is None or run.attempt < told:  # the one that was told of left nothing
+                one.attempt = told
                 if one.started_at is not None:
                     self._over(one, UNKNOWN._replace(at=now), now)
-                one.attempt = one.restarts if one.end is not None or one.last is not None else one.attempt
             elif run.end is None:
                 one.found(run)
             else:
