@@ -159,8 +159,8 @@ class HostLink:
                 return self._host.readings.layout()
             case Question.READING:
                 return await self._read()
-            case KillPod(uid, grace_s):
-                self.do(StopPod(uid, grace_s))
+            case KillPod():
+                self.do(StopPod(*asked.ask))
                 return DONE
             case _:  # without images nothing is unused, and what a container leaves goes with its pod
                 return DONE

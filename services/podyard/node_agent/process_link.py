@@ -6,7 +6,7 @@ start. An end that is to be sooner does not wait. How a pod ended is kept on the
 agent that starts meanwhile neither runs it again nor has to guess.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Final, Self
 
@@ -185,16 +185,22 @@ class ProcessLink:
 
     async def _stop(self, order: StopPod, turn: _Turn) -> None:
         """Until nothing of it is left."""
-        uid, grace_s = order
+        uid, until = order.uid, anyio.current_time() + order.grace_s
         await turn.stop()
         try:
-            await self._ended(uid, lambda: self._processes.stop(uid, grace_s))
+            await self._ended(uid, lambda: self._in_turn(uid, order.last, until))
             self._tell(messages.PodGone(uid))
             await self._settled(uid)
             async with turn.removing:
                 await self._ended(uid, lambda: self._processes.remove(uid))
         finally:
             self._over(uid, turn, start=False)
+
+    async def _in_turn(self, uid: str, last: Sequence[str], until: float) -> None:
+        """:raises HostError: if one does not end"""
+        others = [one for one in self._processes.used()[uid].containers if one not in last]
+        for names in (others, *([one] for one in reversed(last))):
+            await self._processes.stop(uid, max(until - anyio.current_time(), 0.0), names)
 
     async def _ended(self, uid: str, end: Callable[[], Awaitable[None]]) -> None:
         """Until it has worked, if there is such a pod."""

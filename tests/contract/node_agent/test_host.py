@@ -131,11 +131,11 @@ async def test_a_process_outlives_its_agent_and_ends_with_its_pod(
         assert host.alive() == before
         await stage.delete(pod, grace_s=20)
         fact = await stage.phase(pod, "Failed")
+        assert host.alive() == set()
+        await eventually("nothing is left of it", lambda: not list((host.state / "pods").iterdir()))
     assert fact.ended
     assert fact.containers[0].end is not None
     assert (fact.containers[0].end.exit_code, fact.containers[0].restarts) == (7, 0)
-    assert host.alive() == set()
-    assert list((host.state / "pods").iterdir()) == []
 
 
 async def test_what_ended_while_no_agent_lived_is_told_and_what_is_bound_no_more_is_killed(

@@ -1,6 +1,6 @@
 """Orders of pods that are processes do not overtake each other."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any, cast
 
 import anyio
@@ -22,6 +22,13 @@ from tests.support.waiting import eventually
 ABOUT = ObjectRef(resource="pods", namespace="default", name="web", uid="u")
 
 
+class Place:
+    """Which containers a pod has."""
+
+    def __init__(self, *names: str) -> None:
+        self.containers = dict.fromkeys(names)
+
+
 class Played:
     """Processes that start and end when the test says so; what was asked, in order."""
 
@@ -35,7 +42,7 @@ class Played:
         self.found = ()
 
     async def make(self, pod: PodId, _limits: Limits) -> None:
-        self.pods.setdefault(pod.uid, ())
+        self.pods.setdefault(pod.uid, Place())
 
     async def start(self, uid: str, command: Command) -> Started:
         self.asked.append(f"start {command.container} {command.attempt}")
@@ -45,8 +52,9 @@ class Played:
         self.asked.append("started")
         return Started(uid, command.container, command.attempt, 1, 2.0)
 
-    async def stop(self, uid: str, grace_s: float) -> None:
-        self.asked.append(f"stop {grace_s:g}")
+    async def stop(self, uid: str, grace_s: float, containers: Iterable[str]) -> None:
+        listed = "".join(f" {one}" for one in containers)
+        self.asked.append(f"stop{listed} {round(grace_s)}")
         await self.held.wait()
         if self.failing:
             raise self.failing.pop()
@@ -113,7 +121,7 @@ class Stage:
 @pytest_asyncio.fixture
 async def stage() -> AsyncIterator[Stage]:
     found = Stage()
-    found.processes.pods["u"] = ()
+    found.processes.pods["u"] = Place("main")
     yield found
 
 
@@ -126,7 +134,7 @@ async def test_an_end_waits_for_the_start_that_is_under_way(stage: Stage):
         await anyio.wait_all_tasks_blocked()
         await stage.asked("start main 0")
         stage.processes.held.set()
-        await stage.asked("start main 0", "started", "stop 5", "removed")
+        await stage.asked("start main 0", "started", "stop main 5", "removed")
         await stage.gone()
         assert stage.told[1:] == [messages.ContainerStarted("u", "main", 0, 2.0), messages.PodGone("u")]
 
@@ -135,12 +143,12 @@ async def test_a_start_waits_for_the_end_that_is_under_way(stage: Stage):
     async with stage.link:
         stage.processes.held = anyio.Event()
         stage.link.do(StopPod("u", 0.0))
-        await stage.asked("stop 0")
+        await stage.asked("stop main 0")
         stage.start()
         await anyio.wait_all_tasks_blocked()
-        await stage.asked("stop 0")
+        await stage.asked("stop main 0")
         stage.processes.held.set()
-        await stage.asked("stop 0", "removed", "start main 0", "started")
+        await stage.asked("stop main 0", "removed", "start main 0", "started")
 
 
 async def test_an_end_that_is_to_be_sooner_does_not_wait_and_the_pod_is_removed_once(stage: Stage):
@@ -148,10 +156,17 @@ async def test_an_end_that_is_to_be_sooner_does_not_wait_and_the_pod_is_removed_
         stage.processes.held = anyio.Event()
         stage.link.do(StopPod("u", 30.0))
         stage.link.do(StopPod("u", 1.0))
-        await stage.asked("stop 30", "stop 1")
+        await stage.asked("stop main 30", "stop main 1")
         stage.processes.held.set()
         await stage.gone(2)
-        await stage.asked("stop 30", "stop 1", "removed")
+        await stage.asked("stop main 30", "stop main 1", "removed")
+
+
+async def test_sidecars_end_after_the_others_the_first_of_them_last(stage: Stage):
+    stage.processes.pods["u"] = Place("one", "main", "two")
+    async with stage.link:
+        stage.link.do(StopPod("u", 5.0, ("one", "two")))
+        await stage.asked("stop main 5", "stop two 5", "stop one 5", "removed")
 
 
 async def test_how_a_pod_ended_is_kept_until_it_is_stored(stage: Stage):
@@ -160,9 +175,9 @@ async def test_how_a_pod_ended_is_kept_until_it_is_stored(stage: Stage):
         stage.link.do(StopPod("u", 0.0))
         await stage.gone()
         await anyio.wait_all_tasks_blocked()
-        assert stage.processes.asked == ["stop 0"]
+        assert stage.processes.asked == ["stop main 0"]
         stage.stored.set()
-        await stage.asked("stop 0", "removed")
+        await stage.asked("stop main 0", "removed")
 
 
 async def test_a_pod_that_was_never_made_is_gone(stage: Stage):
@@ -181,7 +196,7 @@ async def test_what_does_not_end_is_tried_again_until_it_has(
     stage.processes.failing = [error]
     async with stage.link:
         stage.link.do(StopPod("u", 0.0))
-        await stage.asked("stop 0", "stop 0", "removed")
+        await stage.asked("stop main 0", "stop main 0", "removed")
         await stage.gone()
 
 
@@ -198,10 +213,6 @@ async def test_a_start_that_fails_is_an_end(stage: Stage, error: Exception, why:
 
 
 async def test_new_limits_are_those_of_the_containers_that_are_there(stage: Stage):
-    class Place:
-        containers = {"main": None}
-
-    stage.processes.pods["u"] = Place()
     async with stage.link:
         stage.link.do(LimitPod(ABOUT, {"": Bounds(), "main": Bounds(memory_bytes=5), "later": Bounds()}))
         await stage.asked("limit main 5")

@@ -200,7 +200,7 @@ def test_init_containers_run_one_after_the_other_and_sidecars_beside_the_others(
     assert started(stage.wait(0.0)) == [("main", 0)]
     stage.starts()
     assert stage.fact.phase == "Running"
-    assert orders(stage.ends(0)) == [StopPod("uid-web", 30.0)], "the sidecar has its time"
+    assert orders(stage.ends(0)) == [StopPod("uid-web", 30.0, ("side",))], "the sidecar has its time"
     stage.ends(143, "side")
     stage.tell(PodGone("uid-web"))
     assert (stage.fact.phase, stage.fact.ended) == ("Succeeded", True)

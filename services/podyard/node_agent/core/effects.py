@@ -148,10 +148,11 @@ class Heartbeat(NamedTuple):
 
 
 class KillPod(NamedTuple):
-    """Begin to end a pod of a host: all of it is gone within so many seconds."""
+    """Begin to end a pod of a host, as of `StopPod`: all of it is gone within so many seconds."""
 
     uid: str
     grace_s: int
+    last: tuple[str, ...] = ()
 
 
 class AskHost(NamedTuple):
@@ -195,6 +196,9 @@ class StopPod(NamedTuple):
 
     uid: str
     grace_s: float
+    last: tuple[str, ...] = ()
+    """Containers that are asked only when the others have ended, the first of them last: sidecars. Source:
+    pkg/kubelet/kuberuntime/kuberuntime_termination_order.go."""
 
 
 class Reply(NamedTuple):

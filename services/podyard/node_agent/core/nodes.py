@@ -32,6 +32,7 @@ from podyard.node_agent.core.node_config import NodeConfig, NodeConfigs
 from podyard.node_agent.core.pods import Pods
 from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_node import CLEANUP_POLL_S, VirtualNode
+from podyard.objects.pod_requests import is_sidecar
 from podyard.proto import subjects
 from podyard.proto.facts import NodeStatusFact
 from podyard.proto.message import ObjectRef
@@ -233,8 +234,7 @@ class Nodes:
             return
         node.ticket = next(self._tickets)
         self._asked[node.ticket] = node
-        asked = KillPod(found.pod.metadata.uid, max(found.grace_s, 1)) if isinstance(found, Kill) else found
-        yield AskHost(node.ticket, node.name, asked)
+        yield AskHost(node.ticket, node.name, _kill(found) if isinstance(found, Kill) else found)
 
     # ----
 
@@ -327,6 +327,11 @@ class Nodes:
 def _own_status(view: NodeView) -> NodeStatusFact | None:
     """What was said of this very node, and not of one before it of the same name."""
     return view.status if view.status is not None and view.status.node_uid == view.uid else None
+
+
+def _kill(kill: Kill) -> KillPod:
+    sidecars = tuple(one.name for one in kill.pod.spec.init_containers if is_sidecar(one))
+    return KillPod(kill.pod.metadata.uid, max(kill.grace_s, 1), sidecars)
 
 
 def _about(node: VirtualNode) -> ObjectRef:

@@ -182,7 +182,8 @@ class RealPod(VirtualPod):
         else:
             self.state, self.since, self.ending = State.STOPPING, now, ending
         self.stop_at = stop_at
-        self._give(StopPod(self.uid, max(grace_s, 0.0)))
+        sidecars = tuple(one.name for one in self.processes if one.role is Role.SIDECAR)
+        self._give(StopPod(self.uid, max(grace_s, 0.0), sidecars))
 
     def end(self, ending: Ending, now: float) -> None:
         """Nothing of it is to run any more."""
