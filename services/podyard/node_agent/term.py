@@ -3,8 +3,8 @@
 All state is made new: it begins from what is stored.
 """
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import anyio
 
@@ -19,7 +19,6 @@ from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.messages import Message
 from podyard.node_agent.core.node_config import NodeConfigs
 from podyard.node_agent.fact_writer import FactWriter
-from podyard.node_agent.host_link import HostLink, Opened
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.listening import Heartbeats
 from podyard.node_agent.previews import Previews
@@ -33,6 +32,12 @@ from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
 from podyard.shell.hearing import Hearing
 from podyard.shell.reading import Reading
+
+if TYPE_CHECKING:
+    from podyard.node_agent.host_link import HostLink
+
+MakeLink: TypeAlias = "Callable[[Callable[[Message], None], Callable[[str], Awaitable[None]]], HostLink]"
+"""Of a term: who tells the core, and who waits until what is said of a pod is stored."""
 
 FACTS_CHECK: Final = "facts"
 """Not ready while facts cannot be stored: no room in the stream, or NATS silent."""
@@ -52,12 +57,12 @@ class Term:
         configs: NodeConfigs,
         instruments: Instruments,
         boundary: Boundary,
-        host: Opened | None,
+        host: "MakeLink | None",
         *,
         take_over: bool,
     ) -> None:
         """
-        :param host: the machine that one of the nodes is; None: none is
+        :param host: makes the link to the machine that one of the nodes is; None: none is
         :param take_over: whether it takes its nodes from whoever plays them
         """
         settings = service.settings
@@ -116,7 +121,7 @@ class Term:
             wake_at=lambda: self._core.wake_at,
             floor_s=FLOOR_S,
         )
-        self._host = None if host is None else HostLink(service, host, self._driver.step, self._writer.settled)
+        self._host = None if host is None else host(self._driver.step, self._writer.settled)
         self._heartbeats = Heartbeats(service.bus, self._core.claims.awaited, self._driver.step)
 
     async def run(self) -> None:

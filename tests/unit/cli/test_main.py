@@ -102,6 +102,10 @@ def test_a_service_without_extenders_loads_no_http_client(service):
     assert loaded(service, "httpx") == "[]"
 
 
+def test_an_agent_without_a_host_loads_nothing_that_reads_one():
+    assert loaded("node_agent", "ctypes", "podyard.node_agent.host.readings") == "[]"
+
+
 def loaded(service: str, *unwanted: str) -> str:
     """Those of `unwanted` that a service loads; what it did without can be loaded afterwards."""
     code = (
