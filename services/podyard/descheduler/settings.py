@@ -1,9 +1,13 @@
 """What can be set of the descheduler: section `descheduler` of the options file, `PODYARD_DESCHEDULER_*`."""
 
-from typing import Annotated, Literal
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta
+
+OF_EVENTS: Final = ("gather_s", "pause_s")
+OF_PROMETHEUS: Final = ("secrets_dir", "prometheus_ca_file", "prometheus_timeout_s")
 
 
 class DeschedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,3 +48,19 @@ class DeschedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
     def only_one(self) -> bool:
         """Whether the service ends after one cycle."""
         return self.once or self.interval_s == 0
+
+    def unused(self, *, asks_prometheus: bool) -> Iterator[tuple[str, str]]:
+        """What is set without effect, and why.
+
+        :param asks_prometheus: whether the policy takes usage from there
+        """
+        if self.run_on == "interval":
+            yield from self._changed(OF_EVENTS, "no events start cycles: descheduler.run_on is interval")
+        if not asks_prometheus:
+            yield from self._changed(OF_PROMETHEUS, "no metricsProviders of the policy has the source Prometheus")
+
+    def _changed(self, names: tuple[str, ...], reason: str) -> Iterator[tuple[str, str]]:
+        default = DeschedulerSettings()
+        for name in names:
+            if getattr(self, name) != getattr(default, name):
+                yield f"descheduler.{name}", reason

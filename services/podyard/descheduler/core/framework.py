@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from podyard.descheduler.core.arguments import Args
 from podyard.descheduler.core.state import CycleState
@@ -178,6 +178,7 @@ class Registration(NamedTuple):
     """Without one every such event counts; so does one that raises."""
 
 
+@runtime_checkable
 class EventPlugin(Protocol):
     """Wants to run when something happens, and not only when an interval is over."""
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 from podyard.cluster.changes import Change, object_of
-from podyard.descheduler.core.framework import Plugin, PluginFault, Registration
+from podyard.descheduler.core.framework import EventPlugin, Plugin, PluginFault, Registration
 from podyard.descheduler.core.policy import Policy, Profile
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
@@ -178,11 +178,11 @@ def registrations(plugin: type[Plugin], args: object) -> Sequence[Registration]:
 
     :raises TypeError: if it answers anything but registrations
     """
-    register = getattr(plugin, "events_to_register", None)
-    if register is None:
+    if not isinstance(plugin, EventPlugin):
         return ()
-    found = tuple(register(args))
-    for one in found:
+    found: list[Registration] = []
+    for one in cast("Iterable[object]", plugin.events_to_register(args)):
         if not isinstance(one, Registration) or not isinstance(cast("object", one.event), ClusterEvent):
             raise TypeError(f"events_to_register answered {type(one).__name__}, not Registration(event, hint)")
+        found.append(one)
     return found
