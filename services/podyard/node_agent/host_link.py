@@ -204,6 +204,7 @@ class HostLink:
                 host.group,
                 Path(settings.host_dir),
                 tell=lambda ended: self._tell(told(ended)),
+                now=self._service.clock.now,
                 allow_root=settings.allow_root,
             )
             await stack.enter_async_context(processes)

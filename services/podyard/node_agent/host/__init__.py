@@ -20,7 +20,7 @@ kernel shows itself as parameters: `root` (`/sys/fs/cgroup`), `proc` (`/proc`). 
     notifier.watch(measured.memory, thresholds)          # after each reading; bytes that must be left
     why = await notifier.wait()                          # a sentence: look now
 
-    async with Processes(hierarchy, node, state, tell=on_ended, allow_root=False) as processes:
+    async with Processes(hierarchy, node, state, tell=on_ended, now=clock.now) as processes:
         processes.found, processes.notes                 # what an earlier agent started, with its state
         await processes.limit_all(limits)                # of all pods: allocatableMemory.available
         await processes.make(pod, limits)                # cgroup and directory of a pod; again: other limits

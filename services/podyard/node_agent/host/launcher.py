@@ -60,6 +60,8 @@ class Launch(TypedDict):
     user_groups: list[int]
     may_gain: bool
     """Whether programs may have more rights than who runs them (set-user-ID)."""
+    clock_ahead_s: float
+    """By how much the agent's clock is ahead of the machine's monotonic one."""
 
 
 class Record(TypedDict, total=False):
@@ -345,10 +347,6 @@ def _end(groups: list[str], printed: int, log: _Log) -> None:
             log.write(data)
 
 
-def _uptime() -> float:
-    return time.clock_gettime(time.CLOCK_BOOTTIME)
-
-
 def _run(launch: Launch) -> None:
     file = os.open(f"{launch['directory']}/{RECORD}", os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     record: Record = {
@@ -367,7 +365,7 @@ def _run(launch: Launch) -> None:
         signal.signal(one, signal.SIG_IGN)
     printed, print_ = os.pipe()
     log = _Log(launch["log"], launch["log_bytes"])
-    begun, begun_up = time.time(), _uptime()
+    begun = time.monotonic() + launch["clock_ahead_s"]
     try:
         pid = _start(launch, print_, score)
     except _NotRun as error:
@@ -384,7 +382,7 @@ def _run(launch: Launch) -> None:
     by = os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
     record.update(
         {
-            "ended_at": begun + _uptime() - begun_up,
+            "ended_at": time.monotonic() + launch["clock_ahead_s"],
             "code": BY_SIGNAL + by if by else os.WEXITSTATUS(status),
             "signal": by,
             "oom_killed": oom_kills(launch["groups"]) > 0,

@@ -12,7 +12,6 @@ kubernetes v1.36.2, pkg/kubelet/kubelet_pods.go, for what nobody saw end.
 
 import os
 import signal
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -63,6 +62,7 @@ class Processes:
         state: Path,
         *,
         tell: Callable[[Ended], None],
+        now: Callable[[], float],
         allow_root: bool = False,
         proc: Path = machine.PROC,
         log_bytes: int = LOG_BYTES,
@@ -71,6 +71,7 @@ class Processes:
         :param node: the cgroup below which those of pods are made; "": the root
         :param state: a directory of this agent's own
         :param tell: told of each container that has ended, on the event loop
+        :param now: seconds since 1970, UTC, by the agent's clock
         :param allow_root: whether containers may be root, or become it
         :raises HostError: if no containers can be run
         """
@@ -82,12 +83,13 @@ class Processes:
         self._pods_group = hierarchies.of_pods(node)
         self._launchers = hierarchies.of_launchers(node)
         self._tell = tell
+        self._now = now
         self._boot = machine.boot(proc)
         hierarchy.make(self._launchers)
         hierarchy.make(self._pods_group)
         self._store = Store(state)
         self._starting = Starting(
-            hierarchy, self._store, self._launchers, self._boot, allow_root=allow_root, log_bytes=log_bytes
+            hierarchy, self._store, self._launchers, self._boot, now, allow_root=allow_root, log_bytes=log_bytes
         )
         self._runs: dict[tuple[str, str], _Run] = {}
         self._known: dict[str, set[str]] = {}
@@ -301,7 +303,7 @@ class Processes:
         return _ended(uid, name, record)
 
     def _unknown(self, started: Started) -> Record:
-        now = time.time()
+        now = self._now()
         return Record(
             boot=self._boot, attempt=started.attempt, started_at=started.at or now, ended_at=now, code=None, signal=0,
             oom_killed=False,

@@ -6,6 +6,8 @@ Source of reasons and codes: containerd v2, internal/cri/server/container_start.
 import json
 import os
 import sys
+import time
+from collections.abc import Callable
 from typing import Final
 
 from podyard.node_agent.host import launcher, limits
@@ -24,7 +26,15 @@ class Starting:
     """Of one host."""
 
     def __init__(
-        self, hierarchy: Hierarchy, store: Store, launchers: str, boot: str, *, allow_root: bool, log_bytes: int
+        self,
+        hierarchy: Hierarchy,
+        store: Store,
+        launchers: str,
+        boot: str,
+        now: Callable[[], float],
+        *,
+        allow_root: bool,
+        log_bytes: int,
     ) -> None:
         """
         :param launchers: their cgroup
@@ -35,6 +45,7 @@ class Starting:
         self._store = store
         self._launchers = launchers
         self._boot = boot
+        self._now = now
         self._allow_root = allow_root
         self._log_bytes = log_bytes
 
@@ -80,6 +91,7 @@ class Starting:
                 gid=command.gid,
                 user_groups=list(command.groups),
                 may_gain=self._allow_root,
+                clock_ahead_s=self._now() - time.monotonic(),
             ),
         )
 

@@ -3,6 +3,7 @@
 import os
 import shutil
 import tempfile
+import time
 import uuid
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
@@ -64,7 +65,13 @@ class Host:
     async def runtime(self, *, allow_root: bool = False, log_bytes: int = 1 << 20) -> AsyncIterator[Processes]:
         """One agent's."""
         made = Processes(
-            self.hierarchy, self.node, self.state, tell=self.ended.append, allow_root=allow_root, log_bytes=log_bytes
+            self.hierarchy,
+            self.node,
+            self.state,
+            tell=self.ended.append,
+            now=time.time,
+            allow_root=allow_root,
+            log_bytes=log_bytes,
         )
         async with made as self.processes:
             yield self.processes

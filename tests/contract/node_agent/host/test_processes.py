@@ -187,7 +187,7 @@ async def test_state_where_containers_cannot_go_is_refused(host: Host):
     host.state.chmod(0o700)
     kept = host.state / "state"
     with pytest.raises(HostError, match=f"users that may not enter {host.state}, and so not {kept}: let them"):
-        Processes(host.hierarchy, host.node, kept, tell=host.ended.append)
+        Processes(host.hierarchy, host.node, kept, tell=host.ended.append, now=time.time)
 
 
 # ---- ending ------------------------------------------------------------------------------------------------
