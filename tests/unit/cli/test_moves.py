@@ -6,6 +6,7 @@ from typing import Any
 from rich.console import Console
 
 from podyard.cli.render import moves as rendered
+from podyard.cli.render import times
 from podyard.proto.moves import MoveRecord
 from podyard.telling.moves import Opposed, story_of
 
@@ -36,6 +37,14 @@ def text(kind: str, name: str) -> list[str]:
     console = Console(width=80, record=True, file=StringIO())
     console.print(rendered.view(story_of("default", kind, name, RECORDS)))
     return [line[14:] if line[:1].isdigit() else line.rstrip() for line in console.export_text().splitlines()]
+
+
+def test_of_a_move_with_an_open_end_it_is_told_when_that_was_looked_at() -> None:
+    """A cycle on demand looks once: what came later only the next cycle knows."""
+    console = Console(width=80, record=True, file=StringIO())
+    console.print(rendered.view(story_of("default", "Deployment", "web", (move(1, known_at=AT + 1),))))
+    *_, last = console.export_text().splitlines()
+    assert last.strip() == f"nothing was in its place when last looked at, {times.clock(AT + 1)}"
 
 
 def test_the_last_record_of_a_move_counts_and_each_is_told_with_what_came_of_it() -> None:

@@ -66,4 +66,6 @@ def _outcome(move: MoveRecord) -> str:
         case "pending":
             return f"{move.to_pod} came in its place and has no node yet"
         case "moving":
-            return f"{move.to_pod} starts on {move.to_node}" if move.to_pod else "nothing has come in its place yet"
+            if move.to_pod:
+                return f"{move.to_pod} starts on {move.to_node}"
+            return f"nothing was in its place when last looked at, {times.clock(move.known_at)}"
