@@ -17,9 +17,9 @@ def pod_status(pod: Pod) -> str:
     if pod.spec.scheduling_gates and status.phase in ("", "Pending"):
         reason = "SchedulingGated"
     starting = _init_reason(pod)
-    if starting:
-        reason = starting
-    elif status.container_statuses:
+    reason = starting or reason
+    # a sidecar that was ended with its pod is no reason to call that one starting
+    if status.container_statuses and (not starting or is_true(status.conditions, "Initialized")):
         reason = _container_reason(pod, reason)
     if pod.metadata.deletion_timestamp is not None and status.phase not in ENDED:
         return "Unknown" if status.reason == "NodeLost" else "Terminating"

@@ -109,6 +109,25 @@ def test_a_sidecar_lets_the_next_begin_when_it_runs_and_ends_after_the_others(pl
     ]
 
 
+@pytest.mark.parametrize(
+    ("first", "code", "told"),
+    [
+        ("0", "0", ("Succeeded", "True", "PodCompleted")),
+        ("0", "1", ("Failed", "True", "")),
+        ("1", "0", ("Failed", "False", "ContainersNotInitialized")),
+    ],
+)
+def test_a_pod_that_has_ended_says_whether_it_was_initialized(
+    playing: Playing, first: str, code: str, told: tuple[str, str, str]
+):
+    """Who shows the pod must not call it starting because of a sidecar that was ended with it."""
+    stored = having(policy="Never", init=[init("first")], run_duration="5s", exit_code=code, first__exit_code=first)
+    playing.pod_seen(view(stored), 0.0, 0.0)
+    _, last = play(playing, 100.0)[-1]
+    (initialized,) = (one for one in last.conditions if one.type == "Initialized")
+    assert (last.phase, initialized.status, initialized.reason) == told
+
+
 @pytest.mark.parametrize(("policy", "phase"), [("Never", "Failed"), ("OnFailure", "Pending"), ("Always", "Pending")])
 def test_an_init_container_that_fails_ends_a_pod_that_is_never_restarted(playing: Playing, policy: str, phase: str):
     told = story(playing, having(policy=policy, init=[init("first")], first__exit_code="3"), 1.5)

@@ -64,6 +64,18 @@ STATUSES = {
         ),
         "Init:ExitCode:1",
     ),
+    "completed beside a sidecar": (
+        pod(
+            {
+                "phase": "Succeeded",
+                "conditions": [{"type": "Initialized", "status": "True"}],
+                "initContainerStatuses": [container_status("s", terminated={"exitCode": 143, "reason": "Error"})],
+                "containerStatuses": [container_status(terminated={"reason": "Completed"})],
+            },
+            initContainers=[{"name": "s", "restartPolicy": "Always"}],
+        ),
+        "Completed",
+    ),
 }
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
+from msgspec.structs import replace
+
 from podyard.node_agent.core import resizing
 from podyard.node_agent.core.admission import Refusal
 from podyard.node_agent.core.containers import CRASH_LOOP, End, Role, VirtualContainer, restarts
@@ -73,7 +75,7 @@ def ended(pod: VirtualPod, ending: Ending, now: float) -> PodStatusFact:
         phase=ending.phase,
         reason=ending.reason,
         message=ending.message,
-        conditions=_ended(ending, rfc3339(now)),
+        conditions=(_initialized(pod, ending), *_ended(ending, rfc3339(now))),
         start_time=rfc3339(pod.accepted_at),
         containers=_told(pod, pod.containers.mains),
         init_containers=_told(pod, (one for one in pod.containers if one.role is not Role.MAIN)),
@@ -215,10 +217,13 @@ def _resize(pod: VirtualPod) -> tuple[Condition, ...]:
     )
 
 
-def _initialized(pod: VirtualPod) -> Condition:
+def _initialized(pod: VirtualPod, ending: Ending | None = None) -> Condition:
+    """Source: kubernetes v1.36.2, pkg/kubelet/status/generate.go (GeneratePodInitializedCondition)."""
     containers = pod.containers
     if containers.initialized_at is not None:
-        return _is_true("Initialized", rfc3339(containers.initialized_at))
+        done = _is_true("Initialized", rfc3339(containers.initialized_at))
+        succeeded = ending is not None and ending.phase == "Succeeded"
+        return replace(done, reason="PodCompleted") if succeeded else done
     incomplete = " ".join(one.name for one in containers if one.holds_up)
     return Condition(
         type="Initialized",
