@@ -1,8 +1,8 @@
 """Facts on their way: what is put while an earlier one is being stored."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 import structlog
@@ -14,6 +14,34 @@ from podyard.proto.facts import NodeStatusFact, PodStatusFact
 
 SUBJECT = subjects.pod_status("n1", "default", "web", "u1")
 RUNNING = PodStatusFact(namespace="default", name="web", uid="u1", node="n1", phase="Running")
+
+
+def writer_to(
+    bus: object,
+    *,
+    on_stored: Callable[[int], None] = lambda count: None,
+    on_trouble: Callable[[str], None] = lambda reason: None,
+) -> FactWriter:
+    """:param bus: as much of one as the test needs"""
+    return FactWriter(
+        bus,  # type: ignore[arg-type]
+        lambda subject: 0,
+        structlog.get_logger(),
+        linger_s=0,
+        on_stored=on_stored,
+        on_trouble=on_trouble,
+    )
+
+
+@asynccontextmanager
+async def running(writer: FactWriter) -> AsyncGenerator[None]:
+    task = asyncio.create_task(writer.run())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 class SlowBus:
@@ -40,40 +68,20 @@ async def test_a_pod_that_goes_while_its_first_fact_is_being_stored_leaves_none_
         if len(bus.stored) == 2:
             done.set()
 
-    writer = FactWriter(
-        bus,  # type: ignore[arg-type]  # as much of a bus as the writer needs
-        lambda subject: 0,
-        structlog.get_logger(),
-        linger_s=0,
-        on_stored=on_stored,
-        on_trouble=lambda reason: None,
-    )
-    task = asyncio.create_task(writer.run())
-    try:
+    writer = writer_to(bus, on_stored=on_stored)
+    async with running(writer):
         writer.put(SUBJECT, RUNNING)
         await asyncio.wait_for(bus.asked.wait(), 5)
         writer.put(SUBJECT, None)
         bus.go_on.set()
         await asyncio.wait_for(done.wait(), 5)
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
     assert [(message.deleted, message.expect) for message in bus.stored] == [(False, 0), (True, 1)]
 
 
 async def test_what_is_said_of_a_pod_is_settled_when_it_is_stored():
     bus = SlowBus()
-    writer = FactWriter(
-        bus,  # type: ignore[arg-type]
-        lambda subject: 0,
-        structlog.get_logger(),
-        linger_s=0,
-        on_stored=lambda count: None,
-        on_trouble=lambda reason: None,
-    )
-    task = asyncio.create_task(writer.run())
-    try:
+    writer = writer_to(bus)
+    async with running(writer):
         await asyncio.wait_for(writer.settled("u1"), 5)
         writer.put(SUBJECT, RUNNING)
         settled = asyncio.create_task(writer.settled("u1"))
@@ -83,22 +91,11 @@ async def test_what_is_said_of_a_pod_is_settled_when_it_is_stored():
         bus.go_on.set()
         await asyncio.wait_for(settled, 5)
         assert len(bus.stored) == 1
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
 
 
 async def test_a_pod_of_which_nothing_was_said_needs_no_marker():
     bus = SlowBus()
-    writer = FactWriter(
-        bus,  # type: ignore[arg-type]
-        lambda subject: 0,
-        structlog.get_logger(),
-        linger_s=0,
-        on_stored=lambda count: None,
-        on_trouble=lambda reason: None,
-    )
+    writer = writer_to(bus)
     writer.put(SUBJECT, RUNNING)
     writer.put(SUBJECT, None)
     assert writer.waiting == 0
@@ -140,20 +137,8 @@ async def test_nothing_is_written_over_the_word_of_another_agent_but_a_claim_of_
 ):
     bus = TakenBus(NodeStatusFact(node="n1", node_uid="u1", session=there, at="2026-11-24T00:00:00Z"))
     settled = asyncio.Event()
-    writer = FactWriter(
-        bus,  # type: ignore[arg-type]
-        lambda subject: 0,
-        structlog.get_logger(),
-        linger_s=0,
-        on_stored=lambda count: None,
-        on_trouble=lambda reason: settled.set(),
-    )
-    task = asyncio.create_task(writer.run())
-    try:
+    writer = writer_to(bus, on_trouble=lambda reason: settled.set())
+    async with running(writer):
         writer.put(subjects.node_status("n1"), CLAIM, claims_over=over)
         await asyncio.wait_for(settled.wait(), 5)
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
     assert bus.asked == asked

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from podyard.node_agent.core.claims import Player
 from podyard.node_agent.core.eviction import signals
+from podyard.objects.meta import is_true
 from podyard.objects.times import rfc3339, rfc3339_micro
 from podyard.proto.facts import Condition, NodeStatusFact, TaintFact
 
@@ -105,7 +106,7 @@ def pressure(stored: NodeStatusFact) -> frozenset[str]:
 
 def is_ready(stored: NodeStatusFact) -> bool:
     """Whether it calls the node ready; if not, somebody else has declared the node lost."""
-    return any(one.type == READY and one.status == "True" for one in stored.conditions)
+    return is_true(stored.conditions, READY)
 
 
 def same(one: NodeStatusFact, other: NodeStatusFact) -> bool:

@@ -200,7 +200,7 @@ def _conditions(pod: VirtualPod) -> tuple[Condition, ...]:
         )
         for kind in ("Ready", "ContainersReady")
     )
-    return (_initialized(pod), *not_ready, _is_true("PodScheduled", rfc3339(pod.accepted_at)))
+    return (_initialized(pod), *not_ready, _holds_since("PodScheduled", rfc3339(pod.accepted_at)))
 
 
 def _resize(pod: VirtualPod) -> tuple[Condition, ...]:
@@ -221,7 +221,7 @@ def _initialized(pod: VirtualPod, ending: Ending | None = None) -> Condition:
     """Source: kubernetes v1.36.2, pkg/kubelet/status/generate.go (GeneratePodInitializedCondition)."""
     containers = pod.containers
     if containers.initialized_at is not None:
-        done = _is_true("Initialized", rfc3339(containers.initialized_at))
+        done = _holds_since("Initialized", rfc3339(containers.initialized_at))
         succeeded = ending is not None and ending.phase == "Succeeded"
         return replace(done, reason="PodCompleted") if succeeded else done
     incomplete = " ".join(one.name for one in containers if one.holds_up)
@@ -234,15 +234,15 @@ def _initialized(pod: VirtualPod, ending: Ending | None = None) -> Condition:
     )
 
 
-def _is_true(kind: str, at: str) -> Condition:
+def _holds_since(kind: str, at: str) -> Condition:
     return Condition(type=kind, status="True", last_transition_time=at)
 
 
 @lru_cache(maxsize=8)
 def _ready(initialized_at: str, ready_at: str, bound_at: str) -> tuple[Condition, ...]:
     """Many pods become ready within one second."""
-    ready = (_is_true("Ready", ready_at), _is_true("ContainersReady", ready_at))
-    return (_is_true("Initialized", initialized_at), *ready, _is_true("PodScheduled", bound_at))
+    ready = (_holds_since("Ready", ready_at), _holds_since("ContainersReady", ready_at))
+    return (_holds_since("Initialized", initialized_at), *ready, _holds_since("PodScheduled", bound_at))
 
 
 def _ended(ending: Ending, at: str) -> tuple[Condition, ...]:

@@ -30,7 +30,7 @@ from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_pod import TERMINATED, Ending, State, VirtualPod
 from podyard.objects import pod_requests, times
 from podyard.objects.meta import ObjectMeta
-from podyard.objects.pod import Pod
+from podyard.objects.pod import ENDED, Pod
 from podyard.objects.pod_defaults import TERMINATION_GRACE_PERIOD_S
 from podyard.proto import subjects
 from podyard.proto.facts import PodStatusFact
@@ -371,7 +371,7 @@ class Pods:
         # of an agent before this one, whose clock may have been ahead
         at = min(times.seconds_or(fact.at, now), now)
         pod.accepted_at = min(times.seconds_or(fact.start_time, pod.accepted_at), now)
-        if fact.ended or fact.phase in ("Succeeded", "Failed"):
+        if fact.ended or fact.phase in ENDED:
             if isinstance(pod, RealPod):
                 pod.made = bool(runs)
             pod.end(Ending(fact.phase, fact.reason, fact.message), at)
