@@ -27,15 +27,6 @@ _ACK_TOKENS: Final = 9
 account 12."""
 
 
-class FeedSpec(Protocol):
-    """What a feed must know of its watch."""
-
-    @property
-    def stream(self) -> str: ...
-    @property
-    def heartbeat_s(self) -> float: ...
-
-
 class FeedOwner(Protocol):
     """Whom a feed tells; all synchronous and not raising."""
 
@@ -48,10 +39,12 @@ class FeedOwner(Protocol):
 class Feed:
     """Delivers one consumer's messages in order, or says that it is broken."""
 
-    def __init__(self, link: Link, spec: FeedSpec, owner: FeedOwner) -> None:
+    def __init__(self, link: Link, stream: str, heartbeat_s: float, owner: FeedOwner) -> None:
+        """:param heartbeat_s: how often the server says that it has nothing; at least 0.1"""
         self.consumer = NUID().next().decode()
         self._link = link
-        self._spec = spec
+        self._stream = stream
+        self._heartbeat_s = heartbeat_s
         self._owner = owner
         self._subject = f"{link.settings.inbox}.{self.consumer}"
         self._subscription: LinkSubscription | None = None
@@ -73,20 +66,20 @@ class Feed:
             deliver_policy="by_start_sequence" if start else "all",
             ack_policy="none",
             replay_policy="instant",
-            idle_heartbeat=int(self._spec.heartbeat_s * SECOND_NS),
+            idle_heartbeat=int(self._heartbeat_s * SECOND_NS),
             flow_control=True,
             inactive_threshold=INACTIVE_S * SECOND_NS,
             num_replicas=1,
             mem_storage=True,
         )
-        return (await api.create_consumer(self._spec.stream, config)).num_pending
+        return (await api.create_consumer(self._stream, config)).num_pending
 
     async def close(self) -> None:
         """Stop; the server is told to forget the consumer, and does so by itself if it does not hear that."""
         self._broken = True
         if self._subscription is not None:
             await self._subscription.close()
-        self._send(f"{self._link.settings.jetstream_prefix}.CONSUMER.DELETE.{self._spec.stream}.{self.consumer}")
+        self._send(f"{self._link.settings.jetstream_prefix}.CONSUMER.DELETE.{self._stream}.{self.consumer}")
 
     def _on_message(self, subject: str, reply: str, payload: bytes, head: bytes) -> None:
         if self._broken:

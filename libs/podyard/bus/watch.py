@@ -4,11 +4,16 @@ Rules (docs/rules.md, listing-ends-when-nothing-is-pending;
 docs/rules.md, gaps-show-in-the-consumer-sequence;
 docs/rules.md, killed-server-brings-back), and where they are kept:
 
-- A listing is complete when nothing is pending for its consumer: then, and not before, no subject is missing.
-  A message that is written again while the listing runs moves behind those that are still to come, also
-  behind S (the stream's last sequence when it began), and until its new version is read its subject looks
-  deleted. So a listing that has passed S reads on until a message with nothing pending, or an idle heartbeat;
-  one that writers outrun for ever ends after `MOST_ROUNDS` of what was pending (`_listed`).
+- A listing is complete when it has passed S (the stream's last sequence when it began) and nothing is pending
+  for its consumer: then, and not before, no subject is missing. A message that is written again while the
+  listing runs moves behind those that are still to come, also behind S, and until its new version is read its
+  subject looks deleted. So a listing that has passed S reads on until a message with nothing pending, or an
+  idle heartbeat; one that writers outrun for ever ends after `MOST_ROUNDS` of what was pending (`_listed`).
+- That nothing is pending is not enough: a server may count one too few when a message is written again at the
+  moment at which the consumer is made. Where the last message has expired a heartbeat says that S is passed;
+  one that names less says that the server was slow. If it says the same for two seconds, it ends before S,
+  and all is listed again. A listing by a filter of its own cannot tell foreign messages at the end from
+  missing ones: it trusts the count, and lacks at worst what was written in that moment.
 - Several subjects are listed by a consumer of the whole stream, and picked here: with several filters the
   server looks through all subjects of a block for each message once much of it has been written again
   (nats-server 2.15: 31,000 messages took 57 s, like this 1.4 s). Following has no such cost: what comes next
@@ -68,6 +73,10 @@ STALE_AFTER_S: Final = 2.0
 PROBE_TIMEOUT_S: Final = 2.0
 RETRY_MIN_S: Final = 0.05
 RETRY_MAX_S: Final = 2.0
+LISTING_HEARTBEAT_S: Final = 0.1
+"""How often a consumer that only lists says that it has nothing: the shortest that the server takes. A listing
+whose last messages have expired ends with the first one."""
+
 MOST_ROUNDS: Final = 16
 """How often a listing that has passed S reads what was pending then; each round is as long as the one before
 took the server."""
@@ -175,6 +184,10 @@ class Watch:
         """Written by `_go` alone."""
         self._follows_itself = False
         """The consumer that lists is the one that follows."""
+        self._lists_all = False
+        """The consumer that lists has no filter: it passes every message up to the target."""
+        self._behind = (0, 0.0)
+        """The last sequence, below the target, that heartbeats name, and since when."""
         self._rounds = 0
         self._round_left = 0
 
@@ -229,6 +242,8 @@ class Watch:
         self._sink.listing(self._target, reason)
         listed = self.spec.list_subjects if len(self.spec.list_subjects) == 1 else EVERYTHING
         self._follows_itself = listed == self.spec.follow_subjects
+        self._lists_all = listed == EVERYTHING
+        self._behind = (0, 0.0)
         problem = await self._consume(listed, 0)
         if self._state is not State.LISTED:
             return problem or self._problem
@@ -264,7 +279,7 @@ class Watch:
     async def _consume(self, subjects: tuple[str, ...], start: int) -> str:
         """Read by one consumer until it breaks (returns why) or, if another one follows, until the listing is
         complete (returns "")."""
-        feed = Feed(self._link, self.spec, self)
+        feed = Feed(self._link, self.spec.stream, self._heartbeat_s(), self)
         try:
             pending = await feed.open(self._api, subjects, start)
             info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
@@ -282,12 +297,17 @@ class Watch:
             with anyio.CancelScope(shield=True):
                 await feed.close()
 
+    def _heartbeat_s(self) -> float:
+        """Of the consumer that is to be made."""
+        only_lists = self._state is State.OPENING and not self._follows_itself
+        return min(LISTING_HEARTBEAT_S, self.spec.heartbeat_s) if only_lists else self.spec.heartbeat_s
+
     def _consumer_is_the_streams(self, pending: int) -> None:
         """The stream that the consumer was made on is the one whose last sequence is the target."""
         if self._state is State.JOINING:
             self._go(State.FOLLOWING)
         elif self._state in (State.OPENING, State.PASSED):
-            complete = pending == 0 or self._state is State.PASSED
+            complete = self._state is State.PASSED or (pending == 0 and self._passes(0))
             self._go(State.LISTING)
             if complete:
                 self._complete()
@@ -393,8 +413,11 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
-        if self._state in LIST and self._reached(last_stream):
-            self._complete()
+        if self._state in LIST:
+            if last_stream < self._target:
+                self._lags(last_stream)
+            elif self._reached(last_stream):
+                self._complete()
         if self._state in (State.LISTED, State.FOLLOWING) and last_stream > self._passed:
             self._passed = last_stream
             self.position = max(self.position, last_stream)
@@ -418,7 +441,7 @@ class Watch:
     def _listed(self, sequence: int, pending: int) -> bool:
         """Whether the listing is complete at the message `sequence`, which leaves `pending` more."""
         if pending == 0:
-            return True
+            return self._passes(sequence)
         if sequence < self._target:
             return False
         self._round_left -= 1
@@ -427,6 +450,19 @@ class Watch:
         self._rounds += 1
         self._round_left = pending
         return self._rounds > MOST_ROUNDS
+
+    def _passes(self, sequence: int) -> bool:
+        """Whether nothing that there was when the listing began can be missing at `sequence`, if nothing is
+        pending."""
+        return not self._lists_all or sequence >= self._target
+
+    def _lags(self, last_stream: int) -> None:
+        """The consumer has nothing behind `last_stream`: its server is slow, or ends before the target."""
+        now = time.monotonic()
+        if self._behind[0] != last_stream or not self._behind[1]:
+            self._behind = (last_stream, now)
+        elif now - self._behind[1] > STALE_AFTER_S:
+            self._break(f"the consumer's server ends at {last_stream}, the stream did at {self._target}")
 
     def _reached(self, passed: int) -> bool:
         """Whether what lives in the place of what was passed over has come from a server that has got to

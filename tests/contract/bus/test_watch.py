@@ -2,6 +2,7 @@
 
 import asyncio
 import threading
+from typing import Any
 
 import msgspec
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from podyard.bus import Bus, BusSettings, EmbeddedServer, Outgoing, WatchSpec, connect, ensure_streams
 from podyard.bus import watch as watch_module
 from podyard.bus._api import ConsumerConfig, ConsumerInfo
+from podyard.bus.feed import Feed
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
 from podyard.proto.operations import DeadLetter
@@ -343,6 +345,78 @@ async def test_a_listing_ends_at_a_heartbeat_when_the_awaited_message_never_come
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at)
     assert reader.deliveries == []
+
+
+ALL = msgspec.structs.replace(
+    spec(), list_subjects=("cluster.>", "placement.>"), follow_subjects=("cluster.>", "placement.>")
+)
+"""Listed by one consumer without a filter."""
+
+
+class AtTheEnd(Reader):
+    """Remembers what it had read when the listing was said to be complete."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.listed: list[int] = []
+
+    def synced(self, position: int) -> None:
+        super().synced(position)
+        self.listed.append(len(self.content))
+
+
+async def test_a_listing_is_not_complete_before_the_streams_last_message_whatever_the_server_counts(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+):
+    await bus.publish_many([message(f"p{i}") for i in range(3)])
+    on_message = watch_module.Watch.on_message
+    monkeypatch.setattr(
+        watch_module.Watch,
+        "on_message",
+        lambda self, delivery, pending: on_message(self, delivery, max(0, pending - 1)),
+    )
+    reader = AtTheEnd()
+    async with watching(bus, reader, ALL):
+        await reader.until(lambda: reader.synced_at)
+    assert (reader.listed, reader.synced_at) == ([3], [3])
+
+
+async def test_a_heartbeat_that_has_not_passed_the_streams_end_completes_nothing(
+    bus: Bus, monkeypatch: pytest.MonkeyPatch
+):
+    await bus.publish_many([message(f"p{i}") for i in range(3)])
+    opened = Feed.open
+
+    async def early(feed: Feed, *about: Any) -> int:
+        feed._owner.on_heartbeat(0)
+        return await opened(feed, *about)
+
+    monkeypatch.setattr(Feed, "open", early)
+    reader = AtTheEnd()
+    async with watching(bus, reader, ALL):
+        await reader.until(lambda: reader.synced_at)
+    assert (reader.listed, reader.synced_at) == ([3], [3])
+
+
+async def test_a_server_that_ends_before_the_stream_did_is_left(bus: Bus, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(watch_module, "STALE_AFTER_S", 0.2)
+    await bus.publish(message("first"))
+    stream_info, ends = bus.api.stream_info, [9, 9]
+
+    async def longer(*about: Any) -> Any:
+        info = await stream_info(*about)
+        return (
+            msgspec.structs.replace(info, state=msgspec.structs.replace(info.state, last_seq=ends.pop()))
+            if ends
+            else info
+        )
+
+    monkeypatch.setattr(bus.api, "stream_info", longer)
+    reader = AtTheEnd()
+    async with watching(bus, reader, ALL):
+        await reader.until(lambda: reader.synced_at)
+    assert (reader.listed, reader.synced_at) == ([1], [1])
+    assert "ends at 1, the stream did at 9" in reader.reasons[-1]
 
 
 async def test_what_comes_after_the_listings_end_is_delivered_once(bus: Bus, monkeypatch: pytest.MonkeyPatch):

@@ -241,12 +241,14 @@ class Processes:
         for run in runs:
             if grace_s > 0 and not run.asked:
                 run.asked = True
-                self._ask_to_end(run.started)
+                self._signal(run.started, signal.SIGTERM)
         with anyio.move_on_after(max(grace_s, 0)):
             for run in runs:
                 await run.ended.wait()
         left = [run for run in runs if not run.ended.is_set()]
         groups = [part for run in left for part in self._directories(self._group(uid, run.started.container))]
+        for run in left:  # before its children: the end of one of them would be news to it, and its end not ours
+            self._signal(run.started, signal.SIGKILL)
         with anyio.move_on_after(ENDS_WITHIN_S):
             await self._kill(groups)
             for run in left:
@@ -311,13 +313,13 @@ class Processes:
 
     # ---- ending --------------------------------------------------------------------------------------------
 
-    def _ask_to_end(self, started: Started) -> None:
-        """SIGTERM to its command, if that is still the process that it was."""
+    def _signal(self, started: Started, number: signal.Signals) -> None:
+        """Send its command a signal, if that is still the process that it was."""
         with suppress(ProcessLookupError):
             opened = os.pidfd_open(started.pid)
             try:
                 if started.pid in self._hierarchy.processes(self._group(started.pod_uid, started.container)):
-                    signal.pidfd_send_signal(opened, signal.SIGTERM)
+                    signal.pidfd_send_signal(opened, number)
             finally:
                 os.close(opened)
 

@@ -226,6 +226,24 @@ async def test_only_the_command_is_asked_to_end_not_its_children(host: Host):
         assert await host.printed("up") == "up\n"
 
 
+async def test_a_command_is_killed_before_its_children_are_kept_from_forking(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+):
+    real = launcher.forbid_new
+
+    def forbid_and_linger(groups: list[str]) -> None:
+        real(groups)
+        time.sleep(0.3)  # in a thread: long enough for the child to fail and for the command to notice
+
+    monkeypatch.setattr(launcher, "forbid_new", forbid_and_linger)
+    async with host.runtime() as processes:
+        await host.run("(while :; do sleep 0.02; done) & trap '' TERM; echo up; wait; exit 7")
+        await host.printed("up")
+        await processes.stop(POD.uid, 0.05)
+        ended = await host.end()
+    assert (ended.code, ended.signal) == (137, signal.SIGKILL)
+
+
 async def test_what_does_not_end_in_its_grace_is_killed_with_all_of_its_processes(any_host: Host):
     async with any_host.runtime() as processes:
         await any_host.run(" ".join(busy(5)) + DEAF)
