@@ -1,19 +1,21 @@
 """Reading a stream for ever: list what is there, follow what comes, notice every gap and list again.
 
-Rules (docs/rules.md, listing-ends-when-nothing-is-pending;
+Rules (docs/rules.md, listing-ends-where-the-stream-ends;
 docs/rules.md, gaps-show-in-the-consumer-sequence;
 docs/rules.md, killed-server-brings-back), and where they are kept:
 
-- A listing is complete when it has passed S (the stream's last sequence when it began) and nothing is pending
-  for its consumer: then, and not before, no subject is missing. A message that is written again while the
-  listing runs moves behind those that are still to come, also behind S, and until its new version is read its
-  subject looks deleted. So a listing that has passed S reads on until a message with nothing pending, or an
-  idle heartbeat; one that writers outrun for ever ends after `MOST_ROUNDS` of what was pending (`_listed`).
-- That nothing is pending is not enough: a server may count one too few when a message is written again at the
-  moment at which the consumer is made. Where the last message has expired a heartbeat says that S is passed;
-  one that names less says that the server was slow. If it says the same for two seconds, it ends before S,
-  and all is listed again. A listing by a filter of its own cannot tell foreign messages at the end from
-  missing ones: it trusts the count, and lacks at worst what was written in that moment.
+- A listing is complete when it has passed everything that the stream held at one moment after it had passed S
+  (the stream's last sequence when it began): then, and not before, no subject is missing. A message that is
+  written again while the listing runs moves behind those that are still to come, also behind S, and until its
+  new version is read its subject looks deleted. So a listing that has passed S asks where the stream ends. If
+  that is no further than it had got when it asked, it is complete; else it reads to there, and asks again.
+  One that writers outrun for ever ends after `MOST_ROUNDS` (`_confirm`).
+- That the server says that nothing is pending is no proof: it takes off at once what is written again, and
+  counts the new version later (nats-server 2.15). It is one for a listing of a single subject, and for one of
+  which nothing is pending when its consumer is made.
+- Where the last message has expired, or is a foreign one, a heartbeat says how far the consumer has got. The
+  consumer that lists has one every 0.1 s, and never follows. If it says the same for two seconds and has not
+  got to where the stream ended, its server ends before that, and all is listed again.
 - Several subjects are listed by a consumer of the whole stream, and picked here: with several filters the
   server looks through all subjects of a block for each message once much of it has been written again
   (nats-server 2.15: 31,000 messages took 57 s, like this 1.4 s). Following has no such cost: what comes next
@@ -78,8 +80,8 @@ LISTING_HEARTBEAT_S: Final = 0.1
 whose last messages have expired ends with the first one."""
 
 MOST_ROUNDS: Final = 16
-"""How often a listing that has passed S reads what was pending then; each round is as long as the one before
-took the server."""
+"""How often a listing that has passed S asks where the stream ends, and reads to there; each round has no more
+to read than came during the one before."""
 
 CALM_S: Final = 5.0
 """A reading that held so long is repeated at once; others after a pause that doubles, so that trouble does
@@ -90,8 +92,7 @@ EVERYTHING: Final = (">",)
 
 
 class WatchSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """What is read: `list_subjects` once, then `follow_subjects`. If both are the same single one, one
-    consumer does it all."""
+    """What is read: `list_subjects` once, then `follow_subjects`."""
 
     stream: str
     list_subjects: tuple[str, ...]
@@ -177,19 +178,24 @@ class Watch:
         self._passed = 0
         """The highest sequence of this reading that its consumers have behind them."""
         self._target = 0
+        """S."""
+        self._goal = 0
+        """What a listing reads to before it asks where the stream ends: at first S."""
+        self._is_at_goal = False
+        self._beat_at = 0
+        """The highest sequence that a heartbeat of this reading said to be passed."""
         self._on_came_back = on_came_back
         self._census: census.Living | None = None
         self._first_back = ""
         self._state = State.IDLE
         """Written by `_go` alone."""
-        self._follows_itself = False
-        """The consumer that lists is the one that follows."""
-        self._lists_all = False
-        """The consumer that lists has no filter: it passes every message up to the target."""
+        self._trusts_count = False
+        """The listing is one of a single subject."""
+        self._is_counted_out = False
+        """Nothing is pending behind the last message, says the server, and may be trusted."""
         self._behind = (0, 0.0)
-        """The last sequence, below the target, that heartbeats name, and since when."""
+        """The last sequence, below the goal, that heartbeats name, and since when."""
         self._rounds = 0
-        self._round_left = 0
 
     def relist(self, reason: str) -> None:
         """List again soon; for a reader that found its view wrong."""
@@ -231,8 +237,8 @@ class Watch:
         reason = self._explain(reason, info.created, info.state.last_seq)
         self._created = info.created
         self._target = info.state.last_seq
-        self._listed_to = self._passed = 0
-        self._rounds = self._round_left = 0
+        self._goal, self._is_at_goal, self._is_counted_out = self._target, False, False
+        self._listed_to = self._passed = self._beat_at = self._rounds = 0
         self.held, self.came_back = info.state.messages, 0
         self.replicas = int(info.config.get("num_replicas", 1))
         self._census = await self._newest_census()
@@ -241,8 +247,7 @@ class Watch:
         log.info("watch of %s lists up to %d: %s", self.spec.stream, self._target, reason)
         self._sink.listing(self._target, reason)
         listed = self.spec.list_subjects if len(self.spec.list_subjects) == 1 else EVERYTHING
-        self._follows_itself = listed == self.spec.follow_subjects
-        self._lists_all = listed == EVERYTHING
+        self._trusts_count = not any(wildcard in listed[0] for wildcard in "*>")
         self._behind = (0, 0.0)
         problem = await self._consume(listed, 0)
         if self._state is not State.LISTED:
@@ -279,7 +284,9 @@ class Watch:
     async def _consume(self, subjects: tuple[str, ...], start: int) -> str:
         """Read by one consumer until it breaks (returns why) or, if another one follows, until the listing is
         complete (returns "")."""
-        feed = Feed(self._link, self.spec.stream, self._heartbeat_s(), self)
+        lists = self._state is State.OPENING
+        heartbeat_s = min(LISTING_HEARTBEAT_S, self.spec.heartbeat_s) if lists else self.spec.heartbeat_s
+        feed = Feed(self._link, self.spec.stream, heartbeat_s, self)
         try:
             pending = await feed.open(self._api, subjects, start)
             info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
@@ -292,25 +299,39 @@ class Watch:
                     return self._problem
                 if self._state is State.LISTED:
                     return ""
-                await self._wait(feed)
+                if self._state is State.LISTING and self._is_at_goal:
+                    await self._confirm()
+                else:
+                    await self._wait(feed)
         finally:
             with anyio.CancelScope(shield=True):
                 await feed.close()
-
-    def _heartbeat_s(self) -> float:
-        """Of the consumer that is to be made."""
-        only_lists = self._state is State.OPENING and not self._follows_itself
-        return min(LISTING_HEARTBEAT_S, self.spec.heartbeat_s) if only_lists else self.spec.heartbeat_s
 
     def _consumer_is_the_streams(self, pending: int) -> None:
         """The stream that the consumer was made on is the one whose last sequence is the target."""
         if self._state is State.JOINING:
             self._go(State.FOLLOWING)
-        elif self._state in (State.OPENING, State.PASSED):
-            complete = self._state is State.PASSED or (pending == 0 and self._passes(0))
+        elif self._state is State.OPENING:
             self._go(State.LISTING)
-            if complete:
+            if pending == 0 or self._is_counted_out:
                 self._complete()
+
+    async def _confirm(self) -> None:
+        """Ask where the stream ends: complete if there is nothing that this listing had not passed before."""
+        self._is_at_goal = False
+        passed = max(self._passed, self._beat_at)
+        info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
+        if self._state is not State.LISTING:
+            return
+        if info.created != self._created:
+            self._break("the stream was made again while it was listed")
+            return
+        self._rounds += 1
+        if info.state.last_seq <= passed or self._rounds > MOST_ROUNDS:
+            self._complete()
+        else:
+            self._goal = info.state.last_seq
+            self._look_at_goal()
 
     def _go(self, state: State) -> None:
         self._state = step(self._state, state)
@@ -377,8 +398,13 @@ class Watch:
                 self._pass_over(delivery)
             else:
                 self._deliver(delivery)
-        if self._failure is None and self._listed(delivery.sequence, pending) and self._reached(delivery.sequence):
+        if self._failure is not None:
+            return
+        self._is_counted_out = pending == 0 and self._trusts_count and self._reached(delivery.sequence)
+        if self._is_counted_out and self._state is State.LISTING:
             self._complete()
+        else:
+            self._look_at_goal()
 
     def _follow(self, delivery: Delivery) -> None:
         if self._census is not None:
@@ -413,15 +439,20 @@ class Watch:
         if self._ignoring():
             return
         self._heard()
-        if self._state in LIST:
-            if last_stream < self._target:
-                self._lags(last_stream)
-            elif self._reached(last_stream):
-                self._complete()
-        if self._state in (State.LISTED, State.FOLLOWING) and last_stream > self._passed:
-            self._passed = last_stream
-            self.position = max(self.position, last_stream)
-            self._guarded(self._sink.advanced, last_stream)
+        self._beat_at = max(self._beat_at, last_stream)
+        if self._state is State.FOLLOWING:
+            self._advance()
+        elif self._state in LIST and last_stream < self._goal:
+            self._lags(last_stream)
+        elif self._state in LIST:
+            self._look_at_goal()
+
+    def _advance(self) -> None:
+        """Tell the reader that nothing was there for it up to the last heartbeat."""
+        if self._beat_at > self._passed:
+            self._passed = self._beat_at
+            self.position = max(self.position, self._passed)
+            self._guarded(self._sink.advanced, self._passed)
 
     def on_stalled(self) -> None:
         """The feed waits for this side."""
@@ -434,35 +465,22 @@ class Watch:
     def _ignoring(self) -> bool:
         """Whether what comes is of no use: broken, or the listing is complete and another consumer
         follows."""
-        if self._failure is not None or self._state in OVER:
-            return True
-        return self._state is State.PASSED and not self._follows_itself
+        return self._failure is not None or self._state in OVER
 
-    def _listed(self, sequence: int, pending: int) -> bool:
-        """Whether the listing is complete at the message `sequence`, which leaves `pending` more."""
-        if pending == 0:
-            return self._passes(sequence)
-        if sequence < self._target:
-            return False
-        self._round_left -= 1
-        if self._round_left > 0:
-            return False
-        self._rounds += 1
-        self._round_left = pending
-        return self._rounds > MOST_ROUNDS
-
-    def _passes(self, sequence: int) -> bool:
-        """Whether nothing that there was when the listing began can be missing at `sequence`, if nothing is
-        pending."""
-        return not self._lists_all or sequence >= self._target
+    def _look_at_goal(self) -> None:
+        """Whether the listing has got to where it was to read to: then its task asks where the stream ends."""
+        passed = max(self._passed, self._beat_at)
+        if passed >= self._goal and self._reached(passed) and not self._is_at_goal:
+            self._is_at_goal = True
+            self._wake.set()
 
     def _lags(self, last_stream: int) -> None:
-        """The consumer has nothing behind `last_stream`: its server is slow, or ends before the target."""
+        """The consumer has nothing behind `last_stream`: its server is slow, or ends before the goal."""
         now = time.monotonic()
         if self._behind[0] != last_stream or not self._behind[1]:
             self._behind = (last_stream, now)
         elif now - self._behind[1] > STALE_AFTER_S:
-            self._break(f"the consumer's server ends at {last_stream}, the stream did at {self._target}")
+            self._break(f"the consumer's server ends at {last_stream}, the stream did at {self._goal}")
 
     def _reached(self, passed: int) -> bool:
         """Whether what lives in the place of what was passed over has come from a server that has got to
@@ -470,12 +488,8 @@ class Watch:
         return self._census is None or not self.came_back or passed >= self._census.position
 
     def _complete(self) -> None:
-        """Nothing is pending any more."""
-        if self._state is not State.LISTING:
-            if self._state is State.OPENING:
-                self._go(State.PASSED)
-            return
-        self._go(State.FOLLOWING if self._follows_itself else State.LISTED)
+        """Nothing is missing."""
+        self._go(State.LISTED)
         if self.came_back:
             log.warning(
                 "watch of %s: %d messages that were deleted came back with the server and are passed over, first %s",
@@ -485,6 +499,7 @@ class Watch:
             )
         self.position = max(self._target, self._listed_to)
         self._guarded(self._sink.synced, self.position)
+        self._advance()
         self._wake.set()
 
     def _break(self, reason: str) -> None:

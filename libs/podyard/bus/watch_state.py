@@ -1,18 +1,8 @@
 """Where a watch is in reading its stream.
 
-                ┌────────────┐ nothing pending  ┌────────┐
-IDLE ──────────>│  OPENING   │─────────────────>│ PASSED │
- ^              └────────────┘                  └────────┘
- │                    │  the consumer is the stream's │
- │                    v                               v
- │              ┌──────────────────────────────────────┐ complete, the same consumer follows
- │              │               LISTING                │──────────────────┐
- │              └──────────────────────────────────────┘                  v
- │                    │ complete                                   ┌───────────┐
- │                    v                        it is the stream's  │           │
- │              ┌────────┐ another one  ┌─────────┐───────────────>│ FOLLOWING │
- │              │ LISTED │─────────────>│ JOINING │                │           │
- │              └────────┘              └─────────┘                └───────────┘
+        ┌─────────┐ it is the   ┌─────────┐ complete ┌────────┐ another  ┌─────────┐ it is the   ┌───────────┐
+IDLE ──>│ OPENING │────────────>│ LISTING │─────────>│ LISTED │─────────>│ JOINING │────────────>│ FOLLOWING │
+ ^      └─────────┘  stream's   └─────────┘          └────────┘ consumer └─────────┘  stream's   └───────────┘
  │
  └── BROKEN <── from each of these, when something is missing; IDLE, too, when the reading ends with an error
 """
@@ -29,9 +19,6 @@ class State(Enum):
     """Nothing is read: before the first reading, and between two."""
     OPENING = auto()
     """A consumer is made that lists. It may be one of a stream that was made again: nobody knows yet."""
-    PASSED = auto()
-    """The same, and nothing is pending for it any more: the listing is complete if it is one of this
-    stream."""
     LISTING = auto()
     """The consumer is one of this stream, and more is to come before all is listed."""
     LISTED = auto()
@@ -49,9 +36,8 @@ _ENDS: Final = frozenset({State.BROKEN, State.IDLE})
 
 NEXT: Final[Mapping[State, frozenset[State]]] = {
     State.IDLE: frozenset({State.OPENING}),
-    State.OPENING: _ENDS | {State.PASSED, State.LISTING},
-    State.PASSED: _ENDS | {State.LISTING},
-    State.LISTING: _ENDS | {State.LISTED, State.FOLLOWING},
+    State.OPENING: _ENDS | {State.LISTING},
+    State.LISTING: _ENDS | {State.LISTED},
     State.LISTED: _ENDS | {State.JOINING},
     State.JOINING: _ENDS | {State.FOLLOWING},
     State.FOLLOWING: _ENDS,
@@ -60,7 +46,7 @@ NEXT: Final[Mapping[State, frozenset[State]]] = {
 """Where a watch may go from each state."""
 
 
-LIST: Final = (State.LISTING, State.PASSED, State.OPENING)
+LIST: Final = (State.LISTING, State.OPENING)
 """What comes is listed."""
 FOLLOW: Final = (State.FOLLOWING, State.JOINING)
 """All is listed, and what comes is new."""

@@ -128,7 +128,7 @@ async def test_what_comes_back_between_listing_and_following_is_passed_over(
     reader, back = Reader(), list[Delivery]()
     what = spec("cluster.pods.>", follow="cluster.pods.*.*")
     async with watching(bus, reader, watch=bus.watch(what, reader, on_came_back=back.append)) as watch:
-        await reader.until(lambda: len(made) == 2 and reader.synced_at)
+        await eventually("that the server was killed", lambda: len(made) == 2)
         ack = await bus.publish(message("new"))
         await reader.until(lambda: watch.position == ack.sequence)
     assert len(made) == 2, "the reader has not listed again"

@@ -2,14 +2,18 @@
 
 import asyncio
 import threading
-from typing import Any
+from collections import Counter
+from contextlib import suppress
+from typing import Any, NoReturn
 
+import anyio
 import msgspec
 import pytest
 
 from podyard.bus import Bus, BusSettings, EmbeddedServer, Outgoing, WatchSpec, connect, ensure_streams
 from podyard.bus import watch as watch_module
 from podyard.bus._api import ConsumerConfig, ConsumerInfo
+from podyard.bus.errors import NotFound
 from podyard.bus.feed import Feed
 from podyard.proto import codec, subjects
 from podyard.proto.facts import Nomination
@@ -138,11 +142,13 @@ async def test_a_killed_server_that_comes_back_is_read_on(bus: Bus, nats_server:
     reader = Reader()
     async with watching(bus, reader) as watch:
         await reader.until(lambda: reader.synced_at)
+        followed = await bus.publish(message("followed", expect=0))
+        await reader.until(lambda: watch.position == followed.sequence)
         await nats_server.kill()
         await nats_server.start()
         ack = await bus.publish(message("after", expect=0))
         await reader.until(lambda: watch.position >= ack.sequence)
-        assert len(reader.content) == 301
+        assert len(reader.content) == 302
         assert watch.listings > 1, "the server kept the consumer in memory only: it must list again"
 
 
@@ -212,11 +218,13 @@ async def test_a_deleted_consumer_is_noticed(bus: Bus):
     reader = Reader()
     async with watching(bus, reader):
         await reader.until(lambda: reader.synced_at)
-        names = await bus.api.call("CONSUMER.NAMES.CLUSTER", None, dict)
-        assert len(names["consumers"]) == 1
-        await bus.api.call(f"CONSUMER.DELETE.CLUSTER.{names['consumers'][0]}", None, dict)
         await bus.publish(message("b"))
         await reader.until(lambda: len(reader.content) == 2)
+        for name in (await bus.api.call("CONSUMER.NAMES.CLUSTER", None, dict))["consumers"]:
+            with suppress(NotFound):  # the one that listed may just be going
+                await bus.api.call(f"CONSUMER.DELETE.CLUSTER.{name}", None, dict)
+        await bus.publish(message("c"))
+        await reader.until(lambda: len(reader.content) == 3)
     assert "consumer is gone" in reader.reasons[1]
 
 
@@ -334,7 +342,7 @@ async def test_a_listing_ends_at_a_heartbeat_when_the_awaited_message_never_come
     bus: Bus, monkeypatch: pytest.MonkeyPatch
 ):
     """The server may count a marker as pending that expires before it is sent
-    (docs/rules.md, listing-ends-when-nothing-is-pending)."""
+    (docs/rules.md, listing-ends-where-the-stream-ends)."""
     create = bus.api.create_consumer
 
     async def one_pending(stream: str, config: ConsumerConfig) -> ConsumerInfo:
@@ -351,6 +359,32 @@ ALL = msgspec.structs.replace(
     spec(), list_subjects=("cluster.>", "placement.>"), follow_subjects=("cluster.>", "placement.>")
 )
 """Listed by one consumer without a filter."""
+
+
+async def test_no_listing_beside_writers_is_short(bus: Bus, nats_server: EmbeddedServer):
+    """The server counts what is written again as gone before it counts its new version as pending: with that
+    trusted, some of a hundred listings lacked what was being written."""
+    hot = [f"hot{i}" for i in range(4)]
+    await bus.publish_many([message(f"p{i}") for i in range(200)] + [message(name) for name in hot])
+
+    async def write(writer: Bus, name: str) -> NoReturn:
+        while True:
+            await writer.publish(message(name, b"again"))
+
+    found: list[int] = []
+    async with (
+        connect(BusSettings(servers=(nats_server.url,), name="writer")) as writer,
+        anyio.create_task_group() as tasks,
+    ):
+        for name in hot:
+            tasks.start_soon(write, writer, name)
+        for what in [ALL, spec()] * 300:
+            reader = AtTheEnd()
+            async with watching(bus, reader, what):
+                await reader.until(lambda: reader.synced_at)
+            found.extend(reader.listed)
+        tasks.cancel_scope.cancel()
+    assert Counter(found) == {204: 600}
 
 
 class AtTheEnd(Reader):
@@ -441,7 +475,7 @@ async def test_what_comes_after_the_listings_end_is_delivered_once(bus: Bus, mon
         await bus.publish(message("last"))
         await reader.until(lambda: watch.position == 52)
     assert [delivery.sequence for delivery in reader.deliveries] == list(range(1, 53))
-    assert reader.synced_at == [1]
+    assert len(reader.synced_at) == 1
 
 
 async def test_several_subjects_are_listed_through_one_filter_and_picked_here(
