@@ -76,12 +76,12 @@ PROBE_TIMEOUT_S: Final = 2.0
 RETRY_MIN_S: Final = 0.05
 RETRY_MAX_S: Final = 2.0
 LISTING_HEARTBEAT_S: Final = 0.1
-"""How often a consumer that only lists says that it has nothing: the shortest that the server takes. A listing
-whose last messages have expired ends with the first one."""
+"""How often a consumer that only lists says that it has nothing: the shortest that the server takes. A
+listing whose last messages have expired ends with the first one."""
 
 MOST_ROUNDS: Final = 16
-"""How often a listing that has passed S asks where the stream ends, and reads to there; each round has no more
-to read than came during the one before."""
+"""How often a listing that has passed S asks where the stream ends, and reads to there; each round has no
+more to read than came during the one before."""
 
 CALM_S: Final = 5.0
 """A reading that held so long is repeated at once; others after a pause that doubles, so that trouble does
@@ -468,7 +468,7 @@ class Watch:
         return self._failure is not None or self._state in OVER
 
     def _look_at_goal(self) -> None:
-        """Whether the listing has got to where it was to read to: then its task asks where the stream ends."""
+        """Whether the listing has got to its goal: then its task asks where the stream ends."""
         passed = max(self._passed, self._beat_at)
         if passed >= self._goal and self._reached(passed) and not self._is_at_goal:
             self._is_at_goal = True

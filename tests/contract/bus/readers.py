@@ -60,6 +60,10 @@ class Reader:
                 self._changed.clear()
                 await self._changed.wait()
 
+    async def until_synced(self) -> None:
+        """Wait for the first listing."""
+        await self.until(lambda: self.synced_at)
+
     @property
     def reasons(self) -> list[str]:
         return [reason for _, reason in self.listings]

@@ -381,7 +381,7 @@ async def test_no_listing_beside_writers_is_short(bus: Bus, nats_server: Embedde
         for what in [ALL, spec()] * 300:
             reader = AtTheEnd()
             async with watching(bus, reader, what):
-                await reader.until(lambda: reader.synced_at)
+                await reader.until_synced()
             found.extend(reader.listed)
         tasks.cancel_scope.cancel()
     assert Counter(found) == {204: 600}
