@@ -119,16 +119,16 @@ async def test_what_comes_back_between_listing_and_following_is_passed_over(
     create, made = bus.api.create_consumer, list[str]()
 
     async def killed_before(stream: str, config: ConsumerConfig) -> ConsumerInfo:
-        made.append(config.name)
-        if len(made) == 2:
+        if made:
             await killed(bus_server)
+        made.append(config.name)
         return await create(stream, config)
 
     monkeypatch.setattr(bus.api, "create_consumer", killed_before)
     reader, back = Reader(), list[Delivery]()
     what = spec("cluster.pods.>", follow="cluster.pods.*.*")
     async with watching(bus, reader, watch=bus.watch(what, reader, on_came_back=back.append)) as watch:
-        await eventually("that the server was killed", lambda: len(made) == 2)
+        await eventually("that the server was killed and is back", lambda: len(made) == 2)
         ack = await bus.publish(message("new"))
         await reader.until(lambda: watch.position == ack.sequence)
     assert len(made) == 2, "the reader has not listed again"
