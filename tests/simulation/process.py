@@ -15,6 +15,7 @@ from podyard.configuration import files
 from podyard.runtime.clock import Clock as SteadyClock
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
+from podyard.runtime.pages import Pages
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import ServiceSettings
 from podyard.telemetry.tracing import Spans
@@ -261,6 +262,7 @@ class Process:
                     bus=bus,
                     clock=steady,
                     health=Health(stall_limit_s=settings.stall_limit_s, registry=registry, now=steady.now),
+                    pages=Pages(),
                     spans=Spans(),
                     metrics=registry,
                     log=structlog.get_logger().bind(instance=self.instance),

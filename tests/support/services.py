@@ -14,6 +14,7 @@ from podyard.bus import Bus
 from podyard.runtime.clock import Clock
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
+from podyard.runtime.pages import Pages
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import ServiceSettings
 from podyard.telemetry.tracing import Spans, SpanSink
@@ -53,6 +54,7 @@ def make_service(
         bus=bus,
         clock=clock or Clock(),
         health=health(stall_limit_s=STALL_LIMIT_S, registry=registry),
+        pages=Pages(),
         spans=Spans(spans),
         metrics=registry,
         log=structlog.get_logger(),

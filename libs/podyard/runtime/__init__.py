@@ -11,7 +11,8 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 - `shutdown`   SIGTERM and SIGINT: cancel, then end within a bound
 - `clock`      the process' steady clock: all times and deadlines go by it
 - `health`     named readiness checks, event loop stalls
-- `http`       `/healthz`, `/readyz`, `/metrics`, `/configz` from a thread of its own
+- `http`       `/healthz`, `/readyz`, `/metrics` and pages from a thread of its own
+- `pages`      what a service shows of itself beside health and metrics: `/configz`, `/debug/...`
 - `ports`      free ports for processes that are about to start
 - `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)
 """

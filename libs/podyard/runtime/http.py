@@ -1,25 +1,25 @@
-"""`/healthz`, `/readyz`, `/metrics`, `/configz`, served from a thread, so that a stalled event loop still
+"""`/healthz`, `/readyz`, `/metrics` and pages, served from a thread, so that a stalled event loop still
 answers.
 
-The answers read `Health` and the metrics registry only; nothing here reaches into the service.
+The answers read `Health` and the metrics registry only; what reaches into the service are pages.
 """
 
+import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from http import HTTPStatus
 from socketserver import ThreadingMixIn
 from types import TracebackType
 from typing import Any, Self, cast
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-import msgspec
 import prometheus_client
 
 from podyard.runtime.health import Health
+from podyard.runtime.pages import TEXT, Pages
 from podyard.runtime.settings import HttpSettings
 
-TEXT = "text/plain; charset=utf-8"
-JSON = "application/json"
 CONNECTION_TIMEOUT_S = 5
 """A client that says nothing for so long is let go; probes take milliseconds."""
 
@@ -51,11 +51,10 @@ class HttpEndpoint:
         settings: HttpSettings,
         health: Health,
         registry: prometheus_client.CollectorRegistry,
-        config: Callable[[], Any],
+        pages: Pages,
     ) -> None:
-        """:param config: the settings to show, anything that msgspec encodes; without secrets"""
         self._settings = settings
-        self._app = application(health, registry, config)
+        self._app = application(health, registry, pages)
         self._server: _Server | None = None
 
     @property
@@ -79,12 +78,9 @@ class HttpEndpoint:
             self._server.server_close()
 
 
-def application(
-    health: Health, registry: prometheus_client.CollectorRegistry, config: Callable[[], Any]
-) -> WSGIApplication:
+def application(health: Health, registry: prometheus_client.CollectorRegistry, pages: Pages) -> WSGIApplication:
     """The WSGI application behind `HttpEndpoint`."""
     metrics = cast("WSGIApplication", prometheus_client.make_wsgi_app(registry))  # pyright: ignore[reportUnknownMemberType] - untyped
-    encoder = msgspec.json.Encoder(enc_hook=str)
 
     def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         path = environ.get("PATH_INFO", "/")
@@ -94,10 +90,11 @@ def application(
             status, kind, body = _liveness(health)
         elif path == "/readyz":
             status, kind, body = _readiness(health)
-        elif path == "/configz":
-            status, kind, body = "200 OK", JSON, msgspec.json.format(encoder.encode(config()), indent=2) + b"\n"
+        elif (answer := asyncio.run(pages.answer(path, secure=False))) is not None:
+            status, kind, body = f"{answer.status} {HTTPStatus(answer.status).phrase}", answer.kind, answer.body
         else:
-            status, kind, body = "404 Not Found", TEXT, b"there are /healthz /readyz /metrics /configz\n"
+            there = " ".join(("/healthz", "/readyz", "/metrics", *pages.paths(secure=False)))
+            status, kind, body = "404 Not Found", TEXT, f"there are {there}\n".encode()
         start_response(status, [("Content-Type", kind), ("Content-Length", str(len(body)))])
         return [body]
 

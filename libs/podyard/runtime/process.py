@@ -26,6 +26,7 @@ from podyard.runtime import clock, sessions
 from podyard.runtime.health import Health
 from podyard.runtime.http import HttpEndpoint
 from podyard.runtime.micro import Endpoints
+from podyard.runtime.pages import Pages
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.runtime.shutdown import Deadline, cancel_on_signal
@@ -68,6 +69,7 @@ class _Process:
         self.health.set_ready(
             NATS_CHECK, False, f"waiting for NATS at {without_secrets(', '.join(settings.nats.servers))}"
         )
+        self.pages = Pages()
         self.tracing = self._start_tracing()
         self.deadline = Deadline(settings.shutdown_timeout_s, self._overdue)
 
@@ -110,8 +112,9 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
     """
     process = _Process(definition, settings)
     shown = {"process": _without_secrets(settings), definition.name: own}
+    process.pages.add("/configz", lambda: shown)
     try:
-        with HttpEndpoint(settings.http, process.health, process.registry, lambda: shown) as http:
+        with HttpEndpoint(settings.http, process.health, process.registry, process.pages) as http:
             process.log.info("starting", http=http.address or "off", version=process.version, pid=os.getpid())
             uvloop.run(_run(process, own))
     except OSError as error:
@@ -155,6 +158,7 @@ async def _run(process: _Process, own: Any) -> None:
     # what was imported so far lives to the end: the collector need not look at it again
     gc.collect()
     gc.freeze()
+    process.pages.made_here()
     work = anyio.CancelScope()
     async with anyio.create_task_group() as tasks:
         process.health.tick()
@@ -201,6 +205,7 @@ def _service(process: _Process, own: Any, bus: Bus) -> Service[Any]:
         bus=bus,
         clock=clock.PROCESS,
         health=process.health,
+        pages=process.pages,
         spans=process.tracing.spans,
         metrics=process.registry,
         log=process.log,

@@ -11,6 +11,7 @@ from podyard.proto.streams import LEASE_TTL_S
 from podyard.runtime.clock import Clock
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
+from podyard.runtime.pages import Pages
 from podyard.runtime.settings import ServiceSettings
 from podyard.telemetry.tracing import Spans
 
@@ -55,6 +56,7 @@ class Service(Generic[S]):
         bus: "Bus",
         clock: Clock,
         health: Health,
+        pages: Pages,
         spans: Spans,
         metrics: prometheus_client.CollectorRegistry,
         log: structlog.stdlib.BoundLogger,
@@ -76,6 +78,8 @@ class Service(Generic[S]):
         """`clock.now()`: the only time there is."""
         self.health = health
         """`health.set_ready(check, ok, reason)`; all checks must be ready for `/readyz`."""
+        self.pages = pages
+        """`pages.add(path, make)`: what the service shows of itself over HTTP."""
         self.spans = spans
         self.metrics = metrics
         """Register counters and histograms here: `prometheus_client.Counter(..., registry=service.metrics)`.

@@ -14,6 +14,7 @@ from podyard.descheduler.settings import DeschedulerSettings
 from podyard.runtime import clock, sessions
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
+from podyard.runtime.pages import Pages
 from podyard.runtime.service import Service
 from podyard.runtime.settings import ServiceSettings, SettingsError, load_settings
 from podyard.telemetry.logs import start_logging
@@ -67,6 +68,7 @@ async def cycle(bus: Bus, given: Chosen) -> CycleRecord:
         bus=bus,
         clock=clock.PROCESS,
         health=Health(stall_limit_s=given.common.stall_limit_s, registry=registry),
+        pages=Pages(),
         spans=tracing.spans,
         metrics=registry,
         log=start_logging(level=given.common.log.level, form="auto", service=NAME, instance=INSTANCE),
