@@ -91,7 +91,7 @@ async def without_lease(process: Process) -> None:
     other."""
 
     async def says_so() -> bool:
-        return b"[-] lease" in await http(process.port, "/readyz")
+        return b"[-]lease" in await http(process.port, "/readyz")
 
     await eventually("a leader without a lease", says_so, WITHIN_S)
 

@@ -10,9 +10,12 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 - `sessions`   names of sessions: one start of a process, or what it begins anew
 - `shutdown`   SIGTERM and SIGINT: cancel, then end within a bound
 - `clock`      the process' steady clock: all times and deadlines go by it
-- `health`     named readiness checks, event loop stalls
-- `http`       `/healthz`, `/readyz`, `/metrics` and pages from a thread of its own
+- `health`     named readiness checks, watches of life, event loop stalls
+- `probes`     `/livez`, `/healthz`, `/readyz` as texts
 - `pages`      what a service shows of itself beside health and metrics: `/configz`, `/debug/...`
+- `http`       the servers, in a thread of their own; `web` is what they answer and to whom, `connections` who
+  is let in and for how long, `uvicorn_parts` what of uvicorn that takes
+- `certificates`, `identities`  by what the secure port goes; who asks, and what he may read
 - `ports`      free ports for processes that are about to start
 - `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)
 """

@@ -1,7 +1,8 @@
 """Is this process alive, and is it ready: named checks, and whether the event loop still runs.
 
-Written by the event loop, read by the HTTP thread: single attribute and dict writes, which the interpreter
-keeps whole.
+A check of readiness is told, a watch of life is asked. Written by the event loop, and by the HTTP thread for
+a check of its own; read by the HTTP thread: single attribute and dict writes, which the interpreter keeps
+whole.
 """
 
 import time
@@ -12,7 +13,12 @@ import anyio
 import prometheus_client
 
 from podyard.runtime import clock
+from podyard.runtime.probes import Found
 
+PING = "ping"
+"""That somebody answers at all."""
+LOOP = "loop"
+"""That the event loop runs."""
 TICK_S = 0.25
 """How often the loop shows a sign of life: fine enough to see a stall of a second, cheap enough not to
 matter."""
@@ -44,6 +50,7 @@ class Health:
         """
         self._now = now
         self._checks: dict[str, Check] = {}
+        self._watches: dict[str, Callable[[], str]] = {}
         self._stall_limit_s = stall_limit_s
         self._ticked = time.monotonic()
         self._lag = prometheus_client.Histogram(
@@ -73,6 +80,13 @@ class Health:
         if self._checks.pop(check, None) is not None:
             self._ready.remove(check)
 
+    def watch(self, name: str, trouble: Callable[[], str]) -> None:
+        """Have the process started again when `trouble` says why: a condition of life.
+
+        :param trouble: asked from any thread, whenever somebody asks; an empty text if all is well
+        """
+        self._watches[name] = trouble
+
     @property
     def checks(self) -> dict[str, Check]:
         """A copy, by name."""
@@ -88,10 +102,22 @@ class Health:
         """Seconds since the event loop last ran; any thread may ask."""
         return time.monotonic() - self._ticked
 
-    @property
-    def alive(self) -> bool:
-        """Whether the event loop has run lately."""
-        return self.stalled_s() <= self._stall_limit_s
+    def life(self) -> list[Found]:
+        """What `/livez` and `/healthz` go by; any thread may ask."""
+        return [Found(PING, True), *self._conditions()]
+
+    def readiness(self) -> list[Found]:
+        """What `/readyz` goes by, by name; any thread may ask."""
+        checks = [Found(name, check.ok, check.reason) for name, check in self.checks.items()]
+        if not checks:
+            checks = [Found("running", False, "nothing is known yet")]
+        return sorted((*checks, *self._conditions()))
+
+    def _conditions(self) -> list[Found]:
+        stalled_s = self.stalled_s()
+        stalled = f"it has not run for {stalled_s:.1f} s" if stalled_s > self._stall_limit_s else ""
+        troubles = {LOOP: stalled, **{name: trouble() for name, trouble in list(self._watches.items())}}
+        return [Found(name, not trouble, trouble) for name, trouble in troubles.items()]
 
     def tick(self, late_s: float = 0.0) -> None:
         """The event loop runs; `late_s` seconds later than its timer said."""

@@ -7,6 +7,7 @@ what it is made of must not change afterwards. A service that is stalled shows n
 import asyncio
 import inspect
 import logging
+import threading
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -93,7 +94,8 @@ class Pages:
     async def _made(self, make: Callable[[], object]) -> Any:
         if self._loop is None:
             raise _NotRunningError
-        making = _make(make)
+        gone = threading.Event()
+        making = _make(make, gone)
         try:
             future = asyncio.run_coroutine_threadsafe(making, self._loop)
         except RuntimeError:  # it is closed
@@ -106,13 +108,18 @@ class Pages:
             if asking is not None and asking.cancelling():
                 raise
             raise _NotRunningError from None  # the service's end cancels what it has begun
+        finally:
+            gone.set()
 
 
 class _NotRunningError(Exception):
     """There is no event loop yet, or no more."""
 
 
-async def _make(make: Callable[[], object]) -> object:
+async def _make(make: Callable[[], object], gone: threading.Event) -> object:
+    """:param gone: whether nobody waits for it any more"""
+    if gone.is_set():
+        raise asyncio.CancelledError
     made = make()
     return await made if inspect.isawaitable(made) else made
 

@@ -24,7 +24,7 @@ from podyard.bus.errors import BusError, TemporaryError
 from podyard.bus.settings import BusSettings, without_secrets
 from podyard.runtime import clock, sessions
 from podyard.runtime.health import Health
-from podyard.runtime.http import HttpEndpoint
+from podyard.runtime.http import CannotListenError, HttpEndpoint
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.pages import Pages
 from podyard.runtime.service import Service, ServiceDefinition
@@ -114,17 +114,24 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
     shown = {"process": _without_secrets(settings), definition.name: own}
     process.pages.add("/configz", lambda: shown)
     try:
-        with HttpEndpoint(settings.http, process.health, process.registry, process.pages) as http:
-            process.log.info("starting", http=http.address or "off", version=process.version, pid=os.getpid())
+        with HttpEndpoint(settings, process.health, process.registry, process.pages, process.log) as http:
+            process.log.info(
+                "starting",
+                http=http.address or "off",
+                https=http.secure_address or "off",
+                version=process.version,
+                pid=os.getpid(),
+            )
             uvloop.run(_run(process, own))
-    except OSError as error:
-        process.log.error("cannot listen", host=settings.http.host, port=settings.http.port, reason=str(error))
+    except CannotListenError as error:
+        process.log.error("cannot listen", host=error.host, port=error.port, reason=str(error))
         return 1
     except KeyboardInterrupt:
         return 1
     except Exception as error:  # the boundary of the process: whatever ends a service is told and becomes its exit code
-        if isinstance(_innermost(error), SettingsError):
-            process.log.error("a setting is wrong", reason=str(_innermost(error)))
+        if isinstance(wrong := _innermost(error), SettingsError):
+            for problem in wrong.problems:
+                process.log.error("a setting is wrong", reason=problem)
             return 2
         process.log.error("the service failed", reason=_root(error), exc_info=error)
         return 1

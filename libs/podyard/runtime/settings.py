@@ -16,7 +16,7 @@ import secrets
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -98,11 +98,47 @@ class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
 
 class HttpSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where `/healthz`, `/readyz`, `/metrics` and `/configz` are served."""
+    """Plain HTTP: health, `/metrics` and `/configz` for whoever reaches the port (docs/serving.md)."""
 
     host: str = "127.0.0.1"
+    """An address of the loopback, unless `insecure`."""
     port: Annotated[int, Meta(ge=-1, le=65535)] = 0
-    """0 = any free port (it is logged), -1 = no HTTP."""
+    """0 = any free port (it is logged), -1 = no plain HTTP."""
+    insecure: bool = False
+    """Serve it beyond the loopback: everybody in the network reads metrics and settings, and nobody says who
+    he is."""
+
+
+UrlPath: TypeAlias = Annotated[str, Meta(pattern=r"^(\*|/[^*]*\*?)$")]
+"""What may be read, as in RBAC's nonResourceURLs: `/metrics`, `/debug/*`, `*`."""
+
+
+class SecureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """HTTPS: health for everybody, the rest for who says who he is and may read it (docs/serving.md)."""
+
+    port: Annotated[int, Meta(ge=0, le=65535)] = 0
+    """0 = no HTTPS, as in kube-scheduler. There is no default: services of one host cannot share a port
+    (kube-scheduler's is 10259, the descheduler's 10258, the kubelet's 10250)."""
+    bind_address: str = "0.0.0.0"
+    """`0.0.0.0` and `::` are all addresses of the host."""
+    tls_cert_file: str = ""
+    """The server's certificate (PEM), those of its authorities after it; empty: one is made, signed by
+    itself, at each start. This file and the next three are read again when they change."""
+    tls_private_key_file: str = ""
+    client_ca_file: str = ""
+    """Authorities (PEM) whose client certificates are believed: CN is the user, O a group."""
+    token_auth_file: str = ""
+    """Bearer tokens, a line `token,user,uid,"group1,group2"` each; only its owner and group may read it."""
+    host_names: tuple[str, ...] = ()
+    """Names and addresses by which others reach this host, besides those that it knows of itself: one of all
+    must stand in the certificate."""
+    groups: dict[str, tuple[UrlPath, ...]] = msgspec.field(
+        default_factory=lambda: {"system:masters": ("*",), "system:monitoring": ("/metrics",)}
+    )
+    """What the members of a group may read, as Kubernetes' roles `cluster-admin` and `system:monitoring` have
+    it."""
+    users: dict[str, tuple[UrlPath, ...]] = {}
+    """What single users may read, besides."""
 
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -119,6 +155,7 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     nats: NatsSettings = NatsSettings()
     retention: RetentionSettings = RetentionSettings()
     http: HttpSettings = HttpSettings()
+    secure: SecureSettings = SecureSettings()
     log: LogSettings = LogSettings()
     instance: str = ""
     """Name of this instance among those of its service; empty: made up, `<service>-<host>-<random>`. Two

@@ -4,13 +4,18 @@ import asyncio
 import json
 import os
 import signal
+import ssl
 import sys
 import urllib.error
 import urllib.request
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import httpx
+
+from podyard.runtime import ports
 from tests.support.buses import connected
+from tests.support.certificates import DAY, Authority
 from tests.support.otlp_sink import OtlpSink
 from tests.support.waiting import eventually
 
@@ -103,9 +108,10 @@ async def service(mode: str, url: str, **settings: str):
 
 async def test_it_serves_is_described_and_ends_in_order(nats_server):
     async with service("serve", nats_server.url, PODYARD_ECHO_GREETING="hi") as running, connected(nats_server) as bus:
-        text = await running.becomes("/readyz", 200)
-        assert "[+] nats" in text
-        assert "[+] streams" in text
+        await running.becomes("/readyz", 200)
+        text = (await running.get("/readyz?verbose"))[1]
+        assert "[+]nats ok" in text
+        assert "[+]streams ok" in text
         assert (await bus.request("test.echo", b"you")).payload == b"hi you"
         about = json.loads((await bus.request("$SRV.INFO.podyard-echo", b"")).payload)
         assert about["description"] == "answers what it is told"
@@ -122,14 +128,14 @@ async def test_it_serves_is_described_and_ends_in_order(nats_server):
 async def test_it_waits_for_nats_says_so_and_goes_on_when_nats_comes_back(nats_server):
     await nats_server.kill()
     async with service("serve", nats_server.url) as running:
-        text = await running.becomes("/readyz", 503)
-        assert f"[-] nats: waiting for NATS at {nats_server.url}" in text
+        text = await running.becomes("/readyz", 500)
+        assert f"[-]nats failed: waiting for NATS at {nats_server.url}" in text
         assert (await running.get("/healthz"))[0] == 200
         await running.logged("no NATS")
         await nats_server.start()
         await running.becomes("/readyz", 200)
         await nats_server.kill()
-        await running.becomes("/readyz", 503)
+        await running.becomes("/readyz", 500)
         await nats_server.start()
         await running.becomes("/readyz", 200)
         async with connected(nats_server) as bus:
@@ -144,7 +150,7 @@ async def test_a_password_in_an_address_is_nowhere_to_be_seen(nats_server):
         seen = [(await running.get(path))[1] for path in ("/configz", "/readyz", "/metrics")]
         assert "nats://***@" in seen[0]
         await nats_server.kill()
-        seen.append(await running.becomes("/readyz", 503))
+        seen.append(await running.becomes("/readyz", 500))
         await running.logged("no NATS")
         await nats_server.start()
         await running.becomes("/readyz", 200)
@@ -182,7 +188,7 @@ async def test_a_blocked_event_loop_fails_liveness(nats_server):
     async with service("block", nats_server.url, PODYARD_STALL_LIMIT_S="0.5") as running, connected(nats_server) as bus:
         await running.becomes("/readyz", 200)
         bus.send("test.echo", b"block")
-        assert "the event loop has not run for" in await running.becomes("/healthz", 503)
+        assert "[-]loop failed: it has not run for" in await running.becomes("/healthz", 500)
         await running.becomes("/healthz", 200)
 
 
@@ -214,4 +220,45 @@ async def test_a_taken_port_is_told(nats_server):
         port = (await first.logged("starting"))["http"].rpartition(":")[2]
         async with service("serve", nats_server.url, PODYARD_HTTP_PORT=port) as second:
             assert await second.ended() == 1
-            assert (await second.logged("cannot listen"))["port"] == int(port)
+            told = await second.logged("cannot listen")
+            assert told["port"] == int(port)
+            assert "set http.port to another one, or end what has it" in told["reason"]
+
+
+async def test_settings_are_shown_over_https_to_who_may_and_files_that_are_no_good_end_it(nats_server, tmp_path):
+    authority = Authority(tmp_path)
+    pair = authority.issue("server", hosts=["127.0.0.1"])
+    tokens = tmp_path / "tokens.csv"
+    tokens.write_text("hush-hush,ann,1,system:masters\n")
+    tokens.chmod(0o600)
+    port = ports.free_port()
+    given = {
+        "PODYARD_SECURE_PORT": str(port),
+        "PODYARD_SECURE_TLS_CERT_FILE": str(pair.certificate),
+        "PODYARD_SECURE_TLS_PRIVATE_KEY_FILE": str(pair.key),
+        "PODYARD_SECURE_TOKEN_AUTH_FILE": str(tokens),
+        "PODYARD_HTTP_PORT": "-1",
+    }
+    async with service("serve", nats_server.url, **given) as running:
+        told = await running.logged("starting")
+        assert (told["http"], told["https"]) == ("off", f"0.0.0.0:{port}")
+        await running.logged("running")
+        base = f"https://127.0.0.1:{port}"
+        trusted = ssl.create_default_context(cafile=authority.file)
+        async with httpx.AsyncClient(base_url=base, verify=trusted, trust_env=False) as client:
+            assert (await client.get("/readyz")).text == "ok"
+            assert (await client.get("/configz")).status_code == 401
+            shown = await client.get("/configz", headers={"Authorization": "Bearer hush-hush"})
+            assert shown.json()["process"]["secure"]["groups"]["system:monitoring"] == ["/metrics"]
+            assert "hush-hush" not in shown.text
+        assert await running.stop() == 0
+        assert "hush-hush" not in json.dumps(running.lines)
+    tokens.chmod(0o644)
+    authority.issue("server", hosts=["127.0.0.1"], begins=-2 * DAY, ends=-DAY)
+    async with service("serve", nats_server.url, **given) as refused:
+        assert await refused.ended() == 2
+        told = [line["reason"] for line in refused.lines if line["event"] == "a setting is wrong"]
+        assert [reason.partition(": ")[0] for reason in told] == [
+            f"secure.tls_cert_file {pair.certificate}",
+            f"secure.token_auth_file {tokens}",
+        ]

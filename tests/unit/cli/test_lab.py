@@ -61,9 +61,9 @@ def test_the_state_directory_follows_the_xdg_rules():
 @pytest.mark.parametrize(
     ("answer", "found"),
     [
-        (b"HTTP/1.0 200 OK\r\nX: y\r\n\r\n[+] nats\nready\n", ("ready", "")),
+        (b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nok", ("ready", "")),
         (
-            b"HTTP/1.0 503 Service Unavailable\r\n\r\n[+] view\n[-] nats: waiting\n[-] lease: none\nnot ready\n",
+            b"HTTP/1.1 500 X\r\n\r\n[+]view ok\n[-]nats failed: waiting\n[-]lease failed: none\nreadyz check failed\n",
             ("not ready", "nats: waiting; lease: none"),
         ),
         (b"", ("not ready", "")),

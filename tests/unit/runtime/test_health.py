@@ -1,12 +1,12 @@
-from wsgiref.util import setup_testing_defaults
-
 import prometheus_client
 import pytest
 
 from podyard.runtime import health as health_module
 from podyard.runtime.health import Health
-from podyard.runtime.http import application
-from podyard.runtime.pages import Pages
+from podyard.runtime.probes import Found
+
+LOOP = Found("loop", True)
+PING = Found("ping", True)
 
 
 class Clock:
@@ -36,38 +36,26 @@ def health(clock, registry):
     return Health(stall_limit_s=10, registry=registry)
 
 
-@pytest.fixture
-def get(health, registry):
-    app = application(health, registry, Pages())
-
-    def ask(path: str) -> tuple[int, str]:
-        answers: list[str] = []
-        environ: dict[str, object] = {}
-        setup_testing_defaults(environ)
-        environ["PATH_INFO"] = path
-        body = b"".join(app(environ, lambda status, _headers: answers.append(status)))
-        return int(answers[0].split()[0]), body.decode()
-
-    return ask
+def test_not_ready_before_any_check(health):
+    assert not health.ready
+    assert health.readiness() == [LOOP, Found("running", False, "nothing is known yet")]
 
 
-def test_not_ready_before_any_check(get):
-    assert get("/readyz") == (503, "not ready\n")
-
-
-def test_ready_when_every_check_is(health, get):
-    health.set_ready("nats", True)
+def test_ready_when_every_check_is(health):
     health.set_ready("view", False, "listing")
-    assert get("/readyz") == (503, "[+] nats\n[-] view: listing\nnot ready\n")
+    health.set_ready("nats", True)
+    assert not health.ready
+    assert health.readiness() == [LOOP, Found("nats", True), Found("view", False, "listing")]
     health.set_ready("view", True)
-    assert get("/readyz") == (200, "[+] nats\n[+] view\nready\n")
+    assert health.ready
+    assert all(check.ok for check in health.readiness())
 
 
-def test_a_removed_check_no_longer_counts(health, get):
+def test_a_removed_check_no_longer_counts(health):
     health.set_ready("nats", True)
     health.set_ready("lease", False, "standby")
     health.remove("lease")
-    assert get("/readyz")[0] == 200
+    assert health.readiness() == [LOOP, Found("nats", True)]
 
 
 def test_since_moves_only_when_the_answer_changes(registry):
@@ -81,24 +69,30 @@ def test_since_moves_only_when_the_answer_changes(registry):
     assert health.checks["nats"].since == 200.0
 
 
-def test_a_stalled_loop_is_neither_alive_nor_ready(health, get, clock):
+def test_who_is_not_ready_lives(health):
+    health.set_ready("nats", False, "no contact")
+    assert health.life() == [PING, LOOP]
+
+
+def test_a_stalled_loop_is_neither_alive_nor_ready(health, clock):
     health.set_ready("nats", True)
-    assert get("/healthz") == (200, "ok\n")
     clock.now += 10.5
-    assert get("/healthz") == (503, "the event loop has not run for 10.5 s\n")
-    assert get("/readyz")[0] == 503
+    stalled = Found("loop", False, "it has not run for 10.5 s")
+    assert health.life() == [PING, stalled]
+    assert health.readiness() == [stalled, Found("nats", True)]
     health.tick()
-    assert get("/healthz")[0] == 200
+    assert health.life() == [PING, LOOP]
 
 
-def test_metrics_are_shown(health, get):
+def test_a_watch_is_asked_each_time_and_counts_for_both(health):
+    troubles = ["", "still leads", "still leads"]
+    health.set_ready("nats", True)
+    health.watch("leaderElection", lambda: troubles.pop(0))
+    assert health.life() == [PING, LOOP, Found("leaderElection", True)]
+    assert health.life() == [PING, LOOP, Found("leaderElection", False, "still leads")]
+    assert health.readiness()[0] == Found("leaderElection", False, "still leads")
+
+
+def test_checks_are_metrics(health, registry):
     health.set_ready("nats", False)
-    status, text = get("/metrics")
-    assert status == 200
-    assert 'podyard_ready{check="nats"} 0.0' in text
-
-
-def test_other_paths_say_what_there_is(get):
-    status, text = get("/")
-    assert status == 404
-    assert "/readyz" in text
+    assert registry.get_sample_value("podyard_ready", {"check": "nats"}) == 0

@@ -19,6 +19,12 @@ def run(
     nats: Annotated[str | None, Parameter(env_var="PODYARD_NATS_SERVERS")] = None,
     scheduler_config: str | None = None,
     http: Annotated[int | None, Parameter(name="--http-port")] = None,
+    secure_port: int | None = None,
+    bind_address: str | None = None,
+    tls_cert_file: str | None = None,
+    tls_private_key_file: str | None = None,
+    client_ca_file: str | None = None,
+    token_auth_file: str | None = None,
     log_level: str | None = None,
     log_format: str | None = None,
     take_over: Annotated[bool, Parameter(negative="")] = False,
@@ -48,7 +54,14 @@ def run(
     :param nats: NATS server, several with commas.
     :param scheduler_config: KubeSchedulerConfiguration (YAML or JSON) for queue, scheduler, binder and
         descheduler.
-    :param http: Port of /healthz, /readyz, /metrics, /configz; 0 any free one, -1 none.
+    :param http: Port of plain HTTP on the loopback: /livez, /readyz, /metrics, /configz; 0 any free one, -1
+        none.
+    :param secure_port: Port of HTTPS, where whoever says who he is reads what he may; 0 none (the default).
+    :param bind_address: IP address of that port; default: all of this machine.
+    :param tls_cert_file: Its certificate (PEM), read again when it changes; default: one signed by itself.
+    :param tls_private_key_file: The certificate's key.
+    :param client_ca_file: Authorities whose client certificates are believed.
+    :param token_auth_file: Bearer tokens, a line token,user,uid,"group1,group2" each.
     :param log_level: debug, info, warning or error.
     :param log_format: console, json, or auto (console on a terminal).
     :param take_over: node_agent only: play nodes at once that another agent plays, without waiting until it
@@ -79,6 +92,12 @@ def run(
         "nats.servers": nats,
         "scheduler_config": scheduler_config,
         "http.port": http,
+        "secure.port": secure_port,
+        "secure.bind_address": bind_address,
+        "secure.tls_cert_file": tls_cert_file,
+        "secure.tls_private_key_file": tls_private_key_file,
+        "secure.client_ca_file": client_ca_file,
+        "secure.token_auth_file": token_auth_file,
         "log.level": log_level,
         "log.format": log_format,
         **{f"{NODE_AGENT}.{one}": value for one, value in of_agent.items()},

@@ -88,6 +88,7 @@ class Child:
                     "PODYARD_INSTANCE": self.instance,
                     "PODYARD_HTTP_HOST": "127.0.0.1",
                     "PODYARD_HTTP_PORT": str(self.port),
+                    "PODYARD_SECURE_PORT": "0",  # one port for all of them cannot be
                 },
                 stdin=subprocess.PIPE,
                 stdout=log,
@@ -169,5 +170,5 @@ def parse_ready(answer: bytes) -> tuple[State, str]:
     head, _, body = answer.partition(b"\r\n\r\n")
     if b" 200 " in head.split(b"\r\n", 1)[0]:
         return "ready", ""
-    lines = [line.removeprefix("[-] ") for line in body.decode(errors="replace").splitlines() if line.startswith("[-]")]
-    return "not ready", "; ".join(lines)
+    lines = [line[3:] for line in body.decode(errors="replace").splitlines() if line.startswith("[-]")]
+    return "not ready", "; ".join(line.replace(" failed: ", ": ", 1) for line in lines)

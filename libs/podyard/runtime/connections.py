@@ -1,0 +1,248 @@
+"""Who is let in over HTTP, for how long, and how many at once.
+
+The protocol is uvicorn's; around it stands what it has no bound for: a client that says nothing, not even in
+the TLS handshake, one that sends a byte now and then, one that does not read, and too many of them.
+"""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, Final, NoReturn
+
+from podyard.runtime.uvicorn_parts import Config, H11Protocol, ServerState
+
+log: Final = logging.getLogger("podyard.runtime")
+
+SILENT_S: Final = 5.0
+"""How long a client may take for the TLS handshake, from then on for its request, and from one request to the
+next; probes take milliseconds."""
+ANSWER_S: Final = 30.0
+"""How long an answer may take, and take to be read: above what makes one by far."""
+MOST: Final = 100
+"""Connections of a port at once. Who comes then takes the place of who has been without a request longest."""
+LARGEST_HEAD: Final = 16 * 1024
+"""Bytes of a request's line and headers."""
+PAUSE_S: Final = 0.1
+"""After an accept that failed: no file descriptor is free, and asking at once would keep a core busy."""
+
+# why somebody was let go, as counted
+SILENT: Final = "silent"
+SLOW: Final = "slow"
+CROWDED: Final = "crowded"
+MALFORMED: Final = "malformed"
+WRONG_CERTIFICATE: Final = "wrong_certificate"
+
+
+class Configured(Config):
+    """uvicorn's settings for one application. What it logs anybody could have logged as often as he likes."""
+
+    def __init__(self, application: Any) -> None:
+        super().__init__(
+            application,
+            ws="none",
+            interface="asgi3",
+            log_config=None,
+            log_level=logging.CRITICAL,
+            access_log=False,
+            proxy_headers=False,
+            timeout_keep_alive=int(SILENT_S),
+            h11_max_incomplete_event_size=LARGEST_HEAD,
+        )
+
+    def load(self) -> None:
+        """What the protocol needs of it: uvicorn's own also loads what a server would."""
+        self.loaded_app = self.app
+        self.ws_protocol_class = None
+        self.loaded = True
+
+
+class Connection(H11Protocol):
+    """One client's."""
+
+    def __init__(self, config: Config, state: ServerState, *, secure: bool, count: Callable[[str], None]) -> None:
+        """:param count: told why the client was let go"""
+        super().__init__(config, state, {"secure": secure, "certificate": None})
+        self._count = count
+        self._timer: asyncio.TimerHandle | None = None
+        self._asked = 0
+        """Requests so far."""
+        self.gone = asyncio.Event()
+        self.is_made = False
+
+    @property
+    def answers(self) -> bool:
+        """Whether a request is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete  # pyright: ignore[reportUnnecessaryComparison] - None before the first
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """A client is there, and has shown its certificate if it has one."""
+        assert isinstance(transport, asyncio.Transport)
+        super().connection_made(transport)
+        self.is_made = True
+        self.app_state["certificate"] = transport.get_extra_info("peercert") or None
+        self._let_go_in(SILENT_S)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It is gone."""
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+        self.gone.set()
+
+    def handle_events(self) -> None:
+        """Take what came; a request that is whole has more time than one that is not."""
+        before = self.cycle
+        super().handle_events()
+        if self.cycle is not before:
+            self._asked += 1
+            self._let_go_in(ANSWER_S)
+
+    def on_response_complete(self) -> None:
+        """The answer is written; what of it nobody has read yet keeps the time that it has."""
+        if not self.transport.get_write_buffer_size():
+            self._let_go_in(SILENT_S)
+        super().on_response_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """What came is no request."""
+        self._count(MALFORMED)
+        super().send_400_response(msg)
+
+    def abort(self) -> None:
+        """Let go at once."""
+        if self.is_made:
+            self.transport.abort()
+
+    def _let_go_in(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self.loop.call_later(seconds, self._overdue)
+
+    def _overdue(self) -> None:
+        if self.answers or self.transport.get_write_buffer_size():
+            self._count(SLOW)
+            self.transport.abort()
+        else:
+            if not self._asked:
+                self._count(SILENT)
+            self.transport.close()
+
+
+_turned_away: Final[ContextVar[Callable[[ssl.SSLError], None]]] = ContextVar("turned_away")
+"""Told in the callbacks of a connection why its handshake failed."""
+
+
+class Alerting(ssl.SSLObject):
+    """Lets a client know why its certificate is refused: asyncio drops the alert that OpenSSL has ready,
+    unless the handshake seems to wait for more."""
+
+    def do_handshake(self) -> None:
+        """Shake hands; who is turned away does not get in, whatever he says after that."""
+        try:
+            super().do_handshake()
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError, ssl.SSLSyscallError):
+            raise
+        except ssl.SSLError as error:
+            _turned_away.get()(error)
+            raise ssl.SSLWantReadError("turned away") from error
+
+
+class Door:
+    """One listening socket, and who came in through it. Owned by the HTTP thread's loop."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        config: Config,
+        count: Callable[[str], None],
+        context: Callable[[], ssl.SSLContext] | None = None,
+    ) -> None:
+        """
+        :param listener: does not block
+        :param context: for TLS, asked for each client; None: plain
+        """
+        self._listener = listener
+        self._config = config
+        self._count = count
+        self._context = context
+        self._state = ServerState()
+        self._inside: dict[asyncio.Task[None], Connection] = {}
+        """The longest first."""
+
+    async def admit(self) -> NoReturn:
+        """Let clients in until cancelled; then all of them are let go."""
+        loop = asyncio.get_running_loop()
+        try:
+            while True:
+                try:
+                    client, _ = await loop.sock_accept(self._listener)
+                    self._enter(client)
+                except Exception as error:  # whatever keeps this one out: the next may come in
+                    log.warning("a client could not be let in: %s", error)
+                    await asyncio.sleep(PAUSE_S)
+        finally:
+            self._listener.close()
+            for visit in list(self._inside):
+                visit.cancel()
+            await asyncio.gather(*self._inside, return_exceptions=True)
+
+    def ask_anew(self) -> None:
+        """Everybody comes again before he asks the next time: what he showed may not count any more."""
+        for connection in list(self._inside.values()):
+            if connection.is_made and not connection.transport.is_closing():
+                connection.shutdown()
+
+    def _enter(self, client: socket.socket) -> None:
+        if len(self._inside) >= MOST and not self._make_room():
+            client.close()
+            return
+        connection = Connection(self._config, self._state, secure=self._context is not None, count=self._count)
+        visit = asyncio.create_task(self._visit(client, connection))
+        self._inside[visit] = connection
+        visit.add_done_callback(self._leave)
+
+    def _make_room(self) -> bool:
+        self._count(CROWDED)
+        for visit, connection in self._inside.items():
+            if not connection.answers:
+                visit.cancel()
+                del self._inside[visit]
+                return True
+        return False
+
+    def _leave(self, visit: asyncio.Task[None]) -> None:
+        self._inside.pop(visit, None)
+        if not visit.cancelled() and (error := visit.exception()) is not None:
+            log.error("a connection failed", exc_info=error)
+
+    async def _visit(self, client: socket.socket, connection: Connection) -> None:
+        loop = asyncio.get_running_loop()
+        visit = asyncio.current_task()
+        assert visit is not None
+
+        def turned_away(error: ssl.SSLError) -> None:
+            if isinstance(error, ssl.SSLCertVerificationError):
+                self._count(WRONG_CERTIFICATE)
+            loop.call_soon(visit.cancel)  # once the alert is sent
+
+        _turned_away.set(turned_away)
+        tls: dict[str, Any] = {}
+        if self._context is not None:
+            context = self._context()
+            context.sslobject_class = Alerting
+            tls = {"ssl": context, "ssl_handshake_timeout": SILENT_S, "ssl_shutdown_timeout": SILENT_S}
+        try:
+            client.setblocking(False)
+            # head and body are written apart: without it the body waits 40 ms for the head to be acknowledged
+            client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.connect_accepted_socket(lambda: connection, client, **tls)
+            await connection.gone.wait()
+        except ConnectionAbortedError:  # the handshake took too long
+            self._count(SILENT)
+        except OSError as error:  # the client went, or speaks no TLS
+            log.debug("a client was not let in: %s", error)
+        finally:
+            connection.abort()
