@@ -93,6 +93,10 @@ class Lease:
         at once."""
         return self._sequence > 0 and time.monotonic() < self._steps_down_at()
 
+    def overdue_s(self) -> float:
+        """Seconds since it ended, had it not been renewed again; below 0: it has not. Any thread may ask."""
+        return time.monotonic() - self._sent_at - self._ttl_s
+
     async def run(self, on_acquired: Callable[[int], None], on_lost: Callable[[str], None]) -> NoReturn:
         """Stand for election for ever: `on_acquired(epoch)` when it leads, `on_lost(reason)` when not any
         more.

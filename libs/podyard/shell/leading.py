@@ -15,6 +15,12 @@ from podyard.runtime.health import Health
 
 CHECK: Final = "leader"
 STANDS_BY: Final = "stands by: another one leads"
+WATCHDOG: Final = "leaderElection"
+"""A watch of life, named and timed as in the reference (client-go tools/leaderelection/healthzadaptor.go,
+v0.36.2): a term that goes on without a lease is a fault that only a new start ends."""
+WATCHDOG_S: Final = 20.0
+"""How long a term may go on after its lease has ended. Source: Kubernetes
+cmd/kube-scheduler/app/options/options.go, v1.36.2."""
 
 
 class Leading:
@@ -40,6 +46,8 @@ class Leading:
         self._health = health
         self._pause = pause
         self._pause_s = pause_s
+        self._acts = False
+        health.watch(WATCHDOG, self._overdue)
         self._gauge = prometheus_client.Gauge(
             f"podyard_{service or lease.service}_leading", "1 while this process leads", registry=registry
         )
@@ -49,9 +57,11 @@ class Leading:
 
         async def lead(epoch: int) -> None:
             self.says(True, f"leads, epoch {epoch}")
+            self._acts = True
             try:
                 await term(epoch)
             finally:  # what it said last is not so for who stands by
+                self._acts = False
                 self._stand_by()
 
         self._stand_by()
@@ -67,6 +77,10 @@ class Leading:
         """
         self._health.set_ready(CHECK, leads, reason)
         self._gauge.set(1 if leads else 0)
+
+    def _overdue(self) -> str:
+        overdue_s = self._lease.overdue_s() if self._acts else 0.0
+        return f"still leads {overdue_s:.0f} s after its lease ended" if overdue_s > WATCHDOG_S else ""
 
     def _stand_by(self) -> None:
         self._health.set_ready(CHECK, True, STANDS_BY)

@@ -259,3 +259,25 @@ async def test_lead_passes_on_what_main_raises(bus: Bus):
     with pytest.raises(LookupError, match="a bug"):
         await Lease(bus, "queue", "queue-1", "s1").lead(main)
     assert await stored(bus) is None
+
+
+async def test_a_main_that_does_not_end_with_the_lease_is_seen_by_how_long_ago_that_was(bus: Bus):
+    leads, going_on = asyncio.Event(), asyncio.Event()
+
+    async def main(epoch: int) -> None:
+        leads.set()
+        with anyio.CancelScope(shield=True):
+            await going_on.wait()
+
+    lease = Lease(bus, "queue", "queue-1", "s1", 1)
+    task = asyncio.create_task(lease.lead(main))
+    async with asyncio.timeout(10):
+        await leads.wait()
+        assert -1 <= lease.overdue_s() < 0
+        await bus.publish(
+            Outgoing("leases.queue", codec.encode(operations.Lease(holder="other", session="s2", epoch=99)))
+        )
+        await eventually("it is overdue", lambda: lease.overdue_s() > 0)
+    going_on.set()
+    task.cancel()
+    await asyncio.wait([task])

@@ -8,6 +8,7 @@ import pytest
 
 from podyard.bus.lease import Lease
 from podyard.runtime.health import Health
+from podyard.runtime.probes import Found
 from podyard.shell import leading
 from podyard.shell.leading import CHECK, STANDS_BY, Leading
 
@@ -18,8 +19,12 @@ class OneLease:
     service = "sample"
 
     def __init__(self, *epochs: int) -> None:
+        self.overdue = -6.0
         self._epochs = list(epochs)
         self.lost = anyio.Event()
+
+    def overdue_s(self) -> float:
+        return self.overdue
 
     async def lead(self, main: Callable[[int], Awaitable[None]]) -> None:
         if not self._epochs:
@@ -142,3 +147,32 @@ async def test_what_a_term_raises_comes_out() -> None:
     with pytest.RaisesGroup(LookupError):
         await stage.leading.run(term)
     assert stage.said == (True, STANDS_BY)
+
+
+async def test_a_term_that_outlives_its_lease_by_20_s_has_the_process_started_again() -> None:
+    """Standing by is healthy, however long ago the last lease was."""
+    stage = Stage(3)
+    going_on = anyio.Event()
+
+    def watched() -> Found:
+        return stage.health.life()[-1]
+
+    async def term(epoch: int) -> None:
+        with anyio.CancelScope(shield=True):  # it hangs, whatever becomes of the lease
+            await going_on.wait()
+
+    fine = Found("leaderElection", True)
+    assert watched() == fine
+    stage.lease.overdue = 1000.0
+    assert watched() == fine
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.leading.run, term)
+        await anyio.wait_all_tasks_blocked()
+        stage.lease.overdue = 20.0
+        assert watched() == fine
+        stage.lease.overdue = 20.6
+        assert watched() == Found("leaderElection", False, "still leads 21 s after its lease ended")
+        going_on.set()
+        await anyio.wait_all_tasks_blocked()
+        assert watched() == fine
+        tasks.cancel_scope.cancel()
