@@ -7,6 +7,7 @@ Two ports: plain HTTP, on the loopback unless asked otherwise, and HTTPS where a
 import asyncio
 import contextlib
 import ipaddress
+import os
 import socket
 import ssl
 import threading
@@ -50,8 +51,8 @@ class CannotListenError(OSError):
         self.host = host
         self.port = port
         super().__init__(
-            f"{host}:{port} cannot be listened on: {error.strerror or error}; set {setting} to another one, "
-            "or end what has it"
+            f"{host}:{port} cannot be listened on: {os.strerror(error.errno) if error.errno else error}; "
+            f"set {setting} to another one, or end what has it"
         )
 
 

@@ -16,7 +16,7 @@ import pytest
 import structlog
 from prometheus_client.core import CounterMetricFamily
 
-from podyard.runtime import connections, http, web
+from podyard.runtime import certificates, connections, http, web
 from podyard.runtime.health import Health
 from podyard.runtime.http import CannotListenError, HttpEndpoint
 from podyard.runtime.pages import Pages
@@ -379,13 +379,19 @@ def test_certificates_authorities_and_tokens_are_read_again_without_a_stop(
                 assert shown is not None
                 return int(str(shown["serialNumber"]), 16)
 
-        with visitor(endpoint, authority=trusted, token="hush") as kept:
+        with (
+            visitor(endpoint, authority=trusted, token="hush") as kept,
+            visitor(endpoint, authority=trusted, shown=jane) as let_in,
+        ):
             assert kept.get("/metrics").is_success
+            assert let_in.get("/metrics").is_success
             before = serial()
             assert (sees(shown=jane), sees(shown=joe)) == (True, False)
             _replace(clients, new.file.read_bytes())
             until("the other authority counts", lambda: sees(shown=joe))
             assert not sees(shown=jane)
+            with pytest.raises(httpx.TransportError):  # nor over the connection that was let in
+                let_in.get("/metrics")
             _replace(tokens, b"psst,ann,1,system:masters\n")
             until("the other token counts", lambda: sees(token="psst"))
             assert kept.get("/metrics").status_code == 401, "over the same client, too"
@@ -415,6 +421,32 @@ def test_a_token_file_that_others_may_read_afterwards_is_told(
         assert "its mode is 0604: others may read it" in health.checks[http.CERTIFICATES_CHECK].reason
         with visitor(endpoint, authority="", token="hush") as client:
             assert client.get("/livez").text == "ok"
+
+
+def test_what_changed_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reading lets everybody go who is there."""
+    monkeypatch.setattr(http, "LOOK_EVERY_S", 0.005)
+    asked = {"load": 0, "signature": 0}
+
+    def counted(name: str) -> Callable[..., Any]:
+        wanted = getattr(certificates, name)
+
+        def ask(*given: Any) -> Any:
+            asked[name] += 1
+            return wanted(*given)
+
+        return ask
+
+    for name in asked:
+        monkeypatch.setattr(certificates, name, counted(name))
+    tokens = tmp_path / "tokens.csv"
+    _replace(tokens, b"hush,ann,1,system:masters\n")
+    with serving(secure={"token_auth_file": str(tokens)}):
+        _replace(tokens, b"psst,ann,1,system:masters\n")
+        until("it is read", lambda: asked["load"] == 2)
+        looks = asked["signature"]
+        until("it is looked at again", lambda: asked["signature"] > looks + 5)
+        assert asked["load"] == 2
 
 
 def test_a_self_signed_certificate_is_made_anew_before_it_ends(health: Health, monkeypatch: pytest.MonkeyPatch) -> None:
