@@ -33,6 +33,8 @@ class Authority:
         root = (
             _builder(self._name, self._name, self._key.public_key(), begins=-20 * DAY, ends=ends)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+            .add_extension(_signs(), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
             .sign(self._key, hashes.SHA256())
         )
         self.file.write_bytes(root.public_bytes(serialization.Encoding.PEM))
@@ -49,8 +51,10 @@ class Authority:
         """A client's, or a server's if it is for hosts; `begins` and `ends` count from now."""
         key = ec.generate_private_key(ec.SECP256R1())
         purpose = ExtendedKeyUsageOID.SERVER_AUTH if hosts else ExtendedKeyUsageOID.CLIENT_AUTH
-        builder = _builder(_name(name, groups), self._name, key.public_key(), begins=begins, ends=ends).add_extension(
-            x509.ExtendedKeyUsage([purpose]), critical=False
+        builder = (
+            _builder(_name(name, groups), self._name, key.public_key(), begins=begins, ends=ends)
+            .add_extension(x509.ExtendedKeyUsage([purpose]), critical=False)
+            .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()), critical=False)
         )
         if hosts:
             builder = builder.add_extension(
@@ -84,6 +88,21 @@ def _builder(
         .serial_number(x509.random_serial_number())
         .not_valid_before(NOW + begins)
         .not_valid_after(NOW + ends)
+    )
+
+
+def _signs() -> x509.KeyUsage:
+    """Verifiers that are strict want it (Python's own, from 3.13 on)."""
+    return x509.KeyUsage(
+        digital_signature=False,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=True,
+        crl_sign=True,
+        encipher_only=False,
+        decipher_only=False,
     )
 
 

@@ -54,6 +54,7 @@ def test_every_service_takes_the_labs_options(name: str) -> None:
     wanted = services.definition(name).settings_type
     common, own = load_settings(wanted, name, config_file=str(DEPLOY / "lab" / "options.yaml"))
     assert (common.http.host, common.http.port) == ("0.0.0.0", 9100)
+    assert common.http.insecure, "or it is refused"
     assert isinstance(own, msgspec.Struct)
 
 
