@@ -107,9 +107,14 @@ class Connection(H11Protocol):
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """What came is no request."""
+        """What came is no request, or not the body of the one before it, which may be answered by now."""
         self._count(MALFORMED)
-        super().send_400_response(msg)
+        if self.answers:
+            self.cycle.disconnected = True
+        try:
+            super().send_400_response(msg)
+        except Exception:  # h11 allows no second answer
+            self.abort()
 
     def abort(self) -> None:
         """Let go at once."""
@@ -175,13 +180,17 @@ class Door:
     async def admit(self) -> NoReturn:
         """Let clients in until cancelled; then all of them are let go."""
         loop = asyncio.get_running_loop()
+        told = ""
         try:
             while True:
                 try:
                     client, _ = await loop.sock_accept(self._listener)
                     self._enter(client)
+                    told = ""
                 except Exception as error:  # whatever keeps this one out: the next may come in
-                    log.warning("a client could not be let in: %s", error)
+                    if str(error) != told:
+                        told = str(error)
+                        log.warning("clients cannot be let in: %s", told)
                     await asyncio.sleep(PAUSE_S)
         finally:
             self._listener.close()
@@ -193,7 +202,10 @@ class Door:
         """Everybody comes again before he asks the next time: what he showed may not count any more."""
         for connection in list(self._inside.values()):
             if connection.is_made and not connection.transport.is_closing():
-                connection.shutdown()
+                try:
+                    connection.shutdown()
+                except Exception:  # in whatever state it is: he comes again, too
+                    connection.abort()
 
     def _enter(self, client: socket.socket) -> None:
         if len(self._inside) >= MOST and not self._make_room():

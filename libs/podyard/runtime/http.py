@@ -128,7 +128,8 @@ class HttpEndpoint:
     def _listen(self, host: str, port: int, setting: str, *, secure: bool) -> str:
         try:
             family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-            listener = socket.create_server(address, family=family, backlog=BACKLOG)
+            both = host == "::" and socket.has_dualstack_ipv6()
+            listener = socket.create_server(address, family=family, backlog=BACKLOG, dualstack_ipv6=both)
         except OSError as error:
             raise CannotListenError(host, port, setting, error) from error
         listener.setblocking(False)

@@ -141,7 +141,7 @@ def application(
     }
     routes = [
         *(Route(path, functools.partial(_of_all, path, ask)) for path, ask in checks.items()),
-        *(Route(f"{path}/{{check}}", functools.partial(_of_one, ask)) for path, ask in checks.items()),
+        *(Route(f"{path}/{{check:path}}", functools.partial(_of_one, ask)) for path, ask in checks.items()),
         Route(METRICS, scrapes.answer),
         Route("/{path:path}", _page_of(pages)),
     ]

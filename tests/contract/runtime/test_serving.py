@@ -1,6 +1,8 @@
 """What a process serves over HTTP and HTTPS, over real sockets: answers, bounds, and files that change."""
 
+import contextlib
 import gzip
+import logging
 import os
 import socket
 import ssl
@@ -328,6 +330,77 @@ def test_a_taken_port_is_told_and_the_other_one_is_given_back() -> None:
             second.__enter__()
         with socket.create_server((HOST, _port(second.address))):
             pass
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="no IPv6 here")
+def test_all_addresses_are_those_of_both_protocols() -> None:
+    with serving(secure={"bind_address": "::"}) as endpoint:
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, _port(endpoint.secure_address)), timeout=LIMIT_S):
+                pass
+
+
+# --- whatever is sent
+
+
+ODD = {
+    "noise": bytes(range(256)) * 8,
+    "HTTP/2": b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    "a proxy's form": b"GET http://elsewhere/metrics HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a tunnel": b"CONNECT elsewhere:443 HTTP/1.1\r\nHost: x\r\n\r\n",
+    "options of all": b"OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a web socket": b"GET /livez HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n",
+    "two lengths": b"GET /livez HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "a wrong chunk": b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+    "no host": b"GET /livez HTTP/1.1\r\n\r\n",
+    "two hosts": b"GET /livez HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n",
+    "a broken header": b"GET /livez HTTP/1.1\r\nHost: x\r\nX\0: y\r\n\r\n",
+    "a broken escape": b"GET /%ff%zz%00?%ff&exclude=%ff HTTP/1.1\r\nHost: x\r\n\r\n",
+    "a line too long": b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n",
+    "many at once": b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n" * 500,
+    "a body that does not end": b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 9999999\r\n\r\n"
+    + b"x" * 200_000,
+}
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("sent", ODD.values(), ids=ODD)
+def test_whatever_is_sent_costs_its_own_connection(sent: bytes, caplog: pytest.LogCaptureFixture) -> None:
+    """Over plain HTTP, into the TLS handshake, and through it; nothing of it is worth a line in the log."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with serving(secure={}) as endpoint:
+        for address, wrap in (
+            (endpoint.address, None),
+            (endpoint.secure_address, None),
+            (endpoint.secure_address, context),
+        ):
+            with socket.create_connection((HOST, _port(address)), timeout=LIMIT_S) as raw:
+                client = raw if wrap is None else wrap.wrap_socket(raw)
+                with contextlib.suppress(ConnectionError, ssl.SSLError):
+                    client.sendall(sent)
+                    while client.recv(65536):
+                        pass
+                client.close()
+        for authority in (None, ""):
+            with visitor(endpoint, authority=authority) as other:
+                assert other.get("/livez").text == "ok"
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
+def test_a_body_that_goes_wrong_after_the_answer_ends_the_connection(
+    registry: prometheus_client.CollectorRegistry, caplog: pytest.LogCaptureFixture
+) -> None:
+    with serving(registry=registry) as endpoint:
+        with socket.create_connection((HOST, _port(endpoint.address)), timeout=LIMIT_S) as client:
+            client.sendall(b"POST /livez HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
+            assert client.recv(1000).startswith(b"HTTP/1.1 405 ")
+            client.sendall(b"zz\r\n")
+            with contextlib.suppress(ConnectionResetError):
+                while client.recv(1000):
+                    pass
+        assert until("it is counted", lambda: refused(registry)) == {"malformed": 1}
+    assert caplog.records == []
 
 
 # --- files that change

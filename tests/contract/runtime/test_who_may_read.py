@@ -20,6 +20,8 @@ from tests.support.serving import HOST, refused, serving
 HEALTH = ("/livez", "/healthz", "/readyz", "/livez/ping", "/readyz/loop", "/readyz?verbose", "/livez?exclude=ping")
 DEBUG = "/debug/nothing-of-the-service"
 """So that there is one on every service."""
+NO_CHECK = ("/readyz/other", "/readyz/a/b", "/livez/../metrics", "/healthz/%2e%2e%2fmetrics", "/livez/")
+"""Begins like health, and is none."""
 UNKNOWN = (
     "/",
     "/unknown",
@@ -178,6 +180,10 @@ async def test_on_the_secure_port_each_reads_what_he_may(
                     answer = await asked(client, path)
                     assert answer is not None, (who, path)
                     assert answer.status_code in ((200, 500) if path[:7] == "/readyz" else (200,)), (who, path)
+                for path in NO_CHECK:
+                    answer = await asked(client, path)
+                    assert answer is not None, (who, path)
+                    assert (answer.status_code, answer.text) == (404, "there is no such check\n"), (who, path)
                 for path in (*stage.paths, *UNKNOWN):
                     expected = 200 if path in stage.paths else 404
                     if visitor.only and path not in visitor.only:
