@@ -5,12 +5,14 @@ the TLS handshake, one that sends a byte now and then, one that does not read, a
 """
 
 import asyncio
+import contextlib
+import functools
 import logging
 import socket
 import ssl
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
 from podyard.runtime.uvicorn_parts import Config, H11Protocol, ServerState
 
@@ -25,6 +27,8 @@ MOST: Final = 100
 """Connections of a port at once. Who comes then takes the place of who has been without a request longest."""
 LARGEST_HEAD: Final = 16 * 1024
 """Bytes of a request's line and headers."""
+CLOSING_TURNS: Final = 20
+"""How many turns of the event loop asyncio gets at the end to close sockets; it needs a few."""
 PAUSE_S: Final = 0.1
 """After an accept that failed: no file descriptor is free, and asking at once would keep a core busy."""
 
@@ -62,7 +66,9 @@ class Configured(Config):
 class Connection(H11Protocol):
     """One client's."""
 
-    def __init__(self, config: Config, state: ServerState, *, secure: bool, count: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: Config, state: ServerState, client: socket.socket, *, secure: bool, count: Callable[[str], None]
+    ) -> None:
         """:param count: told why the client was let go"""
         super().__init__(config, state, {"secure": secure, "certificate": None})
         self._count = count
@@ -70,6 +76,9 @@ class Connection(H11Protocol):
         self._asked = 0
         """Requests so far."""
         self.gone = asyncio.Event()
+        self.client_socket = client
+        self.has_begun = False
+        """Whether its visit was let in: it may be cancelled before."""
         self.is_made = False
 
     @property
@@ -176,27 +185,53 @@ class Door:
         self._state = ServerState()
         self._inside: dict[asyncio.Task[None], Connection] = {}
         """The longest first."""
+        self._told = ""
+        """Why nobody could be let in, lately."""
 
-    async def admit(self) -> NoReturn:
+    async def admit(self) -> None:
         """Let clients in until cancelled; then all of them are let go."""
         loop = asyncio.get_running_loop()
-        told = ""
+        loop.add_reader(self._listener, self._accept)
         try:
-            while True:
-                try:
-                    client, _ = await loop.sock_accept(self._listener)
-                    self._enter(client)
-                    told = ""
-                except Exception as error:  # whatever keeps this one out: the next may come in
-                    if str(error) != told:
-                        told = str(error)
-                        log.warning("clients cannot be let in: %s", told)
-                    await asyncio.sleep(PAUSE_S)
+            await asyncio.Event().wait()
         finally:
+            loop.remove_reader(self._listener)
             self._listener.close()
-            for visit in list(self._inside):
-                visit.cancel()
-            await asyncio.gather(*self._inside, return_exceptions=True)
+            await self._let_all_go()
+
+    def _accept(self) -> None:
+        """Somebody knocks. By hand: what asyncio's `sock_accept` has got is lost if it is cancelled then."""
+        try:
+            client, _ = self._listener.accept()
+        except (BlockingIOError, InterruptedError, ConnectionAbortedError):  # he has gone again
+            return
+        except OSError as error:
+            self._pause(error.strerror or str(error))
+            return
+        self._told = ""
+        self._enter(client)
+
+    def _pause(self, reason: str) -> None:
+        if reason != self._told:
+            self._told = reason
+            log.warning("clients cannot be let in: %s", reason)
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._listener)
+        loop.call_later(PAUSE_S, self._go_on)
+
+    def _go_on(self) -> None:
+        if self._listener.fileno() >= 0:
+            asyncio.get_running_loop().add_reader(self._listener, self._accept)
+
+    async def _let_all_go(self) -> None:
+        clients = [connection.client_socket for connection in self._inside.values()]
+        for visit in self._inside:
+            visit.cancel()
+        await asyncio.gather(*self._inside, return_exceptions=True)
+        for _ in range(CLOSING_TURNS):
+            if all(client.fileno() < 0 for client in clients):
+                return
+            await asyncio.sleep(0)
 
     def ask_anew(self) -> None:
         """Everybody comes again before he asks the next time: what he showed may not count any more."""
@@ -211,10 +246,10 @@ class Door:
         if len(self._inside) >= MOST and not self._make_room():
             client.close()
             return
-        connection = Connection(self._config, self._state, secure=self._context is not None, count=self._count)
-        visit = asyncio.create_task(self._visit(client, connection))
+        connection = Connection(self._config, self._state, client, secure=self._context is not None, count=self._count)
+        visit = asyncio.create_task(self._visit(connection))
         self._inside[visit] = connection
-        visit.add_done_callback(self._leave)
+        visit.add_done_callback(functools.partial(self._leave, connection))
 
     def _make_room(self) -> bool:
         self._count(CROWDED)
@@ -225,12 +260,16 @@ class Door:
                 return True
         return False
 
-    def _leave(self, visit: asyncio.Task[None]) -> None:
+    def _leave(self, connection: Connection, visit: asyncio.Task[None]) -> None:
         self._inside.pop(visit, None)
+        if not connection.has_begun:
+            connection.client_socket.close()
         if not visit.cancelled() and (error := visit.exception()) is not None:
             log.error("a connection failed", exc_info=error)
 
-    async def _visit(self, client: socket.socket, connection: Connection) -> None:
+    async def _visit(self, connection: Connection) -> None:
+        connection.has_begun = True  # asyncio closes its socket
+        client = connection.client_socket
         loop = asyncio.get_running_loop()
         visit = asyncio.current_task()
         assert visit is not None
@@ -258,3 +297,5 @@ class Door:
             log.debug("a client was not let in: %s", error)
         finally:
             connection.abort()
+            with contextlib.suppress(OSError):  # a handshake that has not begun would go on without us
+                client.shutdown(socket.SHUT_RDWR)

@@ -1,6 +1,7 @@
 """What a process serves over HTTP and HTTPS, over real sockets: answers, bounds, and files that change."""
 
 import contextlib
+import errno
 import gzip
 import logging
 import os
@@ -242,6 +243,24 @@ def test_who_comes_when_all_places_are_taken_gets_that_of_the_longest_idle(
         assert refused(registry) == {"crowded": 1}
         for one in idle:
             one.close()
+
+
+def test_who_cannot_be_let_in_for_want_of_descriptors_is_let_in_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    accept, failures = socket.socket.accept, [OSError(errno.EMFILE, "Too many open files")] * 3
+
+    def scarce(self: socket.socket) -> tuple[socket.socket, Any]:
+        if failures:
+            raise failures.pop()
+        return accept(self)
+
+    monkeypatch.setattr(connections, "PAUSE_S", 0.01)
+    monkeypatch.setattr(socket.socket, "accept", scarce)
+    with serving() as endpoint, visitor(endpoint) as client:
+        assert client.get("/livez").text == "ok"
+    told = [record.getMessage() for record in caplog.records if record.name == "podyard.runtime"]
+    assert told == ["clients cannot be let in: Too many open files"], "once"
 
 
 # --- what hangs
