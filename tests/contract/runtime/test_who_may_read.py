@@ -12,16 +12,20 @@ import pytest
 
 from podyard.bus import Bus
 from podyard.cli import services
+from podyard.runtime.health import Health
 from podyard.runtime.http import HttpEndpoint
 from tests.support.certificates import DAY, Authority, Issued
 from tests.support.services import make_service, running
 from tests.support.serving import HOST, refused, serving
+from tests.support.waiting import eventually
 
 HEALTH = ("/livez", "/healthz", "/readyz", "/livez/ping", "/readyz/loop", "/readyz?verbose", "/livez?exclude=ping")
 DEBUG = "/debug/nothing-of-the-service"
 """So that there is one on every service."""
 NO_CHECK = ("/readyz/other", "/readyz/a/b", "/livez/../metrics", "/healthz/%2e%2e%2fmetrics", "/livez/")
 """Begins like health, and is none."""
+OTHERS = ("queue", "binder")
+"""Checks of a scheduler, which is alone here."""
 UNKNOWN = (
     "/",
     "/unknown",
@@ -135,11 +139,18 @@ async def staged(name: str, bus: Bus, secure: Mapping[str, Any]) -> AsyncIterato
     service.pages.add("/configz", lambda: {name: service.settings})
     service.pages.add(DEBUG, dict)
     async with running(service):
+        await eventually("it has begun", lambda: _has_begun(service.health))
         with serving(
             secure=dict(secure), health=service.health, registry=service.metrics, pages=service.pages
         ) as endpoint:
-            paths = ["/metrics", *service.pages.paths(secure=True)]
-            yield Stage(endpoint, paths, lambda: refused(service.metrics))
+            pages = service.pages.paths(secure=True)
+            yield Stage(endpoint, ["/metrics", *pages], lambda: refused(service.metrics))
+            assert service.pages.paths(secure=True) == pages, "all of them were asked for"
+
+
+def _has_begun(health: Health) -> bool:
+    """Whether it waits for nobody, or for other services alone."""
+    return bool(health.checks) and all(check.ok for name, check in health.checks.items() if name not in OTHERS)
 
 
 @asynccontextmanager
