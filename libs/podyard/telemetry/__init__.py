@@ -10,6 +10,7 @@ down costs spans, which are counted, and nothing else).
 - `export`       the OTLP exporter behind a bounded queue, loaded only when an endpoint is set
 - `setup`        whether and how spans are exported (OTEL_*)
 - `metrics`      the process's own metrics
+- `reference_metrics`  families under exactly the names of kube-scheduler, kubelet and descheduler
 - `plugin_faults`  what plugins do amiss: counted each time, logged once in a while
 - `logs`         structlog on standard error, JSON or for a terminal
 """
