@@ -6,6 +6,7 @@ RunPermitPlugins).
 
 from podyard.framework import answers
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.plugin_times import SUCCESS
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
@@ -14,11 +15,15 @@ from podyard.framework.status import Code, PluginError, Status
 
 def reserve(profile: Profile, state: CycleState, pod: PodInfo, cluster: Snapshot, node_name: str) -> Status | None:
     """Ask all in order; what ends the attempt, `None` if nothing does."""
+    timing = cluster.timing
     for plugin in profile.reserve:
+        started = 0.0 if timing is None else timing.watch()
         try:
             status = answers.status(plugin.reserve(state, pod, cluster, node_name))
         except Exception as fault:  # the boundary to plugins
             return cluster.failed(PluginError.wrapping(plugin.name, "Reserve", fault))
+        if timing is not None:
+            timing.note(plugin.name, "Reserve", status.code.label, started)
         if not status.ok:
             return _ended(plugin.name, "Reserve", status, cluster)
     return None
@@ -32,11 +37,15 @@ def permit(
     :return: what ends the attempt, `None` if nothing does; then who wants to wait, with time-outs in seconds
     """
     waits: dict[str, float] = {}
+    timing = cluster.timing
     for plugin in profile.permit:
+        started = 0.0 if timing is None else timing.watch()
         try:
             answer = answers.permit(plugin.permit(state, pod, cluster, node_name))
         except Exception as fault:  # the boundary to plugins
             return cluster.failed(PluginError.wrapping(plugin.name, "Permit", fault)), {}
+        if timing is not None:
+            timing.note(plugin.name, "Permit", answer.status.code.label, started)
         if answer.status.code == Code.WAIT:
             waits[plugin.name] = answer.timeout_s
         elif not answer.status.ok:
@@ -57,9 +66,13 @@ def unreserve(profile: Profile, state: CycleState | None, pod: PodInfo, cluster:
     :return: what plugins raised, in words; the others are asked all the same
     """
     failures: list[str] = []
+    timing = cluster.timing
     for plugin in reversed(profile.reserve):
+        started = 0.0 if timing is None else timing.watch()
         try:
             plugin.unreserve(state or CycleState(), pod, cluster, node_name)
+            if timing is not None:
+                timing.note(plugin.name, "Unreserve", SUCCESS, started)
         except Exception as fault:  # the boundary to plugins
             failures.append(cluster.failed(PluginError.wrapping(plugin.name, "Unreserve", fault)).message)
     return failures

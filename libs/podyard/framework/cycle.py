@@ -26,12 +26,13 @@ from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.extenders import Answers, Calls, Extender, ExtenderError, Filtered
 from podyard.framework.feasibility import Feasibility
 from podyard.framework.interfaces import NodeVictims
+from podyard.framework.plugin_times import SUCCESS, TIMED_EVERY, Evaluated, PluginTimes
 from podyard.framework.pod_info import PodFacts, PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.scoring import Scoreboard
 from podyard.framework.sharing import Signatures
 from podyard.framework.snapshot import Snapshot
-from podyard.framework.status import PluginError, Status, described
+from podyard.framework.status import Code, PluginError, Status, described
 from podyard.memory.kept import Kept
 from podyard.proto.decisions import NodeScore, Rejection, Victim
 
@@ -48,6 +49,21 @@ FEWEST_SIGNATURES: Final = 8
 """So many are kept however large the cluster or their pods are."""
 
 
+POINTS: Final = {
+    "PreFilter": "PreFilter",
+    "filter": "Filter",
+    "filter_token": "Filter",
+    "filter_touched": "Filter",
+    "AddPod": "Filter",
+    "PostFilter": "PostFilter",
+    "PreScore": "PreScore",
+    "score_token": "PreScore",
+    "Score": "Score",
+    "NormalizeScore": "Score",
+    "weights": "Score",
+}
+"""Extension points that a fault's words belong to, as they are timed."""
+
 SCATTER: Final = 2_654_435_761
 """Odd; times it, neighbouring numbers lie far apart in 32 bits (Knuth's multiplicative hashing)."""
 
@@ -58,6 +74,8 @@ class PointTime(NamedTuple):
     point: str
     start: float
     end: float
+    status: str = SUCCESS
+    """Label of what all its plugins together answered."""
 
 
 class CycleResult(msgspec.Struct, kw_only=True, gc=False):
@@ -87,6 +105,10 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
     state: CycleState | None = None
     """The pod's own state, for unreserve; only if the profile has Reserve or Permit plugins."""
     times: list[PointTime] = []
+    evaluated: list[Evaluated] = []
+    """Plugins that took part in judging the pod."""
+    post_filters: tuple[str, ...] = ()
+    """Plugins of PostFilter that were asked."""
 
 
 class Choice(NamedTuple):
@@ -121,6 +143,7 @@ class Cycle:
 
     :param stopwatch: seconds of a monotonic clock, for `times` only: nothing is decided by it
     :param extenders: HTTP extenders in calling order; with any, run `steps` instead of `run`
+    :param plugin_times: takes what plugins took in one cycle in ten
     """
 
     def __init__(
@@ -129,7 +152,11 @@ class Cycle:
         cluster: Snapshot,
         stopwatch: Callable[[], float] = lambda: 0.0,
         extenders: Sequence[Extender] = (),
+        plugin_times: PluginTimes | None = None,
     ) -> None:
+        self._plugin_times = plugin_times
+        self._untimed = 0
+        """Cycles since one was timed plugin by plugin, that one included."""
         self._profile = profile
         self._cluster = cluster
         self._stopwatch = stopwatch
@@ -213,10 +240,11 @@ class Cycle:
         start = self._stopwatch()
         rejection = confirming.reserve(self._profile, state, pod, self._cluster, result.node)
         reserved = self._stopwatch()
-        result.times.append(PointTime("Reserve", start, reserved))
+        result.times.append(PointTime("Reserve", start, reserved, _label(rejection)))
         if rejection is None:
             rejection, result.waits = confirming.permit(self._profile, state, pod, self._cluster, result.node)
-            result.times.append(PointTime("Permit", reserved, self._stopwatch()))
+            status = Code.WAIT.label if result.waits else _label(rejection)
+            result.times.append(PointTime("Permit", reserved, self._stopwatch(), status))
         if rejection is None:
             return True
         message = "; ".join((rejection.message, *self.unreserve(pod, state, result.node)))
@@ -256,14 +284,18 @@ class Cycle:
                 self._shared.use(key)
                 return shared
         feasibility = Feasibility(self._profile, pod, self._cluster)
-        shared = _Shared(feasibility, Scoreboard(self._profile, feasibility, self._cluster), pod)
+        scoreboard = Scoreboard(self._profile, feasibility, self._cluster, self._stopwatch)
+        shared = _Shared(feasibility, scoreboard, pod)
         if self._shares:
             taken = SIGNATURE_BYTES + ROW_BYTES * self._cluster.nodes.capacity + self._signatures.size(pod)
             self._shared.keep(key, shared, taken)
         return shared
 
     def _begun(self) -> CycleResult:
-        result = CycleResult(nodes_total=len(self._cluster.nodes), times=[])
+        result = CycleResult(nodes_total=len(self._cluster.nodes), times=[], evaluated=[])
+        if self._plugin_times is not None:
+            self._cluster.timing = None if self._untimed else self._plugin_times
+            self._untimed = (self._untimed + 1) % TIMED_EVERY
         if not result.nodes_total:
             result.error = result.message = diagnosis.NO_NODES
         return result
@@ -276,6 +308,9 @@ class Cycle:
         self._shared.pop(key)
         if isinstance(fault, PluginError):
             self._cluster.faults.note(fault)
+            if result.times and fault.point in POINTS:
+                start = result.times[-1].end
+                result.times.append(PointTime(POINTS[fault.point], start, self._stopwatch(), Code.ERROR.label))
         result.node, result.diagnosis, result.scores = "", None, ()
         result.error = result.message = str(fault) if isinstance(fault, ExtenderError) else described(fault)
 
@@ -287,21 +322,27 @@ class Cycle:
         shared = self._find(pod, key)
         feasibility, shown = shared.feasibility, shared.shown(pod, self._cluster)
         pre_filtered = watch()
-        times.append(PointTime("PreFilter", start, pre_filtered))
+        times.append(PointTime("PreFilter", start, pre_filtered, feasibility.pre_filter_label))
         if pod.nominated_node and feasibility.takes_nominated(pod):
             result.node, result.nodes_feasible = pod.nominated_node, 1
             times.append(PointTime("Filter", pre_filtered, watch()))
+            result.evaluated.append(feasibility.evaluated(True))
         else:
             feasibility.refresh(shown)
             result.nodes_feasible = feasibility.feasible_count
             result.rejections = feasibility.rejections()
             filtered = watch()
             times.append(PointTime("Filter", pre_filtered, filtered))
+            result.evaluated.append(feasibility.evaluated(result.nodes_feasible > 0))
             if not feasibility.feasible_count:
                 self._post_filter(pod, feasibility, result)
                 return
             self._pick(pod, shown, shared, result)
-            times.append(PointTime("Score", filtered, watch()))
+            if result.scores:  # where there is one node only, nobody is asked how good it is
+                pre_scored = shared.scoreboard.pre_scored
+                times.append(PointTime("PreScore", filtered, pre_scored))
+                times.append(PointTime("Score", pre_scored, watch()))
+                result.evaluated.append(shared.scoreboard.evaluated)
         if self._confirms:
             result.state = feasibility.state.clone()
 
@@ -352,7 +393,8 @@ class Cycle:
             return
         result.post_filter, result.nominated_node, result.victims = said.status, said.nominated_node, said.victims
         result.message = found.message(said.status.message)
-        result.times.append(PointTime("PostFilter", start, self._stopwatch()))
+        result.post_filters = said.asked
+        result.times.append(PointTime("PostFilter", start, self._stopwatch(), said.status.code.label))
 
     # ---- deciding with extenders ---------------------------------------------------------------------------
 
@@ -363,10 +405,12 @@ class Cycle:
         start = watch()
         feasibility, scoreboard, _ = self._find(pod, key)
         pre_filtered = watch()
-        times.append(PointTime("PreFilter", start, pre_filtered))
+        times.append(PointTime("PreFilter", start, pre_filtered, feasibility.pre_filter_label))
         own = yield from self._ask_about_nominated(pod, feasibility)
         if own.nodes:
             result.node, result.nodes_feasible = pod.nominated_node, 1
+            times.append(PointTime("Filter", pre_filtered, watch()))
+            result.evaluated.append(feasibility.evaluated(True))
         else:
             feasibility.refresh(pod)
             rows: list[int] = feasibility.feasible.tolist()
@@ -378,11 +422,15 @@ class Cycle:
             result.rejections = diagnosis.rejections(found.groups)
             filtered = watch()
             times.append(PointTime("Filter", pre_filtered, filtered))
+            result.evaluated.append(feasibility.evaluated(bool(rows)))
             if not left.nodes:
                 yield from self._post_filter_with_extenders(pod, feasibility, found, result)
                 return
-            yield from self._pick_with_extenders(pod, feasibility, scoreboard, left.nodes, result)
-            times.append(PointTime("Score", filtered, watch()))
+            scoreboard = yield from self._pick_with_extenders(pod, feasibility, scoreboard, left.nodes, result)
+            if result.scores:
+                times.append(PointTime("PreScore", filtered, scoreboard.pre_scored))
+                times.append(PointTime("Score", scoreboard.pre_scored, watch()))
+                result.evaluated.append(scoreboard.evaluated)
         if self._confirms:
             result.state = feasibility.state.clone()
 
@@ -395,14 +443,15 @@ class Cycle:
 
     def _pick_with_extenders(
         self, pod: PodInfo, feasibility: Feasibility, scoreboard: Scoreboard, names: Sequence[str], result: CycleResult
-    ) -> Generator[Calls, Answers, None]:
+    ) -> Generator[Calls, Answers, Scoreboard]:
+        """:return: who scored: another one, if extenders left some nodes out"""
         if len(names) == 1:
             result.node = names[0]
-            return
+            return scoreboard
         nodes = self._cluster.nodes
         if len(names) != feasibility.feasible_count:
             fewer = consulting.FewerNodes(feasibility.state.clone(), nodes, names)
-            scoreboard = Scoreboard(self._profile, fewer, self._cluster)
+            scoreboard = Scoreboard(self._profile, fewer, self._cluster, self._stopwatch)
         scoreboard.refresh(pod)
         points = yield from extenders.prioritize_steps(self._extenders, pod, names)
         ranking = consulting.ranking(scoreboard, [nodes.row_of[name] for name in names], points, nodes)
@@ -410,6 +459,7 @@ class Cycle:
         chosen = ranking.pop(self._one_of(best, pod))
         result.node = chosen.node
         result.scores = (chosen, *ranking[: LEADERS - 1])
+        return scoreboard
 
     def _post_filter_with_extenders(
         self, pod: PodInfo, feasibility: Feasibility, found: Diagnosis, result: CycleResult
@@ -425,3 +475,8 @@ class Cycle:
                 self._profile.post_filter, feasibility.state.clone(), pod, self._cluster, found, consult
             )
         self._diagnose(result, found, said, start)
+
+
+def _label(rejection: Status | None) -> str:
+    """Of what Reserve or Permit said."""
+    return SUCCESS if rejection is None else rejection.code.label

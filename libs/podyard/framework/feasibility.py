@@ -22,6 +22,7 @@ from podyard.framework.diagnosis import Diagnosis, RejectedGroup
 from podyard.framework.grouping import Rejector
 from podyard.framework.interfaces import Rows
 from podyard.framework.layers import Layer, Mask
+from podyard.framework.plugin_times import Evaluated
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.prefilter import PreFiltered, PreFiltering
 from podyard.framework.profile import FilterToken, Profile
@@ -136,6 +137,21 @@ class Feasibility:
         except PluginError:
             return False
 
+    def evaluated(self, fits: bool) -> Evaluated:
+        """Plugins of PreFilter and Filter that took part: a Filter only if a node got as far as to it.
+
+        :param fits: a node was found: then one got past all
+        """
+        pre_filters = "PreFilter", self._pre_filtering.evaluated()
+        if not fits:
+            reached = [layer.name for layer in self._layers if self._contested or layer.reached.any()]
+            return Evaluated((pre_filters, ("Filter", tuple(reached))))
+        if self._evaluated is None:
+            skipped = self.state.skip_filter
+            names = tuple([plugin.name for plugin in self._profile.filter if plugin.name not in skipped])
+            self._evaluated = Evaluated((pre_filters, ("Filter", names)))
+        return self._evaluated
+
     def rejections(self) -> tuple[Rejection, ...]:
         """For decision records: rejected nodes by plugin and reason. The same object until one of them
         changes."""
@@ -205,6 +221,9 @@ class Feasibility:
         self._ask_tokens(pod)
         self._pre_filtering = PreFiltering(self._profile.pre_filter, self.state)
         self._pre_filtering.run(pod, self._cluster)
+        self.pre_filter_label = self._pre_filtering.result.status.code.label
+        """Of what PreFilter said."""
+        self._evaluated: Evaluated | None = None
         self._layers: list[Layer] = []
         self._candidates: Mask = NO_ROWS
         self._rivals: Rivals = {}
@@ -253,7 +272,10 @@ class Feasibility:
             raise PluginError.wrapping(name, "filter_token", fault) from fault
         if not renewed:
             return
-        match self._pre_filtering.again(renewed, pod, cluster):
+        self._evaluated = None
+        again = self._pre_filtering.again(renewed, pod, cluster)
+        self.pre_filter_label = self._pre_filtering.result.status.code.label
+        match again:
             case "begin anew":
                 self._begin(pod)
             case "other":

@@ -16,6 +16,7 @@ from podyard.framework.answers import LARGEST
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.diagnosis import RejectedGroup
 from podyard.framework.interfaces import Filter, Rows, Verdicts
+from podyard.framework.plugin_times import SUCCESS, UNSCHEDULABLE
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginError, Status
@@ -144,7 +145,13 @@ class Layer:
         if not reached:
             self.stale[row] = True
             return False
-        code = self.plugin.filter_one(state, pod, cluster, row)
+        timing = cluster.timing
+        if timing is None:
+            code = self.plugin.filter_one(state, pod, cluster, row)
+        else:
+            started = timing.watch()
+            code = self.plugin.filter_one(state, pod, cluster, row)
+            timing.note(self.name, "Filter", UNSCHEDULABLE if code else SUCCESS, started)
         if type(code) is not int or not 0 <= code <= LARGEST:
             code = answers.code(code)
         self.stale[row] = False
@@ -189,12 +196,17 @@ class Layer:
         return self._codes.item(row) if self.only == MIXED else self.only
 
     def _ask(self, rows: Rows, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Verdicts:
+        timing = cluster.timing
+        started = 0.0 if timing is None else timing.watch()
         try:
             codes = self.plugin.filter(state, pod, cluster, rows)
             if type(codes) is not np.ndarray or codes.shape != rows.shape or codes.dtype != np.int64:
                 codes = answers.by_row(codes, len(rows))
-            if int(codes.view(np.uint64).max()) > LARGEST:  # so those below 0 are great
+            highest = int(codes.view(np.uint64).max())  # so those below 0 are great
+            if highest > LARGEST:
                 raise answers.NonsenseError(f"answered code {codes.min()}; codes are 0 or above")
+            if timing is not None:
+                timing.note(self.name, "Filter", UNSCHEDULABLE if highest else SUCCESS, started)
             return codes
         except Exception as fault:  # the boundary to plugins: their bug ends the attempt under their name
             raise PluginError.wrapping(self.name, "filter", fault) from fault

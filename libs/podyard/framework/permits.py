@@ -24,6 +24,8 @@ class Settled(msgspec.Struct, frozen=True, kw_only=True):
     uid: str
     status: Status
     """SUCCESS: go on and bind; else a rejection with the plugin that made it."""
+    waited_s: float = 0.0
+    """Seconds from the begin of the wait."""
 
 
 class WaitingPods:
@@ -33,6 +35,7 @@ class WaitingPods:
     def __init__(self) -> None:
         self._deadlines: dict[str, dict[str, float]] = {}
         self._settled: list[Settled] = []
+        self._since: dict[str, float] = {}
 
     def __contains__(self, uid: object) -> bool:
         return uid in self._deadlines
@@ -46,6 +49,7 @@ class WaitingPods:
 
         :param timeouts_s: by plugin that answered WAIT; longer than the limit counts as the limit
         """
+        self._since[uid] = now
         self._deadlines[uid] = {
             plugin: now + max(0.0, min(timeout_s, LONGEST_WAIT_S)) for plugin, timeout_s in timeouts_s.items()
         }
@@ -71,6 +75,7 @@ class WaitingPods:
     def forget(self, uid: str) -> None:
         """The pod is gone: nothing is to be settled, also if a plugin has ended its wait already."""
         self._deadlines.pop(uid, None)
+        self._since.pop(uid, None)
         self._settled = [settled for settled in self._settled if settled.uid != uid]
 
     def unsettled(self) -> list[str]:
@@ -95,7 +100,7 @@ class WaitingPods:
                     self._settle(uid, statuses.unschedulable(text).by(plugin))
                     break
         settled, self._settled = self._settled, []
-        return settled
+        return [msgspec.structs.replace(one, waited_s=now - self._since.pop(one.uid, now)) for one in settled]
 
     def _settle(self, uid: str, status: Status) -> None:
         del self._deadlines[uid]

@@ -30,6 +30,8 @@ class PostFiltered(msgspec.Struct, frozen=True, kw_only=True):
     nominated_node: str | None = None
     """None leaves the pod's nomination as it is, empty ends it."""
     victims: tuple[Victim, ...] = ()
+    asked: tuple[str, ...] = ()
+    """Plugins that were asked: all, or those up to one that helped."""
 
 
 Consult: TypeAlias = Callable[[Mapping[str, NodeVictims]], Generator[Calls, Answers, Mapping[str, NodeVictims]]]
@@ -44,12 +46,15 @@ def run(
     :param state: a clone that only PostFilter uses
     :raises PluginError: if a plugin raises
     """
-    result = _Result()
+    result, timing = _Result(), cluster.timing
     for plugin in plugins:
+        started = 0.0 if timing is None else timing.watch()
         try:
             answer = answers.post_filter(plugin.post_filter(state, pod, cluster, diagnosis))
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(plugin.name, "PostFilter", fault) from fault
+        if timing is not None:
+            timing.note(plugin.name, "PostFilter", answer.status.code.label, started)
         if result.ends_with(plugin.name, answer):
             break
     return result.together()
@@ -67,8 +72,9 @@ def steps(
 
     :raises PluginError: if a plugin raises
     """
-    result = _Result()
+    result, timing = _Result(), cluster.timing
     for plugin in plugins:
+        started = 0.0 if timing is None else timing.watch()
         try:
             if isinstance(plugin, PostFilterSteps):
                 said = yield from _consulted(plugin.post_filter_steps(state, pod, cluster, diagnosis), consult)
@@ -77,6 +83,8 @@ def steps(
             answer = answers.post_filter(said)
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(plugin.name, "PostFilter", fault) from fault
+        if timing is not None:
+            timing.note(plugin.name, "PostFilter", answer.status.code.label, started)
         if result.ends_with(plugin.name, answer):
             break
     return result.together()
@@ -103,6 +111,7 @@ class _Result:
     """What was said so far."""
 
     def __init__(self) -> None:
+        self._asked: list[str] = []
         self._reasons: list[str] = []
         self._rejector = ""
         self._nominated: str | None = None
@@ -111,6 +120,7 @@ class _Result:
     def ends_with(self, plugin: str, answer: PostFilterResult) -> bool:
         """Take an answer in; returns whether no further plugin is to be asked."""
         status = answer.status
+        self._asked.append(plugin)
         if status.code == Code.UNSCHEDULABLE:
             self._reasons += status.reasons
             self._rejector = self._rejector or plugin
@@ -127,7 +137,8 @@ class _Result:
 
     def together(self) -> PostFiltered:
         """The answer of all."""
+        asked = tuple(self._asked)
         if self._final is not None:
-            return self._final
+            return msgspec.structs.replace(self._final, asked=asked)
         status = statuses.unschedulable(*self._reasons).by(self._rejector)
-        return PostFiltered(status=status, nominated_node=self._nominated)
+        return PostFiltered(status=status, nominated_node=self._nominated, asked=asked)

@@ -100,11 +100,15 @@ class PreFiltering:
         return "other"
 
     def _ask(self, plugin: PreFilter, pod: PodInfo, cluster: Snapshot) -> PreFilterResult:
+        timing = cluster.timing
+        started = 0.0 if timing is None else timing.watch()
         try:
             answer = answers.pre_filter(plugin.pre_filter(self._state, pod, cluster))
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(plugin.name, "PreFilter", fault) from fault
         code = answer.status.code
+        if timing is not None:
+            timing.note(plugin.name, "PreFilter", code.label, started)
         if code not in _EXPECTED:
             raise PluginError(plugin.name, "PreFilter", answer.status.message or f"answered {code.label}")
         if code == Code.SKIP:
@@ -112,6 +116,10 @@ class PreFiltering:
         else:
             self._state.skip_filter.discard(plugin.name)
         return answer
+
+    def evaluated(self) -> tuple[str, ...]:
+        """Plugins that were asked and did not say Skip."""
+        return tuple([name for name, answer in self._answers.items() if answer.status.code != Code.SKIP])
 
     def _reach(self) -> int:
         """How many plugins are to be asked, as far as the answers tell."""

@@ -24,6 +24,7 @@ from podyard.framework import status as statuses
 from podyard.framework.answers import LARGEST
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import Filter
+from podyard.framework.plugin_times import SUCCESS, UNSCHEDULABLE
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
@@ -90,12 +91,16 @@ class RowJudge:
 
     def remove_pod(self, state: CycleState, pod: PodInfo, placed: PlacedPod, row: int) -> Status:
         """`placed` is not on the node of this row any more; as `add_pod`."""
+        timing = self._cluster.timing
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
+                started = 0.0 if timing is None else timing.watch()
                 try:
                     status = answers.status(plugin.remove_pod(state, pod, placed, row, self._cluster))
                 except Exception as fault:  # the boundary to plugins
                     return self._cluster.failed(PluginError.wrapping(plugin.name, "RemovePod", fault))
+                if timing is not None:
+                    timing.note(plugin.name, "PreFilterExtensionRemovePod", status.code.label, started)
                 if not status.ok:
                     return self._cluster.failed(PluginError(plugin.name, "RemovePod", status.message))
         return statuses.SUCCESS
@@ -146,23 +151,31 @@ class RowJudge:
         """
         :raises PluginError: if a plugin fails
         """
+        timing = self._cluster.timing
         for plugin in self._extensions:
             if plugin.name not in state.skip_filter:
+                started = 0.0 if timing is None else timing.watch()
                 try:
                     status = answers.status(plugin.add_pod(state, pod, placed, row, self._cluster))
                 except Exception as fault:  # the boundary to plugins
                     raise PluginError.wrapping(plugin.name, "AddPod", fault) from fault
+                if timing is not None:
+                    timing.note(plugin.name, "PreFilterExtensionAddPod", status.code.label, started)
                 if not status.ok:
                     raise PluginError(plugin.name, "AddPod", status.message)
 
     def _ask(self, state: CycleState, pod: PodInfo, row: int) -> tuple[int, int]:
         cluster, skipped = self._cluster, state.skip_filter
+        timing = cluster.timing
         name = ""
         try:
             for number, plugin in enumerate(self._filters, start=1):
                 name = plugin.name
                 if name not in skipped:
+                    started = 0.0 if timing is None else timing.watch()
                     code = plugin.filter_one(state, pod, cluster, row)
+                    if timing is not None:
+                        timing.note(name, "Filter", UNSCHEDULABLE if code else SUCCESS, started)
                     if type(code) is not int or not 0 <= code <= LARGEST:
                         code = answers.code(code)
                     if code:

@@ -18,6 +18,7 @@ from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import NormalizeScore, Rows, Scores
 from podyard.framework.layers import Mask
 from podyard.framework.normalizing import MAX_SCORE
+from podyard.framework.plugin_times import SUCCESS
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import WeightedScore
 from podyard.framework.snapshot import Snapshot
@@ -144,7 +145,13 @@ class ScoreLayer:
 
     def ask_one(self, row: int, asking: Asking) -> None:
         """The same for one row. The plugin's exceptions are the caller's."""
-        score = self._plugin.score_one(asking.state, asking.pod, asking.cluster, row)
+        timing = asking.cluster.timing
+        if timing is None:
+            score = self._plugin.score_one(asking.state, asking.pod, asking.cluster, row)
+        else:
+            started = timing.watch()
+            score = self._plugin.score_one(asking.state, asking.pod, asking.cluster, row)
+            timing.note(self.name, "Score", SUCCESS, started)
         if type(score) is not int:
             score = answers.whole(score)
         if self._normalizer is None:
@@ -231,19 +238,27 @@ class ScoreLayer:
         return self._written
 
     def _ask(self, rows: Rows, asking: Asking) -> Scores:
+        timing = asking.cluster.timing
+        started = 0.0 if timing is None else timing.watch()
         try:
             scores = self._plugin.score(asking.state, asking.pod, asking.cluster, rows)
             if type(scores) is not np.ndarray or scores.shape != rows.shape or scores.dtype != np.int64:
                 scores = answers.by_row(scores, len(rows))
+            if timing is not None:
+                timing.note(self.name, "Score", SUCCESS, started)
             return scores
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(self.name, "Score", fault) from fault
 
     def _normalized(self, normalizer: NormalizeScore, rows: Rows, scores: Scores, asking: Asking) -> Scores:
+        timing = asking.cluster.timing
+        started = 0.0 if timing is None else timing.watch()
         try:
             points = normalizer.normalize(asking.state, asking.pod, asking.cluster, rows, scores)
             if type(points) is not np.ndarray or points.shape != scores.shape or points.dtype != np.int64:
                 points = answers.by_row(points, len(scores))
+            if timing is not None:
+                timing.note(self.name, "ScoreExtensionNormalize", SUCCESS, started)
             return points
         except Exception as fault:  # the boundary to plugins
             raise PluginError.wrapping(self.name, "NormalizeScore", fault) from fault

@@ -10,7 +10,7 @@ RunScorePlugins), schedule_one.go (prioritizeNodes, selectHost).
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import PreScore, Rows
 from podyard.framework.layers import Mask
 from podyard.framework.normalizing import MAX_SCORE
+from podyard.framework.plugin_times import Evaluated
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.profile import Profile, ScoreToken
 from podyard.framework.score_layers import FEW_ROWS, Asking, Feasible, Points, ScoreLayer
@@ -43,7 +44,14 @@ class Scoreboard:
     the layers' points; the best are the places (by node name) with the highest total, ascending.
     """
 
-    def __init__(self, profile: Profile, feasibility: Feasible, cluster: Snapshot) -> None:
+    def __init__(
+        self,
+        profile: Profile,
+        feasibility: Feasible,
+        cluster: Snapshot,
+        stopwatch: Callable[[], float] = lambda: 0.0,
+    ) -> None:
+        """:param stopwatch: seconds of a monotonic clock, for `pre_scored` only"""
         self._profile = profile
         self._feasibility = feasibility
         self._cluster = cluster
@@ -51,6 +59,11 @@ class Scoreboard:
         highest = MAX_SCORE * sum(entry.weight for entry in profile.score)
         self._dtype: type[np.signedinteger[Any]] = np.int32 if highest < 2**31 else np.int64
         """Of totals: half as many bytes to go through if weights are usual."""
+        self.evaluated = Evaluated(())
+        """Plugins of PreScore and Score that take part."""
+        self.pre_scored = 0.0
+        """When the last `refresh` was done with PreScore, on the stopwatch."""
+        self._stopwatch = stopwatch
         self._layers: list[ScoreLayer] = []
         self._named: list[tuple[str, Points]] = []
         self._state: CycleState | None = None
@@ -143,6 +156,7 @@ class Scoreboard:
         changed = nodes.changed_since(self._version)
         moved = feasibility.take_moved()
         renewed = self._renew(asking, moved is None or len(moved) > 0)
+        self.pre_scored = self._stopwatch()
         if not changed and not moved and moved is not None and not renewed:
             return
         self._version = nodes.version
@@ -176,6 +190,7 @@ class Scoreboard:
         asking.state.skip_score.clear()
         for plugin in self._profile.pre_score:
             _pre_score(plugin, asking, self._feasibility.feasible)
+        self.pre_scored = self._stopwatch()
         self._layers = []
         self._known = np.zeros(nodes.capacity, dtype=np.bool_)
         self._choose_layers()
@@ -221,6 +236,10 @@ class Scoreboard:
         ]
         self._named = [(layer.name, layer.points) for layer in self._layers]
         self._summed = False
+        taking_part = tuple([plugin.name for plugin in self._profile.pre_score if plugin.name not in skipped])
+        self.evaluated = Evaluated(
+            (("PreScore", taking_part), ("Score", tuple([layer.name for layer in self._layers])))
+        )
 
     # ---- all rows ------------------------------------------------------------------------------------------
 
@@ -355,10 +374,14 @@ def _pre_score(plugin: PreScore, asking: Asking, feasible: Rows) -> None:
     """
     :raises PluginError: if it answers neither SUCCESS nor SKIP
     """
+    timing = asking.cluster.timing
+    started = 0.0 if timing is None else timing.watch()
     try:
         status = answers.status(plugin.pre_score(asking.state, asking.pod, asking.cluster, feasible))
     except Exception as fault:  # the boundary to plugins
         raise PluginError.wrapping(plugin.name, "PreScore", fault) from fault
+    if timing is not None:
+        timing.note(plugin.name, "PreScore", status.code.label, started)
     if status.code == Code.SKIP:
         asking.state.skip_score.add(plugin.name)
     elif status.ok:

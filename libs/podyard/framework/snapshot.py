@@ -8,6 +8,7 @@ from podyard.cluster.nominations import Nominations
 from podyard.framework import status as statuses
 from podyard.framework.faults import Faults
 from podyard.framework.permits import WaitingPods
+from podyard.framework.plugin_times import PluginTimes
 from podyard.framework.status import PluginError, Status, described
 
 ObjectsByName: TypeAlias = Mapping[tuple[str, str], Any]
@@ -46,7 +47,7 @@ class Snapshot:
     It is live: nothing changes during one pod's cycle, and the next pod sees what the last one took.
     """
 
-    __slots__ = ("_objects", "faults", "nodes", "nominated", "waiting")
+    __slots__ = ("_objects", "faults", "nodes", "nominated", "timing", "waiting")
 
     def __init__(
         self,
@@ -63,6 +64,8 @@ class Snapshot:
         """Pods that wait at Permit: a plugin may allow or reject them."""
         self.faults = Faults()
         """What plugins did amiss that were shown this snapshot."""
+        self.timing: PluginTimes | None = None
+        """Where calls of plugins are timed; `None`: this cycle's are not."""
         self._objects = objects
 
     def failed(self, fault: PluginError) -> Status:

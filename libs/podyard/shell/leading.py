@@ -12,6 +12,7 @@ import prometheus_client
 
 from podyard.bus.lease import Lease
 from podyard.runtime.health import Health
+from podyard.telemetry.reference_metrics import GaugeFamily
 
 CHECK: Final = "leader"
 STANDS_BY: Final = "stands by: another one leads"
@@ -40,7 +41,8 @@ class Leading:
         :param pause: awaited after a term that returned: the boundary's, which knows how many cores have
             raised
         :param pause_s: seconds before it: others get their chance at the lease first
-        :param service: names the metric; by default the lease does, whose name may be longer
+        :param service: names Podyard's metric; by default the lease does, whose name may be longer. The
+            reference's has it as a label (component-base v0.36.2, metrics/prometheus/clientgo/leaderelection)
         """
         self._lease = lease
         self._health = health
@@ -51,6 +53,10 @@ class Leading:
         self._gauge = prometheus_client.Gauge(
             f"podyard_{service or lease.service}_leading", "1 while this process leads", registry=registry
         )
+        self._key = (lease.service,)
+        GaugeFamily(
+            registry, "leader_election_master_status", "1 while this process has the lease of this name", ["name"]
+        ).show(lambda: {self._key: self._acts})
 
     async def run(self, term: Callable[[int], Awaitable[None]]) -> NoReturn:
         """Run `term(epoch)` whenever the lease is ours, for ever."""

@@ -1,5 +1,4 @@
-"""Families of metrics under the names of kube-scheduler, kubelet and descheduler, and cheap enough for what
-happens to every pod.
+"""Families of metrics under the names of kube-scheduler, kubelet and descheduler, cheap enough for every pod.
 
 prometheus_client appends `_total` to every counter, and has a lock for each number. A family here shows
 exactly the name that it was given. One thread counts; any may collect. A counter whose name does not end in

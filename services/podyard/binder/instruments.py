@@ -1,14 +1,18 @@
 """The binder's metrics and spans: what the core did, told to people."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import prometheus_client
 
 from podyard.binder.core.effects import Committed, FenceMoving, Settled, UsageDrift
+from podyard.binder.core.points import PointTime
+from podyard.framework.plugin_times import SUCCESS
 from podyard.memory.latest import Latest
 from podyard.runtime import sessions
 from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.plugin_faults import PluginFaults
+from podyard.telemetry.reference_metrics import CounterFamily, HistogramFamily, exponential
 from podyard.telemetry.tracing import AttributeValue, Spans
 
 BATCH_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -50,15 +54,24 @@ class Instruments:
 
     def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
         self.plugin_faults = PluginFaults(registry, "binder")
+        self._points = HistogramFamily(
+            registry,
+            "scheduler_framework_extension_point_duration_seconds",
+            "Time of all plugins of an extension point for one decision; of Bind, of the commit",
+            ["extension_point", "status", "profile"],
+            buckets=exponential(0.0001, 2, 12),
+        )
+        """kube-scheduler's. Source: v1.36.2, pkg/scheduler/metrics/metrics.go."""
+        self._committed_s = 0.0
+        """What the last commit took."""
         counter, histogram = prometheus_client.Counter, prometheus_client.Histogram
         self._spans = spans
-        self.decisions = counter(
-            "podyard_binder_decisions",
+        self.decisions = CounterFamily(
+            registry,
+            "podyard_binder_decisions_total",
             "Decisions answered, by result, cause of a refusal, profile, and the scheduler's instance",
             ["result", "cause", "profile", "scheduler"],
-            registry=registry,
         )
-        self._counters: dict[tuple[str, str, str, str], prometheus_client.Counter] = {}
         self._schedulers = Schedulers()
         self.commits = counter("podyard_binder_commits", "Batches that became durable", registry=registry)
         self.batch_bindings = histogram(
@@ -76,12 +89,12 @@ class Instruments:
             buckets=SECONDS_BUCKETS,
             registry=registry,
         )
-        self.bind_seconds = histogram(
+        self.bind_seconds = HistogramFamily(
+            registry,
             "podyard_binder_bind_seconds",
             "From receiving a decision to its answer",
             buckets=SECONDS_BUCKETS,
-            registry=registry,
-        )
+        ).labels()
         self.forced = counter(
             "podyard_binder_forced_bindings", "Pods that their creator put on a node", registry=registry
         )
@@ -104,33 +117,33 @@ class Instruments:
         """A decision has its answer."""
         answer = settled.answer
         scheduler = self._schedulers.name_of(settled.session)
-        self._counter(answer.result, answer.cause, settled.decision.profile, scheduler).inc()
+        self.decisions.labels(answer.result, answer.cause, settled.decision.profile, scheduler).inc()
         self.bind_seconds.observe(max(0.0, now - settled.received_at))
+        if settled.bound is not None:
+            self._points.labels("Bind", SUCCESS, settled.decision.profile).observe(self._committed_s)
         keep = answer.result not in GOOD
         trace = settled.decision.trace
         if self._spans.wanted(trace, keep=keep):
             self._emit_bind(settled, now, keep=keep)
 
-    def _counter(self, result: str, cause: str, profile: str, scheduler: str) -> prometheus_client.Counter:
-        """The decisions' counter of these labels, remembered: looking it up costs more than counting."""
-        key = (result, cause, profile, scheduler)
-        found = self._counters.get(key)
-        if found is None:
-            found = self._counters[key] = self.decisions.labels(*key)
-        return found
-
     def committed(self, committed: Committed) -> None:
         """A batch is durable."""
         self.commits.inc()
+        self._committed_s = max(0.0, committed.settled_at - committed.sent_at)
         self.batch_bindings.observe(len(committed.bound))
         self.batch_bytes.inc(committed.wire_bytes)
         self.skipped.inc(committed.skipped)
-        self.commit_seconds.observe(max(0.0, committed.settled_at - committed.sent_at))
+        self.commit_seconds.observe(self._committed_s)
         forced = sum(1 for bound in committed.bound if bound.forced)
         if forced:
             self.forced.inc(forced)
         for release in committed.releases:
             self.releases.labels(release.reason).inc()
+
+    def took(self, times: Sequence[PointTime]) -> None:
+        """What extension points took."""
+        for point, status, profile, seconds in times:
+            self._points.labels(point, status, profile).observe(seconds)
 
     def fence_moving(self, moving: FenceMoving) -> None:
         """The fence is moved."""

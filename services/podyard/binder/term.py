@@ -4,6 +4,7 @@ in its order.
 Everything is read anew in each term, after the fence was moved: what an earlier term knew is gone with it.
 """
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -80,6 +81,7 @@ class Term:
             child_trace=self._child_trace,
             binding_extender=binding_extender,
             set_aside=boundary.refusal,
+            stopwatch=time.perf_counter,
         )
         self._clients = clients
         self._leading = leading
@@ -130,6 +132,7 @@ class Term:
     def _carry_out(self, wanted: Sequence[Effect]) -> None:
         for effect in wanted:
             self._do(effect)
+        self._instruments.took(self.core.world.point_times.take())
 
     def _do(self, effect: Effect) -> None:
         match effect:

@@ -26,7 +26,7 @@ its last attempt left it, unless a PreEnqueue plugin gates it: one more attempt 
 - `accounts`      what is told of what the queue did: records, counts, traces, log lines
 - `records`       effects as the records that are stored
 - `nominations`   nomination facts by compare-and-set
-- `instruments`   metrics
+- `instruments`   metrics; `reference_metrics` those of kube-scheduler
 - `attempt_spans` traces of attempts
 - `service`       puts it all together
 """

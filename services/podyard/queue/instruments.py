@@ -9,7 +9,11 @@ from prometheus_client.registry import Collector
 
 from podyard.proto.decisions import Outcome
 from podyard.queue.core.effects import AttemptEnded, Judged
+from podyard.queue.core.tally import Counted
+from podyard.queue.reference_metrics import Pools, ReferenceMetrics
 from podyard.telemetry.plugin_faults import PluginFaults
+from podyard.telemetry.reference_metrics import CounterFamily, HistogramFamily
+from podyard.telemetry.tracing import Spans
 
 HINT_BUCKETS = (1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1)
 """Seconds; a hint takes a few microseconds, and delays every pop while it runs
@@ -29,11 +33,10 @@ OTHERS: Final = "others"
 class Instruments:
     """Counters and histograms of one process; a term's pools are read when somebody scrapes."""
 
-    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+    def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
         counter = prometheus_client.Counter
-        histogram = prometheus_client.Histogram
         self.pops = counter("podyard_queue_popped_pods", "Pods handed out", registry=registry)
-        self.attempts = counter("podyard_queue_attempts", "Attempts that ended", ["outcome"], registry=registry)
+        self.attempts = CounterFamily(registry, "podyard_queue_attempts_total", "Attempts that ended", ["outcome"])
         self._outcomes = {outcome: self.attempts.labels(outcome) for outcome in get_args(Outcome)}
         self.moves = counter(
             "podyard_queue_moves", "Parked pods that an event moved", ["event", "plugin", "to"], registry=registry
@@ -41,16 +44,16 @@ class Instruments:
         self.skips = counter(
             "podyard_queue_skips", "Parked pods that an event's hints left parked", ["event"], registry=registry
         )
-        self.hints = histogram(
+        self.hints = HistogramFamily(
+            registry,
             "podyard_queue_hint_seconds",
             "Time of one hint",
             ["plugin", "event", "answer"],
             buckets=HINT_BUCKETS,
-            registry=registry,
         )
-        self.waits = histogram(
-            "podyard_queue_wait_seconds", "From entering the queue to the pop", buckets=WAIT_BUCKETS, registry=registry
-        )
+        self.waits = HistogramFamily(
+            registry, "podyard_queue_wait_seconds", "From entering the queue to the pop", buckets=WAIT_BUCKETS
+        ).labels()
         self.rescued = counter(
             "podyard_queue_flush_rescues",
             "Pods that were scheduled right after the safety flush: a hint is wrong (kubernetes#134999)",
@@ -59,12 +62,18 @@ class Instruments:
         self.lost_records = counter("podyard_queue_lost_records", "Records that were not stored", registry=registry)
         self.plugin_faults = PluginFaults(registry, "queue")
         self._events: set[str] = set()
+        self._reference = ReferenceMetrics(registry, spans, self._bounded)
         self._pools = _Pools()
         registry.register(self._pools)
 
-    def show_pools(self, read: Callable[[], dict[str, int]] | None) -> None:
+    def show_pools(self, core: Pools | None) -> None:
         """Where sizes of the pools come from; None while this process does not lead."""
-        self._pools.read = read
+        self._pools.read = None if core is None else core.counts
+        self._reference.show(core)
+
+    def counted(self, counted: Counted) -> None:
+        """What the core counted while it worked."""
+        self._reference.counted(counted)
 
     def judged(self, judged: Judged) -> None:
         """An event reached parked pods."""
@@ -77,6 +86,7 @@ class Instruments:
         for calls in asked:
             for call in calls:
                 self.hints.labels(call.plugin, event, call.answer).observe(call.duration_us / 1e6)
+                self._reference.asked(call, event)
 
     def _bounded(self, event: str) -> str:
         if event not in self._events and len(self._events) >= MOST_EVENTS:
@@ -88,6 +98,7 @@ class Instruments:
         """An attempt is over."""
         self._outcomes[ended.outcome].inc()
         self.waits.observe(max(0.0, ended.popped_at - ended.queued_at))
+        self._reference.ended(ended)
 
 
 class _Pools(Collector):

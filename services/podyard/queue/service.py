@@ -89,7 +89,7 @@ class _Following:
 
 async def main(service: Service[QueueSettings]) -> None:
     """Follow the cluster, and lead whenever the lease is ours."""
-    instruments, boundary = Instruments(service.metrics), Boundary(service)
+    instruments, boundary = Instruments(service.metrics, service.spans), Boundary(service)
     lease = service.lease(ttl_s=service.settings.lease_ttl_s)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause)
     known = 0

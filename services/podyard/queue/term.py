@@ -126,6 +126,9 @@ class Term:
     def tell(self, message: Message) -> None:
         """Tell the core."""
         self._driver.step(message)
+        counted = self._core.take_counted()
+        if counted is not None:
+            self._instruments.counted(counted)
 
     def _on_bare_event(self, subject: str, payload: bytes, trace: str) -> None:
         happened = bare_events.read(payload, trace)
@@ -179,7 +182,7 @@ class Term:
                 raise AssertionError("told together, after the others")
 
     def _began(self, effect: effects.Began) -> None:
-        self._instruments.show_pools(self._core.counts)
+        self._instruments.show_pools(self._core)
         self._log.info("leads the queue", pods=effect.pods, position=self._view.position)
 
     def _step_down(self, effect: effects.StepDown) -> None:

@@ -24,6 +24,7 @@ own binding.
 - `bind_link`    decisions to the binder
 - `preemption_link`  preemptions: the queue, the victims
 - `attempt_records`  records of attempts that did not bind
-- `cycle_spans`, `victim_traces`, `instruments`  traces and metrics
+- `cycle_spans`, `victim_traces`, `instruments`  traces and metrics; `reference_metrics` those of
+  kube-scheduler
 - `core`         the scheduler as pure code
 """

@@ -24,8 +24,15 @@ def emit(spans: Spans, cycle: CycleSpan) -> None:
         error=cycle.error,
         keep=cycle.keep,
     )
-    for point, start, end in cycle.points:
-        spans.emit(point, trace=spans.child(cycle.trace), parent=cycle.trace, start=start, end=end, keep=cycle.keep)
+    for point, start, end, _ in cycle.points:
+        spans.emit(
+            point,
+            trace=spans.child(cycle.trace),
+            parent=cycle.trace,
+            start=cycle.points_since + start,
+            end=cycle.points_since + end,
+            keep=cycle.keep,
+        )
 
 
 def _attributes(record: AttemptRecord) -> dict[str, AttributeValue]:

@@ -93,6 +93,7 @@ class Engine:
         instruments.unanswered.set_function(lambda: core.unanswered)
         instruments.waiting.set_function(lambda: core.waiting)
         instruments.backlog.set_function(lambda: core.backlog)
+        instruments.reference.show_cache(core.cache_sizes)
         instruments.window.set_function(lambda: self.window.size)
 
     @property
@@ -122,6 +123,9 @@ class Engine:
     def step(self, message: Message) -> None:
         """Tell the core, and do what it wants done."""
         self.driver.step(message)
+        measured = self.core.take_measured()
+        if measured is not None:
+            self._instruments.reference.measured(measured)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
         if self.may_work or isinstance(message, BindAnswered):
             self._wake.set()  # after an answer there may be another deadline to sleep to
@@ -170,7 +174,9 @@ class Engine:
 
     def _preempt(self, effect: Preempt) -> None:
         now = self._now()
-        self._instruments.victims.observe(len(effect.victims) + len(effect.sent_back))
+        victims = len(effect.victims) + len(effect.sent_back)
+        self._instruments.victims.observe(victims)
+        self._instruments.reference.victims.observe(victims)
         for victim in effect.sent_back:
             trace = self._spans.child(effect.trace)
             victim_traces.emit(self._spans, effect, victim, trace, now, now, "sent back")

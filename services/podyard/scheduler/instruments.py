@@ -4,7 +4,9 @@ from collections import Counter
 
 import prometheus_client
 
+from podyard.scheduler.reference_metrics import ReferenceMetrics
 from podyard.telemetry.plugin_faults import PluginFaults
+from podyard.telemetry.tracing import Spans
 
 CYCLE_BUCKETS = (2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 5e-2)
 """Seconds for one pod: below 100 µs when its like was seen before, below 1 ms when not."""
@@ -13,7 +15,9 @@ CYCLE_BUCKETS = (2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 1e-2, 5e-2)
 class Instruments:
     """Counters and histograms of one process."""
 
-    def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
+    def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
+        self.reference = ReferenceMetrics(registry, spans)
+        """kube-scheduler's."""
         self.plugin_faults = PluginFaults(registry, "scheduler")
         counter, gauge = prometheus_client.Counter, prometheus_client.Gauge
         self.results = counter("podyard_scheduler_results", "Results told to the queue", ["outcome"], registry=registry)

@@ -17,7 +17,7 @@ async def main(service: Service[SchedulerSettings]) -> None:
         service.log.warning(
             "a setting of the scheduler configuration has no effect", field=unused.field, reason=unused.reason
         )
-    instruments, boundary = Instruments(service.metrics), Boundary(service)
+    instruments, boundary = Instruments(service.metrics, service.spans), Boundary(service)
     session = service.session
     async with clients_of(configuration.extenders) as clients:
         while True:

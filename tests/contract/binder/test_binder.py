@@ -44,6 +44,17 @@ async def test_decisions_are_bound_and_everyone_can_read_how(cluster, connect_bu
         assert binding.usage.requests == {"cpu": 1000}
 
 
+async def test_extension_points_of_a_binding_show_under_kube_schedulers_name(cluster, connect_bus):
+    async with leading_term(await connect_bus("binder"), "binder-a") as term:
+        await cluster.bind(cluster.decide("a"))
+        value = term._service.metrics.get_sample_value
+        name = "scheduler_framework_extension_point_duration_seconds"
+        for point in ("PreBind", "Bind", "PostBind"):
+            labels = {"extension_point": point, "status": "Success", "profile": "default-scheduler"}
+            assert value(f"{name}_count", labels) == 1, point
+            assert (value(f"{name}_sum", labels) or 0) > 0 or point == "PostBind", point
+
+
 async def test_what_does_not_fit_is_a_conflict_with_its_cause(cluster, connect_bus):
     await cluster.node("small", cpu="1")
     async with leading_term(await connect_bus("binder"), "binder-a"):

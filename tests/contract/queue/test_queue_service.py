@@ -16,7 +16,7 @@ from podyard.queue.settings import QueueSettings
 from tests.contract.queue.conftest import StartQueue
 from tests.contract.queue.stack import Cluster, Scheduler, last_attempt, nomination, requeue_record
 from tests.support import objects
-from tests.support.cluster import released
+from tests.support.cluster import bound, released
 from tests.support.services import make_service, running
 from tests.support.spans import KeptSpans
 from tests.support.waiting import eventually
@@ -32,6 +32,37 @@ async def test_a_pod_goes_from_its_creation_to_its_binding(cluster: Cluster, sch
     await scheduler.sees("a", "binding")
     await cluster.bind(pod, "n1")
     await scheduler.misses("a")
+
+
+async def test_what_becomes_of_pods_shows_under_kube_schedulers_names(
+    bus: Bus, cluster: Cluster, connect_bus: Any
+) -> None:
+    service = make_service(SERVICE, await connect_bus("q1"), instance="q1")
+    value = service.metrics.get_sample_value
+    async with running(service):
+        scheduler = Scheduler(bus)
+        await scheduler.led()
+        assert value("leader_election_master_status", {"name": "queue"}) == 1
+        await cluster.pod("a")
+        await cluster.pod("b")
+        taken, other = await scheduler.take(), await scheduler.take()
+        await scheduler.reject(other, "NodeResourcesFit")
+        await scheduler.done(taken, "scheduled", node="n1")
+        await cluster.commit([bound(taken.name, "n1", uid=taken.uid, attempt=taken.attempt, decided_at=99)])
+        await scheduler.misses(taken.name)
+        incoming = "scheduler_queue_incoming_pods_total"
+        assert value(incoming, {"queue": "active", "event": "UnschedulablePodAdd"}) == 2
+        assert value(incoming, {"queue": "unschedulable", "event": "ScheduleAttemptFailure"}) == 1
+        handled = "scheduler_event_handling_duration_seconds_count"
+        assert value(handled, {"event": "UnschedulablePodAdd"}) == 2
+        assert value(handled, {"event": "AssignedPodAdd"}) == 1
+        pending = {pool: value("scheduler_pending_pods", {"queue": pool}) for pool in ("active", "unschedulable")}
+        assert pending == {"active": 0, "unschedulable": 1}
+        rejected = {"plugin": "NodeResourcesFit", "profile": "default-scheduler"}
+        assert value("scheduler_unschedulable_pods", rejected) == 1
+        assert value("scheduler_inflight_events", {"event": "PodPopped"}) == 0
+        assert value("scheduler_pod_scheduling_sli_duration_seconds_count", {"attempts": "1"}) == 1
+    assert value("scheduler_pending_pods", {"queue": "unschedulable"}) is None, "it does not lead any more"
 
 
 async def test_a_pop_waits_for_pods_and_says_so_when_none_come(cluster: Cluster, scheduler: Scheduler) -> None:

@@ -1,5 +1,6 @@
 """The scheduler service against a queue and a binder that the test plays."""
 
+import itertools
 from collections import Counter
 
 import anyio
@@ -89,7 +90,25 @@ async def test_a_sampled_attempt_has_one_span_an_extension_point_and_its_id_in_t
     assert decided["b"].startswith(TRACE[:36])
     assert decided["b"][36:52] != TRACE[36:52]
     points = [span.name for span in stage.spans.spans]
-    assert points == ["schedule cycle", "PreFilter", "Filter", "Score", "Reserve", "Permit"]
+    assert points == ["schedule cycle", "PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit"]
+    cycle, *children = stage.spans.spans
+    for before, after in itertools.pairwise(children):
+        assert cycle.start_ns <= before.start_ns <= before.end_ns <= after.start_ns <= after.end_ns <= cycle.end_ns
+
+
+async def test_an_attempt_and_its_cycle_show_under_kube_schedulers_names(stage: Stage) -> None:
+    value = stage.service.metrics.get_sample_value
+    await stage.cluster.nodes(2)
+    await stage.cluster.pods(pod("a"))
+    async with stage.running():
+        await stage.queue.offer("a")
+        attempts = "scheduler_schedule_attempts_total", {"result": "scheduled", "profile": "default-scheduler"}
+        await eventually("an attempt is counted", lambda: value(*attempts) == 1)
+        assert value("scheduler_cache_size", {"type": "nodes"}) == 2
+    points = {"extension_point": "Filter", "status": "Success", "profile": "default-scheduler"}
+    assert value("scheduler_framework_extension_point_duration_seconds_count", points) == 1
+    calls = {"plugin": "NodeResourcesFit", "extension_point": "Filter", "status": "Success"}
+    assert (value("scheduler_plugin_execution_duration_seconds_sum", calls) or 0) > 0
 
 
 async def test_a_conflict_is_decided_again_on_what_the_binder_saw(stage: Stage) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from podyard.binder import instruments
 from podyard.binder.core import effects
+from podyard.binder.core.points import PointTime
 from podyard.binder.instruments import Instruments
 from podyard.telemetry.tracing import Spans
 from tests.unit.binder.stage import Stage
@@ -61,3 +62,26 @@ def test_bindings_without_filters_are_counted(registry: prometheus_client.Collec
     told = Instruments(registry, Spans())
     told.committed(effects.Committed(n=1, bound=(), releases=(), sent_at=1.0, settled_at=2.0, wire_bytes=10, skipped=7))
     assert registry.get_sample_value("podyard_binder_skipped_filters_total") == 7
+
+
+def test_extension_points_of_a_binding_are_timed(registry: prometheus_client.CollectorRegistry) -> None:
+    """PreBind before the commit, Bind is the commit, PostBind after it."""
+    told = Instruments(registry, Spans())
+    told.took([PointTime("PreBind", "Success", "default-scheduler", 0.25), PointTime("PreBind", "Wait", "batch", 1.0)])
+    stage = Stage()
+    stage.node("n1")
+    stage.pod("a")
+    binder = stage.serving()
+    binder.ask(stage.decide("a", node="n1"))
+    for committed in binder.of(effects.Committed):
+        told.committed(committed._replace(sent_at=1.0, settled_at=1.5))
+    for settled in binder.of(effects.Settled):
+        told.settled(settled, stage.now)
+    told.took(binder.core.world.point_times.take())
+
+    def seconds(point: str, status: str = "Success", profile: str = "default-scheduler") -> float | None:
+        labels = {"extension_point": point, "status": status, "profile": profile}
+        return registry.get_sample_value("scheduler_framework_extension_point_duration_seconds_sum", labels)
+
+    assert (seconds("PreBind"), seconds("PreBind", "Wait", "batch")) == (0.25, 1.0)
+    assert (seconds("Bind"), seconds("PostBind")) == (0.5, 0.0)

@@ -82,10 +82,12 @@ def test_a_core_knows_nothing_of_what_stands_around_it(name: str):
 
 
 @pytest.mark.parametrize("name", services.NAMES)
-@pytest.mark.parametrize("leaf", ["settings", "instruments"])
+@pytest.mark.parametrize("leaf", ["settings", "instruments", "reference_metrics"])
 def test_settings_and_instruments_know_the_core_alone(name: str, leaf: str):
-    imported = of_service(name)[f"podyard.{name}.{leaf}"]
-    assert [one for one in imported if not one.startswith(f"podyard.{name}.core.")] == []
+    """The instruments also know those that have the reference's names."""
+    imported = of_service(name).get(f"podyard.{name}.{leaf}", ())
+    known = (f"podyard.{name}.core.", f"podyard.{name}.reference_metrics")
+    assert [one for one in imported if not one.startswith(known)] == []
 
 
 @pytest.mark.parametrize("name", services.NAMES)

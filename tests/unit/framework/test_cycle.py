@@ -346,5 +346,5 @@ def test_extension_points_are_timed_in_order() -> None:
     ticks = iter(range(100))
     cycle = Cycle(profile(), snapshot_of(make_node("a"), make_node("b")), lambda: float(next(ticks)))
     times = cycle.run(make_pod("p")).times
-    assert [one.point for one in times] == ["PreFilter", "Filter", "Score"]
+    assert [one.point for one in times] == ["PreFilter", "Filter", "PreScore", "Score"]
     assert all(before.end <= after.start for before, after in itertools.pairwise(times))

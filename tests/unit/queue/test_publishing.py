@@ -17,6 +17,7 @@ from podyard.queue import records
 from podyard.queue.core.effects import AttemptEnded, Judged
 from podyard.queue.instruments import Instruments
 from podyard.queue.nominations import Nominations
+from podyard.telemetry.tracing import Spans
 from tests.unit.queue.play import new_queue, node_event, park
 from tests.unit.queue.test_leader import Stage
 
@@ -163,9 +164,22 @@ def test_a_record_of_very_many_moves_stays_small_enough() -> None:
     assert len(codec.encode(record)) < 4 * 1024 * 1024
 
 
+class Sizes:
+    """A core of which only sizes are asked."""
+
+    def counts(self) -> dict[str, int]:
+        return {pool.value: 0 for pool in Pool} | {"activeQ": 3, "backoffQ": 2, "errorBackoffQ": 4}
+
+    def rejected(self) -> dict[tuple[str, ...], int]:
+        return {("OnNodes", "default-scheduler"): 2}
+
+    def in_flight_events(self) -> dict[str, int]:
+        return {"PodPopped": 1, "NodeAdd": 5}
+
+
 def test_metrics_tell_pools_moves_hints_and_outcomes() -> None:
     registry = prometheus_client.CollectorRegistry()
-    instruments = Instruments(registry)
+    instruments = Instruments(registry, Spans())
     queue = new_queue()
     park(queue, "p", "OnNodes")
     park(queue, "q", "OnNodes")
@@ -178,7 +192,7 @@ def test_metrics_tell_pools_moves_hints_and_outcomes() -> None:
     stage.done(stage.take(), "error")
     (ended,) = [one for one in stage.queue.take_effects() if isinstance(one, AttemptEnded)]
     instruments.ended(ended)
-    instruments.show_pools(lambda: {"activeQ": 3})
+    instruments.show_pools(Sizes())
     sample = registry.get_sample_value
     assert sample("podyard_queue_pods", {"pool": "activeQ"}) == 3
     assert sample("podyard_queue_moves_total", {"event": "NodeAdd", "plugin": "OnNodes", "to": "activeQ"}) == 1
@@ -187,3 +201,11 @@ def test_metrics_tell_pools_moves_hints_and_outcomes() -> None:
     hint = {"plugin": "OnNodes", "event": "NodeAdd", "answer": "QueueSkip"}
     assert sample("podyard_queue_hint_seconds_count", hint) == 1
     assert msgspec.json.encode(records.ended_record(ended))
+    hint = {"plugin": "OnNodes", "event": "NodeAdd", "hint": "QueueSkip"}
+    assert sample("scheduler_queueing_hint_execution_duration_seconds_count", hint) == 1
+    assert sample("scheduler_pending_pods", {"queue": "active"}) == 3
+    assert sample("scheduler_pending_pods", {"queue": "backoff"}) == 6
+    assert sample("scheduler_unschedulable_pods", {"plugin": "OnNodes", "profile": "default-scheduler"}) == 2
+    assert sample("scheduler_inflight_events", {"event": "NodeAdd"}) == 5
+    instruments.show_pools(None)
+    assert sample("scheduler_pending_pods", {"queue": "active"}) is None

@@ -16,6 +16,7 @@ from podyard.queue.core.gates import PreemptionGate
 from podyard.queue.core.hints import Hints
 from podyard.queue.core.in_flight import DECODED, EVENT_BYTES, MOST_BYTES, InFlight
 from podyard.queue.core.messages import Incoming
+from podyard.telemetry.tracing import Spans
 from tests.support import objects, stored
 from tests.support.stream import ClusterStream
 
@@ -107,7 +108,7 @@ def test_who_listens_to_events_of_made_up_kinds_is_remembered_within_a_bound() -
 
 def test_events_of_made_up_kinds_share_one_counter() -> None:
     registry = prometheus_client.CollectorRegistry()
-    counters = instruments.Instruments(registry)
+    counters = instruments.Instruments(registry, Spans())
     for number in range(instruments.MOST_EVENTS + 50):
         event = ClusterEvent(f"things.v1.group-{number}.example.com", ActionType.ADD)
         counters.judged(

@@ -4,12 +4,9 @@ labels."""
 import re
 from pathlib import Path
 
-import prometheus_client
 import pytest
 
-from podyard.binder.instruments import Instruments as BinderInstruments
-from podyard.scheduler.instruments import Instruments as SchedulerInstruments
-from podyard.telemetry.tracing import Spans
+from tests.support import shown_metrics
 
 PAGE = Path(__file__).parents[3] / "docs" / "several-schedulers.md"
 
@@ -17,12 +14,8 @@ PAGE = Path(__file__).parents[3] / "docs" / "several-schedulers.md"
 @pytest.fixture
 def labels() -> dict[str, set[str]]:
     """Of every metric of scheduler and binder, by the name that Prometheus sees."""
-    registry = prometheus_client.CollectorRegistry()
-    made = [SchedulerInstruments(registry), BinderInstruments(registry, Spans())]
-    counters = [one for each in made for one in vars(each).values() if isinstance(one, prometheus_client.Counter)]
-    gauges = [one for each in made for one in vars(each).values() if isinstance(one, prometheus_client.Gauge)]
-    names = {f"{one._name}_total": set(one._labelnames) for one in counters}  # pyright: ignore[reportPrivateUsage]
-    return names | {one._name: set(one._labelnames) for one in gauges}  # pyright: ignore[reportPrivateUsage]
+    shown = shown_metrics.shown()
+    return {one.name: set(one.labels) for service in ("scheduler", "binder") for one in shown[service]}
 
 
 def test_the_page_names_metrics_that_there_are_with_all_their_labels(labels: dict[str, set[str]]):

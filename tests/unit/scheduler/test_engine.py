@@ -65,7 +65,7 @@ def engine_of(
 
 
 async def test_all_who_wait_for_progress_are_woken_by_the_next() -> None:
-    instruments = Instruments(prometheus_client.CollectorRegistry())
+    instruments = Instruments(prometheus_client.CollectorRegistry(), Spans())
     engine = engine_of(Play(make_node("a")).core, instruments, most_under_way=512)
     woken: list[str] = []
 
@@ -96,7 +96,7 @@ class Reached:
 async def test_it_decides_no_further_ahead_of_the_binders_answers_than_its_window() -> None:
     registry = prometheus_client.CollectorRegistry()
     play = Play(make_node("a"))
-    engine = engine_of(play.core, Instruments(registry), most_under_way=MOST_UNDER_WAY)
+    engine = engine_of(play.core, Instruments(registry, Spans()), most_under_way=MOST_UNDER_WAY)
     pods = [make_pod(f"p-{number:02}") for number in range(3 * MOST_UNDER_WAY)]
     play.add(*pods)
     play.pop(*pods)
@@ -116,7 +116,7 @@ async def test_it_decides_no_further_ahead_of_the_binders_answers_than_its_windo
 async def test_while_much_is_refused_it_asks_the_queue_for_few_pods_and_says_so() -> None:
     registry = prometheus_client.CollectorRegistry()
     play = Play(make_node("a"))
-    engine = engine_of(play.core, Instruments(registry), most_under_way=256)
+    engine = engine_of(play.core, Instruments(registry, Spans()), most_under_way=256)
     engine.pace.measured(1000, 0.01)
     for _ in range(20):
         engine.pace.measured(1000, 0.01)
@@ -157,7 +157,7 @@ def _reply(request: BindRequest, **more: Any) -> BindReply:
 
 async def test_its_window_follows_the_number_of_nodes() -> None:
     play = Play()
-    instruments = Instruments(prometheus_client.CollectorRegistry())
+    instruments = Instruments(prometheus_client.CollectorRegistry(), Spans())
     engine = engine_of(play.core, instruments, most_under_way=256)
     nodes = [NodeView(make_node(name), name, name, 1) for name in map(str, range(100))]
     engine.on_changes([Change("nodes", node.name, None, node, Origin()) for node in nodes])
@@ -175,7 +175,7 @@ class _Informer:
 async def test_the_engine_sleeps_no_longer_than_to_the_next_question_about_a_wait() -> None:
     registry = prometheus_client.CollectorRegistry()
     play, pod = Play(make_node("a")), make_pod("p")
-    engine = engine_of(play.core, Instruments(registry), most_under_way=MOST_UNDER_WAY)
+    engine = engine_of(play.core, Instruments(registry, Spans()), most_under_way=MOST_UNDER_WAY)
     play.add(pod)
     play.pop(pod)
     informer: Any = _Informer()
@@ -202,7 +202,7 @@ async def test_the_work_goes_on_when_the_extenders_have_answered() -> None:
         await may_answer.wait()
         return ExtendersAnswered(question.ticket, (FilterAnswer(nodes=("a",)),))
 
-    instruments = Instruments(prometheus_client.CollectorRegistry())
+    instruments = Instruments(prometheus_client.CollectorRegistry(), Spans())
     engine = engine_of(play.core, instruments, most_under_way=MOST_UNDER_WAY, ask=ask)
     pods = make_pod("p"), make_pod("q")
     play.add(*pods)

@@ -62,6 +62,10 @@ class Stage:
     def gauge(self) -> float | None:
         return self.registry.get_sample_value("podyard_sample_leading")
 
+    @property
+    def master(self) -> float | None:
+        return self.registry.get_sample_value("leader_election_master_status", {"name": "sample"})
+
 
 async def test_terms_follow_one_another_with_a_pause_in_between() -> None:
     stage = Stage(3, 8)
@@ -176,3 +180,26 @@ async def test_a_term_that_outlives_its_lease_by_20_s_has_the_process_started_ag
         await anyio.wait_all_tasks_blocked()
         assert watched() == fine
         tasks.cancel_scope.cancel()
+
+
+async def test_who_has_the_lease_is_the_master_also_before_it_leads() -> None:
+    """As component-base v0.36.2 counts it: by the lease, not by what its owner can do."""
+    stage = Stage(3, service="other")
+    had: list[float | None] = [stage.master]
+    began, end = anyio.Event(), anyio.Event()
+
+    async def term(epoch: int) -> None:
+        del epoch
+        stage.leading.says(False, "takes over")
+        had.append(stage.master)
+        began.set()
+        await end.wait()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(stage.leading.run, term)
+        await began.wait()
+        stage.lease.lost.set()
+        await anyio.wait_all_tasks_blocked()
+        had.append(stage.master)
+        tasks.cancel_scope.cancel()
+    assert had == [0, 1, 0]

@@ -79,6 +79,7 @@ class Binder:
         child_trace: Callable[[str], str],
         binding_extender: Extender | None = None,
         set_aside: Callable[[Iterable[str]], str] = lambda ids: "",
+        stopwatch: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """
         :param view: what the informer keeps up to date
@@ -88,9 +89,10 @@ class Binder:
         :param child_trace: from the traceparent of a cycle to that of its bind span
         :param binding_extender: the one that binds the pods that it is interested in
         :param set_aside: why no decision about one of these pods is judged; empty: it is
+        :param stopwatch: seconds of a monotonic clock, for metrics only
         """
         self.phase = Phase.ELECTED
-        self.world = World(view, frozenset(profiles))
+        self.world = World(view, frozenset(profiles), stopwatch)
         self.keeper = FenceKeeper(holder, session)
         self._view = view
         self._profiles = profiles
@@ -446,7 +448,7 @@ class Binder:
         self._out.append(effects.Settled(pending.decision, answer, bound, pending.received_at, session=pending.key[0]))
         if accepted is not None:
             profile = self._profiles[pending.decision.profile]
-            points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node)
+            points.finish(profile, accepted.pod, self.world.snapshot, accepted.bound.node, self.world.point_times)
         return self._intake.answer(pending, answer)
 
     def _reply(self, complete: Sequence[Ticket]) -> None:

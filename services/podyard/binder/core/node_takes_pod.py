@@ -134,7 +134,7 @@ def _node_takes(
         if not status.ok:
             result: BindResult = "error" if status.code == Code.ERROR else "conflict"
             return answer(decision, result, status.plugin or CAUSE_NODE, *status.reasons)
-    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, state)
+    prepared = points.prepare(profile, pod, world.snapshot, node, decision.volumes, state, times=world.point_times)
     if not prepared.status.ok:
         return not_prepared(decision, prepared)
     bound = as_bound(decision, pod, child_trace)

@@ -4,6 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/schedule_one.go (bindingCycle), fr
 (RunPreBindPlugins, RunBindPlugins).
 """
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple, cast
 
 import msgspec
@@ -15,6 +16,7 @@ from podyard.framework import status as statuses
 from podyard.framework.answers import NonsenseError
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.interfaces import ObjectWrite, PreBindResult
+from podyard.framework.plugin_times import SUCCESS
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Code, PluginError, Status
@@ -32,6 +34,40 @@ class Wait(NamedTuple):
     writes: tuple[ObjectWrite, ...] = ()
     """To become durable first, without the binding."""
     waits_for: tuple[ObjectKey, ...] = ()
+
+
+class PointTime(NamedTuple):
+    """All plugins of an extension point, asked about one decision."""
+
+    point: str
+    status: str
+    """Label of what they answered together."""
+    profile: str
+    seconds: float
+
+
+class PointTimes:
+    """Until somebody takes them."""
+
+    __slots__ = ("_taken", "watch")
+
+    def __init__(self, watch: Callable[[], float] = lambda: 0.0) -> None:
+        """:param watch: seconds of a monotonic clock"""
+        self.watch = watch
+        self._taken: list[PointTime] = []
+
+    def note(self, point: str, status: str, profile: str, started: float) -> None:
+        """They have answered. :param started: by `watch`"""
+        self._taken.append(PointTime(point, status, profile, self.watch() - started))
+
+    def nobody(self, point: str, profile: str) -> None:
+        """The profile has no plugin there."""
+        self._taken.append(PointTime(point, SUCCESS, profile, 0.0))
+
+    def take(self) -> list[PointTime]:
+        """All since last asked."""
+        taken, self._taken = self._taken, []
+        return taken
 
 
 class Prepared(NamedTuple):
@@ -61,6 +97,8 @@ def prepare(
     node: str,
     volumes: tuple[VolumeChoice, ...] = (),
     state: CycleState | None = None,
+    *,
+    times: PointTimes,
 ) -> Prepared:
     """Ask PreBind, then, if none waits, who binds. Without a Bind plugin the binder itself does.
 
@@ -69,6 +107,7 @@ def prepare(
 
     :param volumes: what the decision says that the pod's claims get
     :param state: of this decision, from the first time it was asked about on
+    :param times: told how long PreBind took; what a plugin waits for is not in it
     :return: the first status that is neither SUCCESS nor WAIT, with its plugin; else who waits, and all
         objects to be written in the same commit
     """
@@ -77,6 +116,16 @@ def prepare(
     state = CycleState() if state is None else state
     if volumes:
         state.write(CHOSEN, volumes)
+    started = times.watch()
+    said = _ask_pre_bind(profile, state, pod, cluster, node)
+    status = Code.WAIT if said.waits else said.status.code
+    times.note("PreBind", status.label, profile.name, started)
+    if said.waits or not said.status.ok:
+        return said
+    return Prepared(_who_binds(profile, state, pod, cluster, node), said.writes)
+
+
+def _ask_pre_bind(profile: Profile, state: CycleState, pod: PodView, cluster: Snapshot, node: str) -> Prepared:
     writes: tuple[ObjectWrite, ...] = ()
     waits: list[Wait] = []
     for plugin in profile.pre_bind:
@@ -92,9 +141,7 @@ def prepare(
             return Prepared(status.by(plugin.name), overtaken=status.rejected)
         else:
             writes += answer.writes
-    if waits:
-        return Prepared(writes=writes, waits=tuple(waits))
-    return Prepared(_who_binds(profile, state, pod, cluster, node), writes)
+    return Prepared(writes=writes, waits=tuple(waits))
 
 
 def _who_binds(profile: Profile, state: CycleState, pod: PodView, cluster: Snapshot, node: str) -> Status:
@@ -108,13 +155,18 @@ def _who_binds(profile: Profile, state: CycleState, pod: PodView, cluster: Snaps
     return statuses.SUCCESS
 
 
-def finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str) -> None:
+def finish(profile: Profile, pod: PodView, cluster: Snapshot, node: str, times: PointTimes) -> None:
     """PostBind, for information."""
+    if not profile.post_bind:
+        times.nobody("PostBind", profile.name)
+        return
+    started = times.watch()
     for plugin in profile.post_bind:
         try:
             plugin.post_bind(CycleState(), pod, cluster, node)
         except Exception as fault:  # boundary: the pod is bound, whatever the plugin thinks of it
             cluster.faults.note(PluginError.wrapping(plugin.name, "PostBind", fault))
+    times.note("PostBind", SUCCESS, profile.name, started)
 
 
 def _check_writes(answer: PreBindResult) -> None:

@@ -112,7 +112,9 @@ class Verdicts:
         if decision.node not in world.table.row_of:
             return None
         pending.next_memory = pending.memory.clone()
-        prepared = points.prepare(profile, pod, world.snapshot, decision.node, decision.volumes, pending.next_memory)
+        prepared = points.prepare(
+            profile, pod, world.snapshot, decision.node, decision.volumes, pending.next_memory, times=world.point_times
+        )
         if not prepared.status.ok:
             return node_takes_pod.not_prepared(decision, prepared)
         if not prepared.waits:

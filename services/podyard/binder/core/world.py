@@ -5,11 +5,12 @@ Own writes count at once: a decision counts from the moment it is accepted (its 
 from its acknowledgement. The view shows both later, by the commit record.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from podyard.binder.core import skipping
 from podyard.binder.core.pending import Pending
+from podyard.binder.core.points import PointTimes
 from podyard.binder.core.skipping import Key, Skipping
 from podyard.cluster.changes import Change, Unreadable
 from podyard.cluster.node_table import NodeTable, PlacedPod
@@ -45,12 +46,19 @@ class World:
     """View, table and own writes. Invariant: `table` holds exactly the view's live bindings but
     `unseen_releases`, and `unseen`."""
 
-    def __init__(self, view: View, schedulers: Collection[str] | None = None) -> None:
+    def __init__(
+        self,
+        view: View,
+        schedulers: Collection[str] | None = None,
+        stopwatch: Callable[[], float] = lambda: 0.0,
+    ) -> None:
         """
         :param view: what the informer keeps up to date
         :param schedulers: names of the profiles, for nominations; `None`: all there are
+        :param stopwatch: seconds of a monotonic clock, for metrics only
         """
         self.view = view
+        self.point_times = PointTimes(stopwatch)
         self._schedulers = schedulers
         self.table = NodeTable()
         self.nominated = Nominations(schedulers=schedulers)

@@ -18,6 +18,7 @@ from podyard.cli.bench import cluster
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.pods import PodView
 from podyard.framework.cycle import Cycle
+from podyard.framework.plugin_times import PluginTimes
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import Snapshot
 
@@ -82,7 +83,7 @@ def measure_size(profile: Profile, nodes: int, progress: Progress) -> SizeCost:
     """All kinds of pods on one cluster."""
     progress(f"{nodes:,} nodes: placing {nodes * cluster.PODS_A_NODE:,} pods")
     table = cluster.table(nodes)
-    cycle = Cycle(profile, Snapshot(table), time.perf_counter)
+    cycle = Cycle(profile, Snapshot(table), time.perf_counter, plugin_times=PluginTimes(time.perf_counter))
     gc.collect()
     gc.freeze()
     kinds: dict[str, KindCost] = {}

@@ -5,8 +5,8 @@ Source: pkg/scheduler/eventhandlers.go of kube-scheduler v1.36.2; data in tests/
 (docs/rules.md, room-comes-free-by-the-release).
 """
 
-from collections.abc import Collection, Mapping
-from typing import Any, cast
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, Final, cast
 
 from podyard.cluster import classify
 from podyard.cluster.changes import Change, object_of
@@ -66,6 +66,15 @@ ASSUMED_UPDATE = ClusterEvent(events.ASSIGNED_POD, ActionType.UPDATE)
 """What happens to an assumed pod with its binding, if it is not known as what it was assumed."""
 
 
+ADDED: Final = events.UNSCHEDULED_POD_ADD.label
+UPDATED: Final = events.UNSCHEDULED_POD_UPDATE.label
+DELETED: Final = events.UNSCHEDULED_POD_DELETE.label
+ASSIGNED_UPDATED: Final = events.ASSIGNED_POD_UPDATE.label
+ASSIGNED_DELETED: Final = events.ASSIGNED_POD_DELETE.label
+BOUND: Final = (events.ASSIGNED_POD_ADD.label, DELETED)
+"""A pod with a node is another pod for the reference's handlers: one takes it in, the other lets it go."""
+
+
 class Changes:
     """Applies changes to the leader's queue, in stream order.
 
@@ -81,6 +90,35 @@ class Changes:
 
     def apply(self, change: Change, now: float) -> None:
         """One change; parked pods are judged before the event is kept for those in flight."""
+        queue = self._queue
+        started, had = queue.timer(), change.uid in queue.pods
+        self._apply(change, now)
+        took = queue.timer() - started
+        for label in self._labels(change, had):
+            queue.tally.handled.append((label, took))
+
+    def _labels(self, change: Change, had: bool) -> Iterable[str]:
+        """Which events the reference times for such a change: those that a handler of it takes.
+
+        :param had: the queue had the pod before
+        """
+        if change.resource != subjects.PODS:
+            return [event.label for event in _named(change.events) if self._is_handled(change.resource, event)]
+        if change.bound and change.new is not None:
+            return BOUND
+        has = change.uid in self._queue.pods
+        if has or had:
+            if had and has:
+                return {UPDATED, *(event.label for event in _named(change.events))}
+            return (ADDED,) if has else (DELETED,)
+        if change.release is not None:
+            return (ASSIGNED_DELETED,)
+        new = cast("PodView | None", change.new)
+        if new is None or new.bound is None:
+            return ()
+        return {ASSIGNED_UPDATED, *(event.label for event in _named(change.events))}
+
+    def _apply(self, change: Change, now: float) -> None:
         happened = change.events
         if happened:
             self._leader.recent.note(change, now)

@@ -161,6 +161,10 @@ class AttemptEnded(msgspec.Struct, frozen=True, kw_only=True):
     """Traceparent of the attempt before."""
     causes: tuple[str, ...] = ()
     """Traceparents of what made the pod."""
+    initial_attempt_at: float | None = None
+    """When the pod first entered activeQ; None: never, it was popped from backoffQ."""
+    was_flushed: bool = False
+    """Only the safety flush had brought it back."""
 
 
 class Rescued(NamedTuple):

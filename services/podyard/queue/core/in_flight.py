@@ -7,7 +7,7 @@ marker (docs/rules.md, events-in-flight-are-replayed). Markers go by uid, never 
 Source: pkg/scheduler/backend/queue/active_queue.go (inFlightPods, inFlightEvents).
 """
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -25,6 +25,8 @@ DECODED: Final = 6
 ones `EVENT_BYTES` has the rest)."""
 
 
+POD_POPPED: Final = "PodPopped"
+"""As what a pod in flight is counted among the events. Source: pkg/scheduler/metrics/metrics.go."""
 TOO_MANY: Final = "more events came meanwhile than are kept"
 
 
@@ -117,6 +119,11 @@ class InFlight:
             while self._events and self._events[0].number < oldest:
                 self._pop()
         return True
+
+    def counts(self) -> dict[str, int]:
+        """Events that are kept by label, and how many pods are in flight."""
+        found = Counter(incoming.event for _, incoming in list(self._events))
+        return {POD_POPPED: len(self._markers)} | {event.label: count for event, count in found.items()}
 
     def listing(self) -> list[str]:
         """Markers as `pod:<uid>` and labels of events, in order; for people and tests."""

@@ -289,6 +289,8 @@ class Leader:
                 trace=attempt.trace,
                 previous_trace=attempt.previous_trace,
                 causes=pod.causes,
+                initial_attempt_at=pod.initial_attempt_at,
+                was_flushed=pod.was_flushed,
             )
         )
         if outcome == "scheduled" and rescues.is_rescue(attempt):

@@ -60,6 +60,25 @@ def counts(leader: Leader) -> dict[str, int]:
     }
 
 
+IN_QUEUE: Final = frozenset({Pool.ACTIVE, Pool.BACKOFF, Pool.ERROR_BACKOFF, Pool.UNSCHEDULABLE, Pool.GATED})
+
+
+def rejected(leader: Leader) -> dict[tuple[str, ...], int]:
+    """Pods that wait in the queue, by plugin that rejected them and profile; some count for several plugins.
+
+    From a rejection to the next pop, wherever they wait meanwhile. Source: kube-scheduler v1.36.2,
+    pkg/scheduler/backend/queue (UnschedulableReason); there a pod that is deleted in backoffQ or activeQ is
+    counted for ever.
+    """
+    found: dict[tuple[str, ...], int] = {}
+    for pod in list(leader.queue.pods.values()):
+        if (pod.unschedulable_plugins or pod.pending_plugins) and pod.pool in IN_QUEUE:
+            for plugin in pod.rejectors:
+                key = plugin, pod.profile
+                found[key] = found.get(key, 0) + 1
+    return found
+
+
 def _pools(leader: Leader) -> Iterator[tuple[Pool, Iterable[QueuedPod]]]:
     queue = leader.queue
     yield Pool.ACTIVE, queue.active

@@ -34,6 +34,7 @@ from podyard.queue.core.messages import Incoming, Message
 from podyard.queue.core.once import Once
 from podyard.queue.core.recorded import Recorded
 from podyard.queue.core.requests import Requests
+from podyard.queue.core.tally import Counted
 
 LINGER_S: Final = 0.002
 FLUSH_UNSCHEDULABLE_EVERY_S: Final = 30.0
@@ -110,6 +111,18 @@ class Queue:
     def counts(self) -> dict[str, int]:
         """How many pods are in each pool."""
         return listing.counts(self.leader)
+
+    def rejected(self) -> dict[tuple[str, ...], int]:
+        """How many pods of the queue were rejected, by plugin and profile. Any thread may ask."""
+        return listing.rejected(self.leader)
+
+    def in_flight_events(self) -> dict[str, int]:
+        """Events that are kept for pods in flight, by label. Any thread may ask."""
+        return self._queue.in_flight.counts()
+
+    def take_counted(self) -> Counted | None:
+        """What was counted since last asked; None: nothing."""
+        return self._queue.tally.take() if self._queue.tally else None
 
     def step(self, message: Message, now: float) -> Sequence[Effect]:
         """Take one message in; returns what is to be done, in this order. `now` is seconds since 1970,

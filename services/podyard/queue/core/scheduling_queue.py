@@ -7,7 +7,7 @@ Source: pkg/scheduler/backend/queue/scheduling_queue.go of kube-scheduler v1.36.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import floor
-from typing import Any
+from typing import Any, Final
 
 from podyard.framework import events
 from podyard.framework.event_registry import EventRegistry
@@ -28,6 +28,15 @@ from podyard.queue.core.nominator import Nominator
 from podyard.queue.core.parked import NOT_SHARED, Parked, Signers
 from podyard.queue.core.pod_heap import PodHeap
 from podyard.queue.core.queued_pod import NO_OBSTACLES, QueuedPod
+from podyard.queue.core.tally import (
+    ACTIVE,
+    ATTEMPT_FAILED,
+    BACKOFF,
+    BACKOFF_COMPLETE,
+    POPPED_FROM_BACKOFF,
+    UNSCHEDULABLE,
+    Tally,
+)
 from podyard.queue.core.waking import Meant, Woken
 
 MAX_UNSCHEDULABLE_S = 300.0
@@ -37,6 +46,9 @@ DefaultPodMaxInUnschedulablePodsDuration.
 
 IN_FLIGHT_RECORDS = 32
 """Events that a returning pod was judged by, at most, in one attempt's records; semi-arbitrary."""
+
+
+ADDED: Final = events.UNSCHEDULED_POD_ADD.label
 
 
 def by_priority(pod: QueuedPod) -> tuple[int, float]:
@@ -56,7 +68,7 @@ class SchedulingQueue:
     :param gates: PreEnqueue plugins
     :param sort_key: the QueueSort plugin's; `sorter` is its name
     :param signers: which parts of a pod the plugins' hints read; those that do not say share no answers
-    :param timer: measures hints, seconds
+    :param timer: measures hints and the handling of changes, seconds
     """
 
     def __init__(
@@ -72,6 +84,8 @@ class SchedulingQueue:
     ) -> None:
         self.faults = gates.faults
         """What plugins did amiss, for the shell to take."""
+        self.timer = timer
+        self.tally = Tally()
         self.hints = Hints(registries, timer, self.faults)
         self.gates = gates
         self.backoff = backoff or Backoff()
@@ -112,49 +126,59 @@ class SchedulingQueue:
     def add(self, pod: QueuedPod, now: float) -> None:
         """A pod became pending: to activeQ, or gated."""
         self.pods[pod.uid] = pod
-        self._to_active(pod, now)
+        self._to_active(pod, now, ADDED)
         if pod.pool is Pool.ACTIVE:
             self.nominator.set(pod.uid, pod.pod.status.nominated_node_name)
 
-    def _to_active(self, pod: QueuedPod, now: float, *, run_gates: bool = True) -> Pool:
-        """Into activeQ if no PreEnqueue plugin objects (asked before already, for a pod of the backoffQ)."""
+    def _to_active(self, pod: QueuedPod, now: float, why: str, *, run_gates: bool = True) -> Pool:
+        """Into activeQ if no PreEnqueue plugin objects (asked before already, for a pod of the backoffQ).
+
+        :param why: what brings it there, as `tally` calls it
+        """
         if run_gates and not self.gates.run(pod):
-            return self._gate(pod, now)
+            return self._gate(pod, now, why)
         if pod.initial_attempt_at is None:
             pod.initial_attempt_at = now
         self.parked.remove(pod)
         self.active.push(self._sort_key(pod), pod)
         pod.enter(Pool.ACTIVE)
+        self.tally.enters(ACTIVE, why)
         return Pool.ACTIVE
 
-    def _to_backoff(self, pod: QueuedPod, now: float) -> Pool:
+    def _to_backoff(self, pod: QueuedPod, now: float, why: str) -> Pool:
         """Into backoffQ, or errorBackoffQ if no plugin rejected it
         (docs/rules.md, no-rejector-is-an-error).
         """
         if not self.gates.run(pod):
-            return self._gate(pod, now)
+            return self._gate(pod, now, why)
         self.parked.remove(pod)
         pool = self.backing_off if pod.rejectors else self.errors
         pool.push((pod.backoff_expiry or 0, self._sort_key(pod)), pod)
         pod.enter(Pool.BACKOFF if pool is self.backing_off else Pool.ERROR_BACKOFF)
+        self.tally.enters(BACKOFF, why)
         return pod.pool
 
-    def _gate(self, pod: QueuedPod, now: float) -> Pool:
+    def _gate(self, pod: QueuedPod, now: float, why: str) -> Pool:
         said = pod.message
-        self.parked.add(pod)
+        self._park(pod, why)
         pod.message = pod.gate_message
         if said != pod.gate_message:
             self.effects.append(_gated(pod, now))
         return Pool.GATED
 
-    def _requeue(self, pod: QueuedPod, strategy: Strategy, now: float) -> Pool:
+    def _park(self, pod: QueuedPod, why: str) -> None:
+        if pod not in self.parked:
+            self.tally.enters(UNSCHEDULABLE, why)
+        self.parked.add(pod)
+
+    def _requeue(self, pod: QueuedPod, strategy: Strategy, now: float, why: str) -> Pool:
         """Carry a verdict out. Source: requeuePodWithQueueingStrategy."""
         if strategy is Strategy.SKIP:
-            self.parked.add(pod)
+            self._park(pod, why)
             return pod.pool
         if strategy is Strategy.AFTER_BACKOFF and is_backing_off(pod, now):
-            return self._to_backoff(pod, now)
-        return self._to_active(pod, now)
+            return self._to_backoff(pod, now, why)
+        return self._to_active(pod, now, why)
 
     # -- popping and coming back -----------------------------------------------------------------------------
 
@@ -166,9 +190,12 @@ class SchedulingQueue:
         """The next pod to schedule; from backoffQ early if activeQ is empty, never from errorBackoffQ
         (docs/rules.md, early-pop-spares-errors).
         """
-        pod = self.active.pop() or self.backing_off.pop()
+        pod = self.active.pop()
         if pod is None:
-            return None
+            pod = self.backing_off.pop()
+            if pod is None:
+                return None
+            self.tally.enters(ACTIVE, POPPED_FROM_BACKOFF)
         pod.attempts += 1
         pod.enter(Pool.IN_FLIGHT)
         self.in_flight.start(pod.uid)
@@ -228,7 +255,7 @@ class SchedulingQueue:
             pod.consecutive_errors += 1
         self.backoff.start(pod)
         verdict, waker = self._judge_in_flight(pod, now)
-        pool = self._requeue(pod, verdict.strategy, now)
+        pool = self._requeue(pod, verdict.strategy, now, ATTEMPT_FAILED)
         if verdict.strategy is not Strategy.SKIP and waker is not None:
             self._moved(pod, waker, verdict, now)
             move = _move(pod, Pool.IN_FLIGHT, pool, verdict)
@@ -258,7 +285,7 @@ class SchedulingQueue:
         """The pod's attempt never began: to activeQ again, nothing counted but the attempt."""
         pod = self.pods.get(uid)
         if pod is not None and pod.pool is Pool.IN_FLIGHT:
-            self._to_active(pod, now)
+            self._to_active(pod, now, ATTEMPT_FAILED)
         self.in_flight.done(uid)
 
     def resume(self, pod: QueuedPod) -> None:
@@ -275,7 +302,7 @@ class SchedulingQueue:
         """
         self.pods[pod.uid] = pod
         self.nominator.set(pod.uid, pod.pod.status.nominated_node_name)
-        self._requeue(pod, Strategy.AFTER_BACKOFF, now)
+        self._requeue(pod, Strategy.AFTER_BACKOFF, now, ADDED)
 
     # -- changes of the pod itself ---------------------------------------------------------------------------
 
@@ -338,7 +365,7 @@ class SchedulingQueue:
                 skip = Skip(pods=(pod.ref,), calls=verdict.calls)
                 self.effects.append(Judged(incoming=incoming, skipped=(skip,), at=now))
             return before
-        after = self._requeue(pod, verdict.strategy, now)
+        after = self._requeue(pod, verdict.strategy, now, incoming.event.label)
         self._moved(pod, incoming, verdict, now)
         move = _move(pod, before, after, verdict)
         self.effects.append(Judged(incoming=incoming, moved=(move,), at=now))
@@ -396,9 +423,10 @@ class SchedulingQueue:
         if not woken:
             return
         moved: list[PodMove] = []
+        why = incoming.event.label
         for pod, verdict in woken.moving:
             before = pod.pool
-            after = self._requeue(pod, verdict.strategy, now)
+            after = self._requeue(pod, verdict.strategy, now, why)
             self._moved(pod, incoming, verdict, now)
             moved.append(_move(pod, before, after, verdict))
         self.effects.append(
@@ -442,7 +470,7 @@ class SchedulingQueue:
         for heap in (self.errors, self.backing_off):
             while (pod := heap.head()) is not None and (pod.backoff_expiry or 0) < window:
                 heap.pop()
-                self._to_active(pod, now, run_gates=False)
+                self._to_active(pod, now, BACKOFF_COMPLETE, run_gates=False)
 
     def flush_unschedulable(self, incoming: Incoming, now: float) -> None:
         """Retry pods parked for more than 5 minutes; runs every 30 s
@@ -474,7 +502,7 @@ class SchedulingQueue:
         incoming = Incoming(event=events.FORCE_ACTIVATE, new=pod.pod, object_name="/".join(pod.key), why=why)
         if pod.pool in (Pool.UNSCHEDULABLE, Pool.GATED, Pool.BACKOFF, Pool.ERROR_BACKOFF):
             from_heap = self.backing_off.remove(pod) or self.errors.remove(pod)
-            if self._to_active(pod, now, run_gates=not from_heap) is Pool.ACTIVE:
+            if self._to_active(pod, now, incoming.event.label, run_gates=not from_heap) is Pool.ACTIVE:
                 self._moved(pod, incoming, Verdict(Strategy.IMMEDIATELY), now)
         elif uid in self.in_flight:
             self.in_flight.record(incoming)

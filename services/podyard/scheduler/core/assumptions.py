@@ -88,6 +88,8 @@ class Assumption(msgspec.Struct, kw_only=True, gc=False):
     """Decisions of this attempt, this one included."""
     session: str
     phase: Phase
+    started: float = 0.0
+    """When the attempt's first cycle began, in seconds since 1970, UTC."""
     counted_on: tuple[NumberRange, ...] = ()
     """At Permit: what was outstanding at the decision, which is sent later, when other numbers are."""
     withdrawn: bool = False

@@ -13,6 +13,7 @@ from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core.assumptions import Phase
 from podyard.scheduler.core.clearing import Clearing
 from podyard.scheduler.core.effects import AskExtenders
+from podyard.scheduler.core.measured import ERROR, UNSCHEDULABLE
 from podyard.scheduler.core.outcomes import Outcomes
 from podyard.scheduler.core.placing import Attempted, Placing, View
 from podyard.scheduler.core.requests import Requests
@@ -83,9 +84,11 @@ class Attempts:
 
     def _attempt(self, popped: PoppedPod, retry: Retry | None) -> Generator[Calls, Answers, None]:
         pod = self._placing.nominations.joined(self._view.pods[popped.namespace, popped.name])
-        tries = 0 if retry is None else retry.tries
+        tries, started = (0, self._now) if retry is None else (retry.tries, retry.started)
         session = self._requests.session
-        made = yield from self._placing.attempt(popped, pod, tries=tries, session=session, now=self._now)
+        made = yield from self._placing.attempt(
+            popped, pod, tries=tries, session=session, now=self._now, started=started
+        )
         if made.assumption is not None:
             if made.result.waits:
                 self._placing.permits.wait(popped.uid, made.result.waits, self._now)
@@ -102,11 +105,15 @@ class Attempts:
             # backoff (docs/rules.md, no-parking-without-events)
             why = f"{retry.why}; then {made.result.message}"
             self._outcomes.bind_error(popped, made.span, why, assumed=made.given_up, sent=False)
+            self._placing.measuring.attempt(ERROR, popped, started, made.span.end, made.span.trace)
 
     def _failed(self, popped: PoppedPod, pod: PodView, made: Attempted) -> None:
         """No node, now; maybe others make room. A nomination counts from here on, and ends from here on
         (docs/rules.md, nomination-ends-with-its-reason)."""
-        node = made.result.nominated_node
+        node, span = made.result.nominated_node, made.span
+        # no nodes at all is no error. Source: schedule_one.go, ErrNoNodesAvailable
+        outcome = span.record.outcome if made.result.nodes_total else UNSCHEDULABLE
+        self._placing.measuring.attempt(outcome, popped, span.start, span.end, span.trace)
         if node is not None:
             self._placing.nominations.decide(pod, node)
         if node and made.result.victims:

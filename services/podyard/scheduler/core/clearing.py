@@ -51,5 +51,5 @@ class Clearing:
             if assumption is not None and phase in WAITS:
                 self._asking_again.withdraw(assumption, now)
             return False
-        self._settling.give_up(uid, "bindError", why)
+        self._settling.give_up(uid, "bindError", why, now)
         return True

@@ -41,6 +41,9 @@ class CycleSpan(msgspec.Struct, frozen=True, kw_only=True):
     start: float
     end: float
     points: tuple[PointTime, ...]
+    """On the stopwatch."""
+    points_since: float
+    """What to add to their times: few spans are sent, so that it is not done for all."""
     record: AttemptRecord
     error: str = ""
     keep: bool = False

@@ -12,9 +12,10 @@ from podyard.cluster.keys import NamespacedName
 from podyard.cluster.node_table import NodeTable, PlacedPod
 from podyard.cluster.nominations import Nominations
 from podyard.cluster.pods import PodView
-from podyard.framework.cycle import Cycle, CycleResult, PointTime
+from podyard.framework.cycle import Cycle, CycleResult
 from podyard.framework.extenders import Answers, Calls, Extender
 from podyard.framework.permits import WaitingPods
+from podyard.framework.plugin_times import PluginTimes
 from podyard.framework.profile import Profile
 from podyard.framework.snapshot import ObjectsByName, Snapshot
 from podyard.framework.volume_choices import CHOSEN
@@ -25,6 +26,7 @@ from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core import records, spans
 from podyard.scheduler.core.assumptions import NO_PLACE, Assumption, Assumptions, Phase, Place
 from podyard.scheduler.core.effects import CycleSpan
+from podyard.scheduler.core.measured import CycleTimes, Measuring
 from podyard.scheduler.core.own_nominations import OwnNominations
 
 
@@ -82,24 +84,30 @@ class Placing:
         self._random = random
         self.nominations = OwnNominations(Nominations(schedulers=frozenset(profiles)))
         self.cluster = cluster = Snapshot(self.table, view, self.permits, self.nominations.nominated)
-        self._cycles = {name: Cycle(profile, cluster, stopwatch, extenders) for name, profile in profiles.items()}
+        plugin_times = PluginTimes(stopwatch)
+        self.measuring = Measuring(plugin_times)
+        self._cycles = {
+            name: Cycle(profile, cluster, stopwatch, extenders, plugin_times) for name, profile in profiles.items()
+        }
 
     def knows(self, profile: str) -> bool:
         """Whether there is a profile of this name."""
         return profile in self._cycles
 
     def attempt(
-        self, popped: PoppedPod, pod: PodView, *, tries: int, session: str, now: float
+        self, popped: PoppedPod, pod: PodView, *, tries: int, session: str, now: float, started: float
     ) -> Generator[Calls, Answers, Attempted]:
         """Find a node for `pod` and assume it there. Yields what to ask extenders, is sent their answers.
 
         Between a yield and its answer neither the table nor nominations may change.
 
         :param tries: decisions of this attempt that were refused before
+        :param started: when its first cycle began
         """
         cycle, watch = self._cycles[popped.profile], self._stopwatch
         start, position = watch(), self._view.position
         result = yield from cycle.steps(pod)
+        algorithm_s = result.times[-1].end - start if result.times else 0.0
         node = result.node
         number = self.assumptions.next_number() if node else 0
         given_up = NO_PLACE
@@ -108,23 +116,10 @@ class Placing:
             if not cycle.confirm(pod, result):
                 self.table.remove(pod.uid)
                 given_up = Place(node, pod.sequence)
-        end = watch()
-        record = records.record_of(
-            popped,
-            result,
-            session=session,
-            at=now + end - start,
-            duration_s=end - start,
-            position=position,
+        self.measuring.cycle(
+            CycleTimes(popped.profile, algorithm_s, result.times, result.evaluated), result.post_filters
         )
-        span = CycleSpan(
-            trace=spans.child(popped.trace, self._random),
-            parent=popped.trace,
-            start=now,
-            end=now + end - start,
-            points=tuple([PointTime(point, now + a - start, now + b - start) for point, a, b in result.times]),
-            record=record,
-        )
+        span = self._span(popped, result, session=session, now=now, start=start, position=position)
         if not result.node:
             return Attempted(result, span, None, given_up)
         decision = Decision(
@@ -137,7 +132,7 @@ class Placing:
             position=position,
             profile=popped.profile,
             volumes=() if result.state is None else result.state.find(CHOSEN) or (),
-            record=record,
+            record=span.record,
             trace=span.trace,
         )
         assumption = Assumption(
@@ -149,9 +144,29 @@ class Placing:
             tries=tries + 1,
             session=session,
             phase=Phase.AT_PERMIT if result.waits else Phase.ASKED,
+            started=started,
         )
         self.assumptions.add(assumption)
         return Attempted(result, span, assumption)
+
+    def _span(
+        self, popped: PoppedPod, result: CycleResult, *, session: str, now: float, start: float, position: int
+    ) -> CycleSpan:
+        """The span of a cycle that ends now, with its record.
+
+        :param now: when the cycle began, in seconds since 1970, UTC; `start` is the same on the stopwatch
+        """
+        took = self._stopwatch() - start
+        record = records.record_of(popped, result, session=session, at=now + took, duration_s=took, position=position)
+        return CycleSpan(
+            trace=spans.child(popped.trace, self._random),
+            parent=popped.trace,
+            start=now,
+            end=now + took,
+            points=tuple(result.times),
+            points_since=now - start,
+            record=record,
+        )
 
     def end_nominations(self, node: str, *, below: int) -> tuple[PodRef, ...]:
         """End the nominations to `node` of pods of lower priority than `below`; returns whose.

@@ -16,6 +16,7 @@ from podyard.scheduler.core.attempts import Attempts
 from podyard.scheduler.core.backlog import Backlog
 from podyard.scheduler.core.clearing import Clearing
 from podyard.scheduler.core.effects import AwaitPosition, Effect, PluginFailed
+from podyard.scheduler.core.measured import ERROR, Measured
 from podyard.scheduler.core.messages import (
     BindAnswered,
     Changed,
@@ -100,6 +101,19 @@ class Scheduler:
         """Their attempts: for the queue, which waits for their bindings."""
         return tuple(one.popped.attempt for one in self._placing.assumptions.waiting())
 
+    def cache_sizes(self) -> dict[tuple[str, ...], int]:
+        """How many nodes, placed pods (assumed ones are), and assumed pods there are. Any thread may ask."""
+        table = self._placing.table
+        return {
+            ("nodes",): len(table),
+            ("pods",): table.placed_count,
+            ("assumed_pods",): len(self._placing.assumptions),
+        }
+
+    def take_measured(self) -> Measured | None:
+        """What was measured since last asked; None: nothing."""
+        return self._placing.measuring.take()
+
     @property
     def ready(self) -> bool:
         """Whether `Work` has something to do now; waits at Permit apart."""
@@ -158,7 +172,7 @@ class Scheduler:
     def _take(self, message: Message, now: float) -> None:
         match message:
             case Changed():
-                self._follow(message.changes)
+                self._follow(message.changes, now)
             case Work():
                 self._work(message.limit, now)
             case BindAnswered():
@@ -208,7 +222,7 @@ class Scheduler:
 
     # ---- the cluster ---------------------------------------------------------------------------------------
 
-    def _follow(self, changes: Sequence[Change]) -> None:
+    def _follow(self, changes: Sequence[Change], now: float) -> None:
         placing = self._placing
         for change in changes:
             placing.table.apply(change)
@@ -217,9 +231,9 @@ class Scheduler:
             if assumption is None:
                 continue
             if change.new is not None and change.new.bound is not None:
-                self._settling.seen(assumption, change.new.bound)
+                self._settling.seen(assumption, change.new.bound, now)
             elif change.new is None and assumption.phase is Phase.AT_PERMIT:
-                self._settling.give_up(change.uid, "error", "the pod is gone")
+                self._settling.give_up(change.uid, "error", "the pod is gone", now)
 
     def _catch_up(self, now: float) -> None:
         deferred, self._deferred = self._deferred, []
@@ -273,12 +287,14 @@ class Scheduler:
         for retry in [one for one in retries if one.position > position and one.due_at <= now]:
             retries.remove(retry)
             self._outcomes.done(retry.popped, "bindError", message=reason.format(position, retry.position))
+            self._placing.measuring.attempt(ERROR, retry.popped, retry.started, now, "")
 
     def _settle_permits(self, now: float) -> None:
         for settled in self._placing.permits.settle(now):
             assumption = self._placing.assumptions.get(settled.uid)
+            self._placing.measuring.permit_wait(settled.status.code.label, settled.waited_s)
             if not settled.status.ok:
-                self._settling.refused_at_permit(settled)
+                self._settling.refused_at_permit(settled, now)
             elif assumption is not None:
                 self._placing.assumptions.permitted(assumption)
                 self._outcomes.decided(assumption)

@@ -12,6 +12,7 @@ from podyard.proto.queue_api import PoppedPod
 from podyard.scheduler.core.asking_again import AskingAgain
 from podyard.scheduler.core.assumptions import NOT_ASKED, WAITS, Assumption, Phase
 from podyard.scheduler.core.effects import AwaitPosition, Conflicted
+from podyard.scheduler.core.measured import ERROR, SCHEDULED, UNSCHEDULABLE
 from podyard.scheduler.core.outcomes import Outcomes, refusal
 from podyard.scheduler.core.placing import Placing, View
 
@@ -29,6 +30,8 @@ class Retry(msgspec.Struct, gc=False):
     tries: int
     why: str
     due_at: float
+    started: float = 0.0
+    """When the attempt's first cycle began."""
 
 
 class Settling:
@@ -57,25 +60,26 @@ class Settling:
             return
         match answer.result:
             case "bound":
-                self._committed(assumption, answer.committed_at)
+                self._committed(assumption, answer.committed_at, now)
             case "alreadyBound":
-                self._elsewhere(assumption, answer.node)
+                self._elsewhere(assumption, answer.node, now)
             case "waiting":
                 self._waits(assumption, now)
             case "conflict":
                 self._conflicted(assumption, answer, position, session, now)
             case "gone":
-                self.give_up(answer.uid, "error", "the pod is gone")
+                self.give_up(answer.uid, "error", "the pod is gone", now)
             case "error":
-                self.give_up(answer.uid, "bindError", refusal(answer))
+                self.give_up(answer.uid, "bindError", refusal(answer), now)
 
-    def _committed(self, assumption: Assumption, committed_at: int) -> None:
+    def _committed(self, assumption: Assumption, committed_at: int, now: float) -> None:
         """The binding is durable. Until the view shows it the pod stays assumed, and its number outstanding.
 
         A view that has got so far without it was listed after the binding, its release and the pod's end:
         nothing will show it.
         """
         uid, node = assumption.popped.uid, assumption.decision.node
+        self._ended(assumption, SCHEDULED, now)
         if assumption.successor is not None:
             self._outcomes.done(assumption.successor, "scheduled", node=node)
             assumption.successor = None
@@ -92,12 +96,17 @@ class Settling:
         """The decision waits in the binder, or has waited there: the view may show the binding before this is
         heard."""
         if assumption.phase is Phase.SEEN:
-            self._committed(assumption, 0)
+            self._committed(assumption, 0, now)
         else:
             self._asking_again.wait(assumption, now)
 
-    def _elsewhere(self, assumption: Assumption, node: str) -> None:
+    def _ended(self, assumption: Assumption, result: str, now: float) -> None:
+        trace = assumption.span.trace
+        self._placing.measuring.attempt(result, assumption.popped, assumption.started, now, trace)
+
+    def _elsewhere(self, assumption: Assumption, node: str, now: float) -> None:
         """Another attempt's binding is durable."""
+        self._ended(assumption, ERROR, now)
         self._placing.forget(assumption.popped.uid)
         if node != assumption.decision.node:
             self._outcomes.dropped(assumption, f"the pod is bound to {node} already{assumption.trouble}")
@@ -109,28 +118,29 @@ class Settling:
         over = assumption.tries > MOST_RETRIES or assumption.session != session or assumption.successor is not None
         self._outcomes.add(Conflicted(answer.cause, not over))
         if over:
-            self.give_up(answer.uid, "bindError", why)
+            self.give_up(answer.uid, "bindError", why, now)
             return
         self._placing.forget(answer.uid)
         why += assumption.trouble
         self._outcomes.dropped(assumption, why)
-        self.retries.append(Retry(position, assumption.popped, assumption.tries, why, now + POSITION_WAIT_S))
+        due_at = now + POSITION_WAIT_S
+        self.retries.append(Retry(position, assumption.popped, assumption.tries, why, due_at, assumption.started))
         self._outcomes.add(AwaitPosition(position))
 
     # ---- the cluster ---------------------------------------------------------------------------------------
 
-    def seen(self, assumption: Assumption, bound: BoundPod) -> None:
+    def seen(self, assumption: Assumption, bound: BoundPod, now: float) -> None:
         """The view shows the pod's binding, by this attempt or by another."""
         phase = assumption.phase
         if phase is Phase.AT_PERMIT:
-            self._elsewhere(assumption, bound.node)
+            self._elsewhere(assumption, bound.node, now)
             self._outcomes.done(assumption.popped, "scheduled", node=bound.node)
         elif phase is Phase.BOUND:
             self._placing.assumptions.drop(bound.uid)
         elif bound.attempt == assumption.popped.attempt:
             self._placing.assumptions.seen(assumption)
             if phase in WAITS:  # the binder would be asked again only for what is known now
-                self._committed(assumption, 0)
+                self._committed(assumption, 0, now)
 
     def listed(self) -> None:
         """The view was listed anew. A binding that was answered and that the listing does not show has come
@@ -143,7 +153,7 @@ class Settling:
 
     # ---- Permit --------------------------------------------------------------------------------------------
 
-    def refused_at_permit(self, settled: Settled) -> None:
+    def refused_at_permit(self, settled: Settled, now: float) -> None:
         """A wait at Permit ended with a rejection."""
         assumption = self._placing.forget(settled.uid)
         if assumption is None:
@@ -152,9 +162,10 @@ class Settling:
         result.node = ""
         result.rejection, result.message = settled.status, settled.status.message + assumption.trouble
         self._outcomes.refused_at_permit(assumption)
+        self._ended(assumption, UNSCHEDULABLE, now)
         self._follow_up(assumption)
 
-    def give_up(self, uid: str, outcome: Outcome, why: str) -> None:
+    def give_up(self, uid: str, outcome: Outcome, why: str, now: float) -> None:
         """The attempt ends without a binding: `bindError` for error backoff, `error` for a pod that is no
         more."""
         assumption = self._placing.forget(uid)
@@ -166,6 +177,7 @@ class Settling:
             self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=place, sent=decided)
         else:
             self._outcomes.done(assumption.popped, outcome, assumed=place, message=why)
+        self._ended(assumption, ERROR, now)
         self._follow_up(assumption)
 
     def _follow_up(self, assumption: Assumption) -> None:
