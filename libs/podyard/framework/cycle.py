@@ -68,7 +68,7 @@ SCATTER: Final = 2_654_435_761
 """Odd; times it, neighbouring numbers lie far apart in 32 bits (Knuth's multiplicative hashing)."""
 
 
-class PointTime(NamedTuple):
+class PointTime(msgspec.Struct, frozen=True, gc=False):
     """When an extension point ran, on the caller's stopwatch (seconds)."""
 
     point: str

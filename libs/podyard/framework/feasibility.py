@@ -142,14 +142,14 @@ class Feasibility:
 
         :param fits: a node was found: then one got past all
         """
-        pre_filters = "PreFilter", self._pre_filtering.evaluated()
+        pre_filters = self._pre_filtering.evaluated
         if not fits:
             reached = [layer.name for layer in self._layers if self._contested or layer.reached.any()]
-            return Evaluated((pre_filters, ("Filter", tuple(reached))))
-        if self._evaluated is None:
+            return Evaluated((("PreFilter", pre_filters), ("Filter", tuple(reached))))
+        if self._evaluated is None or self._evaluated.points[0][1] is not pre_filters:
             skipped = self.state.skip_filter
             names = tuple([plugin.name for plugin in self._profile.filter if plugin.name not in skipped])
-            self._evaluated = Evaluated((pre_filters, ("Filter", names)))
+            self._evaluated = Evaluated((("PreFilter", pre_filters), ("Filter", names)))
         return self._evaluated
 
     def rejections(self) -> tuple[Rejection, ...]:
@@ -272,7 +272,6 @@ class Feasibility:
             raise PluginError.wrapping(name, "filter_token", fault) from fault
         if not renewed:
             return
-        self._evaluated = None
         again = self._pre_filtering.again(renewed, pod, cluster)
         self.pre_filter_label = self._pre_filtering.result.status.code.label
         match again:

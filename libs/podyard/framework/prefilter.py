@@ -56,7 +56,7 @@ class PreFiltering:
     Invariant after `run` and `again`: `result` and the state are what a new run would give.
     """
 
-    __slots__ = ("_answers", "_by_name", "_plugins", "_state", "result")
+    __slots__ = ("_answers", "_by_name", "_evaluated", "_plugins", "_state", "result")
 
     def __init__(self, plugins: tuple[PreFilter, ...], state: CycleState) -> None:
         self._plugins = plugins
@@ -64,6 +64,7 @@ class PreFiltering:
         self._by_name = {plugin.name: plugin for plugin in plugins}
         self._answers: dict[str, PreFilterResult] = {}
         """Of the plugins that were asked: all, or those up to one that stops."""
+        self._evaluated: tuple[str, ...] | None = None
         self.result = PreFiltered()
 
     def run(self, pod: PodInfo, cluster: Snapshot) -> PreFiltered:
@@ -91,6 +92,8 @@ class PreFiltering:
             before = self._answers.get(name)
             if before is not None:
                 answer = self._answers[name] = self._ask(self._by_name[name], pod, cluster)
+                if (answer.status.code == Code.SKIP) != (before.status.code == Code.SKIP):
+                    self._evaluated = None
                 same = same and (answer is before or answer == before)
         if same:
             return "same"
@@ -117,9 +120,12 @@ class PreFiltering:
             self._state.skip_filter.discard(plugin.name)
         return answer
 
+    @property
     def evaluated(self) -> tuple[str, ...]:
-        """Plugins that were asked and did not say Skip."""
-        return tuple([name for name, answer in self._answers.items() if answer.status.code != Code.SKIP])
+        """Plugins that were asked and did not say Skip; the same object until one changes its mind."""
+        if self._evaluated is None:
+            self._evaluated = tuple([name for name, answer in self._answers.items() if answer.status.code != Code.SKIP])
+        return self._evaluated
 
     def _reach(self) -> int:
         """How many plugins are to be asked, as far as the answers tell."""

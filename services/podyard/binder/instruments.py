@@ -142,8 +142,8 @@ class Instruments:
 
     def took(self, times: Sequence[PointTime]) -> None:
         """What extension points took."""
-        for point, status, profile, seconds in times:
-            self._points.labels(point, status, profile).observe(seconds)
+        for one in times:
+            self._points.labels(one.point, one.status, one.profile).observe(one.seconds)
 
     def fence_moving(self, moving: FenceMoving) -> None:
         """The fence is moved."""

@@ -24,13 +24,13 @@ def emit(spans: Spans, cycle: CycleSpan) -> None:
         error=cycle.error,
         keep=cycle.keep,
     )
-    for point, start, end, _ in cycle.points:
+    for one in cycle.points:
         spans.emit(
-            point,
+            one.point,
             trace=spans.child(cycle.trace),
             parent=cycle.trace,
-            start=cycle.points_since + start,
-            end=cycle.points_since + end,
+            start=cycle.points_since + one.start,
+            end=cycle.points_since + one.end,
             keep=cycle.keep,
         )
 

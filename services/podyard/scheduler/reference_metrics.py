@@ -122,10 +122,10 @@ class ReferenceMetrics:
 
     def _cycles(self, cycles: list[CycleTimes]) -> None:
         observe, labels = self._algorithm.observe, self._points.labels
-        for profile, algorithm_s, points, _ in cycles:
-            observe(algorithm_s)
-            for point, start, end, status in points:
-                labels(point, status, profile).observe(end - start)
+        for cycle in cycles:
+            observe(cycle.algorithm_s)
+            for one in cycle.points:
+                labels(one.point, one.status, cycle.profile).observe(one.end - one.start)
         for profile in {cycle.profile for cycle in cycles}:
             evaluated = Counter(chain.from_iterable([one.evaluated for one in cycles if one.profile == profile]))
             for each, pods in evaluated.items():

@@ -36,7 +36,7 @@ class Wait(NamedTuple):
     waits_for: tuple[ObjectKey, ...] = ()
 
 
-class PointTime(NamedTuple):
+class PointTime(msgspec.Struct, frozen=True, gc=False):
     """All plugins of an extension point, asked about one decision."""
 
     point: str

@@ -2,6 +2,8 @@
 
 from typing import Final, NamedTuple
 
+import msgspec
+
 from podyard.framework.cycle import PointTime
 from podyard.framework.plugin_times import Evaluated, PluginTime, PluginTimes
 from podyard.proto.queue_api import PoppedPod
@@ -14,7 +16,7 @@ ERROR: Final = "error"
 DEFAULT_PREEMPTION: Final = "DefaultPreemption"
 
 
-class CycleTimes(NamedTuple):
+class CycleTimes(msgspec.Struct, frozen=True, gc=False):
     """One cycle."""
 
     profile: str
@@ -24,7 +26,7 @@ class CycleTimes(NamedTuple):
     evaluated: list[Evaluated]
 
 
-class AttemptTime(NamedTuple):
+class AttemptTime(msgspec.Struct, frozen=True, gc=False):
     """One attempt that has ended."""
 
     result: str
