@@ -35,6 +35,7 @@ INSTRUMENTS: Final[dict[str, Callable[[prometheus_client.CollectorRegistry], obj
 """By service, in the order of the page."""
 LEASE: Final = "leases"
 """A service's name for what all have that stand for election."""
+CORED: Final = "services with a core"
 EVERY: Final = "every process"
 
 
@@ -51,17 +52,21 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def shown() -> dict[str, list[Shown]]:
-    """By service, and what several have in common once: under `EVERY` and `LEASE`."""
+    """By service, and what several have in common once: under `EVERY`, `CORED` and `LEASE`."""
     found = {EVERY: _families(_every())}
+    registry = prometheus_client.CollectorRegistry()
+    service: Any = SimpleNamespace(metrics=registry)
+    Boundary(service)
+    found[CORED] = _families(registry)
     registry = prometheus_client.CollectorRegistry()
     health = Health(stall_limit_s=60.0, registry=prometheus_client.CollectorRegistry())
     lease: Any = SimpleNamespace(service="SERVICE")
     Leading(lease, health, registry, pause=_no_pause)
     found[LEASE] = _families(registry)
-    for service, make in INSTRUMENTS.items():
+    for name, make in INSTRUMENTS.items():
         registry = prometheus_client.CollectorRegistry(auto_describe=True)
         make(registry)
-        found[service] = _families(registry)
+        found[name] = _families(registry)
     return found
 
 
@@ -69,8 +74,6 @@ def _every() -> prometheus_client.CollectorRegistry:
     registry = new_registry(service="queue", instance="queue-0", version="0")
     process._show_clock(registry)  # pyright: ignore[reportPrivateUsage]
     Health(stall_limit_s=60.0, registry=registry)
-    stub: Any = SimpleNamespace(metrics=registry)
-    Boundary(stub)
     tracing = start_tracing(
         {"OTEL_TRACES_EXPORTER": "console"}, service="queue", instance="queue-0", version="0", registry=registry
     )
