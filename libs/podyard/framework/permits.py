@@ -72,6 +72,10 @@ class WaitingPods:
         self._settle(uid, statuses.unschedulable(reason).by(plugin))
         return True
 
+    def waited_s(self, uid: str, now: float) -> float:
+        """Seconds since the begin of a pod's wait that is not settled yet; 0 if there is none."""
+        return now - self._since.get(uid, now)
+
     def forget(self, uid: str) -> None:
         """The pod is gone: nothing is to be settled, also if a plugin has ended its wait already."""
         self._deadlines.pop(uid, None)

@@ -170,6 +170,17 @@ def test_waits_at_permit_are_timed_by_their_end() -> None:
     assert play.attempts() == {"unschedulable": 1, "scheduled": 1}
 
 
+def test_a_pod_that_goes_while_it_waits_was_rejected_at_permit() -> None:
+    play = Watched(make_node("a"), use=waiting())
+    pod = make_pod("p")
+    play.add(pod)
+    play.schedule(pod)
+    play.now += 3.0
+    play.delete(pod)
+    assert play.attempts() == {"unschedulable": 1}
+    assert play.value("scheduler_permit_wait_duration_seconds_sum", result="Unschedulable") == 3.0
+
+
 def test_extension_points_and_plugins_are_counted_for_each_pod() -> None:
     play = Watched(make_node("a"), make_node("b"))
     pods = [make_pod(f"p{number}") for number in range(3)]

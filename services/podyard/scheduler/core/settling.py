@@ -5,6 +5,7 @@ from typing import Final
 import msgspec
 
 from podyard.framework.permits import Settled
+from podyard.framework.status import Code
 from podyard.proto.binder_api import POSITION_WAIT_S, BindAnswer
 from podyard.proto.decisions import Outcome
 from podyard.proto.placement import BoundPod
@@ -167,17 +168,24 @@ class Settling:
 
     def give_up(self, uid: str, outcome: Outcome, why: str, now: float) -> None:
         """The attempt ends without a binding: `bindError` for error backoff, `error` for a pod that is no
-        more."""
+        more.
+
+        At Permit, the reference counts it as a rejection there. Source: schedule_one.go,
+        handleBindingCycleError; eventhandlers.go, handleAssumedPodDeletion.
+        """
+        waited_s = self._placing.permits.waited_s(uid, now)
         assumption = self._placing.forget(uid)
         if assumption is None:
             return
         decided = assumption.phase is not Phase.AT_PERMIT
+        if not decided:
+            self._placing.measuring.permit_wait(Code.UNSCHEDULABLE.label, waited_s)
         place, why = assumption.place, why + assumption.trouble
         if outcome == "bindError":
             self._outcomes.bind_error(assumption.popped, assumption.span, why, assumed=place, sent=decided)
         else:
             self._outcomes.done(assumption.popped, outcome, assumed=place, message=why)
-        self._ended(assumption, ERROR, now)
+        self._ended(assumption, ERROR if decided else UNSCHEDULABLE, now)
         self._follow_up(assumption)
 
     def _follow_up(self, assumption: Assumption) -> None:
