@@ -64,6 +64,8 @@ class Instruments:
         """kube-scheduler's. Source: v1.36.2, pkg/scheduler/metrics/metrics.go."""
         self._committed_s = 0.0
         """What the last commit took."""
+        self._bound: dict[str, int] = {}
+        """Decisions that it bound, by profile, until they are counted."""
         counter, histogram = prometheus_client.Counter, prometheus_client.Histogram
         self._spans = spans
         self.decisions = CounterFamily(
@@ -120,7 +122,8 @@ class Instruments:
         self.decisions.labels(answer.result, answer.cause, settled.decision.profile, scheduler).inc()
         self.bind_seconds.observe(max(0.0, now - settled.received_at))
         if settled.bound is not None:
-            self._points.labels("Bind", SUCCESS, settled.decision.profile).observe(self._committed_s)
+            profile = settled.decision.profile
+            self._bound[profile] = self._bound.get(profile, 0) + 1
         keep = answer.result not in GOOD
         trace = settled.decision.trace
         if self._spans.wanted(trace, keep=keep):
@@ -141,9 +144,12 @@ class Instruments:
             self.releases.labels(release.reason).inc()
 
     def took(self, times: Sequence[PointTime]) -> None:
-        """What extension points took."""
+        """What extension points took since the last commit, whose decisions have been told of."""
+        for profile, decisions in self._bound.items():
+            self._points.labels("Bind", SUCCESS, profile).observe(self._committed_s, decisions)
+        self._bound.clear()
         for one in times:
-            self._points.labels(one.point, one.status, one.profile).observe(one.seconds)
+            self._points.labels(one.point, one.status, one.profile).observe(one.seconds, one.decisions)
 
     def fence_moving(self, moving: FenceMoving) -> None:
         """The fence is moved."""

@@ -13,7 +13,13 @@ from podyard.proto.pools import Pool
 from podyard.proto.requeues import HintCall
 from podyard.queue.core.effects import AttemptEnded
 from podyard.queue.core.tally import ACTIVE, BACKOFF, UNSCHEDULABLE, Counted
-from podyard.telemetry.reference_metrics import CounterFamily, GaugeFamily, HistogramFamily, exponential
+from podyard.telemetry.reference_metrics import (
+    CounterFamily,
+    GaugeFamily,
+    HistogramFamily,
+    HistogramSeries,
+    exponential,
+)
 from podyard.telemetry.tracing import Spans
 
 MANY_ATTEMPTS: Final = 15
@@ -80,6 +86,7 @@ class ReferenceMetrics:
             ["event"],
             buckets=exponential(0.0001, 2, 12),
         )
+        self._of_events: dict[str, HistogramSeries] = {}
         self._hints = HistogramFamily(
             registry,
             "scheduler_queueing_hint_execution_duration_seconds",
@@ -123,8 +130,15 @@ class ReferenceMetrics:
         """What the core counted."""
         for (queue, event), pods in counted.entered.items():
             self._incoming.labels(queue, self._bounded(event)).inc(pods)
+        known = self._of_events
         for event, seconds in counted.handled:
-            self._handled.labels(self._bounded(event)).observe(seconds)
+            series = known.get(event)
+            if series is None:
+                bounded = self._bounded(event)
+                series = self._handled.labels(bounded)
+                if bounded == event:
+                    known[event] = series
+            series.observe(seconds)
 
     def asked(self, call: HintCall, event: str) -> None:
         """A hint was asked. :param event: bounded"""

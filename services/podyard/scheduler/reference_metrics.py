@@ -31,19 +31,7 @@ class ReferenceMetrics:
 
     def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
         self._spans = spans
-        self._attempts = CounterFamily(
-            registry,
-            "scheduler_schedule_attempts_total",
-            "Attempts to schedule pods; error: not the cluster was in the way",
-            ["result", "profile"],
-        )
-        self._attempt_seconds = HistogramFamily(
-            registry,
-            "scheduler_scheduling_attempt_duration_seconds",
-            "From the start of an attempt's first cycle to its end, the binding included",
-            ["result", "profile"],
-            buckets=SECONDS,
-        )
+        self._attempts, self._attempt_seconds = _attempts(registry)
         self._of_attempts: dict[tuple[str, str], tuple[CounterSeries, HistogramSeries]] = {}
         self._algorithm = HistogramFamily(
             registry,
@@ -58,6 +46,7 @@ class ReferenceMetrics:
             ["extension_point", "status", "profile"],
             buckets=exponential(0.0001, 2, 12),
         )
+        self._of_points: dict[tuple[str, str, str], HistogramSeries] = {}
         self._plugins = HistogramFamily(
             registry,
             "scheduler_plugin_execution_duration_seconds",
@@ -121,11 +110,16 @@ class ReferenceMetrics:
             seconds.observe(attempt.seconds)
 
     def _cycles(self, cycles: list[CycleTimes]) -> None:
-        observe, labels = self._algorithm.observe, self._points.labels
+        observe, known = self._algorithm.observe, self._of_points
         for cycle in cycles:
             observe(cycle.algorithm_s)
+            profile = cycle.profile
             for one in cycle.points:
-                labels(one.point, one.status, cycle.profile).observe(one.end - one.start)
+                series = known.get((one.point, one.status, profile))
+                if series is None:
+                    key = one.point, one.status, profile
+                    series = known[key] = self._points.labels(*key)
+                series.observe(one.end - one.start)
         for profile in {cycle.profile for cycle in cycles}:
             evaluated = Counter(chain.from_iterable([one.evaluated for one in cycles if one.profile == profile]))
             for each, pods in evaluated.items():
@@ -135,3 +129,20 @@ class ReferenceMetrics:
         for point, plugins in evaluated.points:
             for plugin in plugins:
                 self._evaluations.labels(plugin, point, profile).inc(pods)
+
+
+def _attempts(registry: prometheus_client.CollectorRegistry) -> tuple[CounterFamily, HistogramFamily]:
+    count = CounterFamily(
+        registry,
+        "scheduler_schedule_attempts_total",
+        "Attempts to schedule pods; error: it was not the cluster that was in the way",
+        ["result", "profile"],
+    )
+    seconds = HistogramFamily(
+        registry,
+        "scheduler_scheduling_attempt_duration_seconds",
+        "From the start of an attempt's first cycle to its end, the binding included",
+        ["result", "profile"],
+        buckets=SECONDS,
+    )
+    return count, seconds

@@ -15,6 +15,7 @@ from podyard.cluster.pods import PodView
 from podyard.framework import events
 from podyard.framework.events import ClusterEvent
 from podyard.proto.actions import ActionType
+from podyard.proto.placement import Release
 from podyard.queue.core import listing
 from podyard.queue.core.changes import Changes
 from podyard.queue.core.effects import AttemptEnded
@@ -140,6 +141,16 @@ class TestHandled:
         self.labels(stage, pod_change(None, pod))
         change = Change("pods", pod.uid, pod, bound, Origin(), bound=True)
         assert self.labels(stage, change) == ["AssignedPodAdd", "UnschedulablePodDelete"]
+
+    def test_an_assigned_pod_changes_and_ends(self, stage: Stage) -> None:
+        before, after = view("p", node="n"), view("p", node="n", labels=("a",), sequence=2)
+        changed = pod_change(before, after)
+        assert self.labels(stage, changed) == ["AssignedPodUpdate", "AssignedPodUpdatePodLabel"]
+        release = Release(namespace="default", name="p", uid="uid-p", node="n", reason="completed")
+        ended = view("p", sequence=3, release=release)
+        change = Change("pods", "uid-p", after, ended, Origin(), release=release)
+        assert self.labels(stage, change) == ["AssignedPodDelete"]
+        assert self.labels(stage, pod_change(ended, None)) == [], "its object goes: the room came free before"
 
     def test_a_node_and_what_no_plugin_registered(self, stage: Stage) -> None:
         node = NodeView(objects.typed_node("n"), "n", "n", 1)

@@ -44,29 +44,37 @@ class PointTime(msgspec.Struct, frozen=True, gc=False):
     """Label of what they answered together."""
     profile: str
     seconds: float
+    decisions: int = 1
+    """Of so many decisions, that took as long each."""
 
 
 class PointTimes:
     """Until somebody takes them."""
 
-    __slots__ = ("_taken", "watch")
+    __slots__ = ("_nobody", "_taken", "watch")
 
     def __init__(self, watch: Callable[[], float] = lambda: 0.0) -> None:
         """:param watch: seconds of a monotonic clock"""
         self.watch = watch
         self._taken: list[PointTime] = []
+        self._nobody: dict[tuple[str, str], int] = {}
+        """Decisions for which there was no plugin, by extension point and profile."""
 
     def note(self, point: str, status: str, profile: str, started: float) -> None:
         """They have answered. :param started: by `watch`"""
         self._taken.append(PointTime(point, status, profile, self.watch() - started))
 
     def nobody(self, point: str, profile: str) -> None:
-        """The profile has no plugin there."""
-        self._taken.append(PointTime(point, SUCCESS, profile, 0.0))
+        """The profile has no plugin there, so that it takes no time."""
+        key = point, profile
+        self._nobody[key] = self._nobody.get(key, 0) + 1
 
     def take(self) -> list[PointTime]:
         """All since last asked."""
         taken, self._taken = self._taken, []
+        if self._nobody:
+            taken += [PointTime(point, SUCCESS, profile, 0.0, n) for (point, profile), n in self._nobody.items()]
+            self._nobody = {}
         return taken
 
 
@@ -118,10 +126,11 @@ def prepare(
         state.write(CHOSEN, volumes)
     started = times.watch()
     said = _ask_pre_bind(profile, state, pod, cluster, node)
-    status = Code.WAIT if said.waits else said.status.code
-    times.note("PreBind", status.label, profile.name, started)
     if said.waits or not said.status.ok:
+        status = Code.WAIT if said.waits else said.status.code
+        times.note("PreBind", status.label, profile.name, started)
         return said
+    times.note("PreBind", SUCCESS, profile.name, started)
     return Prepared(_who_binds(profile, state, pod, cluster, node), said.writes)
 
 

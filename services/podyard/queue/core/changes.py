@@ -109,14 +109,14 @@ class Changes:
         has = change.uid in self._queue.pods
         if has or had:
             if had and has:
-                return {UPDATED, *(event.label for event in _named(change.events))}
+                return dict.fromkeys((UPDATED, *(event.label for event in _named(change.events))))
             return (ADDED,) if has else (DELETED,)
         if change.release is not None:
             return (ASSIGNED_DELETED,)
         new = cast("PodView | None", change.new)
         if new is None or new.bound is None:
             return ()
-        return {ASSIGNED_UPDATED, *(event.label for event in _named(change.events))}
+        return dict.fromkeys((ASSIGNED_UPDATED, *(event.label for event in _named(change.events))))
 
     def _apply(self, change: Change, now: float) -> None:
         happened = change.events
