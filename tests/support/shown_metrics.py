@@ -13,7 +13,7 @@ from podyard.binder.instruments import Instruments as BinderInstruments
 from podyard.descheduler.instruments import Instruments as DeschedulerInstruments
 from podyard.node_agent.instruments import Instruments as AgentInstruments
 from podyard.queue.instruments import Instruments as QueueInstruments
-from podyard.runtime import process
+from podyard.runtime import http, process, web
 from podyard.runtime.health import Health
 from podyard.scheduler.instruments import Instruments as SchedulerInstruments
 from podyard.shell.boundary import Boundary
@@ -74,6 +74,7 @@ def _every() -> prometheus_client.CollectorRegistry:
     registry = new_registry(service="queue", instance="queue-0", version="0")
     process._show_clock(registry)  # pyright: ignore[reportPrivateUsage]
     Health(stall_limit_s=60.0, registry=registry)
+    web.Refusals(registry, http.REASONS)
     tracing = start_tracing(
         {"OTEL_TRACES_EXPORTER": "console"}, service="queue", instance="queue-0", version="0", registry=registry
     )

@@ -1,6 +1,8 @@
 """Metrics have the reference's names, labels and buckets where they are the same; docs/metrics.md lists all
 of them, and says why some of the reference's are not here."""
 
+import re
+
 import pytest
 
 from tests.support import metrics_page, shown_metrics
@@ -16,6 +18,7 @@ OF = {
     "component-base": (shown_metrics.LEASE,),
 }
 """Which services show a program's families."""
+ROOT = metrics_page.PAGE.parents[1]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +48,16 @@ def test_names_of_the_reference_are_used_for_nothing_else(shown: dict[str, list[
     own = [one.name for found in shown.values() for one in found if one.name not in known]
     strangers = [name for name in own if not name.startswith(("podyard_", "process_", "python_"))]
     assert strangers == []
+
+
+def test_what_any_module_shows_is_among_them(shown: dict[str, list[Shown]]) -> None:
+    """By the names that are written where metrics are made."""
+    made = re.compile(r"(?:[Cc]ounter|[Gg]auge|[Hh]istogram|Family|Info)\(\s*(?:registry,\s*)?\"([a-z_]+)\"")
+    texts = [path.read_text(encoding="utf-8") for part in ("libs", "services") for path in (ROOT / part).rglob("*.py")]
+    names = {name for text in texts for name in made.findall(text)}
+    known = {one.name for found in shown.values() for one in found}
+    assert {name for name in names if not known & {name, f"{name}_total", f"{name}_info"}} == set()
+    assert len(names) > 80, "the search still finds them"
 
 
 def test_the_page_gives_reasons_for_families_of_the_reference_only() -> None:
