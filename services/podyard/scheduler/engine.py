@@ -123,9 +123,10 @@ class Engine:
     def step(self, message: Message) -> None:
         """Tell the core, and do what it wants done."""
         self.driver.step(message)
-        measured = self.core.take_measured()
-        if measured is not None:
-            self._instruments.reference.measured(measured)
+        if not isinstance(message, Changed):  # what those end is told with the next of the others
+            measured = self.core.take_measured()
+            if measured is not None:
+                self._instruments.reference.measured(measured)
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
         if self.may_work or isinstance(message, BindAnswered):
             self._wake.set()  # after an answer there may be another deadline to sleep to

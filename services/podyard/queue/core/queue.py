@@ -124,6 +124,11 @@ class Queue:
         """What was counted since last asked; None: nothing."""
         return self._queue.tally.take() if self._queue.tally else None
 
+    @property
+    def handled(self) -> int:
+        """How many changes are counted that nobody has taken yet."""
+        return len(self._queue.tally.handled)
+
     def step(self, message: Message, now: float) -> Sequence[Effect]:
         """Take one message in; returns what is to be done, in this order. `now` is seconds since 1970,
         UTC.
