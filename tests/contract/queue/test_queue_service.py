@@ -65,6 +65,15 @@ async def test_what_becomes_of_pods_shows_under_kube_schedulers_names(
     assert value("scheduler_pending_pods", {"queue": "unschedulable"}) is None, "it does not lead any more"
 
 
+async def test_pods_are_counted_also_while_no_scheduler_asks(bus: Bus, cluster: Cluster, connect_bus: Any) -> None:
+    service = make_service(SERVICE, await connect_bus("q1"), instance="q1")
+    incoming = "scheduler_queue_incoming_pods_total", {"queue": "active", "event": "UnschedulablePodAdd"}
+    async with running(service):
+        await Scheduler(bus).led()
+        await cluster.pod("a")
+        await eventually("it is counted", lambda: service.metrics.get_sample_value(*incoming) == 1)
+
+
 async def test_a_pop_waits_for_pods_and_says_so_when_none_come(cluster: Cluster, scheduler: Scheduler) -> None:
     assert (await scheduler.pop(wait_s=0.05)).pods == ()
     async with anyio.create_task_group() as tasks:
