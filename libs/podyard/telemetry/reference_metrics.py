@@ -102,13 +102,20 @@ class CounterFamily(Collector):
     """Counters of one name."""
 
     def __init__(
-        self, registry: prometheus_client.CollectorRegistry, name: str, help_text: str, labels: Sequence[str] = ()
+        self,
+        registry: prometheus_client.CollectorRegistry,
+        name: str,
+        help_text: str,
+        labels: Sequence[str] = (),
+        *,
+        older: str = "",
     ) -> None:
         """
         :param name: as it is shown, with `_total` only if the reference's has it
         :param labels: names; a family without any is shown as 0 from the start
+        :param older: a further name of the same numbers: the reference's deprecated one
         """
-        self._name, self._help, self.label_names = name, help_text, tuple(labels)
+        self._names, self._help, self.label_names = _names(name, older), help_text, tuple(labels)
         self._series: dict[Labels, CounterSeries] = {}
         if not self.label_names:
             self.labels()
@@ -123,12 +130,15 @@ class CounterFamily(Collector):
         return found
 
     def collect(self) -> Iterable[Metric]:
-        """The family as it is now."""
-        counter = self._name.endswith(_TOTAL)
-        family = Metric(self._name.removesuffix(_TOTAL), self._help, "counter" if counter else "unknown")
-        for values, series in self._series.copy().items():  # another thread may add one
-            family.samples.append(Sample(self._name, _named(self.label_names, values), series.value))
-        yield family
+        """The family as it is now, under each of its names."""
+        for name in self._names:
+            # two names that differ in `_total` only would be one family: none of them is a counter then
+            bare = name.removesuffix(_TOTAL)
+            counter = name != bare and bare not in self._names
+            family = Metric(bare if counter else name, self._help, "counter" if counter else "unknown")
+            for values, series in self._series.copy().items():  # another thread may add one
+                family.samples.append(Sample(name, _named(self.label_names, values), series.value))
+            yield family
 
 
 class GaugeFamily(Collector):
@@ -169,12 +179,14 @@ class HistogramFamily(Collector):
         labels: Sequence[str] = (),
         *,
         buckets: Sequence[float],
+        older: str = "",
     ) -> None:
         """
         :param labels: names; a family without any is shown empty from the start
         :param buckets: upper bounds, ascending, without +Inf
+        :param older: a further name of the same numbers: the reference's deprecated one
         """
-        self._name, self._help, self.label_names = name, help_text, tuple(labels)
+        self._names, self._help, self.label_names = _names(name, older), help_text, tuple(labels)
         self.buckets = tuple(map(float, buckets))
         self._upper = tuple(floatToGoString(bound) for bound in (*self.buckets, float("inf")))
         self._series: dict[Labels, HistogramSeries] = {}
@@ -191,11 +203,16 @@ class HistogramFamily(Collector):
         return found
 
     def collect(self) -> Iterable[Metric]:
-        """The family as it is now."""
-        family = Metric(self._name, self._help, "histogram")
-        for values, series in self._series.copy().items():  # another thread may add one
-            family.samples.extend(series.samples(self._name, _named(self.label_names, values), self._upper))
-        yield family
+        """The family as it is now, under each of its names."""
+        for name in self._names:
+            family = Metric(name, self._help, "histogram")
+            for values, series in self._series.copy().items():  # another thread may add one
+                family.samples.extend(series.samples(name, _named(self.label_names, values), self._upper))
+            yield family
+
+
+def _names(name: str, older: str) -> tuple[str, ...]:
+    return (name, older) if older else (name,)
 
 
 def _bounded(values: Labels, labels: Labels, series: int) -> Labels:

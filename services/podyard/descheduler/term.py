@@ -1,5 +1,6 @@
 """One term: from getting the lease to losing it. Feeds the core and carries out what it wants."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -213,6 +214,7 @@ class Term:
         result: EvictionResult = EvictionFailed("not answered before the term ended")
         with anyio.CancelScope(shield=True) as self._evicting:
             result = await self._evictions.evict(ask.eviction)
+        self._instruments.answered(ask.eviction, result)
         if self._evictions.position > self._evicted_at[0]:
             self._evicted_at = self._evictions.position, self._now() + OLDER_S
         return messages.EvictionAnswered(ask.ticket, result)
@@ -259,8 +261,7 @@ class Term:
         assert self._evictions is not None, "a cycle begins with its listing"
         trace, self._evictions = self._evictions.trace, None
         record, end = effect.record, self._now()
-        self._instruments.duration.observe(end - effect.began)
-        self._instruments.count(record)
+        self._instruments.ended(record, end - effect.began)
         spans_and_events.cycle_ended(self._service.spans, trace, record, effect.began, end)
         outcome = spans_and_events.outcome(record, dry_run=self._settings.dry_run)
         self._service.health.set_ready(CYCLE, not record.ended, outcome)
@@ -289,7 +290,7 @@ class Term:
         if effect.error is not None:
             self._service.log.error("a cycle broke off", exc_info=effect.error)
         self._service.health.set_ready(CYCLE, False, effect.reason)
-        self._instruments.cycles.labels("failed").inc()
+        self._instruments.failed(self._now() - effect.began)
         self._service.log.error("no cycle", reason=effect.reason)
 
 
@@ -311,6 +312,7 @@ def _core(
         profiles=profiles,
         obey=settings.plan == "obey",
         triggers=Triggers(policy, plugins, gather_s=settings.gather_s, pause_s=settings.pause_s) if by_events else None,
+        timer=time.monotonic,
     )
 
 

@@ -8,6 +8,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
 from podyard.node_agent.core.virtual_node import VirtualNode
+from podyard.node_agent.reference_metrics import ReferenceMetrics
 
 MOST_NODES: Final = 500
 """Nodes that are shown: the first by name, always the same ones. Each has up to 40 series."""
@@ -19,9 +20,10 @@ class Instruments:
     """Counters of one process."""
 
     def __init__(self, registry: prometheus_client.CollectorRegistry) -> None:
-        self.evicted = prometheus_client.Counter(
+        self._evicted = prometheus_client.Counter(
             "podyard_node_agent_evictions", "Pods evicted, by the signal that was low", ["signal"], registry=registry
         )
+        self.reference = ReferenceMetrics(registry)
         self.refused = prometheus_client.Counter(
             "podyard_node_agent_refusals", "Pods that their node did not take, by reason", ["reason"], registry=registry
         )
@@ -51,6 +53,11 @@ class Instruments:
             buckets=(0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60),
             registry=registry,
         )
+
+    def evicted(self, signal: str) -> None:
+        """A node has evicted a pod."""
+        self._evicted.labels(signal).inc()
+        self.reference.evicted(signal)
 
     def collected(self, for_age: int, for_space: int) -> None:
         """A node has collected so many bytes of images."""

@@ -200,6 +200,10 @@ class Term:
                 )
                 told = effects.Announce(about, reason, message, at)
                 spans_and_events.announce(self._bus, told, self._service.name)
+            case effects.PodPreempted(resource):
+                self._instruments.reference.preempted(resource)
+            case effects.MustEvict(ages):
+                self._instruments.reference.must_evict(ages)
             case effects.PodEvicted():
                 self._evicted(effect)
             case effects.Announce():
@@ -255,7 +259,7 @@ class Term:
             return
         trace = spans_and_events.evicted(self._service.spans, effect)
         self._evictions[effect.uid] = trace
-        self._instruments.evicted.labels(effect.signal).inc()
+        self._instruments.evicted(effect.signal)
         spans_and_events.announce_eviction(self._bus, effect, self._service.name, trace)
         self._tell("evicted a pod", effect)
 

@@ -185,6 +185,9 @@ async def test_a_pod_that_is_hurried_is_evicted_once(bus: Bus, stage: Stage, mon
         await eventually("word of the haste", lambda: any(one.reason == "EvictionHastened" for one in stage.news))
         labels = {"signal": "memory.available"}
         assert service.metrics.get_sample_value("podyard_node_agent_evictions_total", labels) == 1
+        by_signal = {"eviction_signal": "memory.available"}
+        assert service.metrics.get_sample_value("kubelet_evictions", by_signal) == 1
+        assert service.metrics.get_sample_value("kubelet_eviction_stats_age_seconds_count", by_signal) == 2
     told = [one for one in stage.news if one.regarding.name == "slow"]
     assert [one.reason for one in told] == ["Evicted", "EvictionHastened"]
     assert "available: 50Mi. " in told[1].message

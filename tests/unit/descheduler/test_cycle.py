@@ -3,11 +3,11 @@
 
 import pytest
 
-from podyard.descheduler.core import loading
+from podyard.descheduler.core import cycle, loading
 from podyard.descheduler.core.evictions import EvictionDone
 from podyard.descheduler.core.framework import Answer, Evict, PluginError
 from podyard.descheduler.core.state import CycleState
-from tests.unit.descheduler.make import NoArgs, known, node, pod, policy, run
+from tests.unit.descheduler.make import NOW, NoArgs, known, node, pod, policy, run
 
 
 class _Plugin:
@@ -151,3 +151,13 @@ def test_the_grace_period_of_the_policy_goes_with_each_eviction():
 def test_a_policy_without_profiles_does_nothing():
     record, asked = run(loading.load("", known(), {}), CycleState(nodes=TWO, pods=[pod()]))
     assert (record.steps, asked) == ((), [])
+
+
+def test_a_step_is_timed_from_its_beginning_over_its_evictions_to_its_end():
+    clock = iter([10.0, 17.0, 20.0, 20.5])
+    state, chosen = CycleState(nodes=TWO, pods=[pod()]), policy(Sweep, Spread)
+    running = cycle.run(chosen, known(Sweep, Spread), state, NOW, timer=lambda: next(clock))
+    next(running)
+    with pytest.raises(StopIteration) as ended:
+        running.send(EvictionDone())
+    assert [step.took_s for step in ended.value.value.steps] == [7.0, 0.5]

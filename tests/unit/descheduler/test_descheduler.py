@@ -147,7 +147,7 @@ def test_a_cycle_that_breaks_off_ends_alone_and_the_next_one_waits_for_its_time(
     with monkeypatch.context() as patch:
         patch.setattr(cycle.Limits, "count", broken)
         failure = failed(stage.answer())
-    assert failure == CycleFailed("it broke off: RecursionError: nested too deep", fault)
+    assert failure == CycleFailed("it broke off: RecursionError: nested too deep", fault, began=NOW)
     assert stage.core.wake_at == NOW + INTERVAL_S
     assert ended(stage.cycle(INTERVAL_S)).record.evicted == 2
 

@@ -379,3 +379,16 @@ def test_signals_of_no_node_are_told_and_those_of_another_agent_s_are_not(playin
 )
 def test_shares(total: int, weights: list[int], parts: list[int]):
     assert shares(total, weights) == parts
+
+
+def test_a_node_that_must_evict_says_how_old_what_it_goes_by_is():
+    playing = agent(hard={"memory.available": "100Mi"}, on_signals=False, monitoring_s=10.0)
+    playing.node_seen(node(), (), 0.0)
+    playing.pod_seen(view(pod("a")), 0.0, 0.0)
+    playing.tick(1.0)
+    assert evicted(playing.observe(signals(LOW, *USAGE[:1], at=2.0), 2.0)) == []
+    found = playing.tick(12.0)
+    assert evicted(found) == ["a"]
+    assert [one for one in found if isinstance(one, effects.MustEvict)] == [
+        effects.MustEvict((("memory.available", 10.0),))
+    ]

@@ -158,6 +158,22 @@ def test_the_pod_is_chosen_by_the_first_reading():
     assert "available: 5. " in kill.message
 
 
+def test_a_choice_goes_by_every_threshold_that_acts_as_it_was_measured():
+    """Source: pkg/kubelet/eviction/eviction_manager.go, synchronize: EvictionStatsAge."""
+    thresholds = {"memory.available": "10", "pid.available": "10", "nodefs.available": "10"}
+    found = manager(hard=thresholds)
+    low = reading(5.0, measured=3.0, memory_available=5, pid_available=5, nodefs_available=50)
+    round_ = play(found, Layout.SINGLE, low, DONE)[1]
+    assert sorted(round_.goes_by) == [("memory.available", 3.0), ("pid.available", 3.0)]
+    again = low._replace(summary=Summary(signals={"memory.available": Observation(available=5, capacity=1000)}))
+    assert play(manager(hard=thresholds), Layout.SINGLE, again, DONE)[1].goes_by == (), "nobody knows how old it is"
+
+
+def test_without_pods_there_is_no_choice_that_goes_by_anything():
+    low = reading(5.0, memory_available=5)._replace(pods=())
+    assert play(manager(hard={"memory.available": "10"}), Layout.SINGLE, low)[1] == Round(starved="memory")
+
+
 def test_a_failed_kill_is_told_and_the_pod_may_be_chosen_again():
     found = manager(hard={"memory.available": "10"})
     round_ = play(found, Layout.SINGLE, reading(0.0, memory_available=5), Failed("no runtime"))[1]

@@ -59,6 +59,26 @@ def test_a_histogram_is_read_as_prometheus_clients_own(registry: prometheus_clie
     assert len(found[0]) == len(bounds) + 3  # +Inf, count, sum; no second family for when it began
 
 
+def test_what_has_an_older_name_is_counted_once_and_shown_twice(registry: prometheus_client.CollectorRegistry) -> None:
+    """Also where the names differ in `_total` only: a strict reader takes a counter of one for the other."""
+    pods = CounterFamily(registry, "mine_pods_total", "Pods", ["result"], older="mine_pods")
+    pods.labels("success").inc(2)
+    cycles = HistogramFamily(registry, "mine_seconds", "Cycles", buckets=(1, 2), older="mine_mine_seconds")
+    cycles.labels().observe(1.5)
+    for name in ("mine_pods_total", "mine_pods"):
+        assert registry.get_sample_value(name, {"result": "success"}) == 2
+    for name in ("mine_seconds", "mine_mine_seconds"):
+        assert registry.get_sample_value(f"{name}_bucket", {"le": "2.0"}) == 1
+        assert registry.get_sample_value(f"{name}_sum") == 1.5
+    text, openmetrics = generate_latest(registry).decode(), generate_openmetrics(registry).decode()
+    for shown in text, openmetrics:
+        assert 'mine_pods_total{result="success"} 2.0' in shown
+        assert 'mine_pods{result="success"} 2.0' in shown
+    kinds = [(family.name, family.type) for family in read_openmetrics(openmetrics)]
+    pods_are = [("mine_pods_total", "unknown"), ("mine_pods", "unknown")]
+    assert kinds == [*pods_are, ("mine_seconds", "histogram"), ("mine_mine_seconds", "histogram")]
+
+
 def test_without_labels_it_is_shown_before_the_first_value(registry: prometheus_client.CollectorRegistry) -> None:
     CounterFamily(registry, "scheduler_preemption_attempts_total", "Attempts")
     HistogramFamily(registry, "scheduler_preemption_victims", "Victims", buckets=(1, 2))

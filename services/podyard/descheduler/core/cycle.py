@@ -69,6 +69,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     attempts: tuple[Attempt, ...] = ()
     error: str = ""
     """Why the plugin could not do its work; what it did before stands."""
+    took_s: float = 0.0
+    """Seconds, with the evictions that it waited for."""
 
     @property
     def evicted(self) -> tuple[Attempt, ...]:
@@ -106,6 +108,14 @@ class CycleRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 Cycle: TypeAlias = Generator[Eviction, EvictionResult, CycleRecord]
 
+Timer: TypeAlias = Callable[[], float]
+"""Seconds of a monotonic clock."""
+
+
+def untimed() -> float:
+    """The timer of who does not want to know."""
+    return 0.0
+
 
 def run(
     policy: Policy,
@@ -114,6 +124,7 @@ def run(
     now: float,
     called: Called = TO_ALL,
     advisor: Advisor | None = None,
+    timer: Timer = untimed,
 ) -> Cycle:
     """One cycle.
 
@@ -122,6 +133,7 @@ def run(
     :param now: UTC seconds, for all ages
     :param called: which plugins run, and why
     :param advisor: the plan; None: nobody plans
+    :param timer: measures the plugins' runs, and decides nothing
     :raises PolicyError: if the profiles cannot be built
     """
     profiles = building.build(policy, plugins, state, now)
@@ -137,7 +149,7 @@ def run(
             causes=called.causes,
             faults=called.faults,
         )
-    cycle = _Cycle(policy, state, now, advisor)
+    cycle = _Cycle(policy, state, now, advisor, timer)
     steps: list[Step] = []
     for profile, point, plugin, begin in _runs(profiles, nodes):
         if cycle.ended:
@@ -175,12 +187,13 @@ def _runs(profiles: list[BuiltProfile], nodes: list[Node]) -> Iterator[tuple[str
 class _Cycle:
     """What the steps of a cycle share."""
 
-    def __init__(self, policy: Policy, state: CycleState, now: float, advisor: Advisor | None) -> None:
+    def __init__(self, policy: Policy, state: CycleState, now: float, advisor: Advisor | None, timer: Timer) -> None:
         self._grace_s = policy.grace_period_seconds
         self._limits = Limits(policy)
         self._state = state
         self._now = now
         self._advisor = advisor
+        self._timer = timer
         self.faults: list[PluginFault] = []
         self.ended = ""
         """Why no eviction is tried any more."""
@@ -190,7 +203,7 @@ class _Cycle:
     ) -> Generator[Eviction, EvictionResult, Step]:
         """One plugin's run. Whatever it raises ends that run, and no other."""
         attempts: list[Attempt] = []
-        error = ""
+        error, began = "", self._timer()
         most = MOST_ASKS * (len(self._state.pods) + 1)
         try:
             wanted = _begun(begin)
@@ -206,7 +219,14 @@ class _Cycle:
         except PluginError as problem:
             error = told(str(problem))
             self.faults.append(PluginFault(plugin.NAME, point, error))
-        return Step(profile=profile, extension_point=point, plugin=plugin.NAME, attempts=tuple(attempts), error=error)
+        return Step(
+            profile=profile,
+            extension_point=point,
+            plugin=plugin.NAME,
+            attempts=tuple(attempts),
+            error=error,
+            took_s=self._timer() - began,
+        )
 
     def _try(self, ask: Evict, profile: str, plugin: RunPlugin) -> Generator[Eviction, EvictionResult, Attempt]:
         answer, problem = self._limits.reached(ask.pod), ""

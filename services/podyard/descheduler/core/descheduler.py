@@ -17,7 +17,7 @@ from typing import Final
 from podyard.cluster.view import ClusterView
 from podyard.descheduler.core import cycle, loading, moves, queries, state
 from podyard.descheduler.core.advice import Advisor, Profiles
-from podyard.descheduler.core.cycle import Cycle
+from podyard.descheduler.core.cycle import Cycle, Timer, untimed
 from podyard.descheduler.core.effects import CycleEnded, CycleFailed, Effect, Evict, Finished, List, Query, Remember
 from podyard.descheduler.core.errors import PolicyError
 from podyard.descheduler.core.evictions import Eviction, EvictionDone, EvictionFailed, EvictionResult
@@ -64,6 +64,7 @@ class Descheduler:
         dry_run: bool = False,
         profiles: Profiles | None = None,
         obey: bool = False,
+        timer: Timer = untimed,
     ) -> None:
         """
         :param policy: as of `loading.decode`; what needs the cluster is looked up in each cycle
@@ -75,6 +76,7 @@ class Descheduler:
         :param dry_run: nothing moves, so nothing is remembered
         :param profiles: make the scheduling profiles that a plan places pods by; None: nobody plans
         :param obey: pods that should stay by the plan stay
+        :param timer: measures the plugins' runs
         """
         self._next_at: float | None = 0.0 if triggers is None else None
         """When the next cycle of all plugins is due, seconds since 1970; None: never. Where events start
@@ -109,6 +111,7 @@ class Descheduler:
         self._remembers = not dry_run
         self._profiles = profiles
         self._obey = obey
+        self._timer = timer
         self._advisor: Advisor | None = None
         """Of the cycle that is on."""
         self._view: ClusterView | None = None
@@ -168,7 +171,7 @@ class Descheduler:
                 return self._start(self._listed, message.results, now)
             case NotListed():
                 self._at_rest, self._next_at = True, self._began + RETRY_S
-                return [CycleFailed(f"the cluster cannot be listed: {message.reason}")]
+                return [CycleFailed(f"the cluster cannot be listed: {message.reason}", began=self._began)]
             case EvictionAnswered():
                 assert self._wanted is not None, "it was asked for"
                 known = self._note(self._wanted, message.result, now)
@@ -234,7 +237,7 @@ class Descheduler:
         policy = loading.with_defaults(self._policy, found.priority_classes)
         if self._profiles is not None:
             self._advisor = Advisor(view, self._profiles, self._moves, now, obey=self._obey, tells_spread=self._once)
-        return (yield from cycle.run(policy, self._plugins, found, now, self._called, self._advisor))
+        return (yield from cycle.run(policy, self._plugins, found, now, self._called, self._advisor, self._timer))
 
     def _go_on(self, now: float, result: EvictionResult | None = None) -> list[Effect]:
         assert self._cycle is not None, "its ticket was asked by a cycle"
@@ -246,9 +249,9 @@ class Descheduler:
             kept = self._note_kept(now)
             return [*kept, *self._over(CycleEnded(ended.value, self._began), now)]
         except PolicyError as error:
-            return self._over(CycleFailed(str(error)), now)
+            return self._over(CycleFailed(str(error), began=self._began), now)
         except Exception as error:  # the boundary of a cycle
-            return self._over(CycleFailed(f"it broke off: {described(error)}", error), now)
+            return self._over(CycleFailed(f"it broke off: {described(error)}", error, self._began), now)
         self._wanted = wanted
         return [Evict(self._ticket(), wanted), *self._note_kept(now)]
 

@@ -47,6 +47,8 @@ class CycleFailed(NamedTuple):
     reason: str
     error: Exception | None = None
     """What broke it off, for the log; None: it was refused in words."""
+    began: float = 0.0
+    """As of a cycle that ended; 0: it never began."""
 
 
 class Finished(NamedTuple):

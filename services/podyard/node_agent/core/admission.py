@@ -51,6 +51,8 @@ class Admitted(NamedTuple):
     """The node takes the pod, once these have gone for it."""
 
     victims: tuple[VirtualPod, ...] = ()
+    short: str = ""
+    """The first resource that they go for; empty if none is short."""
 
 
 Verdict: TypeAlias = Refusal | Admitted
@@ -86,7 +88,7 @@ def judge(
     if misfit is not None:
         return misfit
     try:
-        return Admitted(preemption.victims(pod, others, short))
+        return Admitted(preemption.victims(pod, others, short), short[0].resource if short else "")
     except PreemptionError as error:
         return Refusal(UNEXPECTED, f"Unexpected error while attempting to recover from admission failure: {error}")
 

@@ -85,6 +85,20 @@ class PodRefused(NamedTuple):
     at: float
 
 
+class PodPreempted(NamedTuple):
+    """A pod goes so that a critical one finds room."""
+
+    resource: str
+    """The first that was short."""
+
+
+class MustEvict(NamedTuple):
+    """A node has to end a pod to reclaim something."""
+
+    ages: tuple[tuple[str, float], ...]
+    """The signal of each threshold that acts, and how many seconds ago it was measured."""
+
+
 class PodEvicted(NamedTuple):
     """A pod was chosen for eviction: it ends within its grace period."""
 
@@ -230,6 +244,8 @@ Effect: TypeAlias = (
     | ListAgain
     | PodStarted
     | PodRefused
+    | PodPreempted
+    | MustEvict
     | PodEvicted
     | Announce
     | RoundFailed

@@ -17,6 +17,7 @@ from podyard.node_agent.core.effects import (
     Effect,
     Heartbeat,
     KillPod,
+    MustEvict,
     PodEvicted,
     PublishUsage,
     PutNodeStatus,
@@ -285,6 +286,8 @@ class Nodes:
             yield RoundFailed(about, fault, now, unread=fault == found.unread)
         if found.starved:
             yield Announce(about, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now)
+        if found.goes_by:
+            yield MustEvict(tuple((signal, max(now - at, 0.0)) for signal, at in found.goes_by))
         for kill in found.kills:
             if node.failing(kill):
                 continue

@@ -15,6 +15,7 @@ from podyard.node_agent.core.containers import End
 from podyard.node_agent.core.effects import (
     Announce,
     Effect,
+    PodPreempted,
     PodRefused,
     PodStarted,
     PutPodStatus,
@@ -345,8 +346,7 @@ class Pods:
             self._refuse(pod, verdict, now, found)
             return
         for victim in verdict.victims:
-            pod.room_at = max(pod.room_at, self._preempt(victim, now))
-            found.append(self._announce(victim, preemption.REASON, preemption.MESSAGE, now))
+            pod.room_at = max(pod.room_at, self._preempt(victim, verdict.short, now, found))
         if isinstance(pod, RealPod):
             pod.admitted = True
             found.append(Announce(_about(pod), IMAGE_IGNORED, IMAGE_IGNORED_MESSAGE, now, warning=False))
@@ -358,11 +358,12 @@ class Pods:
         pod.reported = True
         found.append(PutPodStatus(pod_facts.refused(pod, refusal, now), pod.trace))
 
-    def _preempt(self, victim: VirtualPod, now: float) -> float:
+    def _preempt(self, victim: VirtualPod, short: str, now: float, found: list[Effect]) -> float:
         """End a pod for a critical one; returns when it is gone."""
         ending = Ending("Failed", preemption.REASON, preemption.MESSAGE, preemption.DISRUPTION)
         victim.stop(ending, _own_grace_s(victim), now)
         self._rearm(victim)
+        found += [PodPreempted(short), self._announce(victim, preemption.REASON, preemption.MESSAGE, now)]
         return now if victim.stop_at is None else victim.stop_at
 
     def _resume(self, pod: VirtualPod, fact: PodStatusFact, runs: Sequence[Run], now: float) -> None:
@@ -419,8 +420,7 @@ class Pods:
                     self._tell_resize(pod, resizing.DEFERRED, "Deferred", now, found, verdict.message)
             else:
                 for victim in verdict.victims:
-                    self._preempt(victim, now)
-                    found.append(self._announce(victim, preemption.REASON, preemption.MESSAGE, now))
+                    self._preempt(victim, verdict.short, now, found)
                 pod.allocated, pod.resize = pod.pod, None
                 self._settled(pod)
                 if isinstance(pod, RealPod):

@@ -87,6 +87,9 @@ class Round(NamedTuple):
     """All that was asked to be collected, also where that failed."""
     kills: tuple[Kill, ...] = ()
     """All that was asked to end, also where that failed."""
+    goes_by: tuple[tuple[str, float], ...] = ()
+    """By what a pod was to be chosen: the signal of each threshold that acts, and when it was measured, UTC
+    seconds; without those of which nobody knows when."""
 
 
 Dialogue: TypeAlias = Generator[Ask, Answer, Round]

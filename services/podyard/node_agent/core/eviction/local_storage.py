@@ -16,6 +16,7 @@ from podyard.objects.quantity import Quantity, parse
 EMPTY_DIR: Final = "emptydirfs.limit"
 POD: Final = "ephemeralpodfs.limit"
 CONTAINER: Final = "ephemeralcontainerfs.limit"
+LIMITS: Final = (EMPTY_DIR, POD, CONTAINER)
 
 
 class Excess(NamedTuple):

@@ -5,7 +5,7 @@ tests/conformance/data/synchronize.
 """
 
 import copy
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -205,7 +205,13 @@ class EvictionManager:
         kill = self._choose(urgent, acting, reading, layout)
         kills = () if kill is None else (kill,)
         failures += yield from self._kill(kills, reading.at)
-        return Round(starved=resource, failures=tuple(failures), collected=collectors, kills=kills)
+        return Round(
+            starved=resource,
+            failures=tuple(failures),
+            collected=collectors,
+            kills=kills,
+            goes_by=tuple(_measured(acting, reading)) if reading.pods else (),
+        )
 
     def _relieved(self) -> Generator[Ask, Answer, bool]:
         """Whether after a collection no threshold is left, of whatever signal, soft ones that wait included
@@ -316,6 +322,13 @@ def _is_met(threshold: Threshold, observed: dict[str, Observation], *, with_recl
     return observation is not None and threshold.met(
         observation.available, observation.capacity, with_reclaim=with_reclaim
     )
+
+
+def _measured(acting: Iterable[Threshold], reading: Reading) -> Iterator[tuple[str, float]]:
+    for one in acting:
+        observed_at = reading.summary.signals[one.signal].observed_at
+        if observed_at is not None:
+            yield one.signal, observed_at
 
 
 def _going(kill: Kill, now: float) -> _Going:
