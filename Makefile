@@ -25,7 +25,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where `make release` puts wheel and sdist.
 DIST := dist
 
-.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-compose test-release test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-compose test-release test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema kinds lock bench clean
 
 help: ## list the targets
@@ -58,6 +58,7 @@ test-all: ## everything there is, before a release: an hour and a half
 	$(MAKE) test-simulation
 	$(MAKE) test-faults
 	$(MAKE) test-jaeger
+	$(MAKE) test-prometheus
 	$(MAKE) test-compose
 	$(MAKE) test-unit-3.13
 	$(MAKE) test-release
@@ -105,8 +106,13 @@ test-jaeger: setup ## decisions read in a real Jaeger: JAEGER_BIN, or built once
 	@$(BIN)/python -m tests.jaeger.binary
 	$(PYTEST) tests/jaeger $(ARGS)
 
+test-prometheus: setup ## dashboards and alerts in a real Prometheus that scrapes a lab: PROMETHEUS_DIR, or out of Debian's package
+	@$(BIN)/python -m tests.prometheus.binary
+	$(PYTEST) tests/prometheus --timeout 300 $(ARGS)
+
 test-compose: setup ## docker compose for real; installs and starts an engine where there is none (Debian, root)
 	@$(BIN)/python -m tests.jaeger.binary
+	@$(BIN)/python -m tests.prometheus.binary
 	$(PYTEST) tests/compose --timeout 900 $(ARGS)
 
 test-release: setup ## wheel and sdist, each installed into a bare virtual environment where the demo tells its story

@@ -16,9 +16,11 @@ from tests.compose import engine, images, readme
 from tests.compose.engine import Engine, NoEngineError
 from tests.compose.stack import Stack
 from tests.jaeger.binary import NoJaegerError, find
+from tests.prometheus import binary as prometheus
+from tests.prometheus.binary import NoPrometheusError
 
 CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
-PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT")
+PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT", "PODYARD_PROMETHEUS_PORT")
 PROJECT: Final = "podyard-test"
 SECURED_PROJECT: Final = "podyard-test-secured"
 SECURED_FILES: Final = "docker-compose.yml:docker-compose.secure.yml"
@@ -40,8 +42,8 @@ def environment(docker: Engine) -> dict[str, str]:
     """What goes before the lines of .env: our stand-ins for the official images, free ports, a project of our
     own."""
     try:
-        made = images.make(docker, find())
-    except (NoEngineError, NoJaegerError) as error:
+        made = images.make(docker, find(), prometheus.find().prometheus)
+    except (NoEngineError, NoJaegerError, NoPrometheusError) as error:
         pytest.fail(str(error), pytrace=False)
     return {
         "COMPOSE_PROJECT_NAME": PROJECT,
@@ -49,6 +51,7 @@ def environment(docker: Engine) -> dict[str, str]:
         "PODYARD_PYTHON_IMAGE": made.base,
         "PODYARD_NATS_IMAGE": made.nats,
         "PODYARD_JAEGER_IMAGE": made.jaeger,
+        "PODYARD_PROMETHEUS_IMAGE": made.prometheus,
         # the build reaches the package index as pip does here
         "PODYARD_BUILD_NETWORK": "host",
         "PODYARD_CA_BUNDLE": os.environ.get("PIP_CERT") or (str(CA_BUNDLE) if CA_BUNDLE.exists() else "/dev/null"),

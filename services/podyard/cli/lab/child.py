@@ -33,9 +33,17 @@ class Child:
     """One service. Owned by the task that runs `supervise`."""
 
     def __init__(
-        self, planned: Planned, log: Path, environment: Mapping[str, str], changed: Callable[[], None]
+        self,
+        planned: Planned,
+        log: Path,
+        environment: Mapping[str, str],
+        changed: Callable[[], None],
+        secure_port: int = 0,
     ) -> None:
-        """:param changed: called when something that people see has changed"""
+        """
+        :param changed: called when something that people see has changed
+        :param secure_port: of HTTPS; 0: it serves none
+        """
         self.service = planned.service
         self.instance = planned.instance
         self.log = log
@@ -45,6 +53,7 @@ class Child:
         self.port = 0
         self.starts = 0
         self._environment = environment
+        self._secure_port = secure_port
         self._changed = changed
         self._process: Process | None = None
         self._failures = 0
@@ -88,7 +97,8 @@ class Child:
                     "PODYARD_INSTANCE": self.instance,
                     "PODYARD_HTTP_HOST": "127.0.0.1",
                     "PODYARD_HTTP_PORT": str(self.port),
-                    "PODYARD_SECURE_PORT": "0",  # one port for all of them cannot be
+                    # never that of an options file, which would be one for all of them
+                    "PODYARD_SECURE_PORT": str(self._secure_port),
                 },
                 stdin=subprocess.PIPE,
                 stdout=log,

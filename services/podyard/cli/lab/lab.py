@@ -42,6 +42,8 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     environment: dict[str, str] = {}
     """Further variables of the services."""
+    secure_ports: dict[str, int] = {}
+    """Ports of HTTPS by instance, which no two can share; others serve none."""
     announce: bool = False
     """Whether other commands find it without flags. Only what a person started to work with should be found:
     a `podyard apply` must not land in a benchmark that happens to run."""
@@ -70,7 +72,13 @@ class Lab:
         self._event = anyio.Event()
         (directory / "logs").mkdir(parents=True, exist_ok=True)
         self.children = [
-            Child(planned, directory / "logs" / f"{planned.instance}.log", self._environment(planned), self._note)
+            Child(
+                planned,
+                directory / "logs" / f"{planned.instance}.log",
+                self._environment(planned),
+                self._note,
+                options.secure_ports.get(planned.instance, 0),
+            )
             for planned in options.services
         ]
 
