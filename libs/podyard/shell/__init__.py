@@ -17,7 +17,8 @@ Beside a core:
 
 - `asking`    requests that are sent again until they are answered, by the leader of the highest epoch
 - `records`   records that are stored in the background
-- `announcing`  events for people
+- `event_recorder`  events for people: `event_correlator` says which are worth a message, `event_outbox` how
+  many are sent
 
 Reading:
 

@@ -70,6 +70,23 @@ async def listing(bus: Bus, stream: str, subjects: Sequence[str]) -> list[Delive
     return found
 
 
+async def read(
+    bus: Bus, stream: str, subjects: Sequence[str], deliver: Callable[[Delivery], None], *, listed: anyio.Event
+) -> None:
+    """Hand on what a stream holds on `subjects`, then what is stored there, until cancelled.
+
+    :param listed: set once all was handed on that it held at the start
+    :raises NotFound: if there is no such stream
+    """
+    await bus.last_sequence(stream)
+    sink = _Sink(deliver)
+    spec = WatchSpec(stream=stream, list_subjects=tuple(subjects), follow_subjects=tuple(subjects))
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(bus.watch(spec, sink).run)
+        await sink.synced_once.wait()
+        listed.set()
+
+
 async def last(bus: Bus, stream: str, subject: str) -> Delivery | None:
     """What lies on one subject now; None if nothing does. A direct read may come from a replica that lags,
     this does not.

@@ -82,6 +82,7 @@ class Told(Data, frozen=True, kw_only=True, tag_field="entry", tag="told"):
     reason: str
     message: str
     reporter: str
+    times: Annotated[int, Meta(description="how often it happened, this being the last time")] = 1
 
 
 Entry: TypeAlias = Attempt | Woken | NotWoken | Bound | Started | Released | Told

@@ -1,6 +1,6 @@
 """Which of the records under a pod's name are about one pod, and which pod that is."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -47,6 +47,8 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     deleting: bool = False
     deleted: bool = False
     """The object is gone; the records are not yet."""
+    pod: Pod | None = None
+    """The object, or its last version; None: nobody knows it any more."""
     attempts: Sequence[AttemptRecord] = ()
     requeues: Sequence[RequeueRecord] = ()
     placement: Binding | Tombstone | None = None
@@ -77,14 +79,21 @@ def of(records: Records) -> Evidence | None:
         created_at=times.seconds_or(pod.metadata.creation_timestamp, 0.0) if pod is not None else 0.0,
         deleting=pod is not None and pod.metadata.deletion_timestamp is not None,
         deleted=records.deleted or pod is None,
+        pod=pod,
         attempts=[record for record in records.attempts if record.uid == uid],
         requeues=records.requeues,
         placement=placements[-1] if placements else None,
         status=status,
         started_at=times.seconds_or(status.start_time, 0.0) if status is not None else 0.0,
         queued=queued if queued is not None and queued.uid == uid else None,
-        events=[event for event in records.events if event.regarding.uid in ("", uid)],
+        events=_last_versions(event for event in records.events if event.regarding.uid in ("", uid)),
     )
+
+
+def _last_versions(events: Iterable[K8sEvent]) -> list[K8sEvent]:
+    """One that happened again once, as it was last; those of release 0.1.0 had no ids."""
+    found = {event.id or f"{number}": event for number, event in enumerate(events)}
+    return list(found.values())
 
 
 def _pod(version: ClusterEvent | None) -> Pod | None:

@@ -12,10 +12,11 @@ from msgspec import Meta
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.moves import MoveRecord
+from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import QueuedPodInfo
 from podyard.proto.requeues import HintCall, PodMove, RequeueRecord
-from podyard.telling import words
+from podyard.telling import events, words
 from podyard.telling.entries import Attempt, Bound, Data, Entry, NotWoken, Released, Started, Told, Woken
 from podyard.telling.evidence import Evidence
 
@@ -38,6 +39,9 @@ class Explanation(Data, frozen=True, kw_only=True):
         tuple[MoveRecord, ...], Meta(description="what the descheduler moved: this pod, or one in whose place it came")
     ] = ()
     trace: Annotated[str, Meta(description="traceparent of the last attempt")] = ""
+    events: Annotated[
+        tuple[K8sEvent, ...], Meta(description="as of `podyard get events --for pod/NAME`; the entries have it all")
+    ] = ()
 
 
 def build(evidence: Evidence) -> Explanation:
@@ -57,6 +61,7 @@ def build(evidence: Evidence) -> Explanation:
         queued=evidence.queued,
         entries=tuple(_folded(entries)),
         trace=attempts[-1].trace if attempts else "",
+        events=tuple(events.of_pod(evidence)),
     )
 
 
@@ -182,9 +187,16 @@ def _placed(evidence: Evidence) -> list[Entry]:
     if evidence.status is not None and evidence.started_at:
         told = any(event.reason == evidence.status.reason for event in evidence.events)
         entries.append(_start(evidence.status, evidence.started_at, placement, told=told))
+    killing = () if evidence.pod is None else events.killing(evidence.pod, evidence.status)
     entries += [
-        Told(at=event.at, reason=event.reason, message=event.message.strip(), reporter=event.reporter)
-        for event in evidence.events
+        Told(
+            at=event.at,
+            reason=event.reason,
+            message=event.message.strip(),
+            reporter=event.reporter,
+            times=event.count,
+        )
+        for event in (*evidence.events, *killing)
     ]
     return entries
 

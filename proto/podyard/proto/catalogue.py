@@ -50,7 +50,9 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     Channel("attempt", "decisions." + POD, (decisions.AttemptRecord,), "log", streams.DECISIONS),
     Channel("requeue", "requeues.{event}", (requeues.RequeueRecord,), "log", streams.REQUEUES),
     Channel("move", "moves.{namespace}.{kind}.{name}", (moves.MoveRecord,), "log", streams.MOVES),
-    Channel("k8sEvent", "k8sevents.{namespace}.{kind}.{name}", (operations.K8sEvent,), "log", streams.K8SEVENTS),
+    Channel(
+        "k8sEvent", "k8sevents.{namespace}.{kind}.{name}.{event}", (operations.K8sEvent,), "log", streams.K8SEVENTS
+    ),
     Channel("lease", "leases.{service}", (operations.Lease,), "state", streams.LEASES),
     Channel("dead", "dead.{service}", (operations.DeadLetter,), "log", streams.DEAD),
     Channel("pop", "svc.queue.pop", (queue_api.PopRequest,), "request", reply=queue_api.PopReply),

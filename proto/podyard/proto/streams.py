@@ -87,7 +87,8 @@ MOVES: Final = StreamSpec(
 K8SEVENTS: Final = StreamSpec(
     name="K8SEVENTS",
     subjects=("k8sevents.>",),
-    purpose="Kubernetes-like events for people",
+    purpose="Kubernetes-like events for people, the last version of each",
+    max_msgs_per_subject=1,
     max_age_s=3600,
     max_bytes=256 * MEBIBYTE,
 )

@@ -179,6 +179,21 @@ def commit(n: int) -> str:
     return f"placement.commits.{n}"
 
 
+def bindings_in(namespace: str) -> str:
+    """Wildcard over the bindings of a namespace's pods."""
+    return f"placement.bindings.{encode(namespace)}.>"
+
+
+def pod_statuses_in(namespace: str) -> str:
+    """Wildcard over what agents say of a namespace's pods."""
+    return f"cluster.podstatus.*.{encode(namespace)}.>"
+
+
+def decisions_in(namespace: str) -> str:
+    """Wildcard over attempts of a namespace's pods that did not bind."""
+    return f"decisions.{encode(namespace)}.>"
+
+
 def decisions(namespace: str, pod: str, uid: str) -> str:
     """Subject of a pod's attempts that did not bind."""
     return f"decisions.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
@@ -246,9 +261,28 @@ def usage(node: str) -> str:
     return f"usage.{encode(node)}"
 
 
-def k8s_event(namespace: str, kind: str, name: str) -> str:
-    """Subject of a Kubernetes-like event about an object."""
-    return f"k8sevents.{encode(namespace)}.{encode(kind)}.{encode(name)}"
+_EVENT_KINDS: Final = {PODS: "Pod", NODES: "Node"}
+"""What events' subjects call these; of others they name the resource."""
+
+
+def k8s_event(namespace: str, resource: str, name: str, event: str) -> str:
+    """Subject of one Kubernetes-like event about an object."""
+    return f"{_k8s_events(namespace, resource, name)}.{encode(event)}"
+
+
+def k8s_events_about(namespace: str, resource: str, name: str) -> tuple[str, str]:
+    """All events about an object: those of release 0.1.0, whose subjects name no event, and all others."""
+    about = _k8s_events(namespace, resource, name)
+    return about, f"{about}.*"
+
+
+def k8s_events_in(namespace: str) -> str:
+    """Wildcard over events about objects of a namespace; the empty one has those that are in none."""
+    return f"k8sevents.{encode(namespace)}.>"
+
+
+def _k8s_events(namespace: str, resource: str, name: str) -> str:
+    return f"k8sevents.{encode(namespace)}.{encode(_EVENT_KINDS.get(resource, resource))}.{encode(name)}"
 
 
 def moves(namespace: str, kind: str, name: str) -> str:

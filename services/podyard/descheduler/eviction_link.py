@@ -26,6 +26,7 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import BudgetAnswer, EvictRequest, ObjectResult, ObjectsReply
 from podyard.runtime.service import Service
 from podyard.shell import stream_reading
+from podyard.shell.event_recorder import Recorder
 
 TRY_S: Final = 3.0
 """Seconds until a request counts as not answered."""
@@ -59,7 +60,9 @@ class _Answered(NamedTuple):
 class EvictionLink:
     """Of one cycle."""
 
-    def __init__(self, service: Service[DeschedulerSettings], trace: str, *, tells_failures: bool) -> None:
+    def __init__(
+        self, service: Service[DeschedulerSettings], events: Recorder, trace: str, *, tells_failures: bool
+    ) -> None:
         """
         :param trace: traceparent of the cycle's span
         :param tells_failures: a pod that stays is an event, too
@@ -68,6 +71,7 @@ class EvictionLink:
         self.position = 0
         """CLUSTER sequence of the last eviction."""
         self._service = service
+        self._events = events
         self._dry_run = service.settings.dry_run
         self._tells_failures = tells_failures
         self._booked: Counter[tuple[str, str]] = Counter()
@@ -195,9 +199,7 @@ class EvictionLink:
         else:
             log.info("would evict the pod (dry run)" if self._dry_run else "evicted the pod")
         if not self._dry_run and (not problem or self._tells_failures):
-            spans_and_events.announce(
-                self._service.bus, wanted, reporter=self._service.name, trace=trace, now=now, problem=problem
-            )
+            self._events.record(spans_and_events.event_of(wanted, trace=trace, now=now, problem=problem))
 
 
 def _grace_s(wanted: Eviction) -> int | None:

@@ -24,6 +24,7 @@ from podyard.descheduler.term import Term
 from podyard.runtime.service import Service
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.shell.boundary import Boundary
+from podyard.shell.event_recorder import Recorder
 
 PLUGINS: Final = registry.by_name()
 NOT_ASKED: Final = "the plan does not ask HTTP extenders: where they decide pods may go elsewhere than planned"
@@ -54,6 +55,7 @@ class Parts(NamedTuple):
     profiles: Profiles
     instruments: Instruments
     boundary: Boundary
+    events: Recorder
 
 
 async def parts(service: Service[DeschedulerSettings]) -> Parts:
@@ -69,7 +71,7 @@ async def parts(service: Service[DeschedulerSettings]) -> Parts:
         service.log.warning(NOT_ASKED, extenders=[one.url_prefix for one in configuration.extenders])
     profiles = partial(files.profiles, configuration, service.process)
     instruments, boundary = Instruments(service.metrics), Boundary(service)
-    return Parts(service, loaded.policy, loaded.plugins, profiles, instruments, boundary)
+    return Parts(service, loaded.policy, loaded.plugins, profiles, instruments, boundary, Recorder(service))
 
 
 def read_policy(settings: DeschedulerSettings) -> Loaded:

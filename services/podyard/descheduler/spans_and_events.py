@@ -2,18 +2,22 @@
 
 from typing import Final
 
-from podyard.bus import Bus
 from podyard.descheduler.core.cycle import CycleRecord, Step
 from podyard.descheduler.core.evictions import Eviction
 from podyard.descheduler.core.framework import Answer
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
-from podyard.shell import announcing
+from podyard.proto.operations import Reason
+from podyard.shell.event_correlator import Event
 from podyard.telemetry.conventions import EVICT_SPAN, NODE, pod_attributes
 from podyard.telemetry.tracing import SpanEvent, Spans
 
 CYCLE_SPAN: Final = "deschedule cycle"
-EVICTION_FAILED: Final = "EvictionFailed"
+EVICTION_FAILED: Final = Reason("EvictionFailed")
+DESCHEDULED: Final = "Descheduled"
+"""Action of the events about pods."""
+CONTROLLER: Final = "sigs.k8s.io.descheduler"
+"""Who reports them. Source: descheduler v0.36.0, pkg/utils/events.go."""
 DOUBTFUL: Final = "a setting of the policy cannot be meant so"
 """In the log, with field and reason."""
 
@@ -91,19 +95,23 @@ def cycle_ended(spans: Spans, trace: str, record: CycleRecord, start: float, end
     )
 
 
-def announce(bus: Bus, eviction: Eviction, *, reporter: str, trace: str, now: float, problem: str = "") -> None:
-    """The pod's event: that it was evicted, by which plugin, or why not."""
+def event_of(eviction: Eviction, *, trace: str, now: float, problem: str = "") -> Event:
+    """The pod's event: that it was evicted, by which plugin, or why not.
+
+    Source: descheduler v0.36.0, pkg/descheduler/evictions/evictions.go (EvictPod); what the plugin said is
+    added.
+    """
     metadata, node = eviction.pod.metadata, eviction.pod.spec.node_name
-    evicted = f"pod evicted from {node} node by the descheduler: {eviction.reason}"
-    failed = f"pod eviction from {node} node by the descheduler failed: {problem}"
-    announcing.announce(
-        bus,
+    told = f"pod eviction from {node} node by sigs.k8s.io/descheduler"
+    why = f" failed: {problem}" if problem else f": {eviction.reason}" if eviction.reason else ""
+    return Event(
         ObjectRef(resource=subjects.PODS, namespace=metadata.namespace, name=metadata.name, uid=metadata.uid),
-        reporter=reporter,
-        reason=EVICTION_FAILED if problem else eviction.plugin,
-        message=failed if problem else evicted,
-        at=now,
+        EVICTION_FAILED if problem else Reason(eviction.plugin),
+        told + why,
+        now,
         warning=bool(problem),
+        action=DESCHEDULED,
+        controller=CONTROLLER,
         trace=trace,
     )
 

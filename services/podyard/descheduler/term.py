@@ -35,6 +35,7 @@ from podyard.shell import stream_reading
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.informer import EVERYTHING
 from podyard.shell.reading import Reading
 from podyard.shell.records import Records
@@ -65,6 +66,7 @@ class Term:
         profiles: Profiles,
         instruments: Instruments,
         boundary: Boundary,
+        events: Recorder,
         finish: Callable[[], None],
         told: Callable[[effects.CycleEnded | effects.CycleFailed], None] = lambda _: None,
     ) -> None:
@@ -79,6 +81,7 @@ class Term:
         self._now = service.clock.now
         self._policy = policy
         self._instruments = instruments
+        self._events = events
         self._finish = finish
         self._told = told
         self._evictions: EvictionLink | None = None
@@ -131,9 +134,11 @@ class Term:
                 if self._settings.run_on != "interval":
                     tasks.start_soon(self._reading.run)
                 tasks.start_soon(self._records.run)
+                tasks.start_soon(self._events.run)
         finally:
             with anyio.move_on_after(END_WITHIN_S, shield=True):
                 await self._records.flush()
+            await self._events.flush()
             self._service.health.remove(CYCLE)
             if heard is not None:
                 with anyio.move_on_after(END_WITHIN_S, shield=True):
@@ -186,7 +191,7 @@ class Term:
             return messages.NotListed(ask.ticket, f"it is older than the last eviction ({view.position} < {position})")
         trace = self._service.spans.new_trace(spans_and_events.CYCLE_SPAN)
         tells_failures = bool(self._policy.eviction_failure_event_notification)
-        self._evictions = EvictionLink(self._service, trace, tells_failures=tells_failures)
+        self._evictions = EvictionLink(self._service, self._events, trace, tells_failures=tells_failures)
         return messages.Listed(ask.ticket, view, earlier, {} if self._usages is None else self._usages.heard())
 
     async def _earlier(self) -> tuple[MoveRecord, ...]:

@@ -5,6 +5,7 @@ from podyard.node_agent.settings import NodeAgentSettings, check
 from podyard.node_agent.term import MakeLink, Term
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.leading import Leading
 
 
@@ -14,7 +15,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
     configs = settings.configs()
     for unused in settings.unused():
         service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
-    instruments, boundary = Instruments(service.metrics), Boundary(service)
+    instruments, boundary, events = Instruments(service.metrics), Boundary(service), Recorder(service)
     host = _host(service) if settings.host_node else None
     lease = service.lease(settings.lease(), take_over=settings.take_over)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, service=service.name)
@@ -22,7 +23,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
 
     async def term(epoch: int) -> None:
         del epoch
-        await Term(service, configs, instruments, boundary, host, take_over=next(first, False)).run()
+        await Term(service, configs, instruments, boundary, events, host, take_over=next(first, False)).run()
 
     await leading.run(term)
 

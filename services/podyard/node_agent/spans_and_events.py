@@ -2,21 +2,23 @@
 
 from typing import Final
 
-from podyard.bus import Bus
-from podyard.node_agent.core.effects import Announce, PodEvicted, PodStarted, RoundFailed
+from podyard.node_agent.core.effects import Announce, PodEvicted, PodRefused, PodStarted, RoundFailed
 from podyard.node_agent.core.eviction.messages import REASON
 from podyard.node_agent.core.node_facts import READINGS_STALE
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
-from podyard.shell import announcing
+from podyard.proto.operations import Reason
+from podyard.shell.event_correlator import Event
 from podyard.telemetry.conventions import EVICT_SPAN, pod_attributes
 from podyard.telemetry.tracing import Spans
 
+KUBELET: Final = "kubelet"
+"""Who reports the events, as Kubernetes calls it."""
 START_SPAN: Final = "start pod"
-ROUND_FAILED: Final = "EvictionRoundFailed"
+ROUND_FAILED: Final = Reason("EvictionRoundFailed")
 """Reason of the node's event when its eviction manager finds out nothing, or cannot collect or end what it
 wants to. The kubelet only logs it."""
-HASTENED: Final = "EvictionHastened"
+HASTENED: Final = Reason("EvictionHastened")
 """Reason of the pod's event when an eviction gets less time than it had."""
 
 
@@ -60,38 +62,45 @@ def evicted(spans: Spans, effect: PodEvicted) -> str:
     return trace
 
 
-def announce(bus: Bus, told: Announce, reporter: str, trace: str = "") -> None:
-    """An event; most of an agent's are warnings."""
-    announcing.announce(
-        bus,
+def event_of(told: Announce, trace: str = "") -> Event:
+    """The event of the kubelet of a node; most of its are warnings."""
+    return Event(
         told.about,
-        reporter=reporter,
-        reason=told.reason,
-        message=told.message,
-        at=told.at,
+        told.reason,
+        told.message,
+        told.at,
         warning=told.warning,
+        controller=KUBELET,
+        host=told.node,
+        field_path=told.field_path,
         trace=trace,
     )
 
 
-def announce_eviction(bus: Bus, effect: PodEvicted, reporter: str, trace: str) -> None:
+def refused(effect: PodRefused) -> Event:
+    """The pod's event, whose reason is why its node does not take it."""
+    return event_of(Announce(effect.about, effect.node, effect.reason, effect.message, effect.at))
+
+
+def eviction(effect: PodEvicted, trace: str) -> Event:
     """The pod's event `Evicted`."""
-    announce(bus, Announce(_pod(effect), REASON, effect.message, effect.at), reporter, trace)
+    told = event_of(Announce(_pod(effect), effect.node, REASON, effect.message, effect.at), trace)
+    return told._replace(annotations=effect.annotations)
 
 
-def announce_failed_round(bus: Bus, effect: RoundFailed, reporter: str) -> None:
+def failed_round(effect: RoundFailed) -> Event:
     """The node's event `EvictionRoundFailed`, or `ReadingsStale` if there was nothing to go by."""
     reason = READINGS_STALE if effect.unread else ROUND_FAILED
-    announce(bus, Announce(effect.about, reason, effect.fault, effect.at), reporter)
+    return event_of(Announce(effect.about, effect.about.name, reason, effect.fault, effect.at))
 
 
-def announce_haste(bus: Bus, effect: PodEvicted, reporter: str, trace: str) -> None:
+def haste(effect: PodEvicted, trace: str) -> Event:
     """The pod's event `EvictionHastened`. The kubelet has none: it never hurries a pod.
 
     :param trace: of the eviction
     """
     told = f"{effect.message}The pod is being evicted already, and has {effect.grace_s} s left. "
-    announce(bus, Announce(_pod(effect), HASTENED, told, effect.at), reporter, trace)
+    return event_of(Announce(_pod(effect), effect.node, HASTENED, told, effect.at), trace)
 
 
 def _pod(effect: PodEvicted) -> ObjectRef:

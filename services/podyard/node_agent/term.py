@@ -30,6 +30,7 @@ from podyard.runtime.service import Service
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.hearing import Hearing
 from podyard.shell.reading import Reading
 
@@ -57,6 +58,7 @@ class Term:
         configs: NodeConfigs,
         instruments: Instruments,
         boundary: Boundary,
+        events: Recorder,
         host: "MakeLink | None",
         *,
         take_over: bool,
@@ -71,6 +73,7 @@ class Term:
         self._now = service.clock.now
         self._instruments = instruments
         self._boundary = boundary
+        self._events = events
         self._view = AgentView()
         self._core = Agent(
             self._view,
@@ -134,6 +137,7 @@ class Term:
                 if self._host is not None:
                     await tasks.start(self._host.run)
                 tasks.start_soon(self._writer.run)
+                tasks.start_soon(self._events.run)
                 tasks.start_soon(self._reading.run)
                 tasks.start_soon(self._heartbeats.run)
                 self._hearing.start()
@@ -145,6 +149,7 @@ class Term:
             self._instruments.plays((), (), ())
             self._instruments.signals.hide()
             self._previews.end()
+            await self._events.flush()
             with anyio.move_on_after(END_WITHIN_S, shield=True):
                 for subscription in opened:
                     await subscription.close()
@@ -193,13 +198,12 @@ class Term:
             case effects.PodStarted():
                 self._instruments.start_delay.observe(max(effect.running_at - effect.accepted_at, 0.0))
                 spans_and_events.started(self._service.spans, effect)
-            case effects.PodRefused(about, node, reason, message, at):
+            case effects.PodRefused(about, node, reason, message):
                 self._instruments.refused.labels(admission.counted_as(reason)).inc()
                 self._service.log.warning(
                     "refused a pod", pod=f"{about.namespace}/{about.name}", node=node, reason=f"{reason}: {message}"
                 )
-                told = effects.Announce(about, reason, message, at)
-                spans_and_events.announce(self._bus, told, self._service.name)
+                self._events.record(spans_and_events.refused(effect))
             case effects.PodPreempted(resource):
                 self._instruments.reference.preempted(resource)
             case effects.MustEvict(ages):
@@ -207,10 +211,10 @@ class Term:
             case effects.PodEvicted():
                 self._evicted(effect)
             case effects.Announce():
-                spans_and_events.announce(self._bus, effect, self._service.name)
+                self._events.record(spans_and_events.event_of(effect))
             case effects.RoundFailed(about, fault):
                 self._service.log.warning("a round of an eviction manager failed", node=about.name, reason=fault)
-                spans_and_events.announce_failed_round(self._bus, effect, self._service.name)
+                self._events.record(spans_and_events.failed_round(effect))
             case effects.ImagesCollected(about, for_age, for_space):
                 self._instruments.collected(for_age, for_space)
                 self._service.log.info(
@@ -254,13 +258,13 @@ class Term:
         """An eviction is one span and counts once, though its pod may be hurried later."""
         if effect.sooner:
             trace = self._evictions.get(effect.uid, "")
-            spans_and_events.announce_haste(self._bus, effect, self._service.name, trace)
+            self._events.record(spans_and_events.haste(effect, trace))
             self._tell("an evicted pod has less time", effect)
             return
         trace = spans_and_events.evicted(self._service.spans, effect)
         self._evictions[effect.uid] = trace
         self._instruments.evicted(effect.signal)
-        spans_and_events.announce_eviction(self._bus, effect, self._service.name, trace)
+        self._events.record(spans_and_events.eviction(effect, trace))
         self._tell("evicted a pod", effect)
 
     def _tell(self, event: str, effect: effects.PodEvicted) -> None:

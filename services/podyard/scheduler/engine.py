@@ -34,6 +34,7 @@ from podyard.scheduler.window import Window
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.event_correlator import Event
 from podyard.shell.informer import Informer
 from podyard.telemetry.tracing import Spans
 
@@ -51,6 +52,7 @@ class Engine:
         cause: Callable[[Message], Cause | None],
         ask: Callable[[AskExtenders], Awaitable[ExtendersAnswered]],
         keep: Callable[[AttemptRecord], None],
+        tell: Callable[[Event], None],
         spans: Spans,
         instruments: Instruments,
         slice_s: float,
@@ -62,6 +64,7 @@ class Engine:
         :param cause: what that message was
         :param ask: asks the extenders
         :param keep: stores the record of an attempt that did not bind, soon
+        :param tell: tells people of a victim that was only assumed
         """
         self.core = core
         self._now = now
@@ -80,6 +83,7 @@ class Engine:
         self.binds: Outbox[BindRequest] = Outbox()
         self.results: Outbox[AttemptResult] = Outbox()
         self._keep = keep
+        self._tell = tell
         self.preemptions: Outbox[Preempt] = Outbox()
         self.untold: dict[str, Preempt] = {}
         """By attempt: preemptions of which the queue does not know yet, so that their attempts' results
@@ -181,6 +185,7 @@ class Engine:
         for victim in effect.sent_back:
             trace = self._spans.child(effect.trace)
             victim_traces.emit(self._spans, effect, victim, trace, now, now, "sent back")
+            self._tell(victim_traces.event_of(effect, victim, trace, now, assumed=True))
         if effect.victims:
             self.untold[effect.result.attempt] = effect
             self.preemptions.put(effect)

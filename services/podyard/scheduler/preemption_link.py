@@ -29,6 +29,7 @@ from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.queue_link import QueueLink
 from podyard.shell import writes
+from podyard.shell.event_recorder import Recorder
 from podyard.telemetry.tracing import Spans
 
 AT_ONCE: Final = 16
@@ -59,6 +60,7 @@ class PreemptionLink:
         now: Callable[[], float],
         spans: Spans,
         instruments: Instruments,
+        events: Recorder,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         """:param now: seconds since 1970, UTC"""
@@ -69,6 +71,7 @@ class PreemptionLink:
         self._now = now
         self._spans = spans
         self._instruments = instruments
+        self._events = events
         self._log = log
 
     async def run(self) -> None:
@@ -145,6 +148,7 @@ class PreemptionLink:
             await self._until_settled(victim)
             if not self._engine.core.is_unsettled(victim.uid) and not self._is_bound(victim.uid):
                 victim_traces.emit(self._spans, preempt, victim, trace, started, self._now(), "sent back")
+                self._events.record(victim_traces.event_of(preempt, victim, trace, self._now(), assumed=True))
                 return ""
         key = ObjectKey(subjects.PODS, victim.namespace, victim.name)
         plan = disruption.deletion(
@@ -172,7 +176,7 @@ class PreemptionLink:
             error=failure,
         )
         if isinstance(result, Written):
-            victim_traces.announce(self._bus, preempt, victim, trace, self._now())
+            self._events.record(victim_traces.event_of(preempt, victim, trace, self._now()))
             await self._until_seen(result.sequence)
         return failure
 

@@ -8,6 +8,7 @@ from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.settings import SchedulerSettings
 from podyard.scheduler.term import Term
 from podyard.shell.boundary import Boundary
+from podyard.shell.event_recorder import Recorder
 
 
 async def main(service: Service[SchedulerSettings]) -> None:
@@ -17,12 +18,12 @@ async def main(service: Service[SchedulerSettings]) -> None:
         service.log.warning(
             "a setting of the scheduler configuration has no effect", field=unused.field, reason=unused.reason
         )
-    instruments, boundary = Instruments(service.metrics, service.spans), Boundary(service)
+    instruments, boundary, events = Instruments(service.metrics, service.spans), Boundary(service), Recorder(service)
     session = service.session
     async with clients_of(configuration.extenders) as clients:
         while True:
             profiles = files.profiles(configuration, service.process)
-            await Term(service, configuration, profiles, instruments, boundary, session, clients).run()
+            await Term(service, configuration, profiles, instruments, boundary, session, clients, events).run()
             await boundary.pause()
             session = sessions.begin(service.instance)
 

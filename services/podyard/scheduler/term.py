@@ -24,6 +24,7 @@ from podyard.scheduler.queue_link import QueueLink
 from podyard.scheduler.settings import SchedulerSettings
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.informer import base_subjects
 from podyard.shell.reading import Reading
 from podyard.shell.records import Records
@@ -41,11 +42,13 @@ class Term:
         boundary: Boundary,
         session: str,
         clients: ExtenderClients,
+        events: Recorder,
     ) -> None:
         """:param session: unique to this term"""
         settings = service.settings
         self._service = service
         self._clients = clients
+        self._events = events
         self._view = ClusterView()
         self._core = Scheduler(
             profiles,
@@ -64,6 +67,7 @@ class Term:
             cause=self._cause,
             ask=self._ask,
             keep=lambda record: self._records.put(attempt_records.outgoing(record)),
+            tell=events.record,
             spans=service.spans,
             instruments=instruments,
             slice_s=settings.slice_s,
@@ -95,6 +99,7 @@ class Term:
             now=service.clock.now,
             spans=service.spans,
             instruments=instruments,
+            events=events,
             log=log,
         )
 
@@ -102,16 +107,20 @@ class Term:
         """Follow the cluster, then schedule; returns when the core has raised. The session ends with the
         term, and the queue hands the pods out again."""
         informer = self._reading.informer
-        async with self._engine.driver as tasks:
-            tasks.start_soon(self._reading.run)
-            await informer.synced()
-            tasks.start_soon(self._engine.work, informer)
-            tasks.start_soon(self._queue.send_results)
-            tasks.start_soon(self._queue.heartbeat)
-            tasks.start_soon(self._binder.run, self._service.settings.bind_requests)
-            tasks.start_soon(self._records.run)
-            tasks.start_soon(self._preemptions.run)
-            tasks.start_soon(self._queue.pop)
+        try:
+            async with self._engine.driver as tasks:
+                tasks.start_soon(self._reading.run)
+                await informer.synced()
+                tasks.start_soon(self._engine.work, informer)
+                tasks.start_soon(self._queue.send_results)
+                tasks.start_soon(self._queue.heartbeat)
+                tasks.start_soon(self._binder.run, self._service.settings.bind_requests)
+                tasks.start_soon(self._records.run)
+                tasks.start_soon(self._events.run)
+                tasks.start_soon(self._preemptions.run)
+                tasks.start_soon(self._queue.pop)
+        finally:
+            await self._events.flush()
 
     async def _ask(self, ask: AskExtenders) -> ExtendersAnswered:
         """The core's table stands still meanwhile: extenders are told of it as it is."""

@@ -3,17 +3,22 @@ an event on the pod."""
 
 from typing import Final
 
-from podyard.bus import Bus
 from podyard.proto import subjects
 from podyard.proto.decisions import Victim
 from podyard.proto.message import ObjectRef
+from podyard.proto.operations import Reason
 from podyard.scheduler.core.effects import Preempt
-from podyard.shell import announcing
+from podyard.shell.event_correlator import Event
 from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.tracing import Spans
 
 PREEMPT_SPAN: Final = "preempt pod"
-REASON: Final = "Preempted"
+PREEMPTED: Final = Reason("Preempted")
+PREEMPTING: Final = "Preempting"
+"""Action of that event."""
+IN_MEMORY: Final = " (in kube-scheduler memory)."
+"""End of its message where the victim was only assumed. Source: kube-scheduler v1.36.2,
+pkg/scheduler/framework/preemption/executor.go."""
 
 
 def emit(
@@ -55,14 +60,17 @@ def emit(
     )
 
 
-def announce(bus: Bus, preempt: Preempt, victim: Victim, trace: str, at: float) -> None:
-    """The pod's event `Preempted`. Other tenants can read it, so it names no pod but by its uid."""
-    announcing.announce(
-        bus,
+def event_of(preempt: Preempt, victim: Victim, trace: str, at: float, *, assumed: bool = False) -> Event:
+    """The pod's event `Preempted`. Other tenants can read it, so it names no pod but by its uid.
+
+    :param assumed: it took no room yet, and was sent back
+    """
+    return Event(
         ObjectRef(resource=subjects.PODS, namespace=victim.namespace, name=victim.name, uid=victim.uid),
-        reporter="scheduler",
-        reason=REASON,
-        message=f"Preempted by pod {preempt.result.uid} on node {preempt.node}",
-        at=at,
+        PREEMPTED,
+        f"Preempted by pod {preempt.result.uid} on node {preempt.node}{IN_MEMORY if assumed else ''}",
+        at,
+        action=PREEMPTING,
+        controller=preempt.profile,
         trace=trace,
     )

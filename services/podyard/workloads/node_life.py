@@ -14,10 +14,11 @@ from podyard.proto.codec import MessageError
 from podyard.proto.message import ObjectRef
 from podyard.proto.signals import NodeHeartbeat
 from podyard.runtime.service import Service
-from podyard.shell import announcing
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.event_correlator import Event
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.hearing import Hearing
 from podyard.workloads.core import node_life
 from podyard.workloads.core.actions import Changed, Done, Listed, Work
@@ -37,6 +38,7 @@ class NodeLife:
         service: Service[WorkloadsSettings],
         instruments: Instruments,
         boundary: Boundary,
+        events: Recorder,
         view: ClusterView,
         write: Callable[[Work], Awaitable[Done]],
         cause: Callable[[Sequence[Change]], Cause | None],
@@ -49,6 +51,7 @@ class NodeLife:
         self._bus = service.bus
         self._now = service.clock.now
         self._instruments = instruments
+        self._events = events
         self._write = write
         self._hearing = Hearing(service.bus, lambda hears: self._driver.step(node_life.Hearing(hears)))
         core = node_life.NodeLife(view, service.settings.periods(), service.settings.rates())
@@ -147,14 +150,8 @@ class NodeLife:
 
     def _announce(self, effect: Announce) -> None:
         key = effect.key
-        announcing.announce(
-            self._bus,
-            ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name, uid=effect.uid),
-            reporter=self._service.name,
-            reason=effect.reason,
-            message=effect.message,
-            at=self._now(),
-        )
+        about = ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name, uid=effect.uid)
+        self._events.record(Event(about, effect.reason, effect.message, self._now(), controller=effect.controller))
 
 
 def _has_expired(saying: Saying, answer: Ack | BusError) -> bool:

@@ -2,6 +2,7 @@
 
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.leading import Leading
 from podyard.workloads.instruments import Instruments
 from podyard.workloads.settings import WorkloadsSettings
@@ -10,10 +11,10 @@ from podyard.workloads.term import Term
 
 async def main(service: Service[WorkloadsSettings]) -> None:
     """Lead whenever the lease is ours."""
-    instruments, boundary = Instruments(service.metrics), Boundary(service)
+    instruments, boundary, events = Instruments(service.metrics), Boundary(service), Recorder(service)
     lease = service.lease(ttl_s=service.settings.lease_ttl_s)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause)
-    await leading.run(lambda epoch: Term(service, instruments, boundary).run())
+    await leading.run(lambda epoch: Term(service, instruments, boundary, events).run())
 
 
 SERVICE = ServiceDefinition(

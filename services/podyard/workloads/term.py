@@ -11,20 +11,25 @@ from typing import Final
 from podyard.bus.delivery import Delivery
 from podyard.cluster.changes import Change
 from podyard.cluster.documents import DocumentView
+from podyard.cluster.intents import Written
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
-from podyard.proto.message import ObjectRef
+from podyard.proto import subjects
+from podyard.proto.operations import Reason
 from podyard.runtime.service import Service
-from podyard.shell import announcing
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.informer import EVERYTHING
 from podyard.shell.reading import Reading
+from podyard.shell.writes import Result
+from podyard.workloads import events
 from podyard.workloads.census import Census
 from podyard.workloads.core import actions
-from podyard.workloads.core.actions import Done, Effect, Failed, Message, Work
+from podyard.workloads.core.actions import Create, Done, Effect, Failed, Message, Work, Write
 from podyard.workloads.core.controller import Workloads
+from podyard.workloads.core.ownership import metadata_of
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.instruments import Instruments
 from podyard.workloads.node_life import NodeLife
@@ -36,24 +41,26 @@ WRITES_CHECK: Final = "writes"
 """Not ready while what was written last is not settled: no room in the stream, or NATS silent."""
 FLOOR_S: Final = 0.001
 """What is due within so short a time is looked at together."""
-MOST_MESSAGE: Final = 1024
-"""Characters of an event's message: as many as Kubernetes keeps. Source: pkg/apis/core/validation/events.go,
-NoteLengthLimit."""
+UNREADABLE: Final = Reason("Unreadable")
+"""Of the object's event when it, or what others say about it, cannot be read."""
 
 
 class Term:
     """Owned by the task that runs `run`; callbacks of what it reads run on the same event loop."""
 
-    def __init__(self, service: Service[WorkloadsSettings], instruments: Instruments, boundary: Boundary) -> None:
+    def __init__(
+        self, service: Service[WorkloadsSettings], instruments: Instruments, boundary: Boundary, recorder: Recorder
+    ) -> None:
         self._service = service
+        self._events = recorder
         self._now = service.clock.now
         self._instruments = instruments
         self._view, documents = ClusterView(), DocumentView()
         maker = Maker(ViewLookup(documents), lambda: str(uuid.uuid4()), random.Random())
         self._core = Workloads(self._view, documents, maker, ended_kept=service.settings.terminated_pod_gc_threshold)
         trouble = service.health.trouble(WRITES_CHECK)
-        self._writer = Writer(service.bus, self._view, documents, trouble, self._now)
-        self._node_life = NodeLife(service, instruments, boundary, self._view, self._write, self._cause_of)
+        self._writer = Writer(service.bus, self._view, documents, trouble, self._on_written, self._now)
+        self._node_life = NodeLife(service, instruments, boundary, recorder, self._view, self._write, self._cause_of)
         self._reading = Reading(
             service.bus,
             folds(self._view, documents),
@@ -86,8 +93,10 @@ class Term:
                 tasks.start_soon(self._watch_nodes)
                 tasks.start_soon(self._reading.run)
                 tasks.start_soon(self._take_censuses)
+                tasks.start_soon(self._events.run)
         finally:
             self._service.health.remove(WRITES_CHECK)
+            await self._events.flush()
 
     async def _take_censuses(self) -> None:
         """Its end is that of the term: its core has raised."""
@@ -138,22 +147,24 @@ class Term:
         self._service.log.warning(
             "cannot do its work", object=str(failed.owner), reason=failed.reason, detail=failed.detail
         )
-        self._announce(failed.owner, failed.reason, failed.detail)
-
-    def _announce(self, key: ObjectKey, reason: str, message: str) -> None:
-        announcing.announce(
-            self._service.bus,
-            ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name),
-            reporter=self._service.name,
-            reason=reason,
-            message=message,
-            at=self._now(),
-            warning=True,
+        self._events.record(
+            events.told(failed.owner, self._uid(failed.owner), failed.reason, failed.detail, self._now(), warning=True)
         )
+
+    def _on_written(self, work: Work, write: Write, result: Result) -> None:
+        if isinstance(write, Create) and write.key.resource == subjects.PODS and isinstance(result, Written):
+            return  # what is told most often, its object tells
+        for event in events.of_write(work, write, result, self._uid(work.owner), self._now()):
+            self._events.record(event)
+
+    def _uid(self, key: ObjectKey) -> str:
+        """Of the object in a place; empty if none is there."""
+        found = self._view.objects(key.resource).get(key.namespaced_name)
+        return "" if found is None else metadata_of(found).uid
 
     def _on_unreadable(self, delivery: Delivery, reason: str) -> None:
         """An object, or what others say about one, cannot be read: told on the object, where people look."""
         key = regarded(delivery.subject)
         if key is not None:
             message = f"{delivery.subject} (sequence {delivery.sequence}) cannot be read: {reason}"
-            self._announce(key, "Unreadable", message[:MOST_MESSAGE])
+            self._events.record(events.told(key, "", UNREADABLE, message, self._now(), warning=True))

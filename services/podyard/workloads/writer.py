@@ -39,16 +39,19 @@ class Writer:
         view: ClusterView,
         documents: DocumentView,
         on_trouble: Callable[[str], None],
+        on_written: Callable[[Work, Write, writes.Result], None],
         now: Callable[[], float],
     ) -> None:
         """
         :param on_trouble: told why the last writes are not settled; with an empty text once some are
+        :param on_written: told what came of each write, but of those of an atomic batch
         :param now: seconds since 1970, UTC
         """
         self._bus = bus
         self._view = view
         self._documents = documents
         self._on_trouble = on_trouble
+        self._on_written = on_written
         self._now = now
 
     async def carry_out(self, work: Work) -> Done:
@@ -58,8 +61,10 @@ class Writer:
         author = Author(WHO, work.why)
         position, failures = 0, list[str]()
         for start in range(0, len(work.writes), AT_ONCE):
-            part = [self._intent(write) for write in work.writes[start : start + AT_ONCE]]
-            for result in await self._settled(part, author):
+            part = work.writes[start : start + AT_ONCE]
+            results = await self._settled([self._intent(write) for write in part], author)
+            for write, result in zip(part, results, strict=True):
+                self._on_written(work, write, result)
                 if isinstance(result, Written):
                     position = max(position, 0 if isinstance(result.step, Keep) else result.sequence)
                 elif not isinstance(result, ObjectMissing):  # gone already is as good as done

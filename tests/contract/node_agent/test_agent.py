@@ -152,9 +152,7 @@ async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bu
     running = stage.pod_fact(modest)
     assert running is not None
     assert running.phase == "Running"
-    assert [one.message for one in stage.news if one.reason == "EvictionThresholdMet"] == [
-        "Attempting to reclaim memory"
-    ]
+    kubelet_says(stage, fact.message)
     (span,) = stage.spans.named("evict pod")
     assert span.attributes["k8s.pod.name"] == "greedy"
     assert [str(link) for link in span.links] == [bind_trace]
@@ -163,6 +161,20 @@ async def test_memory_pressure_evicts_the_pod_that_uses_most_over_its_request(bu
     evicted = next(one for one in stage.told(greedy) if b'"Evicted"' in one.payload)
     assert evicted.trace == str(span.ids)
     assert next(one for one in usages if one.pods).pods[0].name == "modest"
+
+
+def kubelet_says(stage: Stage, why: str) -> None:
+    """The events are those of the kubelet of the node, in its words."""
+    assert {(one.controller, one.instance, one.reporter) for one in stage.news} == {("kubelet", "n1", "node_agent")}
+    assert [(one.type, one.reason, one.message) for one in stage.news] == [
+        ("Normal", "NodeHasInsufficientMemory", "Node n1 status is now: NodeHasInsufficientMemory"),
+        ("Warning", "EvictionThresholdMet", "Attempting to reclaim memory"),
+        ("Warning", "Evicted", why),
+        ("Normal", "Killing", "Stopping container main"),
+        ("Normal", "NodeHasSufficientMemory", "Node n1 status is now: NodeHasSufficientMemory"),
+    ]
+    assert stage.news[2].annotations["starved_resource"] == "memory"
+    assert stage.news[3].field_path == "spec.containers{main}"
 
 
 async def test_a_pod_that_is_hurried_is_evicted_once(bus: Bus, stage: Stage, monkeypatch: pytest.MonkeyPatch):
@@ -189,9 +201,9 @@ async def test_a_pod_that_is_hurried_is_evicted_once(bus: Bus, stage: Stage, mon
         assert service.metrics.get_sample_value("kubelet_evictions", by_signal) == 1
         assert service.metrics.get_sample_value("kubelet_eviction_stats_age_seconds_count", by_signal) == 2
     told = [one for one in stage.news if one.regarding.name == "slow"]
-    assert [one.reason for one in told] == ["Evicted", "EvictionHastened"]
-    assert "available: 50Mi. " in told[1].message
-    assert told[1].message.endswith("The pod is being evicted already, and has 1 s left. ")
+    assert [one.reason for one in told] == ["Evicted", "Killing", "EvictionHastened"]
+    assert "available: 50Mi. " in told[2].message
+    assert told[2].message.endswith("The pod is being evicted already, and has 1 s left. ")
     assert len(stage.spans.named("evict pod")) == 1
 
 

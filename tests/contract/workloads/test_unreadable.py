@@ -50,7 +50,7 @@ async def test_what_cannot_be_read_is_told_once_on_its_object_and_all_others_are
 
 async def test_what_is_told_on_a_pod_is_told_where_those_look_who_explain_it(bus, connect_bus):
     cluster, told = Cluster(bus), list[K8sEvent]()
-    place = subjects.k8s_event("default", "Pod", "bad")
+    _, place = subjects.k8s_events_about("default", "pods", "bad")
     await bus.subscribe(place, lambda subject, payload, trace: told.append(codec.decode(K8sEvent, payload)))
     await cluster.write(nested_object("pods", objects.pod("bad")))
     async with running(make_service(SERVICE, await connect_bus("workloads"))):

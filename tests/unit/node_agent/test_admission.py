@@ -203,7 +203,10 @@ def test_a_critical_pod_has_others_go_and_starts_when_they_are_gone():
     playing.tick(101.0)
     found = bind(playing, pod("critical", requests={"cpu": "2"}, priority=2_000_000_000), at=110.0)
     told = [(one.about.name, one.reason, one.message) for one in found if isinstance(one, effects.Announce)]
-    assert told == [("large", "Preempting", "Preempted in order to admit critical pod")]
+    assert told == [
+        ("large", "Preempting", "Preempted in order to admit critical pod"),
+        ("large", "Killing", "Stopping container main"),
+    ]
     assert [one.resource for one in found if isinstance(one, effects.PodPreempted)] == ["cpu"]
     (gone,) = put(playing.tick(112.0))
     assert (gone.name, gone.phase, gone.reason, gone.ended) == ("large", "Failed", "Preempting", True)

@@ -165,7 +165,12 @@ def test_fresh_signals_are_looked_at_at_once(playing: Playing):
     assert conditions(fact)["MemoryPressure"] == "True"
     assert [(one.key, one.effect) for one in fact.taints] == [("node.kubernetes.io/memory-pressure", "NoSchedule")]
     told = [one for one in found if isinstance(one, effects.Announce)]
-    assert [(one.reason, one.message) for one in told] == [("EvictionThresholdMet", "Attempting to reclaim memory")]
+    assert [(one.reason, one.message, one.warning) for one in told] == [
+        ("NodeHasInsufficientMemory", "Node n1 status is now: NodeHasInsufficientMemory", False),
+        ("EvictionThresholdMet", "Attempting to reclaim memory", True),
+        ("Killing", "Stopping container main", False),
+    ]
+    assert {one.node for one in told} == {"n1"}
 
 
 def test_or_at_the_next_look_if_so_set():

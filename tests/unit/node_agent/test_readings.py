@@ -136,9 +136,11 @@ def test_collection_alone_ends_disk_pressure():
     said = NodeSignals(node="n1", signals=full, images=unused, standing=True)
     found = playing.observe(said, 10.0)
     assert of(effects.PodEvicted, found) == []
-    assert [one.reason for one in of(effects.Announce, found)] == ["EvictionThresholdMet"]
+    assert [one.reason for one in of(effects.Announce, found)] == ["NodeHasDiskPressure", "EvictionThresholdMet"]
     assert conditions(playing) == {"DiskPressure"}
-    assert of(effects.PodEvicted, [one for second in range(11, 330) for one in playing.tick(float(second))]) == []
+    later = [one for second in range(11, 330) for one in playing.tick(float(second))]
+    assert of(effects.PodEvicted, later) == []
+    assert [one.reason for one in of(effects.Announce, later)] == ["NodeHasNoDiskPressure"]
     assert conditions(playing) == set()
     too_little = msgspec.structs.replace(said, images=Unused(disk_bytes=GIBIBYTE))
     assert len(of(effects.PodEvicted, playing.observe(too_little, 400.0))) == 1

@@ -57,6 +57,7 @@ def engine_of(
         cause=causes.unknown,
         ask=ask,
         keep=lambda record: None,
+        tell=lambda event: None,
         spans=Spans(),
         instruments=instruments,
         slice_s=0.005,

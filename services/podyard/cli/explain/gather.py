@@ -36,21 +36,25 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
     """
     found: dict[str, list[tuple[Delivery, Any]]] = {}
 
-    async def collect(what: str, stream: str, subject: str, message: Any) -> None:
-        found[what] = await _records(bus, stream, subject, message)
+    async def collect(what: str, stream: str, wanted: tuple[str, ...], message: Any) -> None:
+        found[what] = await _records(bus, stream, wanted, message)
 
-    def wanted(of: Callable[[str, str, str], str]) -> str:
-        return subjects.any_uid(of, namespace, name)
+    def wanted(of: Callable[[str, str, str], str]) -> tuple[str]:
+        return (subjects.any_uid(of, namespace, name),)
 
     async with anyio.create_task_group() as tasks:
         cluster = streams.CLUSTER.name
-        tasks.start_soon(collect, "object", cluster, subjects.object_(subjects.PODS, namespace, name), ClusterEvent)
+        tasks.start_soon(collect, "object", cluster, (subjects.object_(subjects.PODS, namespace, name),), ClusterEvent)
         tasks.start_soon(collect, "placement", cluster, wanted(subjects.binding), Placement)
         tasks.start_soon(collect, "status", cluster, wanted(subjects.pod_status_anywhere), PodStatusFact)
         tasks.start_soon(collect, "attempts", streams.DECISIONS.name, wanted(subjects.decisions), AttemptRecord)
-        tasks.start_soon(collect, "requeues", streams.REQUEUES.name, subjects.ALL_REQUEUES, RequeueRecord)
+        tasks.start_soon(collect, "requeues", streams.REQUEUES.name, (subjects.ALL_REQUEUES,), RequeueRecord)
         tasks.start_soon(
-            collect, "events", streams.K8SEVENTS.name, subjects.k8s_event(namespace, "Pod", name), K8sEvent
+            collect,
+            "events",
+            streams.K8SEVENTS.name,
+            subjects.k8s_events_about(namespace, subjects.PODS, name),
+            K8sEvent,
         )
     about = evidence.of(_together(namespace, name, found, await _queued(bus, namespace, name)))
     if about is None:
@@ -61,7 +65,7 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
 
 async def moves(bus: Bus, namespace: str, kind: str, name: str) -> MoveStory:
     """What the descheduler moved, or wanted to move, of a workload or a pod."""
-    found = await _records(bus, streams.MOVES.name, subjects.moves_in(namespace), MoveRecord)
+    found = await _records(bus, streams.MOVES.name, (subjects.moves_in(namespace),), MoveRecord)
     return story_of(namespace, kind, name, [record for _, record in found])
 
 
@@ -86,12 +90,14 @@ def _together(
     )
 
 
-async def _records(bus: Bus, stream: str, subject: str, message: type[T]) -> list[tuple[Delivery, T]]:
-    """What a stream holds on `subject`; a stream that is not there holds nothing, an unreadable record is
-    passed over.
+async def _records(bus: Bus, stream: str, wanted: tuple[str, ...], message: type[T]) -> list[tuple[Delivery, T]]:
+    """What a stream holds on these subjects; a stream that is not there holds nothing, an unreadable record
+    is passed over.
     """
+    deliveries: list[Delivery] = []
     try:
-        deliveries = await stream_reading.listing(bus, stream, (subject,))
+        for subject in wanted:  # each by itself: several at once have the whole stream read
+            deliveries += await stream_reading.listing(bus, stream, (subject,))
     except NotFound:
         return []
     found: list[tuple[Delivery, T]] = []

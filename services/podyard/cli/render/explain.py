@@ -177,7 +177,9 @@ def _released(entry: entries.Released) -> Iterator[Text]:
 
 
 def _told(entry: entries.Told) -> Iterator[Text]:
-    yield _line(entry.at, (entry.reason, "bold"), (f": {entry.message}", ""), (f"  ({entry.reporter})", "dim"))
+    repeated = f"  {entry.times} times, last" if entry.times > 1 else ""
+    by = f"  ({entry.reporter})"
+    yield _line(entry.at, (entry.reason, "bold"), (f": {entry.message}", ""), (by + repeated, "dim"))
 
 
 _RENDERERS: Final[dict[type[Any], Callable[[Any], Iterator[Text]]]] = {

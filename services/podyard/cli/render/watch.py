@@ -133,13 +133,14 @@ def event(record: K8sEvent) -> Line:
     """A Kubernetes-like event."""
     about = record.regarding
     full = names.of_resource(about.resource, about.name)
+    repeated = f"  ({record.count} times)" if record.count > 1 else ""
     return Line(
         at=record.at,
         kind="event",
         namespace=about.namespace,
         name=about.name,
         resource=about.resource,
-        text=f"{full} {record.reason}: {record.message}  by {record.reporter}",
+        text=f"{full} {record.reason}: {record.message}{repeated}  by {record.reporter}",
         record=record,
     )
 

@@ -22,20 +22,21 @@ from podyard.objects import host_ports, pod_requests, quantity, selectors, taint
 from podyard.objects.core import Node
 from podyard.objects.errors import SelectorError
 from podyard.objects.resource_validation import is_extended
+from podyard.proto.operations import Reason
 
 OS_LABEL: Final = "kubernetes.io/os"
 USUAL_OS: Final = "linux"
 """Of a virtual node whose labels name none."""
 
-INVALID_NODE: Final = "InvalidNodeInfo"
-OS_SELECTOR: Final = "PodOSSelectorNodeLabelDoesNotMatch"
-OS_FIELD: Final = "PodOSNotSupported"
-UNEXPECTED: Final = "UnexpectedAdmissionError"
+INVALID_NODE: Final = Reason("InvalidNodeInfo")
+OS_SELECTOR: Final = Reason("PodOSSelectorNodeLabelDoesNotMatch")
+OS_FIELD: Final = Reason("PodOSNotSupported")
+UNEXPECTED: Final = Reason("UnexpectedAdmissionError")
 OUT_OF: Final = "OutOf"
-OUT_OF_EXTENDED: Final = "OutOfExtendedResources"
-AFFINITY: Final = "NodeAffinity"
-PORTS: Final = "NodePorts"
-TAINTS: Final = "TaintToleration"
+OUT_OF_EXTENDED: Final = Reason("OutOfExtendedResources")
+AFFINITY: Final = Reason("NodeAffinity")
+PORTS: Final = Reason("NodePorts")
+TAINTS: Final = Reason("TaintToleration")
 
 _NATIVE: Final = (pod_requests.CPU, pod_requests.MEMORY, pod_requests.EPHEMERAL_STORAGE)
 
@@ -43,7 +44,7 @@ _NATIVE: Final = (pod_requests.CPU, pod_requests.MEMORY, pod_requests.EPHEMERAL_
 class Refusal(NamedTuple):
     """The node does not take the pod; `message` is that of its event."""
 
-    reason: str
+    reason: Reason
     message: str
 
 
@@ -126,7 +127,7 @@ def counted_as(reason: str) -> str:
 
 def _lack(short: Shortage) -> Refusal:
     return Refusal(
-        f"{OUT_OF}{short.resource}",
+        Reason(f"{OUT_OF}{short.resource}"),
         f"Node didn't have enough resource: {short.resource}, requested: {short.requested}, "
         f"used: {short.used}, capacity: {short.capacity}",
     )
@@ -165,5 +166,5 @@ def _matches(node: Node, pod: VirtualPod) -> bool:
         return False
 
 
-def _failed(predicate: str, why: str) -> Refusal:
+def _failed(predicate: Reason, why: str) -> Refusal:
     return Refusal(predicate, f"Predicate {predicate} failed: {why}")

@@ -289,7 +289,7 @@ class Agent:
         if name in self._view.nodes or not self._selection.may_take(name):
             return []
         about = ObjectRef(resource=subjects.NODES, name=name)
-        return [Announce(about, UNKNOWN_SIGNAL, f"there is no node {name}: its signals are not kept", now)]
+        return [Announce(about, name, UNKNOWN_SIGNAL, f"there is no node {name}: its signals are not kept", now)]
 
 
 def _turn(view: PodView) -> tuple[bool, str]:

@@ -11,6 +11,7 @@ from podyard.node_agent.core.programs import Bounds, Program
 from podyard.proto.agents_api import PreviewReply
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
 from podyard.proto.message import ObjectRef
+from podyard.proto.operations import Reason
 from podyard.proto.signals import NodeUsage
 
 
@@ -80,7 +81,7 @@ class PodRefused(NamedTuple):
 
     about: ObjectRef
     node: str
-    reason: str
+    reason: Reason
     message: str
     at: float
 
@@ -120,13 +121,16 @@ class PodEvicted(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """Tell people about an object, by an event."""
+    """Tell people about a pod or node, by an event of the kubelet of `node`."""
 
     about: ObjectRef
-    reason: str
+    node: str
+    reason: Reason
     message: str
     at: float
     warning: bool = True
+    field_path: str = ""
+    """Which part of it is meant."""
 
 
 class RoundFailed(NamedTuple):

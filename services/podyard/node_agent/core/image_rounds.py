@@ -15,8 +15,9 @@ from podyard.node_agent.core.timers import Timers
 from podyard.node_agent.core.virtual_node import VirtualNode
 from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
+from podyard.proto.operations import Reason
 
-FAILED: Final = "ImageGCFailed"
+FAILED: Final = Reason("ImageGCFailed")
 """Reason of the node's event when collections fail again and again."""
 
 
@@ -53,7 +54,7 @@ class ImageRounds:
             if found.for_age or found.for_space:
                 yield ImagesCollected(about, found.for_age, found.for_space)
             if found.reason:
-                yield Announce(about, found.reason, found.fault, now)
+                yield Announce(about, name, found.reason, found.fault, now)
             if again:
-                yield Announce(about, FAILED, found.fault, now)
+                yield Announce(about, name, FAILED, found.fault, now)
             self._due.set(name, now + self._period_s)

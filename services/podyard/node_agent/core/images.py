@@ -12,13 +12,14 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from podyard.proto.operations import Reason
 from podyard.proto.signals import NodeSignals
 
 PERIOD_S: Final = 300.0
 """Seconds between two collections by a node itself. Source: pkg/kubelet/kubelet.go, ImageGCPeriod."""
 NEVER: Final = -math.inf
-NO_CAPACITY: Final = "InvalidDiskCapacity"
-TOO_LITTLE: Final = "FreeDiskSpaceFailed"
+NO_CAPACITY: Final = Reason("InvalidDiskCapacity")
+TOO_LITTLE: Final = Reason("FreeDiskSpaceFailed")
 _EVERYTHING: Final = 100
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 
@@ -63,7 +64,7 @@ class Collection(NamedTuple):
     """Bytes of images that went for their room."""
     fault: str = ""
     """Why nothing was collected, or why there is too little room still."""
-    reason: str = ""
+    reason: Reason | None = None
     """Of the node's event that says so; empty if it has none."""
 
 

@@ -14,18 +14,24 @@ from podyard.node_agent.core.eviction import signals
 from podyard.objects.meta import is_true
 from podyard.objects.times import rfc3339, rfc3339_micro
 from podyard.proto.facts import Condition, NodeStatusFact, TaintFact
+from podyard.proto.operations import Reason
 
 
 class Wording(NamedTuple):
-    """Reason and message of a condition that holds, and of one that does not."""
+    """Reason and message of a condition that holds, and of one that does not; and the node's event when it
+    begins, or is over."""
 
     raised: tuple[str, str]
     calm: tuple[str, str]
     taint: str
+    begins: Reason
+    ends: Reason
 
 
 READY: Final = "Ready"
-READINGS_STALE: Final = "ReadingsStale"
+NODE_READY: Final = Reason("NodeReady")
+NODE_NOT_READY: Final = Reason("NodeNotReady")
+READINGS_STALE: Final = Reason("ReadingsStale")
 """There only while it holds: nothing is evicted, and pressure conditions stay as they are. The kubelet has
 none."""
 NO_READING: Final = "NoUsableReading"
@@ -35,16 +41,22 @@ PRESSURE: Final[dict[str, Wording]] = {
         ("KubeletHasInsufficientMemory", "kubelet has insufficient memory available"),
         ("KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
         "node.kubernetes.io/memory-pressure",
+        Reason("NodeHasInsufficientMemory"),
+        Reason("NodeHasSufficientMemory"),
     ),
     signals.DISK_PRESSURE: Wording(
         ("KubeletHasDiskPressure", "kubelet has disk pressure"),
         ("KubeletHasNoDiskPressure", "kubelet has no disk pressure"),
         "node.kubernetes.io/disk-pressure",
+        Reason("NodeHasDiskPressure"),
+        Reason("NodeHasNoDiskPressure"),
     ),
     signals.PID_PRESSURE: Wording(
         ("KubeletHasInsufficientPID", "kubelet has insufficient PID available"),
         ("KubeletHasSufficientPID", "kubelet has sufficient PID available"),
         "node.kubernetes.io/pid-pressure",
+        Reason("NodeHasInsufficientPID"),
+        Reason("NodeHasSufficientPID"),
     ),
 }
 """Pressure conditions in the order in which a node shows them."""
@@ -107,6 +119,27 @@ def pressure(stored: NodeStatusFact) -> frozenset[str]:
 def is_ready(stored: NodeStatusFact) -> bool:
     """Whether it calls the node ready; if not, somebody else has declared the node lost."""
     return is_true(stored.conditions, READY)
+
+
+def turns(before: NodeStatusFact | None, now: NodeStatusFact) -> tuple[Reason, ...]:
+    """Reasons of the node's events when one fact takes another's place: conditions that have turned. What a
+    node says first is told from the fact itself (`podyard.telling.events`).
+
+    Source: setters.go, MemoryPressureCondition and its like, ReadyCondition.
+    """
+    if before is None or before.node_uid != now.node_uid:
+        return ()
+    old = {one.type: one.status for one in before.conditions}
+    turned = [one for one in now.conditions if old.get(one.type, one.status) != one.status]
+    return tuple(reason for one in turned if (reason := _reason(one)))
+
+
+def _reason(condition: Condition) -> Reason | None:
+    holds = condition.status == "True"
+    if condition.type == READY:
+        return NODE_READY if holds else NODE_NOT_READY
+    wording = PRESSURE.get(condition.type)
+    return None if wording is None else wording.begins if holds else wording.ends
 
 
 def same(one: NodeStatusFact, other: NodeStatusFact) -> bool:

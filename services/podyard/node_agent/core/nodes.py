@@ -37,14 +37,15 @@ from podyard.objects.pod_requests import is_sidecar
 from podyard.proto import subjects
 from podyard.proto.facts import NodeStatusFact
 from podyard.proto.message import ObjectRef
+from podyard.proto.operations import Reason
 from podyard.proto.signals import USAGE_PERIOD_S, NodeSignals
 
 BEAT_GROUPS: Final = 40
 """In how many groups the nodes beat in one heartbeat interval: every 250 ms with the default."""
 
-THRESHOLD_MET: Final = "EvictionThresholdMet"
+THRESHOLD_MET: Final = Reason("EvictionThresholdMet")
 """Reason of the node's event when a manager begins to reclaim."""
-UNKNOWN_SIGNAL: Final = "UnknownSignal"
+UNKNOWN_SIGNAL: Final = Reason("UnknownSignal")
 """Reason of the node's event when signals name what is not there."""
 
 
@@ -149,11 +150,11 @@ class Nodes:
         node = self._nodes[signals.node]
         if isinstance(node, HostNode):
             told = f"node {node.name} is a host, which is read itself: its signals are not kept"
-            yield Announce(_about(node), UNKNOWN_SIGNAL, told, now)
+            yield Announce(_about(node), node.name, UNKNOWN_SIGNAL, told, now)
             return
         first = node.synthetic is None
         for fault in node.observe(signals, pods.active_on(node.name), now):
-            yield Announce(_about(node), UNKNOWN_SIGNAL, fault, now)
+            yield Announce(_about(node), node.name, UNKNOWN_SIGNAL, fault, now)
         self._images.observed(node, now)
         if node.cleanup is None and self._rhythm.on_signals:
             yield from self._synchronize(node, pods, now)
@@ -285,7 +286,7 @@ class Nodes:
         for fault in node.news(found):
             yield RoundFailed(about, fault, now, unread=fault == found.unread)
         if found.starved:
-            yield Announce(about, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now)
+            yield Announce(about, node.name, THRESHOLD_MET, f"Attempting to reclaim {found.starved}", now)
         if found.goes_by:
             yield MustEvict(tuple((signal, max(now - at, 0.0)) for signal, at in found.goes_by))
         for kill in found.kills:
@@ -319,12 +320,17 @@ class Nodes:
             bound_trace="" if victim is None else victim.trace,
             sooner=kill.sooner,
         )
-        pods.evict(metadata.uid, kill.message, kill.grace_s, now, disruption=kill.disruption)
+        yield from pods.evict(metadata.uid, kill.message, kill.grace_s, now, disruption=kill.disruption)
 
     def _report(self, node: VirtualNode, now: float) -> Iterator[Effect]:
+        before = node.fact
         fact = node.status(self._player, now)
-        if fact is not None:
-            yield PutNodeStatus(fact)
+        if fact is None:
+            return
+        yield PutNodeStatus(fact)
+        for reason in node_facts.turns(before, fact):
+            told = f"Node {node.name} status is now: {reason}"
+            yield Announce(_about(node), node.name, reason, told, now, warning=False)
 
 
 def _own_status(view: NodeView) -> NodeStatusFact | None:

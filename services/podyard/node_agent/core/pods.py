@@ -11,7 +11,7 @@ from podyard.cluster.pods import PodView
 from podyard.node_agent.core import annotations, containers, pod_facts, preemption, resizing
 from podyard.node_agent.core.admission import Refusal, Verdict
 from podyard.node_agent.core.annotations import Pace
-from podyard.node_agent.core.containers import End
+from podyard.node_agent.core.containers import End, Role, VirtualContainer
 from podyard.node_agent.core.effects import (
     Announce,
     Effect,
@@ -36,16 +36,21 @@ from podyard.objects.pod_defaults import TERMINATION_GRACE_PERIOD_S
 from podyard.proto import subjects
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
+from podyard.proto.operations import Reason
 
-BACK_OFF: Final = "BackOff"
+BACK_OFF: Final = Reason("BackOff")
 """Reason of the pod's event when a container waits to be started again. Source: pkg/kubelet/events/event.go,
 BackOffStartContainer."""
-NOT_RUN: Final = "UnsupportedByProcesses"
+NOT_RUN: Final = Reason("UnsupportedByProcesses")
 """Reason of a pod that a host does not run: something of it needs more than a process."""
-FAILED: Final = "Failed"
+FAILED: Final = Reason("Failed")
 """Reason of the pod's event when a container cannot be started. Source: the same, FailedToStartContainer."""
-IMAGE_IGNORED: Final = "ImageIgnored"
+IMAGE_IGNORED: Final = Reason("ImageIgnored")
 """Reason of the pod's event that tells that its commands are those of the host."""
+KILLING: Final = Reason("Killing")
+"""Reason of the pod's event when a container is stopped for the node's sake. Source: events/event.go,
+KillingContainer. Of pods that are deleted their objects tell it (`podyard.telling.events`)."""
+INVALID_ANNOTATION: Final = Reason("InvalidAnnotation")
 IMAGE_IGNORED_MESSAGE: Final = "images are not used: the commands of its containers are those of the host"
 
 
@@ -149,15 +154,18 @@ class Pods:
             self._found = {}
         return found
 
-    def evict(self, uid: str, message: str, grace_s: int, now: float, *, disruption: bool = True) -> None:
+    def evict(self, uid: str, message: str, grace_s: int, now: float, *, disruption: bool = True) -> Sequence[Announce]:
         """End a pod for the node's sake; its status says so when nothing of it runs any more.
 
         :param disruption: whether its status gets the condition DisruptionTarget
         """
         pod = self._pods.get(uid)
-        if pod is not None and pod.active:
-            pod.stop(Ending("Failed", REASON, message, message if disruption else ""), max(grace_s, 1), now)
-            self._rearm(pod)
+        if pod is None or not pod.active:
+            return ()
+        told = self._killing(pod, now)
+        pod.stop(Ending("Failed", REASON, message, message if disruption else ""), max(grace_s, 1), now)
+        self._rearm(pod)
+        return told
 
     def abandon(self, node: str, now: float) -> None:
         """The node is gone, or another agent's: nothing of its pods runs here. Their facts go with their
@@ -228,7 +236,8 @@ class Pods:
             one.finish(end.code, end.finished_at, end.reason)
             return found
         if message.end.why:
-            found.append(self._announce(pod, FAILED, f"Error: container {one.name}: {message.end.why}", now))
+            told = f"Error: container {one.name}: {message.end.why}"
+            found.append(self._announce(pod, FAILED, told, now, part=one))
         waits = pod.containers.ended(one, end, pod.pod, now)
         self._tell(pod, (one.name,) if waits else (), now, found)
         return found
@@ -340,7 +349,7 @@ class Pods:
         if pod.pod.metadata.annotations:
             real = isinstance(pod, RealPod)
             faults = annotations.of_no_use(pod.pod) if real else annotations.pace(pod.pod, self._usual)[1]
-            found += [self._announce(pod, "InvalidAnnotation", fault, now) for fault in faults]
+            found += [self._announce(pod, INVALID_ANNOTATION, fault, now) for fault in faults]
         verdict = self._admit(pod, [other for other in self.taking_room_on(pod.node) if other is not pod])
         if isinstance(verdict, Refusal):
             self._refuse(pod, verdict, now, found)
@@ -349,7 +358,7 @@ class Pods:
             pod.room_at = max(pod.room_at, self._preempt(victim, verdict.short, now, found))
         if isinstance(pod, RealPod):
             pod.admitted = True
-            found.append(Announce(_about(pod), IMAGE_IGNORED, IMAGE_IGNORED_MESSAGE, now, warning=False))
+            found.append(Announce(_about(pod), pod.node, IMAGE_IGNORED, IMAGE_IGNORED_MESSAGE, now, warning=False))
         pod.begin()
 
     def _refuse(self, pod: VirtualPod, refusal: Refusal, now: float, found: list[Effect]) -> None:
@@ -360,6 +369,8 @@ class Pods:
 
     def _preempt(self, victim: VirtualPod, short: str, now: float, found: list[Effect]) -> float:
         """End a pod for a critical one; returns when it is gone."""
+        found.append(self._announce(victim, preemption.REASON, preemption.MESSAGE, now))
+        found += self._killing(victim, now)
         ending = Ending("Failed", preemption.REASON, preemption.MESSAGE, preemption.DISRUPTION)
         victim.stop(ending, _own_grace_s(victim), now)
         self._rearm(victim)
@@ -435,10 +446,10 @@ class Pods:
             self.room_on(pod.node, now, found)
 
     def _tell_resize(
-        self, pod: VirtualPod, reason: str, what: str, now: float, found: list[Effect], why: str = ""
+        self, pod: VirtualPod, reason: Reason, what: str, now: float, found: list[Effect], why: str = ""
     ) -> None:
         told = resizing.message(what, pod.pod, why)
-        found.append(Announce(_about(pod), reason, told, now, warning=bool(why)))
+        found.append(Announce(_about(pod), pod.node, reason, told, now, warning=bool(why)))
 
     def _settled(self, pod: VirtualPod) -> None:
         """Its resize waits no more."""
@@ -476,9 +487,10 @@ class Pods:
             found.append(PodStarted(pod.namespace, pod.name, pod.uid, pod.node, pod.trace, pod.accepted_at, now))
         pod.reported = True
         found.append(PutPodStatus(pod_facts.alive(pod, now), pod.trace))
-        for name in backing_off:
-            told = f"Back-off restarting failed container {name} in pod {pod_facts.full_name(pod)}"
-            found.append(self._announce(pod, BACK_OFF, told, now))
+        for one in pod.containers:
+            if one.name in backing_off:
+                told = f"Back-off restarting failed container {one.name} in pod {pod_facts.full_name(pod)}"
+                found.append(self._announce(pod, BACK_OFF, told, now, part=one))
         if outcome is not None:
             pod.stop(Ending(outcome), _own_grace_s(pod), now)
         self._rearm(pod)
@@ -505,8 +517,27 @@ class Pods:
             return []
         return [RemovePodStatus(view.status.node, view.namespace, view.name, view.uid)]
 
-    def _announce(self, pod: VirtualPod, reason: str, message: str, now: float) -> Announce:
-        return Announce(_about(pod), reason, message, now)
+    def _announce(
+        self, pod: VirtualPod, reason: Reason, message: str, now: float, *, part: VirtualContainer | None = None
+    ) -> Announce:
+        """:param part: the container that it is about; None: the pod"""
+        field = "" if part is None else field_path(part)
+        return Announce(_about(pod), pod.node, reason, message, now, field_path=field)
+
+    def _killing(self, pod: VirtualPod, now: float) -> list[Announce]:
+        """Source: kuberuntime_container.go, killContainer. Once for each that runs."""
+        told = [(one, f"Stopping container {one.name}") for one in pod.containers if one.started_at is not None]
+        return [
+            Announce(_about(pod), pod.node, KILLING, message, now, warning=False, field_path=field_path(one))
+            for one, message in told
+            if pod.goes_on
+        ]
+
+
+def field_path(container: VirtualContainer) -> str:
+    """A container's place in its pod. Source: pkg/kubelet/container/ref.go, fieldPath."""
+    part = "containers" if container.role is Role.MAIN else "initContainers"
+    return f"spec.{part}{{{container.name}}}"
 
 
 def _about(pod: VirtualPod) -> ObjectRef:

@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 from podyard.node_agent.core.eviction import critical
 from podyard.node_agent.core.virtual_pod import VirtualPod
 from podyard.objects import pod_requests
+from podyard.proto.operations import Reason
 
-REASON: Final = "Preempting"
+REASON: Final = Reason("Preempting")
 """Of the victim's status and event. Source: pkg/kubelet/events/event.go, PreemptContainer."""
 MESSAGE: Final = "Preempted in order to admit critical pod"
 DISRUPTION: Final = "Pod was preempted by Kubelet to accommodate a critical pod."

@@ -18,10 +18,11 @@ from podyard.objects.containers import Container, ResourceRequirements
 from podyard.objects.pod import Pod
 from podyard.objects.priority import pod_priority
 from podyard.proto.facts import ContainerFact, ContainerResources
+from podyard.proto.operations import Reason
 
-STARTED: Final = "ResizeStarted"
-COMPLETED: Final = "ResizeCompleted"
-DEFERRED: Final = "ResizeDeferred"
+STARTED: Final = Reason("ResizeStarted")
+COMPLETED: Final = Reason("ResizeCompleted")
+DEFERRED: Final = Reason("ResizeDeferred")
 """Reasons of the pod's events. Source: pkg/kubelet/events/event.go."""
 
 MOST_MESSAGE: Final = 1024

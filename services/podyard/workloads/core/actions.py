@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
+from podyard.proto.operations import Reason
 
 Document: TypeAlias = dict[str, Any]
 
@@ -63,7 +64,7 @@ class Failed(NamedTuple):
     """A look at a key failed, e.g. its template makes no valid object: for the log and a Kubernetes event."""
 
     owner: ObjectKey
-    reason: str
+    reason: Reason
     detail: str
 
 

@@ -16,6 +16,7 @@ from podyard.cluster.pods import PodView
 from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
+from podyard.proto.operations import Reason
 from podyard.workloads.core import actions, ended_pods, syncing, volumes, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Message, Write
@@ -42,6 +43,11 @@ MOST_WRITES: Final = 1024
 
 MOST_CAUSES: Final = 1024
 """Remembered per owner."""
+
+FAILED_CREATE: Final = Reason("FailedCreate")
+CREATING: Final = "Error creating: "
+"""How the message of that event begins. Source: pkg/controller/controller_utils.go, createPods (v1.36.2)."""
+FAILED_SYNC: Final = Reason("FailedSync")
 
 CONTROLLERS: Final = {"ReplicaSet": "replicasets", "Job": "jobs", "Deployment": "deployments"}
 
@@ -253,7 +259,9 @@ class Workloads:
         except (AdmissionError, ObjectError, MessageError, ValueError) as error:
             self._later[key] = now + LAST_RETRY_S
             return (
-                actions.Failed(key, "FailedCreate" if isinstance(error, AdmissionError) else "FailedSync", str(error)),
+                actions.Failed(key, FAILED_CREATE, f"{CREATING}{error}")
+                if isinstance(error, AdmissionError)
+                else actions.Failed(key, FAILED_SYNC, str(error)),
             )
         if looked.again_at is not None:
             self._later[key] = looked.again_at

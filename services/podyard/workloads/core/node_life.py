@@ -25,11 +25,17 @@ from podyard.objects.taints import NO_EXECUTE, NO_SCHEDULE, NOT_READY, UNREACHAB
 from podyard.objects.times import rfc3339, rfc3339_micro
 from podyard.proto import subjects
 from podyard.proto.facts import Condition, NodeLifeFact, TaintFact
+from podyard.proto.operations import Reason
 from podyard.workloads.core.actions import Changed, Done, Listed, Work
 from podyard.workloads.core.taint_eviction import TaintEviction
 from podyard.workloads.core.zones import EXCLUDED, Rates, Zones, zone_of
 
 READY: Final = "Ready"
+NOT_READY_NOW: Final = Reason("NodeNotReady")
+EVICTION: Final = Reason("TaintManagerEviction")
+NODE_CONTROLLER: Final = "node-controller"
+TAINT_CONTROLLER: Final = "taint-eviction-controller"
+"""Who reports these, as Kubernetes calls them. Source of the second: cmd/kube-controller-manager/names."""
 SILENCED: Final = (READY, "MemoryPressure", "DiskPressure", "PIDPressure")
 """Conditions that become Unknown. NetworkUnavailable is not the kubelet's."""
 TAINTS: Final[Mapping[tuple[str, str], str]] = {
@@ -82,12 +88,13 @@ class Say(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """Tell people about a node or pod."""
+    """Tell people about a node or pod, by an event of this controller."""
 
     key: ObjectKey
     uid: str
-    reason: str
+    reason: Reason
     message: str
+    controller: str
 
 
 Ask: TypeAlias = Say | Work
@@ -276,9 +283,9 @@ class NodeLife:
             if self._is_silent(health, now) and not health.lost:
                 health.lost = True
                 if health.says == "True":
-                    message = f"Node {health.name} status is now: NodeNotReady"
+                    message = f"Node {health.name} status is now: {NOT_READY_NOW}"
                     key = ObjectKey(subjects.NODES, "", health.name)
-                    effects.append(Announce(key, health.uid, "NodeNotReady", message))
+                    effects.append(Announce(key, health.uid, NOT_READY_NOW, message, NODE_CONTROLLER))
             self._decide(health)
         self._judge_zones(now)
         said_of = [
@@ -433,4 +440,4 @@ def _same(one: NodeLifeFact | None, other: NodeLifeFact | None) -> bool:
 def _told(key: ObjectKey, uid: str, cancelled: bool) -> Announce:
     """Source: emitPodDeletionEvent, emitCancelPodDeletionEvent."""
     what = "Cancelling deletion of Pod" if cancelled else "Marking for deletion Pod"
-    return Announce(key, uid, "TaintManagerEviction", f"{what} {key.namespace}/{key.name}")
+    return Announce(key, uid, EVICTION, f"{what} {key.namespace}/{key.name}", TAINT_CONTROLLER)

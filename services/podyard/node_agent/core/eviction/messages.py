@@ -10,8 +10,9 @@ from podyard.node_agent.core.eviction import amounts, signals
 from podyard.node_agent.core.eviction.stats import ContainerStats, PodStats, Summary
 from podyard.node_agent.core.eviction.thresholds import Threshold
 from podyard.objects.pod import Pod
+from podyard.proto.operations import Reason
 
-REASON: Final = "Evicted"
+REASON: Final = Reason("Evicted")
 OFFENDING_CONTAINERS: Final = "offending_containers"
 OFFENDING_CONTAINERS_USAGE: Final = "offending_containers_usage"
 OFFENDING_POD: Final = "offending_pod"

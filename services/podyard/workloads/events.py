@@ -1,0 +1,78 @@
+"""What people are told of what workloads writes, as events of the controllers that do so in Kubernetes.
+
+Pods that were made are told from their objects (`podyard.telling.events`): no message more a pod.
+
+Sources: kubernetes v1.36.2, pkg/controller/controller_utils.go (createPods, DeletePod),
+pkg/controller/deployment/sync.go (getNewReplicaSet, scaleReplicaSet).
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from podyard.cluster.errors import ObjectMissing
+from podyard.cluster.intents import Put, Remove, Stored, Written
+from podyard.cluster.keys import ObjectKey
+from podyard.objects import documents
+from podyard.proto import subjects
+from podyard.proto.codec import MessageError
+from podyard.proto.message import ObjectRef
+from podyard.proto.operations import Reason
+from podyard.shell.event_correlator import Event
+from podyard.shell.writes import Result
+from podyard.telling.events import CONTROLLERS
+from podyard.workloads.core.actions import Alter, Create, Delete, Work, Write
+from podyard.workloads.core.controller import CREATING, FAILED_CREATE
+
+SUCCESSFUL_DELETE: Final = Reason("SuccessfulDelete")
+FAILED_DELETE: Final = Reason("FailedDelete")
+SCALING: Final = Reason("ScalingReplicaSet")
+
+
+def of_write(work: Work, write: Write, result: Result, uid: str, at: float) -> Iterator[Event]:
+    """What the owner's controller tells of one write; nothing of what was there already, or is gone.
+
+    :param uid: of the owner
+    """
+    if work.owner.resource not in CONTROLLERS or isinstance(result, ObjectMissing):
+        return
+    if write.key.resource == subjects.PODS:
+        yield from _of_pod(work.owner, write, result, uid, at)
+    elif isinstance(result, Written) and isinstance(write, Create | Alter):
+        yield from _of_replica_set(work.owner, write.key.name, result, uid, at)
+
+
+def told(owner: ObjectKey, uid: str, reason: Reason, message: str, at: float, *, warning: bool = False) -> Event:
+    """An event of the owner's controller about the owner."""
+    about = ObjectRef(resource=owner.resource, namespace=owner.namespace, name=owner.name, uid=uid)
+    return Event(about, reason, message, at, warning=warning, controller=CONTROLLERS.get(owner.resource, ""))
+
+
+def _of_pod(owner: ObjectKey, write: Write, result: Result, uid: str, at: float) -> Iterator[Event]:
+    if isinstance(result, Written):
+        if isinstance(write, Delete) and isinstance(result.step, Put | Remove):
+            yield told(owner, uid, SUCCESSFUL_DELETE, f"Deleted pod: {write.key.name}", at)
+    elif isinstance(write, Delete):
+        yield told(owner, uid, FAILED_DELETE, f"Error deleting: {result}", at, warning=True)
+    elif isinstance(write, Create):
+        yield told(owner, uid, FAILED_CREATE, f"{CREATING}{result}", at, warning=True)
+
+
+def _of_replica_set(owner: ObjectKey, name: str, result: Written, uid: str, at: float) -> Iterator[Event]:
+    """A Deployment has scaled one of its ReplicaSets."""
+    if owner.resource != "deployments" or not isinstance(result.step, Put):
+        return
+    before, now = _replicas(result.before), _replicas(result.after)
+    if before != now:
+        way = "up" if before < now else "down"
+        yield told(owner, uid, SCALING, f"Scaled {way} replica set {name} from {before} to {now}", at)
+
+
+def _replicas(stored: Stored | None) -> int:
+    """How many an object asks for; 0 if it is not there, or says none."""
+    if stored is None or stored.deleted:
+        return 0
+    try:
+        found = documents.mapping(stored.document(), "spec").get("replicas")
+    except MessageError:
+        return 0
+    return found if isinstance(found, int) else 0
