@@ -18,7 +18,7 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `targets`, `selection`, `files`   what a command means: kinds and names, a label selector, files
 - `objects_client`             requests to `svc.objects.>`, in pieces, repeated
 - `stored_objects`             objects of some kinds with their documents, read once or followed
-- `getting`, `watching`, `mending`   what `get`, `watch` and `mend` do
+- `getting`, `getting_events`, `watching`, `mending`   what `get`, `get events`, `watch` and `mend` do
 - `descheduling`               a cycle of the descheduler in this process, for `deschedule`
 - `configuration_files`        a file that services run by, of any kind; `scheduler_configuration` of one
 - `lab/`                       `up`: the embedded server, the supervised services, the state file

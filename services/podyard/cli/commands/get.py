@@ -1,5 +1,9 @@
 """`podyard get`: objects as they are, or as they change."""
 
+from typing import Annotated
+
+from cyclopts import Parameter
+
 from podyard.cli.options import (
     DEFAULT_NAMESPACE,
     AllNamespacesOption,
@@ -18,6 +22,7 @@ def get(
     namespace: NamespaceOption = None,
     all_namespaces: AllNamespacesOption = False,
     selector: SelectorOption = "",
+    about: Annotated[str, Parameter(name="--for", show_default=False)] = "",
     output: OutputOption = "table",
     watch: WatchOption = False,
     nats: NatsOption = None,
@@ -33,14 +38,27 @@ def get(
     podyard get pod/web-1 -o yaml
     podyard get all -n staging
     podyard get widgets.v1.example.com -o name
+    podyard get events --for pod/web-1
     ```
 
-    :param kind: Kinds with commas (plural, singular or short), KIND/NAME, `all`, or a custom
+    Events are those that services sent and those that stored facts tell, of the last hour; the last that
+    happened stands at the end.
+
+    :param kind: Kinds with commas (plural, singular or short), KIND/NAME, `all`, `events`, or a custom
         PLURAL.VERSION.GROUP.
     :param names: Names of objects of that kind.
+    :param about: KIND/NAME: events about this object alone.
     """
-    from podyard.cli import getting, session
+    from podyard.cli import getting, getting_events, session
+    from podyard.cli.errors import InputError
 
     everywhere = None if all_namespaces else namespace or DEFAULT_NAMESPACE
+    if kind in getting_events.NAMES:
+        asked = getting_events.parse(names, everywhere, about, selector, output)
+        return session.run(
+            nats, lambda bus: getting_events.follow(bus, asked) if watch else getting_events.once(bus, asked)
+        )
+    if about:
+        raise InputError("--for is about events", f"podyard get events --for {about}")
     query = getting.parse(kind, names, everywhere, selector, output)
     return session.run(nats, lambda bus: getting.follow(bus, query) if watch else getting.once(bus, query))
