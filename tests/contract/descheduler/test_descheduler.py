@@ -171,9 +171,15 @@ async def test_a_cycle_evicts_what_does_not_tolerate_its_node(bus: Bus, stage: S
     }  # fmt: skip
     assert span.attributes["podyard.eviction.strategy"] == "RemovePodsViolatingNodeTaints"
     await eventually("news of the eviction", lambda: stage.news)
-    assert [(one.reason, one.type, one.trace) for one in stage.news] == [
-        ("RemovePodsViolatingNodeTaints", "Normal", str(span.ids))
-    ]
+    (told,) = stage.news
+    assert (told.type, told.reason, told.action) == ("Normal", "RemovePodsViolatingNodeTaints", "Descheduled")
+    assert told.message.startswith("pod eviction from tainted node by sigs.k8s.io/descheduler: ")
+    assert "does not tolerate the taint dedicated=gpu:NoSchedule" in told.message
+    assert (told.controller, told.reporter, told.trace) == (
+        "sigs.k8s.io.descheduler",
+        "descheduler",
+        str(span.ids),
+    )
 
 
 async def test_an_interval_of_0_is_one_cycle_and_the_end(bus: Bus, stage: Stage, policy: Path):
@@ -182,6 +188,17 @@ async def test_an_interval_of_0_is_one_cycle_and_the_end(bus: Bus, stage: Stage,
     await one_cycle(bus, stage, policy, once=False, interval_s=0)
     assert await deleted(stage, pods) == ["web-1"]
     assert len(stage.spans.named("deschedule cycle")) == 1
+
+
+async def test_a_policy_may_ask_for_an_event_about_each_pod_that_stays(
+    bus: Bus, stage: Stage, write_policy: Callable[[str], Path]
+):
+    await stage.write("poddisruptionbudgets", {**BUDGET, "status": {"disruptionsAllowed": 0, "observedGeneration": 1}})
+    await bound(stage, "web-1")
+    await one_cycle(bus, stage, write_policy(POLICY.format(limits="evictionFailureEventNotification: true")))
+    (told,) = await eventually("news of it", lambda: stage.news)
+    assert (told.type, told.reason, told.action) == ("Warning", "EvictionFailed", "Descheduled")
+    assert told.message.startswith("pod eviction from tainted node by sigs.k8s.io/descheduler failed: ")
 
 
 async def test_a_budget_refuses_and_its_answer_is_final_for_the_cycle(bus: Bus, stage: Stage, policy: Path):

@@ -146,6 +146,7 @@ async def says_why(stage: Stage, victim: str, events: list[K8sEvent]) -> None:
     assert (event.who, event.why) == ("scheduler", "preempted by default/urgent on n0000")
     told = next(one for one in events if one.regarding.name == victim)
     assert (told.reason, told.message, told.trace) == ("Preempted", "Preempted by pod uid-urgent on node n0000", trace)
+    assert (told.type, told.action, told.controller) == ("Normal", "Preempting", "default-scheduler")
     [span] = [one for one in stage.spans.spans if one.attributes.get("k8s.pod.name") == victim]
     [cycle] = [one for one in stage.spans.spans if one.name == "schedule cycle"]
     assert span.name == "preempt pod"

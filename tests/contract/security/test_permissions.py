@@ -67,7 +67,7 @@ REGISTERED: Final = {"svc.objects.apply.node-1", "svc.objects.apply.node-2"}
 DECISIONS: Final = {"decisions.default.web.u1"}
 REQUEUES: Final = {"requeues.e1"}
 MOVES: Final = {"moves.default.Deployment.web"}
-WORDS: Final = {"k8sevents.default.Pod.web"}
+WORDS: Final = {"k8sevents.default.Pod.web.1"}
 HARMFUL: Final = {
     *(f"$JS.API.STREAM.{verb}.CLUSTER" for verb in ("UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE")),
     "$JS.API.STREAM.CREATE.OTHER",

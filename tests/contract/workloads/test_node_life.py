@@ -14,7 +14,7 @@ from podyard.cluster.view import ClusterView
 from podyard.objects.times import rfc3339, seconds_of
 from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import Condition, NodeLifeFact, NodeStatusFact, PodStatusFact
-from podyard.proto.operations import DeadLetter
+from podyard.proto.operations import DeadLetter, K8sEvent
 from podyard.proto.signals import NodeHeartbeat
 from podyard.runtime.service import Service
 from podyard.shell.snapshot import snapshot
@@ -137,6 +137,8 @@ async def test_a_node_falls_silent_its_pods_end_and_it_comes_back(agents: Agents
         )
     )
     await agents.cluster.create("poddisruptionbudgets", [BUDGET])
+    told = list[K8sEvent]()
+    await agents.bus.subscribe("k8sevents.>", lambda _, payload, __: told.append(codec.decode(K8sEvent, payload)))
     async with running(await agents.listener(await connect_bus("workloads"))):
         await agents.time.has_passed(2 * GRACE_S)
         assert await agents.is_well("n1"), "it beats"
@@ -161,6 +163,10 @@ async def test_a_node_falls_silent_its_pods_end_and_it_comes_back(agents: Agents
         agents.alive.add("n1")
         await eventually("that all is well", agents.is_well)
         await eventually("that it counts the pod again", lambda: agents.has_healthy(1))
+    assert [(one.type, one.reason, one.message, one.controller) for one in told] == [
+        ("Normal", "NodeNotReady", "Node n1 status is now: NodeNotReady", "node-controller"),
+        ("Normal", "TaintManagerEviction", "Marking for deletion Pod default/goes", "taint-eviction-controller"),
+    ]
 
 
 async def test_after_a_take_over_a_node_has_its_time_again(agents: Agents, connect_bus: ConnectBus) -> None:

@@ -21,9 +21,11 @@ from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.pace import FEWEST
 from podyard.shell import causes
 from podyard.shell.causes import Cause
+from podyard.shell.event_correlator import Event
 from podyard.telemetry.tracing import Spans
 from tests.unit.framework.builders import make_node, make_pod
 from tests.unit.scheduler.play import Play
+from tests.unit.scheduler.test_preempting import high, low, stand
 
 MOST_UNDER_WAY: Final = 16
 
@@ -49,6 +51,7 @@ def engine_of(
     *,
     most_under_way: int,
     ask: Callable[[AskExtenders], Awaitable[ExtendersAnswered]] = asks_nothing,
+    tell: Callable[[Event], None] = lambda event: None,
 ) -> Engine:
     return Engine(
         core,
@@ -57,7 +60,7 @@ def engine_of(
         cause=causes.unknown,
         ask=ask,
         keep=lambda record: None,
-        tell=lambda event: None,
+        tell=tell,
         spans=Spans(),
         instruments=instruments,
         slice_s=0.005,
@@ -133,6 +136,26 @@ async def test_while_much_is_refused_it_asks_the_queue_for_few_pods_and_says_so(
     assert registry.get_sample_value("podyard_scheduler_bind_conflicts_total", {"cause": "fit"}) == 8
     assert registry.get_sample_value("podyard_scheduler_bind_retries_total") == 8
     assert registry.get_sample_value("podyard_scheduler_results_total", {"outcome": "bindError"}) is None
+
+
+async def test_a_victim_that_was_only_assumed_is_told_of_as_kube_scheduler_does() -> None:
+    play, told = stand("a", "b"), list[Event]()
+    engine = engine_of(
+        play.core, Instruments(prometheus_client.CollectorRegistry()), most_under_way=256, tell=told.append
+    )
+    pods = high("first", "1"), low(), high("later", "1", 2), high("high", "4")
+    play.add(*pods)
+    play.pop(*pods)
+    engine.step(Work(8))
+    (event,) = told
+    node = event.message.split()[6]
+    assert event.message == f"Preempted by pod uid-high on node {node} (in kube-scheduler memory)."
+    assert (event.reason, event.action, event.controller, event.about.name) == (
+        "Preempted",
+        "Preempting",
+        "default-scheduler",
+        "low",
+    )
 
 
 async def asked(engine: Engine) -> list[BindRequest]:

@@ -1,20 +1,23 @@
 """Which events are worth a message: the rules of Kubernetes' recorder, and an oracle that reads them
 plainly."""
 
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from podyard.proto.message import ObjectRef
-from podyard.proto.operations import LONGEST_NOTE, K8sEvent, Reason
+from podyard.proto.operations import COMBINED, LONGEST_NOTE, K8sEvent, Reason
 from podyard.shell import event_correlator
 from podyard.shell.event_correlator import BURST, REMEMBERED, Correlator, Event
 from tests.unit.shell.recorder_oracle import Observed, Oracle
 
 KILLED = Reason("Killed")
 BACK_OFF = Reason("BackOff")
+START = 1_800_000_000.0
 
 
 def event(message: str = "m", at: float = 1000.0, *, name: str = "web", reason: Reason = KILLED, **more: Any) -> Event:
@@ -112,6 +115,34 @@ def test_what_is_remembered_is_bounded() -> None:
     for number in range(3 * REMEMBERED):
         core.correlate(event("m" * 1000, name=f"pod-{number}"))
     assert len(core) == 3 * REMEMBERED
+
+
+RECORDED = msgspec.json.decode((Path(__file__).parent / "recorded_events.json").read_bytes())
+"""What client-go v0.36.2 made of scripts of events (`record.NewEventCorrelator` on a clock that stands,
+`UpdateState` after each): at, pod, host, type, reason, message; what it told, the count (0: nothing was told),
+when the first was, and which event it is. Of combined events only new messages come: which of ten the
+reference forgets is chance."""
+
+
+@pytest.mark.parametrize("script", RECORDED, ids=lambda script: f"{len(script)} events")
+def test_it_does_what_the_reference_did(script: list[list[Any]]) -> None:
+    core, names = correlator(), dict[str, str]()
+    for at, name, host, type_, reason, message, *expected in script:
+        one = event(message, START + at, name=name, host=host, reason=Reason(reason), warning=type_ == "Warning")
+        found = core.correlate(one._replace(controller="kubelet"))
+        answer = ["", 0, 0, ""]
+        if found is not None:
+            known = names.setdefault(found.id, f"{len(names)}")
+            answer = [found.message, found.count, found.first_at - START, known]
+        assert answer == expected
+
+
+def test_the_scripts_have_all_that_may_happen() -> None:
+    steps = [step for script in RECORDED for step in script]
+    assert len(steps) > 2000
+    assert sum(1 for step in steps if not step[7]) > 100, "spared"
+    assert sum(1 for step in steps if step[6].startswith(COMBINED)) > 50
+    assert sum(1 for step in steps if step[7] > 1) > 300, "counted"
 
 
 EVENTS = st.lists(

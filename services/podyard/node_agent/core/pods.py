@@ -525,12 +525,21 @@ class Pods:
         return Announce(_about(pod), pod.node, reason, message, now, field_path=field)
 
     def _killing(self, pod: VirtualPod, now: float) -> list[Announce]:
-        """Source: kuberuntime_container.go, killContainer. Once for each that runs."""
-        told = [(one, f"Stopping container {one.name}") for one in pod.containers if one.started_at is not None]
+        """Once for each container that runs. Source: kuberuntime_container.go, killContainer."""
+        if not pod.goes_on:
+            return []
+        about, running = _about(pod), [one for one in pod.containers if one.started_at is not None]
         return [
-            Announce(_about(pod), pod.node, KILLING, message, now, warning=False, field_path=field_path(one))
-            for one, message in told
-            if pod.goes_on
+            Announce(
+                about,
+                pod.node,
+                KILLING,
+                f"Stopping container {one.name}",
+                now,
+                warning=False,
+                field_path=field_path(one),
+            )
+            for one in running
         ]
 
 
