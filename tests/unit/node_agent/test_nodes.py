@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from podyard.node_agent.core import effects
+from podyard.node_agent.core import node_facts as facts
 from podyard.node_agent.core.messages import Listed, StoredStatus
 from podyard.node_agent.core.readings import shares
 from podyard.node_agent.core.selection import Selection
@@ -52,6 +53,39 @@ def test_a_new_node_is_ready_and_calm_and_says_so_once():
     assert (fact.node_uid, fact.taints) == ("uid-n1", ())
     assert node_facts(playing.node_seen(node(status=fact), (), 60.0)) == []
     assert node_facts(playing.tick(100.0)) == []
+
+
+def said(*conditions: tuple[str, str], uid: str = "u") -> NodeStatusFact:
+    return NodeStatusFact(
+        node="n1", node_uid=uid, conditions=tuple(Condition(type=name, status=status) for name, status in conditions)
+    )
+
+
+CALM = said(("MemoryPressure", "False"), ("DiskPressure", "False"), ("PIDPressure", "False"), ("Ready", "True"))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        pytest.param(None, CALM, (), id="what a node says first is told from its status"),
+        pytest.param(said(uid="other"), CALM, (), id="so is what another node of that name said"),
+        pytest.param(said(("Ready", "False"), uid="other"), CALM, (), id="or said of itself"),
+        pytest.param(said(("Ready", "True")), CALM, (), id="and conditions that it says for the first time"),
+        pytest.param(CALM, said(("MemoryPressure", "True")), ("NodeHasInsufficientMemory",), id="memory"),
+        pytest.param(said(("MemoryPressure", "True")), CALM, ("NodeHasSufficientMemory",), id="memory again"),
+        pytest.param(CALM, said(("DiskPressure", "True")), ("NodeHasDiskPressure",), id="disk"),
+        pytest.param(said(("DiskPressure", "True")), CALM, ("NodeHasNoDiskPressure",), id="disk again"),
+        pytest.param(CALM, said(("PIDPressure", "True")), ("NodeHasInsufficientPID",), id="processes"),
+        pytest.param(said(("PIDPressure", "True")), CALM, ("NodeHasSufficientPID",), id="processes again"),
+        pytest.param(CALM, said(("Ready", "False")), ("NodeNotReady",), id="not ready"),
+        pytest.param(said(("Ready", "False")), CALM, ("NodeReady",), id="ready"),
+        pytest.param(said(("ReadingsStale", "False")), said(("ReadingsStale", "True")), (), id="told by its own event"),
+    ],
+)
+def test_a_condition_that_turns_is_an_event_of_the_kubelet(
+    before: NodeStatusFact | None, now: NodeStatusFact, told: tuple[str, ...]
+):
+    assert facts.turns(before, now) == told
 
 
 def test_after_a_restart_the_same_fact_is_not_stored_again():

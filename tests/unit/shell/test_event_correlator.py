@@ -74,6 +74,13 @@ def test_ten_messages_of_one_kind_become_one_event_that_the_next_ones_replace() 
     assert found[11].first_at == 1009.0
 
 
+def test_the_nine_before_them_stay_events_of_their_own() -> None:
+    core = correlator()
+    found = [told(core.correlate(event(f"m{number}", 1000.0))) for number in range(10)]
+    again = told(core.correlate(event("m0", 1001.0)))
+    assert (again.message, again.id, again.count) == ("m0", found[0].id, 2)
+
+
 def test_ten_minutes_of_silence_begin_a_group_anew() -> None:
     core = correlator()
     for number in range(9):
@@ -119,8 +126,8 @@ def test_what_is_remembered_is_bounded() -> None:
 
 RECORDED = msgspec.json.decode((Path(__file__).parent / "recorded_events.json").read_bytes())
 """What client-go v0.36.2 made of scripts of events (`record.NewEventCorrelator` on a clock that stands,
-`UpdateState` after each): at, pod, host, type, reason, message; what it told, the count (0: nothing was told),
-when the first was, and which event it is. Of combined events only new messages come: which of ten the
+`UpdateState` after each): at, pod, host, type, reason, message; what it told, the count (0: nothing was
+told), when the first was, and which event it is. Of combined events only new messages come: which of ten the
 reference forgets is chance."""
 
 
