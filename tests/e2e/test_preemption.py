@@ -1,6 +1,7 @@
 """A full cluster, a pod of high priority: others end for it, and it runs in their place, whoever dies
 meanwhile."""
 
+import json
 from typing import Any, Final
 
 from podyard.cluster.pods import PodView
@@ -68,6 +69,13 @@ async def test_a_pod_of_high_priority_takes_the_place_of_a_lower_one(here: Stand
     await here.seen.until("the nomination over", lambda: not urgent_nomination(here), WITHIN_S)
     told_by = await here.cli("explain", "pod", "urgent")
     assert f"preempts {here.namespace}/{victim.name} (priority -10)" in told_by.out
+    listed = await here.cli("get", "events", "--for", f"pod/{victim.name}", "-o", "json")
+    reported = {(one["reason"], one["reportingComponent"]) for one in json.loads(listed.out)["items"]}
+    assert reported == {
+        ("Scheduled", "default-scheduler"),
+        ("Preempted", "default-scheduler"),
+        ("Killing", "kubelet"),
+    }
 
 
 def urgent_nomination(here: Stand) -> str:

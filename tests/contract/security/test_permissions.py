@@ -67,7 +67,9 @@ REGISTERED: Final = {"svc.objects.apply.node-1", "svc.objects.apply.node-2"}
 DECISIONS: Final = {"decisions.default.web.u1"}
 REQUEUES: Final = {"requeues.e1"}
 MOVES: Final = {"moves.default.Deployment.web"}
-WORDS: Final = {"k8sevents.default.Pod.web.1"}
+NEWS: Final = {"k8sevents.default.Pod.web.1", "k8sevents._.Node.node-1.1"}
+"""Events that the agent of node-1 may send."""
+WORDS: Final = NEWS | {"k8sevents._.Node.node-2.1", "k8sevents.default.replicasets.web.1"}
 HARMFUL: Final = {
     *(f"$JS.API.STREAM.{verb}.CLUSTER" for verb in ("UPDATE", "DELETE", "PURGE", "MSG.DELETE", "SNAPSHOT", "RESTORE")),
     "$JS.API.STREAM.CREATE.OTHER",
@@ -113,7 +115,7 @@ def dead(name: str) -> set[str]:
 
 MIRRORED: Final = ("CLUSTER", "DECISIONS", "REQUEUES", "MOVES", "K8SEVENTS", "DEAD")
 VISITING: Final = OPEN | PLAYED | reading(*MIRRORED, api="JS.read.API")
-AGENT: Final = reading("CLUSTER", api="JS.read.API") | WORDS | dead("node_agent")
+AGENT: Final = reading("CLUSTER", api="JS.read.API") | dead("node_agent")
 RACK1: Final = next(identity for identity in identities.all_identities(AGENTS) if identity.name == "agent-rack1")
 RACK1_LEASE: Final = next(subject for subject in RACK1.publishes if subject.startswith("leases."))
 
@@ -127,8 +129,8 @@ MAY: Final[dict[str, set[str]]] = {
     "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
     "person": VISITING | PREVIEW | dead("cli"),
     "bridge": VISITING | dead("bridge"),
-    "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT,
-    "agent-rack1": NODE_1 | {RACK1_LEASE, "svc.objects.apply.node-1"} | AGENT,
+    "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT | WORDS,
+    "agent-rack1": NODE_1 | {RACK1_LEASE, "svc.objects.apply.node-1"} | AGENT | NEWS,
 }  # fmt: skip
 INBOXES: Final = {f"_INBOX.{name}.x" for name in (*SERVICES, "agent-rack1", "admin", "mirrors")}
 OWN_INBOX: Final = {"person": "_INBOX.cli.x"}

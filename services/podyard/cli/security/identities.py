@@ -240,7 +240,7 @@ def _agent(name: str, facts: tuple[str, ...], nodes: tuple[str, ...]) -> Identit
     previews = tuple(map(subjects.preview, nodes)) or (subjects.ALL_PREVIEWS,)
     heartbeats = tuple(map(subjects.heartbeat, nodes)) or (subjects.ALL_HEARTBEATS,)
     lease = subjects.lease(NodeAgentSettings(nodes=nodes).lease())
-    published = (lease, f"{READ_API}.DIRECT.GET.LEASES.{lease}", subjects.dead("node_agent"), subjects.ALL_K8SEVENTS)
+    published = (lease, f"{READ_API}.DIRECT.GET.LEASES.{lease}", subjects.dead("node_agent"), *_news(nodes))
     return Identity(
         name=name,
         account=EDGE,
@@ -251,6 +251,14 @@ def _agent(name: str, facts: tuple[str, ...], nodes: tuple[str, ...]) -> Identit
         nodes=nodes,
         service="node_agent",
     )
+
+
+def _news(nodes: tuple[str, ...]) -> tuple[str, ...]:
+    """Events that an agent may send: about pods, and about its own nodes."""
+    if not nodes:
+        return (subjects.ALL_K8SEVENTS,)
+    about_nodes = (subjects.k8s_events_about("", subjects.NODES, node)[1] for node in nodes)
+    return (subjects.ALL_K8SEVENTS_OF_PODS, *about_nodes)
 
 
 def _written_by_people() -> tuple[str, ...]:
