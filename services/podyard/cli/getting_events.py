@@ -30,6 +30,8 @@ NAMES: Final = ("events", "event", "ev")
 OLDEST_S: Final = float(streams.K8SEVENTS.max_age_s)
 """Seconds for which an event is told: as long as sent ones are usually kept."""
 READ_S: Final = 15.0
+AGAIN_S: Final = 2.0
+"""Between two looks for a stream that is missing."""
 GATHER_S: Final = 0.25
 """While following: what happens within so short a time is told together."""
 
@@ -117,30 +119,50 @@ async def _reading(
         if facts.take(delivery.subject, payload, delivery.sequence, delivery.stored_at):
             notice()
 
-    wanted = event_facts.scope(query.namespace)
-    listed = [anyio.Event() for _ in wanted]
+    reads, missing = _reads(query), set[str]()
+
+    def miss(stream: str) -> None:
+        if stream not in missing:
+            missing.add(stream)
+            sys.stderr.write(f"warning: there is no stream {stream}: what it would hold is not shown\n")
+
+    listed = [anyio.Event() for _ in reads]
     async with anyio.create_task_group() as tasks:
-        for stream, subjects, done in zip(_STREAMS, wanted, listed, strict=True):
-            tasks.start_soon(partial(_read, bus, stream, subjects, deliver, listed=done))
+        for (stream, subjects), done in zip(reads, listed, strict=True):
+            tasks.start_soon(partial(_read, bus, stream, subjects, deliver, miss, listed=done))
         for done in listed:
             await done.wait()
         yield
         tasks.cancel_scope.cancel()
 
 
-_STREAMS: Final = (streams.CLUSTER.name, streams.DECISIONS.name, streams.K8SEVENTS.name)
-"""In the order of a `Scope`."""
+def _reads(query: Query) -> list[tuple[str, tuple[str, ...]]]:
+    """Streams with what is read of them. What one subject has is had without reading the whole stream."""
+    wanted = event_facts.scope(query.namespace)
+    return [
+        (streams.CLUSTER.name, wanted.cluster),
+        (streams.DECISIONS.name, wanted.decisions),
+        *((streams.K8SEVENTS.name, (subject,)) for subject in wanted.sent),
+    ]
 
 
 async def _read(
-    bus: Bus, stream: str, subjects: Sequence[str], deliver: Callable[[Delivery], None], *, listed: anyio.Event
+    bus: Bus,
+    stream: str,
+    subjects: Sequence[str],
+    deliver: Callable[[Delivery], None],
+    miss: Callable[[str], None],
+    *,
+    listed: anyio.Event,
 ) -> None:
-    """A stream of events that is missing holds none: what is told from facts is shown."""
-    try:
-        await stream_reading.read(bus, stream, subjects, deliver, listed=listed)
-    except NotFound:
-        sys.stderr.write(f"warning: there is no stream {stream}: what it would hold is not shown\n")
-        listed.set()
+    """A stream of events that is missing holds none: what is told from facts is shown meanwhile."""
+    while True:
+        try:
+            await stream_reading.read(bus, stream, subjects, deliver, listed=listed)
+        except NotFound:
+            miss(stream)
+            listed.set()
+        await anyio.sleep(AGAIN_S)
 
 
 def _is_meant(query: Query, event: K8sEvent) -> bool:

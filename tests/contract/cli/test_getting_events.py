@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from podyard.bus import Bus, Outgoing
+from podyard.bus.bootstrap import ensure_streams
 from podyard.cli import getting_events
 from podyard.cli.errors import InputError
 from podyard.objects import times
@@ -120,7 +121,7 @@ async def test_without_their_stream_facts_are_told(told: Bus, capsys: pytest.Cap
     assert await getting_events.once(told, query(output="name")) == 0
     printed = capsys.readouterr()
     assert len(printed.out.splitlines()) == 3
-    assert "there is no stream K8SEVENTS" in printed.err
+    assert printed.err == "warning: there is no stream K8SEVENTS: what it would hold is not shown\n"
 
 
 async def test_none_is_said_so(bus: Bus, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,6 +154,28 @@ async def test_who_follows_is_told_each_once_and_again_when_it_happens_again(
     told = [next(word for word in line.split() if "/" in word) for line in printed[1:]]
     assert told == ["pod/a", "pod/web", "pod/a", "pod/b"]
     assert "(x2 over" in printed[3]
+
+
+async def test_who_follows_is_told_what_comes_once_a_missing_stream_is_there(
+    told: Bus, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(getting_events, "GATHER_S", 0.01)
+    monkeypatch.setattr(getting_events, "AGAIN_S", 0.01)
+    await told.api.call("STREAM.DELETE.K8SEVENTS", None, dict[str, Any])
+    printed: list[str] = []
+
+    def more() -> list[str]:
+        printed.extend(capsys.readouterr().out.splitlines())
+        return printed
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(getting_events.follow, told, query(output="name"))
+        await eventually("what facts tell", lambda: len(more()) == 3)
+        await ensure_streams(told)
+        await told.publish(sent("late", id_="9"))
+        await eventually("what is sent", lambda: len(more()) == 4)
+        tasks.cancel_scope.cancel()
+    assert printed[-1] == "event/late.9"
 
 
 @pytest.mark.parametrize(
