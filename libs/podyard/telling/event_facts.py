@@ -45,12 +45,14 @@ def scope(namespace: str | None) -> Scope:
 class _Pod:
     """What is stored about one pod."""
 
-    __slots__ = ("at", "attempts", "object", "placement", "status")
+    __slots__ = ("at", "attempts", "object", "placement", "status", "stored_at")
 
     def __init__(self) -> None:
         self.at = 0.0
         """When the last of it was stored."""
         self.object: Pod | None = None
+        self.stored_at = 0.0
+        """When this version of the object was stored."""
         self.placement: Binding | Tombstone | None = None
         self.status: PodStatusFact | None = None
         self.attempts = deque[AttemptRecord](maxlen=streams.DECISIONS.max_msgs_per_subject)
@@ -114,8 +116,8 @@ class EventFacts:
                 yield from events.scheduled(pod.placement)
             yield from events.failed_scheduling(pod.attempts)
             if pod.object is not None:
-                yield from events.killing(pod.object, pod.status)
-                made += [event for event in events.created(pod.object) if event.at >= self.since]
+                yield from events.killing(pod.object, pod.status, pod.stored_at)
+                made += [event for event in events.created(pod.object, pod.stored_at) if event.at >= self.since]
         yield from events.combined(made)
 
     def _of_nodes(self) -> Iterator[K8sEvent]:
@@ -131,7 +133,8 @@ class EventFacts:
 
     def _object(self, subject: str, payload: bytes, stored_at: float) -> None:
         event = codec.decode(ClusterEvent, payload)
-        self._pod(event.uid, stored_at).object = decoding.decode_as(Pod, event.object)
+        found = self._pod(event.uid, stored_at)
+        found.object, found.stored_at = decoding.decode_as(Pod, event.object), stored_at
 
     def _status(self, subject: str, payload: bytes, stored_at: float) -> None:
         fact = codec.decode(PodStatusFact, payload)

@@ -108,36 +108,42 @@ def failed_scheduling(attempts: Iterable[AttemptRecord]) -> list[K8sEvent]:
     return list(found.values())
 
 
-def created(pod: Pod) -> Iterator[K8sEvent]:
-    """The controller of the pod has made it: about that controller's object."""
+def created(pod: Pod, stored_at: float = 0.0) -> Iterator[K8sEvent]:
+    """The controller of the pod has made it: about that controller's object.
+
+    :param stored_at: when this version was stored, if that is known
+    """
     metadata, owner = pod.metadata, pod.metadata.controller
-    at = times.seconds_or(metadata.creation_timestamp, None)
-    if owner is None or owner.kind not in MAKERS or at is None:
+    second = times.seconds_or(metadata.creation_timestamp, None)
+    if owner is None or owner.kind not in MAKERS or second is None:
         return
+    at = _within(second, stored_at)
     resource = MAKERS[owner.kind]
     about = ObjectRef(resource=resource, namespace=metadata.namespace, name=owner.name, uid=owner.uid)
     message = f"Created pod: {metadata.name}"
     yield _event(about, SUCCESSFUL_CREATE, message, at, reporter="workloads", controller=CONTROLLERS[resource])
 
 
-def killing(pod: Pod, status: PodStatusFact | None) -> Iterator[K8sEvent]:
+def killing(pod: Pod, status: PodStatusFact | None, stored_at: float = 0.0) -> Iterator[K8sEvent]:
     """The containers of a pod that is being deleted, or was, are stopped. Only pods with a node get a
     deletion timestamp; of evictions by the kubelet its own events tell.
 
     :param status: what is known of its containers; None: they all ran
+    :param stored_at: as of `created`
     """
     metadata = pod.metadata
     ends_at = times.seconds_or(metadata.deletion_timestamp, None)
     if ends_at is None:
         return
-    at = ends_at - (metadata.deletion_grace_period_seconds or 0)
-    if status is not None and status.ended and times.seconds_or(status.at, at) < at:
+    second = ends_at - (metadata.deletion_grace_period_seconds or 0)
+    if status is not None and status.ended and times.seconds_or(status.at, second) < second:
         return
+    at = _within(second, stored_at)
     mains = [("containers", one.name) for one in pod.spec.containers]
     sidecars = [("initContainers", one.name) for one in pod.spec.init_containers if is_sidecar(one)]
     told = {} if status is None else {one.name: one for one in (*status.init_containers, *status.containers)}
     for part, name in (*sidecars, *mains):
-        if _ran(told.get(name), at):
+        if _ran(told.get(name), second):
             yield _event(
                 _pod(metadata.namespace, metadata.name, metadata.uid),
                 KILLING,
@@ -148,6 +154,11 @@ def killing(pod: Pod, status: PodStatusFact | None) -> Iterator[K8sEvent]:
                 instance="" if status is None else status.node,
                 field_path=f"spec.{part}{{{name}}}",
             )
+
+
+def _within(second: float, stored_at: float) -> float:
+    """Objects know whole seconds; who was stored in the same second tells more."""
+    return stored_at if second <= stored_at < second + 1 else second
 
 
 def _ran(fact: ContainerFact | None, at: float) -> bool:

@@ -115,6 +115,16 @@ def test_a_pod_that_is_deleted_has_its_containers_stopped() -> None:
     assert {event.controller for event in found} == {"kubelet"}
 
 
+@pytest.mark.parametrize(("stored_at", "at"), [(0.4, 0.4), (0.0, 0.0), (-0.1, 0.0), (1.0, 0.0), (600.0, 0.0)])
+def test_what_was_stored_in_the_same_second_tells_the_time(stored_at: float, at: float) -> None:
+    (event,) = events.killing(deleted(), None, AT + stored_at)
+    assert event.at == AT + at
+    owner = {"kind": "ReplicaSet", "name": "web", "uid": "owner", "controller": True}
+    made = {"ownerReferences": [owner], "creationTimestamp": times.rfc3339(AT)}
+    (event,) = events.created(objects.typed_pod("web-x", metadata=made), AT + stored_at)
+    assert event.at == AT + at
+
+
 def test_of_a_pod_that_lives_none_are() -> None:
     assert list(events.killing(objects.typed_pod("web"), None)) == []
 
