@@ -2,18 +2,17 @@
 (docs/rules.md, lease-is-an-optimisation).
 
 The lease is one message on `leases.<service>` that the server removes after its TTL. It is claimed on "no
-message" or on the marker of a clean release, renewed every third of the TTL on the holder's own last version,
-and given up
+message" or on the marker of a clean release, renewed every retry period on the holder's own last version, and
+given up
 
 - when a renewal's compare-and-set fails: somebody else has it;
-- at (when the last good renewal was *sent* + TTL - margin) by the monotonic clock, answer or not.
+- at (when the last good renewal was *sent* + renew deadline) by the monotonic clock, answer or not.
 
 A process started again under the same instance name takes over what it held before, without waiting. Nobody
 trusts a read to know who leads: reading only says when to try.
 """
 
 import logging
-import math
 import time
 from collections.abc import Awaitable, Callable
 from typing import Final, NoReturn
@@ -25,16 +24,15 @@ from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, Conflict, Unclear
 from podyard.bus.outgoing import Outgoing
 from podyard.proto import codec, operations, streams, subjects
+from podyard.proto.streams import LEASE_TIMES, LeaseTimes
 
 log: Final = logging.getLogger("podyard.bus")
 
-RENEWALS_PER_TTL: Final = 3
-MARGIN: Final = 0.2
-"""Share of the TTL before its end at which the holder steps down unasked: room for clocks that drift and a
-slow last step."""
+TRIES_PER_TTL: Final = 3
+"""Share of the TTL after which a try counts as unanswered."""
 
 LOOKS_PER_TTL: Final = 10
-"""How often a standby looks for an expired lease, of which the server tells nobody."""
+"""How often a standby looks at least for an expired lease, of which the server tells nobody."""
 
 RELEASE_WITHIN_S: Final = 2.0
 RELEASED_TTL_S: Final = 1
@@ -50,7 +48,7 @@ class Lease:
 
     :param instance: stable name of this process' place, taken up again after a restart
     :param session: this process start, never used twice
-    :param ttl_s: whole seconds, at least 1; above the time NATS needs to elect a leader, in a cluster
+    :param times: its duration at least 1 s; above the time NATS needs to elect a leader, in a cluster
     :param take_over: whether the first claim is made whoever holds the lease: he finds another's in the place
         of his own when he renews it
     :param on_trouble: told why it could not try to get the lease, so that nobody may lead; with an empty text
@@ -63,7 +61,7 @@ class Lease:
         service: str,
         instance: str,
         session: str,
-        ttl_s: int = streams.LEASE_TTL_S,
+        times: LeaseTimes = LEASE_TIMES,
         on_trouble: Callable[[str], None] = _ignore_trouble,
         *,
         take_over: bool = False,
@@ -80,7 +78,8 @@ class Lease:
         self._takes_over = take_over
         self._on_trouble = on_trouble
         self._subject = subjects.lease(service)
-        self._ttl_s = ttl_s
+        self._times = times
+        self._ttl_s = times.duration_s
         self._sequence = 0
         """Of this holder's last write; 0 = not held."""
 
@@ -151,7 +150,7 @@ class Lease:
                     self._on_trouble("")
                     if acquired:
                         return
-                with anyio.move_on_after(self._ttl_s / LOOKS_PER_TTL):
+                with anyio.move_on_after(min(self._times.retry_period_s, self._ttl_s / LOOKS_PER_TTL)):
                     await changed.event.wait()
         finally:
             with anyio.CancelScope(shield=True):
@@ -168,7 +167,7 @@ class Lease:
                 return False
         sent_at = time.monotonic()
         try:
-            ack = await self._bus.publish(self._message(expect, epoch), timeout_s=self._ttl_s / RENEWALS_PER_TTL)
+            ack = await self._bus.publish(self._message(expect, epoch), timeout_s=self._ttl_s / TRIES_PER_TTL)
         except Conflict:
             return False
         self._takes_over = False
@@ -179,12 +178,12 @@ class Lease:
 
     def _message(self, expect: int, epoch: int) -> Outgoing:
         lease = operations.Lease(holder=self.instance, session=self.session, epoch=epoch)
-        return Outgoing(self._subject, codec.encode(lease), expect=expect, ttl_s=math.ceil(self._ttl_s))
+        return Outgoing(self._subject, codec.encode(lease), expect=expect, ttl_s=self._ttl_s)
 
     # --- keeping it
 
     def _steps_down_at(self) -> float:
-        return self._sent_at + self._ttl_s * (1 - MARGIN)
+        return self._sent_at + self._times.renew_deadline_s
 
     async def _keep(self) -> str:
         """Renew until it is lost; returns why."""
@@ -195,9 +194,9 @@ class Lease:
                 await anyio.sleep(wait_s)
                 reason = await self._renew()
                 limit.deadline = self._deadline()
-                wait_s = max(RETRY_S, self._sent_at + self._ttl_s / RENEWALS_PER_TTL - time.monotonic())
+                wait_s = max(RETRY_S, self._sent_at + self._times.retry_period_s - time.monotonic())
         if not reason:
-            reason = f"it could not be renewed within {self._ttl_s * (1 - MARGIN):g} s"
+            reason = f"it could not be renewed within {self._times.renew_deadline_s:g} s"
         self._sequence = 0
         log.warning("leads %s no more: %s", self.service, reason)
         return reason
@@ -210,7 +209,7 @@ class Lease:
         sent_at = time.monotonic()
         try:
             message = self._message(self._sequence, self.epoch)
-            ack = await self._bus.publish(message, timeout_s=self._ttl_s / RENEWALS_PER_TTL)
+            ack = await self._bus.publish(message, timeout_s=self._ttl_s / TRIES_PER_TTL)
         except (Conflict, Unclear):
             return await self._settle()
         except BusError as error:

@@ -1,11 +1,16 @@
 """The configuration that a service runs by: the file that its settings name, or the default."""
 
 from pathlib import Path
+from typing import TypeVar
 
 from podyard.configuration.errors import ConfigurationError, DecodeError, Fault
 from podyard.configuration.model import Configuration, default, load
 from podyard.framework.profile import Profile
+from podyard.runtime import leases
+from podyard.runtime.leases import LeaseSettings
 from podyard.runtime.settings import ServiceSettings, SettingsError
+
+L = TypeVar("L", bound=LeaseSettings)
 
 
 def read(path: str) -> Configuration:
@@ -57,5 +62,27 @@ def check(settings: ServiceSettings, own: object) -> None:
     profiles(of(settings), settings)
 
 
-def _problem(path: str, fault: Fault) -> str:
+def check_leader(settings: ServiceSettings, own: LeaseSettings) -> None:
+    """The same of a service that leads by it, and whether its lease can be had.
+
+    :raises SettingsError: with everything that is wrong with the file, or with the lease
+    """
+    found = of(settings)
+    profiles(found, settings)
+    leading(own, found, settings)
+
+
+def leading(own: L, found: Configuration, settings: ServiceSettings) -> L:
+    """A service's settings with all that is said of its lease, by them, by the file, or by default.
+
+    :raises SettingsError: with everything that is wrong with it
+    """
+    if own.lease_ttl_s is None and found.lease.fault:
+        raise SettingsError((_problem(settings.scheduler_config, found.lease.fault),))
+    completed = found.lease.completing(own)
+    leases.check(completed.lease_times())
+    return leases.filled_in(completed)
+
+
+def _problem(path: str, fault: Fault | str) -> str:
     return f"scheduler configuration {path}: {fault}" if path else str(fault)

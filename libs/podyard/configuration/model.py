@@ -8,8 +8,9 @@ import msgspec
 
 from podyard.configuration import building, decoding, defaulting, extenders, unused, validation
 from podyard.configuration.errors import BuildError, InvalidConfiguration
+from podyard.configuration.leases import GivenLease
 from podyard.configuration.unused import Unused
-from podyard.configuration.wire import API_VERSION, KIND, Extender, KubeSchedulerConfiguration
+from podyard.configuration.wire import API_VERSION, KIND, Extender, KubeSchedulerConfiguration, LeaderElection
 from podyard.configuration.wire import Profile as ProfileConfiguration
 from podyard.configuration.wire_args import Args
 from podyard.framework.interfaces import Plugin
@@ -27,9 +28,11 @@ _TYPE_KEYS: Final = ("apiVersion", "kind")
 class Configuration:
     """A KubeSchedulerConfiguration: decoded, defaulted, valid, and one that profiles can be made of."""
 
-    def __init__(self, built: building.Built, entries: Mapping[str, Entry]) -> None:
+    def __init__(self, built: building.Built, entries: Mapping[str, Entry], given: LeaderElection) -> None:
+        """:param given: leader election as the file has it, without defaults"""
         self._built = built
         self._entries = entries
+        self._given = given
 
     @property
     def values(self) -> KubeSchedulerConfiguration:
@@ -40,6 +43,11 @@ class Configuration:
     def extenders(self) -> tuple[Extender, ...]:
         """HTTP extenders in calling order: those that may fail come last."""
         return extenders.in_calling_order(self.values.extenders)
+
+    @property
+    def lease(self) -> GivenLease:
+        """What the file says of leases; those of who leads nothing are not asked for."""
+        return GivenLease.of(self._given)
 
     def unused(self) -> tuple[Unused, ...]:
         """What the file sets to another value than the default, and nothing here reads."""
@@ -98,11 +106,12 @@ def load(text: str, extra: Iterable[type[Plugin] | Plugin] = ()) -> Configuratio
     :raises InvalidConfiguration: values are not allowed; all of them are named
     :raises BuildError: a plugin, profile or extender cannot be made
     """
-    found = defaulting.with_defaults(decoding.decode(text))
+    decoded = decoding.decode(text)
+    found = defaulting.with_defaults(decoded)
     if errors := validation.errors(found):
         raise InvalidConfiguration(errors)
     entries = _entries(found, extra)
-    return Configuration(building.build(found, entries), entries)
+    return Configuration(building.build(found, entries), entries, decoded.leader_election)
 
 
 def _entries(found: KubeSchedulerConfiguration, extra: Iterable[Any]) -> Mapping[str, Entry]:

@@ -5,6 +5,7 @@ ServiceDefinition(...)` in its `service.py`; `podyard run NAME` hands that to `p
 Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 
 - `settings`, `layers`   one frozen Struct a topic: defaults < options file < `PODYARD_*` environment < flags
+- `leases`     what can be set of a lease, and which times go together
 - `service`    `ServiceDefinition`, `Service`
 - `process`    `run`, the process around `main`: instruments, HTTP, bus, streams, and the way back
 - `sessions`   names of sessions: one start of a process, or what it begins anew
@@ -16,6 +17,7 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 - `http`       the servers, in a thread of their own; `web` is what they answer and to whom, `connections` who
   is let in and for how long, `uvicorn_parts` what of uvicorn that takes
 - `certificates`, `identities`  by what the secure port goes; who asks, and what he may read
+- `hiding`     takes secrets out of what is shown
 - `ports`      free ports for processes that are about to start
 - `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)
 """

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast, get_args, get_origin
+from typing import Any, Final, NamedTuple, TypeVar, cast, get_args, get_origin
 
 import msgspec
 import yaml
@@ -62,7 +62,10 @@ class Tree:
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             self.problems.append(f"options file {path}: not YAML: {error}")
             return
-        if document is not None:
+        told = _kind_of(document)
+        if told:
+            self.problems.append(f"options file {path}: {told}")
+        elif document is not None:
             self._add_group(document, (), f"options file {path}")
 
     def _add_group(self, document: Any, path: SettingPath, source: str) -> None:
@@ -91,15 +94,16 @@ class Tree:
                 self._add_text(path, environment[name], name)
 
     def add_flags(self, flags: Mapping[str, Any]) -> None:
-        """Take values by dotted path."""
-        for dotted, value in flags.items():
+        """Take values by dotted path; a `Leaf` says itself by which flag it came."""
+        for dotted, given in flags.items():
             path = tuple(dotted.split("."))
+            value, source = given if isinstance(given, Leaf) else (given, f"flag {dotted}")
             if path not in self.schema.types or self.schema.is_group(path):
                 self.problems.append(self._unknown("flags", path))
             elif isinstance(value, str):
-                self._add_text(path, value, f"flag {dotted}")
+                self._add_text(path, value, source)
             else:
-                self._leaves[path] = Leaf(value, f"flag {dotted}")
+                self._leaves[path] = Leaf(value, source)
 
     def _add_text(self, path: SettingPath, text: str, source: str) -> None:
         try:
@@ -135,6 +139,36 @@ class Tree:
         except msgspec.ValidationError as error:
             self.problems.append(f"{leaf.source}: {error}")
             return None
+
+
+OTHER_FILES: Final = {
+    "KubeSchedulerConfiguration": (
+        "kubescheduler.config.k8s.io/",
+        "--scheduler-config FILE, or the setting scheduler_config",
+    ),
+    "DeschedulerPolicy": ("descheduler/", "--policy-config-file FILE, or the setting descheduler.policy"),
+    "KubeletConfiguration": (
+        "kubelet.config.k8s.io/",
+        "--kubelet-config FILE, or the setting node_agent.kubelet_config",
+    ),
+}
+"""Files of the systems that Podyard stands for, by kind: what their versions begin with, and how they are
+given."""
+
+
+def _kind_of(document: Any) -> str:
+    """What a file is that says its kind, as an options file never does; empty: it says none."""
+    if not isinstance(document, dict):
+        return ""
+    said = {str(key).lower(): str(value) for key, value in cast("dict[Any, Any]", document).items()}
+    kind, version = said.get("kind", ""), said.get("apiversion", "")
+    if not kind and not version:
+        return ""
+    for known, (group, flag) in OTHER_FILES.items():
+        if kind == known or (not kind and version.startswith(group)):
+            return f"it is a {known}, not an options file: give it as {flag}"
+    named = f"{kind or 'an object'} of version {version or 'unknown'}"
+    return f"it is {named}, not an options file; objects are given to podyard apply -f FILE"
 
 
 def _walk(settings_type: type[msgspec.Struct], path: SettingPath) -> Iterator[tuple[SettingPath, Any]]:

@@ -24,10 +24,11 @@ from podyard.bus.errors import BusError, TemporaryError
 from podyard.bus.settings import BusSettings, without_secrets
 from podyard.runtime import clock, sessions
 from podyard.runtime.health import Health
+from podyard.runtime.hiding import hidden
 from podyard.runtime.http import CannotListenError, HttpEndpoint
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.pages import Pages
-from podyard.runtime.service import Service, ServiceDefinition
+from podyard.runtime.service import Effective, Service, ServiceDefinition
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.runtime.shutdown import Deadline, cancel_on_signal
 from podyard.telemetry.logs import start_logging
@@ -111,9 +112,9 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
         `SettingsError`
     """
     process = _Process(definition, settings)
-    shown = {"process": _without_secrets(settings), definition.name: own}
-    process.pages.add("/configz", lambda: shown)
     try:
+        shown = configuration_in_force(definition, settings, own)
+        process.pages.add("/configz", lambda: shown)
         with HttpEndpoint(settings, process.health, process.registry, process.pages, process.log) as http:
             process.log.info(
                 "starting",
@@ -142,8 +143,17 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
     return 0
 
 
+def configuration_in_force(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> dict[str, Any]:
+    """What a service runs by, as /configz shows it: with all defaults, without secrets.
+
+    :raises SettingsError: if a file that it names cannot be used
+    """
+    found = Effective(own) if definition.in_force is None else definition.in_force(settings, own)
+    return hidden({**found.documents, "process": _without_secrets(settings), definition.name: found.settings})
+
+
 def _without_secrets(settings: ServiceSettings) -> ServiceSettings:
-    """As /configz shows them. Addresses of servers are the only settings that may hold a password."""
+    """Addresses of servers may hold a password, also without a scheme."""
     servers = tuple(without_secrets(server) for server in settings.nats.servers)
     return msgspec.structs.replace(settings, nats=msgspec.structs.replace(settings.nats, servers=servers))
 

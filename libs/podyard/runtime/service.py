@@ -1,13 +1,13 @@
 """A service's definition, and what it is given when it runs."""
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 import msgspec
 import prometheus_client
 import structlog
 
-from podyard.proto.streams import LEASE_TTL_S
+from podyard.proto.streams import LEASE_TIMES, LeaseTimes
 from podyard.runtime.clock import Clock
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
@@ -20,6 +20,20 @@ if TYPE_CHECKING:
     from podyard.bus.lease import Lease
 
 S = TypeVar("S", bound=msgspec.Struct)
+
+
+class Effective(NamedTuple):
+    """What a service runs by, with everything that was left to defaults."""
+
+    settings: Any
+    """Its own."""
+    documents: Mapping[str, Any] = {}
+    """What else it was given, complete, by what `/configz` calls it. The first is what `--write-config-to`
+    writes; without any it writes the settings."""
+    unwritten: tuple[str, ...] = ()
+    """What that document cannot say, so that it is not written."""
+    remarks: tuple[str, ...] = ()
+    """What who writes it should know."""
 
 
 class ServiceDefinition(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
@@ -42,6 +56,8 @@ class ServiceDefinition(msgspec.Struct, Generic[S], frozen=True, kw_only=True):
     """Asked before anything is started, for what settings name (a file), with those of every service and its
     own: raises `SettingsError` if it cannot be used.
     """
+    in_force: Callable[[ServiceSettings, S], Effective] | None = None
+    """What it runs by, asked after `check`; None: its settings are all."""
 
 
 class Service(Generic[S]):
@@ -90,7 +106,7 @@ class Service(Generic[S]):
         described.
         """
 
-    def lease(self, name: str = "", *, ttl_s: int = LEASE_TTL_S, take_over: bool = False) -> "Lease":
+    def lease(self, name: str = "", times: LeaseTimes = LEASE_TIMES, *, take_over: bool = False) -> "Lease":
         """This instance's candidature; the check `lease` says while none can be got, whoever leads.
 
         :param name: of the lease, the service's own by default
@@ -100,5 +116,5 @@ class Service(Generic[S]):
 
         trouble = self.health.trouble("lease")
         return Lease(
-            self.bus, name or self.name, self.instance, self.session, ttl_s, on_trouble=trouble, take_over=take_over
+            self.bus, name or self.name, self.instance, self.session, times, on_trouble=trouble, take_over=take_over
         )

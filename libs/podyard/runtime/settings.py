@@ -187,13 +187,15 @@ def load_settings(
     config_file: str | None = None,
     environment: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
+    named: bool = True,
 ) -> tuple[ServiceSettings, S]:
     """Settings of one service, its common ones and its own.
 
     :param config_file: options file; `None` means none
     :param environment: usually `os.environ`; `None` means empty
     :param flags: values by dotted path (`nats.servers`, `queue.backoff_s`); texts are read as in the
-        environment
+        environment; a `layers.Leaf` says by which flag of a command line it came
+    :param named: make a name up for an instance that has none
     :raises SettingsError: with every fault at once
     """
     schema = layers.Schema(ServiceSettings, {service: settings_type}, foreign=frozenset(SERVICES) - {service})
@@ -206,7 +208,7 @@ def load_settings(
     own = tree.build(settings_type, (service,))
     if tree.problems or common is None or own is None:
         raise SettingsError(tuple(tree.problems))
-    if not common.instance:
+    if named and not common.instance:
         common = msgspec.structs.replace(common, instance=instance_name(service))
     return common, own
 

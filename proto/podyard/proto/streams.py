@@ -1,6 +1,6 @@
 """Which JetStream streams exist, and with which settings. `podyard.bus` makes them so."""
 
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import msgspec
 
@@ -12,6 +12,25 @@ again."""
 LEASE_TTL_S: Final = 10
 """Seconds a lease lives without renewal: above the 6 s that NATS needs to elect a leader (NATS 2.15,
 measured)."""
+
+
+class LeaseTimes(NamedTuple):
+    """Times of one lease, seconds, by the names of client-go's LeaderElectionConfig (v0.36.2).
+
+    Two things differ from there. The server counts the duration, not the one who waits. And the renew
+    deadline counts from when the last good renewal was sent, so that who leads has stepped down before the
+    lease ends; in client-go a retry period comes before it.
+    """
+
+    duration_s: int
+    """The lease is free so long after it was last renewed; whole seconds, as the server keeps it."""
+    renew_deadline_s: float
+    """Who leads steps down if no renewal went well for so long."""
+    retry_period_s: float
+    """Between two renewals, and at most between two looks of who waits for the lease."""
+
+
+LEASE_TIMES: Final = LeaseTimes(LEASE_TTL_S, 0.8 * LEASE_TTL_S, LEASE_TTL_S / 3)
 
 MAX_PAYLOAD_BYTES: Final = 4 * MEBIBYTE
 """Largest message: a request with 256 objects of 16 KiB. The server's `max_payload` is set to it."""

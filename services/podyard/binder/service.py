@@ -6,7 +6,7 @@ from podyard.binder.instruments import Instruments
 from podyard.binder.reading import followed
 from podyard.binder.settings import BinderSettings
 from podyard.binder.term import Term
-from podyard.configuration import files
+from podyard.configuration import files, in_force
 from podyard.extenders import clients_of, described
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
@@ -22,7 +22,8 @@ async def main(service: Service[BinderSettings]) -> None:
     binding = [one for one in configuration.extenders if one.bind_verb]
     binding_extender = next(iter(described(binding)), None)
     instruments, boundary = Instruments(service.metrics, service.spans), Boundary(service)
-    lease = service.lease(ttl_s=service.settings.lease_ttl_s)
+    settings = files.leading(service.settings, configuration, service.process)
+    lease = service.lease(times=settings.lease_times())
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, pause_s=PAUSE_S)
     numbers = itertools.count(1)
 
@@ -49,6 +50,7 @@ SERVICE = ServiceDefinition(
     name="binder",
     settings_type=BinderSettings,
     main=main,
-    check=files.check,
+    check=files.check_leader,
+    in_force=in_force.of_leader,
     description="Judges decisions once more, in one order, and commits bindings in atomic batches",
 )

@@ -13,6 +13,8 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `app`, `options`, `errors`   the command table, options that commands share, errors with advice
 - `commands/`                  one module a command; it imports inside what is heavy
 - `services`                   which services there are
+- `reference_flags`            flags of kube-scheduler and the descheduler, and what each means here
+- `written_configuration`      `--write-config-to`
 - `serving`                    one service in this process, with as few imports as it takes
 - `session`                    a connection for one command
 - `targets`, `selection`, `files`   what a command means: kinds and names, a label selector, files

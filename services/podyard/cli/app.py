@@ -87,6 +87,10 @@ def run(arguments: Sequence[str]) -> int:
     :return: exit code: 0 done, 1 failed, 2 wrong input
     """
     try:
+        if arguments and arguments[0] == "run":
+            from podyard.cli.reference_flags import normalized
+
+            arguments = normalized(arguments)
         wants_list = not arguments or arguments[0] in ("--help", "-h")
         result = build(load_all=wants_list)(list(arguments))
     except CycloptsError as error:

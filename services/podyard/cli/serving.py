@@ -8,7 +8,7 @@ import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from podyard.cli import services
-from podyard.cli.errors import InputError
+from podyard.cli.errors import CliError, InputError
 
 if TYPE_CHECKING:
     from podyard.runtime.service import ServiceDefinition
@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 FOR_PEOPLE: Final = ("click", "rich")
 
 
-def run_service(name: str, config: str | None = None, flags: dict[str, Any] | None = None) -> int:
-    """Load one service's settings and run it; what is wrong is told on standard error, exit code 2."""
+def run_service(
+    name: str, config: str | None = None, flags: dict[str, Any] | None = None, write_to: str | None = None
+) -> int:
+    """Load one service's settings and run it; what is wrong is told on standard error, exit code 2.
+
+    :param write_to: file for the configuration in force; it is written, and nothing is run
+    """
     try:
         definition = load(name)
     except InputError as error:
         return _refused(error)
+    from podyard.cli.written_configuration import write as write_configuration
     from podyard.runtime import process
     from podyard.runtime.settings import SettingsError, load_settings
 
@@ -32,10 +38,13 @@ def run_service(name: str, config: str | None = None, flags: dict[str, Any] | No
             config_file=config or os.environ.get("PODYARD_CONFIG"),
             environment=os.environ,
             flags=flags,
+            named=write_to is None,
         )
         if definition.check is not None:
             definition.check(common, own)
-    except InputError as error:
+        if write_to is not None:
+            return write_configuration(definition, common, own, write_to)
+    except CliError as error:
         return _refused(error)
     except SettingsError as error:
         sys.stderr.write("".join(f"error: {problem}\n" for problem in error.problems))
@@ -70,7 +79,7 @@ def load(name: str) -> "ServiceDefinition[Any]":
     return definition
 
 
-def _refused(error: InputError) -> int:
+def _refused(error: CliError) -> int:
     sys.stderr.write(f"error: {error.message}\nhint: {error.advice}\n")
     return error.exit_code
 

@@ -10,8 +10,9 @@ import anyio
 import anyio.to_thread
 
 from podyard.configuration import files
+from podyard.configuration import in_force as configured
 from podyard.descheduler import spans_and_events
-from podyard.descheduler.core import building, doubtful, queries, registry, triggers
+from podyard.descheduler.core import building, doubtful, loading, queries, registry, triggers, writing
 from podyard.descheduler.core.advice import Profiles
 from podyard.descheduler.core.effects import CycleEnded, CycleFailed
 from podyard.descheduler.core.errors import PolicyError
@@ -21,12 +22,15 @@ from podyard.descheduler.core.policy import Policy
 from podyard.descheduler.instruments import Instruments
 from podyard.descheduler.settings import DeschedulerSettings
 from podyard.descheduler.term import Term
-from podyard.runtime.service import Service
+from podyard.runtime import leases
+from podyard.runtime.service import Effective, Service
 from podyard.runtime.settings import ServiceSettings, SettingsError
 from podyard.shell.boundary import Boundary
 from podyard.shell.event_recorder import Recorder
 
 PLUGINS: Final = registry.by_name()
+SECTION: Final = "deschedulerpolicy"
+"""What /configz calls the policy."""
 NOT_ASKED: Final = "the plan does not ask HTTP extenders: where they decide pods may go elsewhere than planned"
 """In the log, with who they are."""
 
@@ -102,6 +106,7 @@ def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:
     :raises SettingsError: with everything that is wrong with the file
     """
     files.check(process, settings)
+    leases.check(settings.lease_times())
     found = read_policy(settings)
     if settings.run_on == "interval":
         return
@@ -111,3 +116,12 @@ def check(process: ServiceSettings, settings: DeschedulerSettings) -> None:
     if not triggers.listens(found.policy, found.plugins):
         told = f"descheduler.run_on: {settings.run_on}: no plugin that the policy enables has registered any event"
         raise SettingsError((told,))
+
+
+def in_force(process: ServiceSettings, settings: DeschedulerSettings) -> Effective:
+    """What the descheduler runs by: its policy, and the scheduling configuration of its plan.
+
+    :raises SettingsError: if one of them cannot be used
+    """
+    policy = writing.written(loading.with_defaults(read_policy(settings).policy, None))
+    return Effective(leases.filled_in(settings), {SECTION: policy, configured.SECTION: files.of(process).written()})

@@ -18,7 +18,8 @@ async def main(service: Service[DeschedulerSettings]) -> None:
     for setting, reason in service.settings.unused(asks_prometheus=queries.provider(made.policy) is not None):
         service.log.warning("a setting has no effect", setting=setting, reason=reason)
     with anyio.CancelScope() as work:
-        leading = Leading(service.lease(), service.health, service.metrics, pause=made.boundary.pause)
+        lease = service.lease(times=service.settings.lease_times())
+        leading = Leading(lease, service.health, service.metrics, pause=made.boundary.pause)
         await leading.run(lambda epoch: Term(*made, work.cancel).run())
 
 
@@ -27,5 +28,6 @@ SERVICE: Final = ServiceDefinition(
     settings_type=DeschedulerSettings,
     main=main,
     check=making.check,
+    in_force=making.in_force,
     description="Evicts pods that would be placed elsewhere today, as a DeschedulerPolicy says.",
 )

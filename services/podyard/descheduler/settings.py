@@ -3,14 +3,15 @@
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
-import msgspec
 from msgspec import Meta
+
+from podyard.runtime.leases import LeaseSettings
 
 OF_EVENTS: Final = ("gather_s", "pause_s")
 OF_PROMETHEUS: Final = ("secrets_dir", "prometheus_ca_file", "prometheus_timeout_s")
 
 
-class DeschedulerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class DeschedulerSettings(LeaseSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What is evicted stands in the policy file; this is about when and how."""
 
     policy: str = ""

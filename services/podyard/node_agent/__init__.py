@@ -29,5 +29,5 @@ Modules: `core` decides; `service` leads, `term` feeds the core and carries out 
 what the core is fed from, `previews` answers people, `listening` hears other agents, `fact_writer` stores
 facts, `host_link` and `process_link` bring the core and its host together, `host` is what can be read and
 done there, `spans_and_events` and `instruments` show what it does (`reference_metrics` in the kubelet's
-words), `settings` says what can be set.
+words), `settings` says what can be set, `in_force` what came of it.
 """

@@ -1,5 +1,6 @@
 """The agent as a service: one term whenever the lease is had."""
 
+from podyard.node_agent.in_force import in_force
 from podyard.node_agent.instruments import Instruments
 from podyard.node_agent.settings import NodeAgentSettings, check
 from podyard.node_agent.term import MakeLink, Term
@@ -17,7 +18,7 @@ async def main(service: Service[NodeAgentSettings]) -> None:
         service.log.warning("a setting of eviction has no effect", field=unused.field, reason=unused.reason)
     instruments, boundary, events = Instruments(service.metrics), Boundary(service), Recorder(service)
     host = _host(service) if settings.host_node else None
-    lease = service.lease(settings.lease(), take_over=settings.take_over)
+    lease = service.lease(settings.lease(), settings.lease_times(), take_over=settings.take_over)
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, service=service.name)
     first = iter((settings.take_over,))  # what people say at the start counts for the start
 
@@ -44,5 +45,6 @@ SERVICE = ServiceDefinition(
     settings_type=NodeAgentSettings,
     main=main,
     check=check,
+    in_force=in_force,
     description="Plays the nodes: pods start, run and end, nodes report, pods are evicted under pressure.",
 )

@@ -24,6 +24,8 @@ from podyard.node_agent.core.nodes import NodeRhythm
 from podyard.node_agent.core.programs import Rules
 from podyard.node_agent.core.selection import Selection
 from podyard.objects.names import label_value_fault, qualified_fault
+from podyard.runtime import leases
+from podyard.runtime.leases import LeaseSettings
 from podyard.runtime.settings import ServiceSettings, SettingsError
 
 Seconds = Annotated[float, Meta(ge=0)]
@@ -31,6 +33,7 @@ PositiveSeconds = Annotated[float, Meta(gt=0)]
 
 LEASE: Final = "node_agent"
 
+MAX_PODS: Final = "maxPods"
 _GENERAL: Final = "node_agent.kubelet_config"
 _REPLACED: Final = (
     "eviction_hard", "eviction_soft", "eviction_soft_grace_period", "eviction_minimum_reclaim",
@@ -57,7 +60,7 @@ class LabelledFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """Path of the KubeletConfiguration."""
 
 
-class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class NodeAgentSettings(LeaseSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Names of the `eviction_*` settings are those of a KubeletConfiguration, in snake case."""
 
     nodes: tuple[str, ...] = ()
@@ -251,6 +254,23 @@ class NodeAgentSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             name = "process_namespaces" if self.process_namespaces else "allow_root"
             yield f"node_agent.{name}: holds for processes only: write node_agent.runtime: process"
 
+    def documents(self) -> Iterator[tuple[str, Mapping[str, str], dict[str, Any]]]:
+        """The KubeletConfigurations by which nodes go, complete: which setting says it, labels of whose
+        nodes, and what; that of all other nodes comes first. What the settings alone say names no `maxPods`,
+        which is then the node object's own.
+
+        :raises SettingsError: if one cannot be used
+        """
+        if self.kubelet_config:
+            with _told_of_file(_GENERAL, self.kubelet_config) as document:
+                yield _GENERAL, {}, configuration.written(document)
+        else:
+            said = configuration.complete(self.configuration(), {})
+            yield "node_agent", {}, {field: value for field, value in said.items() if field != MAX_PODS}
+        for where, one in self._labelled():
+            with _told_of_file(where, one.file) as document:
+                yield where, one.selector, configuration.written(document)
+
     def unused(self) -> tuple[Unused, ...]:
         """What is set without effect.
 
@@ -330,12 +350,16 @@ def _setting(field: str) -> str:
 
 
 def check(process: ServiceSettings, settings: NodeAgentSettings) -> None:
-    """Before the agent is started: whether it can evict, and tell a silent agent, as its settings say.
+    """Before the agent is started: whether it can evict, lead, and tell a silent agent, as its settings say.
 
     :raises SettingsError: with everything that is wrong with them
     """
     del process
     problems = [*settings.too_impatient(), *settings.contradictory()]
+    try:
+        leases.check(settings.lease_times())
+    except SettingsError as error:
+        problems += error.problems
     try:
         settings.configs()
     except SettingsError as error:

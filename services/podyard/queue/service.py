@@ -10,7 +10,7 @@ from podyard.queue import assembly, earlier
 from podyard.queue.core import messages
 from podyard.queue.core.messages import Message
 from podyard.queue.instruments import Instruments
-from podyard.queue.settings import QueueSettings
+from podyard.queue.settings import QueueSettings, in_force
 from podyard.queue.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
@@ -90,7 +90,8 @@ class _Following:
 async def main(service: Service[QueueSettings]) -> None:
     """Follow the cluster, and lead whenever the lease is ours."""
     instruments, boundary = Instruments(service.metrics, service.spans), Boundary(service)
-    lease = service.lease(ttl_s=service.settings.lease_ttl_s)
+    settings = files.leading(service.settings, files.of(service.process), service.process)
+    lease = service.lease(times=settings.lease_times())
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause)
     known = 0
     while True:
@@ -104,6 +105,7 @@ SERVICE = ServiceDefinition(
     name="queue",
     settings_type=QueueSettings,
     main=main,
-    check=files.check,
+    check=files.check_leader,
+    in_force=in_force,
     description="Keeps pending pods, hands them to schedulers, and retries them when an event may help",
 )

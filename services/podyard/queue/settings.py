@@ -1,16 +1,26 @@
 """What can be set of the queue."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
-from podyard.configuration import Configuration
+from podyard.configuration import Configuration, files
+from podyard.configuration import in_force as configured
 from podyard.queue.core import leader
 from podyard.queue.core.backoff import Backoff
+from podyard.runtime.leases import LeaseSettings
+from podyard.runtime.service import Effective
+from podyard.runtime.settings import ServiceSettings
+
+_BACKOFF: Final = {
+    "pod_initial_backoff_s": "podInitialBackoffSeconds",
+    "pod_max_backoff_s": "podMaxBackoffSeconds",
+}
+"""Fields of a KubeSchedulerConfiguration by the settings that take their place."""
 
 
-class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class QueueSettings(LeaseSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Section `queue` of the options file."""
 
     pod_initial_backoff_s: Annotated[float, Meta(ge=0)] | None = None
@@ -29,9 +39,6 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     own_hints: bool = True
     """Whether plugins' own hints count, which retry parked pods that kube-scheduler v1.36 would leave to its
     flush after five minutes."""
-    lease_ttl_s: Annotated[int, Meta(ge=1)] = 10
-    """Seconds the leader's lease lives without renewal; above the 6 s that NATS needs to elect a leader of
-    its own."""
 
     def backoff(self) -> Backoff:
         """How long pods wait."""
@@ -50,3 +57,20 @@ class QueueSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         }
         unset = {name: value for name, value in given.items() if getattr(self, name) is None}
         return msgspec.structs.replace(self, **unset)
+
+
+def in_force(process: ServiceSettings, own: QueueSettings) -> Effective:
+    """What the queue runs by: its own backoff, where set, takes the place of the file's.
+
+    :raises SettingsError: if the file cannot be used
+    """
+    found = files.of(process)
+    settings = files.leading(own.completed(found), found, process)
+    document, unwritten = configured.document(found, settings), list[str]()
+    for name, field in _BACKOFF.items():
+        seconds = getattr(settings, name)
+        if float(seconds).is_integer() and seconds > 0:
+            document[field] = int(seconds)
+        elif seconds != getattr(QueueSettings().completed(found), name):
+            unwritten.append(f"queue.{name}: {seconds:g}: {field} takes whole seconds from 1 on")
+    return Effective(settings, {configured.SECTION: document}, tuple(unwritten))

@@ -1,6 +1,6 @@
 """The scheduler as a service."""
 
-from podyard.configuration import files
+from podyard.configuration import files, in_force
 from podyard.extenders import clients_of
 from podyard.runtime import sessions
 from podyard.runtime.service import Service, ServiceDefinition
@@ -33,5 +33,6 @@ SERVICE = ServiceDefinition(
     settings_type=SchedulerSettings,
     main=main,
     check=files.check,
+    in_force=in_force.of,
     description="Finds a node for every pod that the queue hands out, and has the binder bind it",
 )

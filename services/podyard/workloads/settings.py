@@ -2,10 +2,12 @@
 
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
-from podyard.proto.streams import LEASE_TTL_S
+from podyard.runtime import leases
+from podyard.runtime.leases import LeaseSettings
+from podyard.runtime.service import Effective
+from podyard.runtime.settings import ServiceSettings
 from podyard.workloads.core.ended_pods import THRESHOLD
 from podyard.workloads.core.node_life import Periods
 from podyard.workloads.core.zones import Rates
@@ -14,11 +16,8 @@ Seconds = Annotated[float, Meta(gt=0, le=86_400)]
 Rate = Annotated[float, Meta(ge=0, le=1_000)]
 
 
-class WorkloadsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class WorkloadsSettings(LeaseSettings, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The section `workloads` of the options file."""
-
-    lease_ttl_s: Annotated[int, Meta(ge=1, le=60)] = LEASE_TTL_S
-    """Seconds after which a standby takes over from a leader that does not renew."""
 
     terminated_pod_gc_threshold: Annotated[int, Meta(ge=0)] = THRESHOLD
     """Ended pods that are kept; of more, the evicted ones and then the oldest go. 0: all are kept. As all
@@ -52,3 +51,18 @@ class WorkloadsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
             self.large_cluster_size_threshold,
             self.unhealthy_zone_threshold,
         )
+
+
+def check(process: ServiceSettings, own: WorkloadsSettings) -> None:
+    """Before the service is started: whether its lease can be had.
+
+    :raises SettingsError: with everything that is wrong with it
+    """
+    del process
+    leases.check(own.lease_times())
+
+
+def in_force(process: ServiceSettings, own: WorkloadsSettings) -> Effective:
+    """What the service runs by."""
+    del process
+    return Effective(leases.filled_in(own))

@@ -8,6 +8,8 @@ import pytest
 
 from podyard.bus import Ack, Bus, EmbeddedServer, Lease, Outgoing, Unclear, ensure_streams
 from podyard.proto import codec, operations
+from podyard.proto.streams import LeaseTimes
+from podyard.runtime.leases import LeaseSettings
 from tests.support.buses import ConnectBus
 from tests.support.waiting import eventually
 
@@ -15,9 +17,10 @@ from tests.support.waiting import eventually
 class Candidate:
     """A candidate that runs, and what it was told."""
 
-    def __init__(self, bus: Bus, instance: str, session: str, ttl_s: int = 2) -> None:
+    def __init__(self, bus: Bus, instance: str, session: str, ttl_s: int = 2, times: LeaseTimes | None = None) -> None:
         self.trouble: list[str] = []
-        self.lease = Lease(bus, "queue", instance, session, ttl_s, on_trouble=self.trouble.append)
+        times = times or LeaseSettings(lease_ttl_s=ttl_s).lease_times()
+        self.lease = Lease(bus, "queue", instance, session, times, on_trouble=self.trouble.append)
         self.told: list[str] = []
         self.acquired = asyncio.Event()
         self.lost = asyncio.Event()
@@ -231,7 +234,7 @@ async def test_lead_cancels_main_when_the_lease_is_lost_and_leads_again(bus: Bus
             cancelled += 1
             raise
 
-    lease = Lease(bus, "queue", "queue-1", "s1", 1)
+    lease = Lease(bus, "queue", "queue-1", "s1", LeaseSettings(lease_ttl_s=1).lease_times())
     task = asyncio.create_task(lease.lead(main))
     async with asyncio.timeout(10):
         await once.wait()
@@ -269,7 +272,7 @@ async def test_a_main_that_does_not_end_with_the_lease_is_seen_by_how_long_ago_t
         with anyio.CancelScope(shield=True):
             await going_on.wait()
 
-    lease = Lease(bus, "queue", "queue-1", "s1", 1)
+    lease = Lease(bus, "queue", "queue-1", "s1", LeaseSettings(lease_ttl_s=1).lease_times())
     task = asyncio.create_task(lease.lead(main))
     async with asyncio.timeout(10):
         await leads.wait()
@@ -281,3 +284,25 @@ async def test_a_main_that_does_not_end_with_the_lease_is_seen_by_how_long_ago_t
     going_on.set()
     task.cancel()
     await asyncio.wait([task])
+
+
+async def test_it_is_renewed_every_retry_period(bus: Bus):
+    """client-go's RetryPeriod, here of a lease that would be renewed every ten seconds."""
+    holder = Candidate(bus, "queue-1", "s1", times=LeaseTimes(30, 20.0, 0.2))
+    await holder.until_acquired()
+    before, began_at = await bus.last_sequence("LEASES"), time.monotonic()
+    await eventually("five renewals", lambda: beyond(bus, before + 4))
+    assert 0.5 < time.monotonic() - began_at < 5
+    await holder.end()
+
+
+async def test_who_cannot_renew_steps_down_at_the_renew_deadline_not_with_the_lease(bus: Bus):
+    """client-go's RenewDeadline: the lease would go on for half a minute."""
+    holder = Candidate(bus, "queue-1", "s1", times=LeaseTimes(30, 0.8, 0.3))
+    await holder.until_acquired()
+    began_at = time.monotonic()
+    await bus.request("$JS.API.STREAM.DELETE.LEASES", b"")
+    await holder.until_lost()
+    assert time.monotonic() - began_at < 5
+    assert not holder.lease.held
+    await holder.end()

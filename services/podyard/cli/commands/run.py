@@ -1,9 +1,11 @@
 """`podyard run NAME`: one service in this process."""
 
+import inspect
 from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
 
+from podyard.cli import reference_flags, services
 from podyard.cli.errors import InputError
 from podyard.cli.serving import run_service
 
@@ -13,7 +15,7 @@ NODE_AGENT: Final = "node_agent"
 def run(
     name: str,
     /,
-    *,
+    *flags: Annotated[str, Parameter(allow_leading_hyphen=True, show=False)],
     config: Annotated[str | None, Parameter(name=["--config", "-c"])] = None,
     instance: str | None = None,
     nats: Annotated[str | None, Parameter(env_var="PODYARD_NATS_SERVERS")] = None,
@@ -33,6 +35,9 @@ def run(
     runtime: Literal["none", "process"] | None = None,
     process_namespaces: str | None = None,
     allow_root: Annotated[bool, Parameter(negative="")] = False,
+    kubelet_config: str | None = None,
+    write_config_to: str | None = None,
+    version: Annotated[bool, Parameter(negative="")] = False,
     set_: Annotated[tuple[str, ...], Parameter(name=["--set", "-s"], negative="")] = (),
 ) -> int:
     """Run one service until Ctrl-C or SIGTERM.
@@ -45,7 +50,14 @@ def run(
     podyard run scheduler --instance scheduler-2 --http-port 9102
     podyard run queue --config options.yaml --set log.level=debug
     PODYARD_HTTP_PORT=9100 podyard run api
+    podyard run descheduler --policy-config-file policy.yaml --dry-run
+    podyard run queue --scheduler-config old.yaml --write-config-to new.yaml
     ```
+
+    Flags of kube-scheduler and the descheduler are taken where they mean the same, with - or _:
+    --leader-elect, --leader-elect-lease-duration, --leader-elect-renew-deadline, --leader-elect-retry-period,
+    --logging-format, --v, --policy-config-file, --descheduling-interval, --dry-run; docs/flags.md says what
+    each means here, and why others are refused.
 
     :param name: api, queue, scheduler, binder, node_agent, descheduler or workloads.
     :param config: Options file (YAML): common topics at the top, one section a service.
@@ -73,6 +85,11 @@ def run(
     :param runtime: node_agent only: process runs the pods of that node as processes of this machine.
     :param process_namespaces: node_agent only: whose pods run as processes, several with commas.
     :param allow_root: node_agent only: processes of pods may run as root.
+    :param kubelet_config: node_agent only: KubeletConfiguration (YAML or JSON) of its nodes.
+    :param write_config_to: Write the configuration in force to this file, and end: of queue, scheduler and
+        binder the KubeSchedulerConfiguration, of the descheduler its policy, of node_agent its
+        KubeletConfiguration, of others the options file.
+    :param version: Print Podyard's version, and end.
     :param set_: One setting by its path, `--set log.level=debug`; may be repeated.
     """
     of_agent = {
@@ -82,12 +99,19 @@ def run(
         "runtime": runtime,
         "process_namespaces": process_namespaces,
         "allow_root": allow_root or None,
+        "kubelet_config": kubelet_config,
     }
+    if version:
+        from podyard.cli.commands.version import version as print_version
+
+        return print_version()
+    name = services.check(name)
     for one, value in of_agent.items():
         if value is not None and name != NODE_AGENT:
             flag = f"--{one.replace('_', '-')}"
             raise InputError(f"{flag} is not for {name}", f"only podyard run {NODE_AGENT} plays nodes")
-    flags: dict[str, Any] = {
+    theirs = reference_flags.settings(name, reference_flags.parsed(flags, _own_flags()))
+    ours: dict[str, Any] = {
         "instance": instance,
         "nats.servers": nats,
         "scheduler_config": scheduler_config,
@@ -103,7 +127,16 @@ def run(
         **{f"{NODE_AGENT}.{one}": value for one, value in of_agent.items()},
         **_assignments(set_),
     }
-    return run_service(name, config, {path: value for path, value in flags.items() if value is not None})
+    ours = {path: value for path, value in ours.items() if value is not None}
+    for path in theirs.keys() & ours.keys():
+        raise InputError(
+            f"{theirs[path].source} sets {path}, which is set by another flag, too", "leave one of them out"
+        )
+    return run_service(name, config, {**ours, **theirs}, write_config_to)
+
+
+def _own_flags() -> list[str]:
+    return [name.rstrip("_").replace("_", "-") for name in inspect.signature(run).parameters]
 
 
 def _assignments(texts: tuple[str, ...]) -> dict[str, str]:

@@ -175,7 +175,14 @@ def written(document: Mapping[str, Any]) -> dict[str, Any]:
 
     :raises ThresholdError: as `read`
     """
-    found = read(document)
+    return complete(read(document), document)
+
+
+def complete(found: KubeletConfiguration, document: Mapping[str, Any]) -> dict[str, Any]:
+    """A document that says all of it.
+
+    :param document: what else there is to say
+    """
     fields = {one.encode_name: getattr(found, one.name) for one in msgspec.structs.fields(found)}
     completed = {name: go_syntax.duration_text(one) if isinstance(one, float) else one for name, one in fields.items()}
     return {"apiVersion": API_VERSION, "kind": KIND, **msgspec.to_builtins(completed), **_others(document, fields)}
