@@ -54,15 +54,17 @@ class Tree:
 
     def add_file(self, path: Path) -> None:
         """Read a YAML options file; an unreadable one is a problem."""
+        told = ""
         try:
-            document: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            told = _kind_of(next(yaml.safe_load_all(text), None))  # the first document says what it is
+            document: Any = None if told else yaml.safe_load(text)
         except OSError as error:
             self.problems.append(f"options file {path}: {error.strerror or error}")
             return
         except (yaml.YAMLError, UnicodeDecodeError) as error:
             self.problems.append(f"options file {path}: not YAML: {error}")
             return
-        told = _kind_of(document)
         if told:
             self.problems.append(f"options file {path}: {told}")
         elif document is not None:

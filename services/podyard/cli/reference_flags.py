@@ -236,7 +236,8 @@ def _split(word: str, others: Iterable[str]) -> tuple[str, str | None]:
     name, equals, value = word[2:].partition("=")
     name = name.replace("_", "-")
     if name not in FLAGS or isinstance(FLAGS[name], Ours):
-        close = difflib.get_close_matches(name, (*FLAGS, *others), n=1)
+        known = [*others, *(one for one, flag in FLAGS.items() if not isinstance(flag, Ours))]
+        close = difflib.get_close_matches(name, known, n=1)
         raise InputError(f"no flag is called --{name}", f"did you mean --{close[0]}?" if close else PAGE)
     return name, value if equals else None
 

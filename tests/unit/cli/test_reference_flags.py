@@ -174,6 +174,7 @@ def test_the_help_names_every_flag_that_is_taken():
         ("kind: DeschedulerPolicy\napiVersion: descheduler/v1alpha2\nprofiles: []\n", "--policy-config-file FILE"),
         ('{"kind": "KubeletConfiguration", "apiVersion": "kubelet.config.k8s.io/v1beta1"}', "--kubelet-config FILE"),
         ("kind: Deployment\napiVersion: apps/v1\n", "podyard apply -f FILE"),
+        ("---\nkind: Deployment\napiVersion: apps/v1\n---\nkind: Pod\napiVersion: v1\n", "podyard apply -f FILE"),
     ],
 )
 def test_a_file_of_another_kind_as_config_is_known_and_the_right_flag_named(text, flag, tmp_path, capsys):
