@@ -7,7 +7,7 @@ only changed rows computed again.
 Room is kept apart (`room`). Not thread-safe: one task owns a table.
 """
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Collection, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias, TypeVar
@@ -153,6 +153,16 @@ class NodeTable:
         """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the
         table."""
         return self._on_node.get(node_name, NO_PODS)
+
+    @property
+    def nodes_with_pods(self) -> Collection[str]:
+        """Names of nodes that pods are on, in the table or not."""
+        return self._on_node.keys()
+
+    @property
+    def all_placed(self) -> Mapping[str, PlacedPod]:
+        """All pods that take room, by uid."""
+        return self._placed
 
     @property
     def keeps_room(self) -> bool:

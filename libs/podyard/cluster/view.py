@@ -63,6 +63,9 @@ class ClusterView(Fold[Tables]):
         self.listings = 0
         """How many listings have ended."""
         self._listed_at = 0
+        self.folded = 0
+        """CLUSTER sequence of the last message that was read, or of the last listing: what came from there to
+        `position` was not for this reader."""
 
     # Reading
 
@@ -134,6 +137,11 @@ class ClusterView(Fold[Tables]):
         taken may look free."""
         return [found for found in self._tables.unreadable.values() if found.subject.startswith(_PLACEMENTS)]
 
+    @property
+    def nodes_with_pods(self) -> Collection[str]:
+        """Names of nodes on which pods take room, whether there is such a node or not."""
+        return self._tables.on_node.keys()
+
     def pods_on(self, node: str) -> Mapping[str, PodView]:
         """Pods that take room on a node, by uid: bound and not released, whether their object lives or
         not."""
@@ -161,7 +169,7 @@ class ClusterView(Fold[Tables]):
         new.prune_releases()
         changes = list(relisting.differences(self._tables, new, position))
         self._tables = new
-        self.position = self._listed_at = position
+        self.position = self._listed_at = self.folded = position
         self.listings += 1
         return changes
 
@@ -181,7 +189,7 @@ class ClusterView(Fold[Tables]):
         if self._listing is not None:
             return []
         if delivery.sequence > self.position:
-            self.position = delivery.sequence
+            self.position = self.folded = delivery.sequence
         return changes
 
     def _apply_cluster(self, tables: Tables, parts: list[str], delivery: Delivered) -> list[Change]:

@@ -58,6 +58,10 @@ class WaitingPods:
         """Plugins that the pod still waits for, sorted; none if it does not wait."""
         return sorted(self._deadlines.get(uid, ()))
 
+    def until(self, uid: str) -> float | None:
+        """When the pod's wait runs out, on the clock of `now`; None if it does not wait."""
+        return min(self._deadlines.get(uid, {}).values(), default=None)
+
     def allow(self, uid: str, plugin: str) -> None:
         """`plugin` has nothing against the pod any more. Ignored if it does not wait for this plugin."""
         waits = self._deadlines.get(uid)

@@ -18,6 +18,7 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
   is let in and for how long, `uvicorn_parts` what of uvicorn that takes
 - `certificates`, `identities`  by what the secure port goes; who asks, and what he may read
 - `hiding`     takes secrets out of what is shown
+- `dumps`      what a service writes to its log on SIGUSR2
 - `ports`      free ports for processes that are about to start
 - `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)
 """

@@ -23,6 +23,7 @@ from podyard.bus.connection import Bus, BusState, connect
 from podyard.bus.errors import BusError, TemporaryError
 from podyard.bus.settings import BusSettings, without_secrets
 from podyard.runtime import clock, sessions
+from podyard.runtime.dumps import Dumps
 from podyard.runtime.health import Health
 from podyard.runtime.hiding import hidden
 from podyard.runtime.http import CannotListenError, HttpEndpoint
@@ -71,6 +72,7 @@ class _Process:
             NATS_CHECK, False, f"waiting for NATS at {without_secrets(', '.join(settings.nats.servers))}"
         )
         self.pages = Pages()
+        self.dumps = Dumps()
         self.tracing = self._start_tracing()
         self.deadline = Deadline(settings.shutdown_timeout_s, self._overdue)
 
@@ -181,6 +183,7 @@ async def _run(process: _Process, own: Any) -> None:
         process.health.tick()
         tasks.start_soon(process.health.keep_ticking)
         await tasks.start(cancel_on_signal, work, process.stopping)
+        await tasks.start(process.dumps.listen, process.log)
         await _serve(process, own, work)
         tasks.cancel_scope.cancel()
 
@@ -223,6 +226,7 @@ def _service(process: _Process, own: Any, bus: Bus) -> Service[Any]:
         clock=clock.PROCESS,
         health=process.health,
         pages=process.pages,
+        dumps=process.dumps,
         spans=process.tracing.spans,
         metrics=process.registry,
         log=process.log,

@@ -9,6 +9,7 @@ import structlog
 
 from podyard.proto.streams import LEASE_TIMES, LeaseTimes
 from podyard.runtime.clock import Clock
+from podyard.runtime.dumps import Dumps
 from podyard.runtime.health import Health
 from podyard.runtime.micro import Endpoints
 from podyard.runtime.pages import Pages
@@ -78,6 +79,7 @@ class Service(Generic[S]):
         log: structlog.stdlib.BoundLogger,
         endpoints: Endpoints,
         session: str,
+        dumps: Dumps | None = None,
     ) -> None:
         self.definition = definition
         self.name = definition.name
@@ -96,6 +98,8 @@ class Service(Generic[S]):
         """`health.set_ready(check, ok, reason)`; all checks must be ready for `/readyz`."""
         self.pages = pages
         """`pages.add(path, make)`: what the service shows of itself over HTTP."""
+        self.dumps = dumps or Dumps()
+        """`dumps.add(name, write)`: what the service writes to its log on SIGUSR2."""
         self.spans = spans
         self.metrics = metrics
         """Register counters and histograms here: `prometheus_client.Counter(..., registry=service.metrics)`.

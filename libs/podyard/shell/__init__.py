@@ -19,6 +19,7 @@ Beside a core:
 - `records`   records that are stored in the background
 - `event_recorder`  events for people: `event_correlator` says which are worth a message, `event_outbox` how
   many are sent
+- `debugging`  pages and SIGUSR2: what waits, what is counted; `comparison` with what the stream says
 
 Reading:
 

@@ -1,5 +1,8 @@
 """The cluster as it is now: one listing, no following. For the command line and for periodic work."""
 
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
 import anyio
 
 from podyard.bus.connection import Bus
@@ -37,7 +40,15 @@ async def listed_into(
     """
     informer = Informer(bus, view, Followed(listed, listed), service=service)
     with anyio.fail_after(timeout_s):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(informer.run)
-            await informer.synced()
-            tasks.cancel_scope.cancel()
+        async with running(informer):
+            pass
+
+
+@asynccontextmanager
+async def running(informer: Informer) -> AsyncGenerator[None]:
+    """The informer's listing is complete, and it follows for as long as the block runs."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(informer.run)
+        await informer.synced()
+        yield
+        tasks.cancel_scope.cancel()

@@ -2,6 +2,9 @@
 
 import itertools
 
+import anyio
+
+from podyard.binder.debug import Shown
 from podyard.binder.instruments import Instruments
 from podyard.binder.reading import followed
 from podyard.binder.settings import BinderSettings
@@ -10,6 +13,7 @@ from podyard.configuration import files, in_force
 from podyard.extenders import clients_of, described
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
+from podyard.shell.debugging import debugging_of
 from podyard.shell.leading import Leading
 
 PAUSE_S = 0.2
@@ -26,23 +30,27 @@ async def main(service: Service[BinderSettings]) -> None:
     lease = service.lease(times=settings.lease_times())
     leading = Leading(lease, service.health, service.metrics, pause=boundary.pause, pause_s=PAUSE_S)
     numbers = itertools.count(1)
+    subjects = followed(files.profiles(configuration, service.process), extenders=bool(configuration.extenders))
+    shown = Shown(subjects)
 
     async def lead(epoch: int) -> None:
         profiles = files.profiles(configuration, service.process)
         term = Term(
             service,
             profiles,
-            followed(profiles, extenders=bool(configuration.extenders)),
+            subjects,
             instruments,
             boundary,
             leading,
+            shown,
             next(numbers),
             clients=clients,
             binding_extender=binding_extender,
         )
         await term.run(epoch)
 
-    async with clients_of(binding) as clients:
+    async with clients_of(binding) as clients, anyio.create_task_group() as tasks:
+        tasks.start_soon(debugging_of(service, shown, boundary.aside).run)
         await leading.run(lead)
 
 

@@ -13,6 +13,7 @@ import anyio
 from podyard.binder.core import effects
 from podyard.binder.core.binder import Binder
 from podyard.binder.core.effects import Ask, Effect, Message
+from podyard.binder.debug import Shown
 from podyard.binder.instruments import Instruments
 from podyard.binder.reading import ListedView
 from podyard.binder.settings import BinderSettings
@@ -56,6 +57,7 @@ class Term:
         instruments: Instruments,
         boundary: Boundary,
         leading: Leading,
+        shown: Shown,
         number: int,
         *,
         clients: ExtenderClients = NO_CLIENTS,
@@ -63,6 +65,7 @@ class Term:
     ) -> None:
         """
         :param leading: told when it serves, and why it does not yet
+        :param shown: told of this term while it is on
         :param number: of the term in this process: makes its batch ids its own
         :param clients: for the extender that binds
         :param binding_extender: binds the pods that it is interested in; `None`: there is none
@@ -85,6 +88,7 @@ class Term:
         )
         self._clients = clients
         self._leading = leading
+        self._shown = shown
         self._writer = Writer(service.bus, service.settings.commit_timeout_s, service.health.trouble(WRITES_CHECK))
         self._reading = Reading(
             service.bus,
@@ -116,10 +120,12 @@ class Term:
         lost."""
         self._leading.says(False, "taking over: moving the fence, then listing")
         self._instruments.waiting.set_function(lambda: 0 if self._driver.over else self.core.waiting)
+        self._shown.term = (self.core, self._view.cluster)
         try:
             async with self._driver as self._tasks:
                 self._driver.step(effects.Elected(lease_epoch))
         finally:
+            self._shown.term = None
             self._service.health.remove(WRITES_CHECK)
             self._service.health.remove(COMMITS_CHECK)
             self._tickets.end()

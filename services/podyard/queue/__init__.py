@@ -27,6 +27,7 @@ its last attempt left it, unless a PreEnqueue plugin gates it: one more attempt 
 - `records`       effects as the records that are stored
 - `nominations`   nomination facts by compare-and-set
 - `instruments`   metrics; `reference_metrics` those of kube-scheduler
+- `debug`         what it shows of itself
 - `attempt_spans` traces of attempts
 - `service`       puts it all together
 """

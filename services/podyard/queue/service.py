@@ -9,11 +9,14 @@ from podyard.proto import subjects
 from podyard.queue import assembly, earlier
 from podyard.queue.core import messages
 from podyard.queue.core.messages import Message
+from podyard.queue.core.queue import Queue
+from podyard.queue.debug import Shown
 from podyard.queue.instruments import Instruments
 from podyard.queue.settings import QueueSettings, in_force
 from podyard.queue.term import Term
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.boundary import Boundary
+from podyard.shell.debugging import debugging_of
 from podyard.shell.informer import base_subjects
 from podyard.shell.leading import Leading
 from podyard.shell.reading import Reading
@@ -36,10 +39,11 @@ class _Following:
         self._registered = assembly.registries(self._profiles, extenders=extenders, own_hints=self._settings.own_hints)
         self._view = ClusterView()
         watched = [subjects.objects(resource) for resource in followed_by(self._profiles, extenders=extenders)]
+        followed = base_subjects(*watched)
         self._reading = Reading(
             service.bus,
             self._view,
-            base_subjects(*watched),
+            followed,
             service.health,
             service=service.name,
             on_changes=lambda changes: self._tell(messages.Changed(changes)),
@@ -49,6 +53,9 @@ class _Following:
         )
         self._term: Term | None = None
         """The one that is on."""
+        names = [profile.name for profile in self._profiles]
+        shown = Shown(self._view, followed, names, self._core, service.instance)
+        self._debugging = debugging_of(service, shown, boundary.aside)
         self._tasks = anyio.create_task_group()
         self.known = known
 
@@ -56,8 +63,13 @@ class _Following:
         """Until cancelled, or until a core has raised."""
         async with self._tasks as tasks:
             tasks.start_soon(self._reading.run)
+            tasks.start_soon(self._debugging.run)
             await self._reading.informer.synced()
             await leading.run(self._lead)
+
+    def _core(self) -> Queue | None:
+        """Of the term that is on."""
+        return None if self._term is None else self._term.core
 
     async def _lead(self, epoch: int) -> None:
         found = await earlier.read(self._service.bus, self._service.log)

@@ -75,7 +75,7 @@ class Term:
         self._reading = reading
         self._found = found
         self._profiles = [profile.name for profile in profiles]
-        self._core = assembly.build_queue(
+        self.core = assembly.build_queue(
             profiles,
             registered,
             settings,
@@ -92,13 +92,13 @@ class Term:
         self._bare: Request | None = None
         """The bare event that the core is being told of."""
         self._driver: Driver[Message, Effect, None] = Driver(
-            self._core,
+            self.core,
             now=service.clock.now,
             carry_out=self._carry_out,
             boundary=boundary,
             cause=self._cause,
             tick=messages.Tick(),
-            wake_at=lambda: self._core.wake_at,
+            wake_at=lambda: self.core.wake_at,
         )
         self.outranked_by = 0
         """The epoch above its own of which a scheduler told, and which ended the term; 0: none."""
@@ -200,7 +200,7 @@ class Term:
                 raise AssertionError("told together, after the others")
 
     def _began(self, effect: effects.Began) -> None:
-        self._instruments.show_pools(self._core)
+        self._instruments.show_pools(self.core)
         self._log.info("leads the queue", pods=effect.pods, position=self._view.position)
 
     def _step_down(self, effect: effects.StepDown) -> None:
@@ -222,14 +222,14 @@ class Term:
                 return self._reading.cause(changes, self._view.version_of)
             case messages.Happened():
                 return None if self._bare is None else Cause(self._bare)
-            case messages.Tick() if self._core.answering is not None:
-                return self._endpoints.cause(self._core.answering)
+            case messages.Tick() if self.core.answering is not None:
+                return self._endpoints.cause(self.core.answering)
             case messages.Tick() | messages.Listed():
                 return None
 
     def _filling(self) -> Cause | None:
         """The pod that was being taken in."""
-        pod = self._core.filling
+        pod = self.core.filling
         if pod is None:
             return None
         return Cause(Delivery(subjects.object_(subjects.PODS, *pod.key), b"", pod.sequence))

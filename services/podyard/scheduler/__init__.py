@@ -26,5 +26,6 @@ own binding.
 - `attempt_records`  records of attempts that did not bind
 - `cycle_spans`, `victim_traces`, `instruments`  traces and metrics; `reference_metrics` those of
   kube-scheduler
+- `debug`  what it shows of itself
 - `core`         the scheduler as pure code
 """

@@ -17,6 +17,7 @@ from podyard.scheduler.bind_link import BindLink
 from podyard.scheduler.core.effects import AskExtenders
 from podyard.scheduler.core.messages import BindAnswered, Changed, ExtendersAnswered, Message
 from podyard.scheduler.core.scheduler import Scheduler
+from podyard.scheduler.debug import Shown
 from podyard.scheduler.engine import Engine
 from podyard.scheduler.instruments import Instruments
 from podyard.scheduler.preemption_link import PreemptionLink
@@ -24,6 +25,7 @@ from podyard.scheduler.queue_link import QueueLink
 from podyard.scheduler.settings import SchedulerSettings
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
+from podyard.shell.debugging import debugging_of
 from podyard.shell.event_recorder import Recorder
 from podyard.shell.informer import base_subjects
 from podyard.shell.reading import Reading
@@ -74,10 +76,11 @@ class Term:
             most_under_way=settings.most_under_way,
         )
         watched = followed_by(profiles.values(), extenders=bool(configuration.extenders))
+        subjects_read = base_subjects(*map(subjects.objects, watched))
         self._reading = Reading(
             service.bus,
             self._view,
-            base_subjects(*map(subjects.objects, watched)),
+            subjects_read,
             service.health,
             service=service.name,
             on_changes=self._engine.on_changes,
@@ -85,6 +88,7 @@ class Term:
             aside=boundary.aside,
             lasting=True,
         )
+        self._debugging = debugging_of(service, Shown(self._core, self._view, subjects_read), boundary.aside)
         bus, engine, health, log = service.bus, self._engine, service.health, service.log
         digests = {name: profile.digest for name, profile in profiles.items()}
         self._queue = QueueLink(
@@ -110,6 +114,7 @@ class Term:
         try:
             async with self._engine.driver as tasks:
                 tasks.start_soon(self._reading.run)
+                tasks.start_soon(self._debugging.run)
                 await informer.synced()
                 tasks.start_soon(self._engine.work, informer)
                 tasks.start_soon(self._queue.send_results)

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio
 
+from podyard.binder.debug import Shown
 from podyard.binder.instruments import Instruments
 from podyard.binder.reading import followed
 from podyard.binder.service import SERVICE
@@ -96,7 +97,8 @@ async def leading_term(
     boundary = Boundary(service)
     leading = Leading(service.lease(), service.health, service.metrics, pause=boundary.pause)
     profiles = {PROFILE.name: PROFILE}
-    term = Term(service, profiles, followed(profiles), instruments, boundary, leading, 1)
+    subjects = followed(profiles)
+    term = Term(service, profiles, subjects, instruments, boundary, leading, Shown(subjects), 1)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(term.run, lease_epoch)
         await eventually("the term serves", lambda: service.health.ready)

@@ -1,7 +1,8 @@
 """A service for tests, run as a process: `python echo_service.py MODE` with PODYARD_* in the environment.
 
 Modes: `serve` answers on `test.echo`; `fail` raises; `hang` does not end when cancelled; `block` stops the
-event loop after a request; `leave` returns at once.
+event loop after a request; `leave` returns at once; `dump` has something to dump, and something that cannot
+be dumped.
 """
 
 import os
@@ -31,6 +32,15 @@ async def main(service: Service[EchoSettings]) -> None:
         service.spans.emit("echo", trace=service.spans.new_trace(), start=time.time(), end=time.time())
         return f"{service.settings.greeting} {request.payload.decode()}".encode()
 
+    async def broken():
+        raise RuntimeError("broken on purpose")
+
+    async def dump():
+        service.log.info("what it holds")
+
+    if MODE == "dump":
+        service.dumps.add("broken", broken)
+        service.dumps.add("echo", dump)
     service.health.set_ready("echo", False, "subscribing")
     await service.endpoints.serve("echo", "test.echo", echo)
     service.health.set_ready("echo", True)

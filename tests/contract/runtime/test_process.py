@@ -262,3 +262,21 @@ async def test_settings_are_shown_over_https_to_who_may_and_files_that_are_no_go
             f"secure.tls_cert_file {pair.certificate}",
             f"secure.token_auth_file {tokens}",
         ]
+
+
+async def test_sigusr2_dumps_and_the_service_goes_on(nats_server):
+    async with service("dump", nats_server.url) as running, connected(nats_server) as bus:
+        await running.becomes("/readyz", 200)
+        running.process.send_signal(signal.SIGUSR2)
+        assert (await running.logged("a dump failed"))["dump"] == "broken"
+        await running.logged("what it holds")
+        assert (await bus.request("test.echo", b"you")).payload == b"hello you"
+        assert await running.stop() == 0
+
+
+async def test_sigusr2_ends_no_service_that_has_nothing_to_dump(nats_server):
+    async with service("serve", nats_server.url) as running:
+        await running.becomes("/readyz", 200)
+        running.process.send_signal(signal.SIGUSR2)
+        await running.logged("there is nothing to dump")
+        assert await running.stop() == 0

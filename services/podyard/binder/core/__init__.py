@@ -22,6 +22,7 @@ logs, the bus, telemetry.
 - `blocking`     placements that cannot be read
 - `releases`     ends of bindings, tombstones
 - `forced`       pods created with a node name
+- `holding`      what waits in it and what it counts, for people
 - `usage_check`  the table against the sum of the bindings
 - `binder`       the state machine over all of them
 """

@@ -19,7 +19,7 @@ from typing import Any, Final
 
 import msgspec
 
-from podyard.binder.core import blocking, effects, inspection, points
+from podyard.binder.core import blocking, effects, holding, inspection, points
 from podyard.binder.core.batch import MAX_BATCH, Batch
 from podyard.binder.core.blocking import LOOK_AGAIN_S, Blocking
 from podyard.binder.core.effects import Effect, Message
@@ -34,6 +34,8 @@ from podyard.binder.core.releases import Releases
 from podyard.binder.core.usage_check import UsageCheck
 from podyard.binder.core.world import View, World
 from podyard.cluster.changes import Unreadable
+from podyard.cluster.comparing import Books
+from podyard.cluster.dumping import NodesDump, WaitingDump
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
@@ -175,6 +177,23 @@ class Binder:
     def waiting(self) -> int:
         """Decisions of which a PreBind plugin waits."""
         return self._gatherer.waiting
+
+    @property
+    def serves(self) -> bool:
+        """Whether it has listed, and commits."""
+        return self.phase is Phase.SERVING
+
+    def held_decisions(self, most: int) -> WaitingDump:
+        """Decisions without an answer; at most so many are shown."""
+        return holding.waiting(self._intake.unanswered(), most)
+
+    def held_nodes(self, most: int, most_pods: int) -> NodesDump:
+        """The nodes as they are counted; at most so many are shown, with so many pods each."""
+        return holding.nodes(self.world, most, most_pods)
+
+    def books(self) -> Books:
+        """What is counted on nodes."""
+        return holding.counted(self.world)
 
     @property
     def idle(self) -> bool:

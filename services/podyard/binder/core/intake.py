@@ -35,6 +35,10 @@ class Intake:
         """Decisions to be judged."""
         return len(self._queue)
 
+    def unanswered(self) -> Iterable[Pending]:
+        """All decisions without an answer, in the order in which they came."""
+        return self._pending.values()
+
     @property
     def first(self) -> Pending | None:
         """The one to be judged first."""

@@ -1,6 +1,7 @@
 """Popped pods that were not looked at yet, in the order in which they came."""
 
 from collections import deque
+from collections.abc import Iterator
 
 import msgspec
 
@@ -36,6 +37,10 @@ class Backlog:
         """None of them is this scheduler's any more."""
         self._batches.clear()
         self._pods = 0
+
+    def __iter__(self) -> Iterator[Batch]:
+        """In the order in which they came."""
+        return iter(self._batches)
 
     def attempts(self) -> list[str]:
         """Ids of all."""

@@ -5,11 +5,14 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 
 from podyard.cluster.changes import Change
+from podyard.cluster.comparing import Books
+from podyard.cluster.dumping import NodesDump, WaitingDump
 from podyard.cluster.node_table import NodeTable
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
 from podyard.proto import subjects
 from podyard.proto.queue_api import PoppedPod, PopReply
+from podyard.scheduler.core import holding
 from podyard.scheduler.core.asking_again import AskingAgain
 from podyard.scheduler.core.assumptions import Phase
 from podyard.scheduler.core.attempts import Attempts
@@ -138,6 +141,19 @@ class Scheduler:
             return None
         deadlines = self._placing.permits.next_deadline(), self._asking_again.deadline(), self._late_at()
         return min((one for one in deadlines if one is not None), default=None)
+
+    def held_pods(self, most: int) -> WaitingDump:
+        """Pods that were popped and are not settled; at most so many are shown."""
+        return holding.waiting(self._backlog, self._settling, self._placing, self._attempts.asking, most)
+
+    def held_nodes(self, most: int, most_pods: int) -> NodesDump:
+        """The nodes as they are counted; at most so many are shown, with so many pods each."""
+        return holding.nodes(self._placing, self._view.position, most, most_pods)
+
+    def books(self) -> Books | None:
+        """What is counted on nodes; None while extenders are asked: the table stands still, the view goes
+        on."""
+        return None if self._attempts.asking is not None else holding.counted(self._placing)
 
     def is_unsettled(self, uid: str) -> bool:
         """Whether a pod is counted on a node, and neither its binding nor its end is known."""
