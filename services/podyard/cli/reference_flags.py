@@ -107,7 +107,8 @@ def _log_format(text: str) -> str:
 
 
 _NO_API_SERVER: Final = "there is no Kubernetes API server to connect to; NATS is given by --nats"
-_AUTHENTICATION: Final = "nobody is asked who a client is: there is no Kubernetes API server"
+_AUTHENTICATION: Final = "there is no Kubernetes API server to ask who a client is; see docs/serving.md"
+_AUTHORIZATION: Final = "who may read which path stands in secure.groups and secure.users (docs/serving.md)"
 _LEASE_OBJECT: Final = "the lease is no object but a message on NATS, leases.SERVICE in the stream LEASES"
 _RULES: Final = "the rules are those of v1.36.2 with its default gates"
 _METRICS: Final = "every metric is always served, with all its labels"
@@ -141,10 +142,10 @@ KUBE_SCHEDULER: Final[Mapping[str, Flag]] = {
     "authentication-skip-lookup": Refused(_AUTHENTICATION),
     "authentication-token-webhook-cache-ttl": Refused(_AUTHENTICATION),
     "authentication-tolerate-lookup-failure": Refused(_AUTHENTICATION),
-    "authorization-always-allow-paths": Refused(_AUTHENTICATION),
-    "authorization-kubeconfig": Refused(_AUTHENTICATION),
-    "authorization-webhook-cache-authorized-ttl": Refused(_AUTHENTICATION),
-    "authorization-webhook-cache-unauthorized-ttl": Refused(_AUTHENTICATION),
+    "authorization-always-allow-paths": Refused(_AUTHORIZATION),
+    "authorization-kubeconfig": Refused(_AUTHORIZATION),
+    "authorization-webhook-cache-authorized-ttl": Refused(_AUTHORIZATION),
+    "authorization-webhook-cache-unauthorized-ttl": Refused(_AUTHORIZATION),
     "requestheader-allowed-names": Refused(_AUTHENTICATION),
     "requestheader-client-ca-file": Refused(_AUTHENTICATION),
     "requestheader-extra-headers-prefix": Refused(_AUTHENTICATION),

@@ -1,5 +1,6 @@
 """Flags of kube-scheduler and the descheduler: each is taken for what it means, or refused with a reason."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from podyard.cli import reference_flags, services
 from podyard.cli.__main__ import main
 from podyard.cli.commands import run as command
 from podyard.cli.errors import InputError
-from podyard.cli.reference_flags import FLAGS, Taken, parsed, settings
+from podyard.cli.reference_flags import FLAGS, Ours, Taken, parsed, settings
 from podyard.runtime.settings import load_settings
 from tools import flags
 
@@ -28,6 +29,17 @@ def test_the_table_has_every_flag_of_kube_scheduler():
     names = {re.search(r"--([\w-]+)", line)[1] for line in lines}
     assert len(names) > 50
     assert names - OUR_OWN == set(reference_flags.KUBE_SCHEDULER)
+
+
+def test_flags_that_run_has_itself_set_what_the_table_says():
+    """Each sets its setting, seen by the file of options that is written."""
+    ours = {name: flag.setting for name, flag in FLAGS.items() if isinstance(flag, Ours)}
+    declared = set(inspect.signature(command.run).parameters)
+    assert {name.replace("-", "_") for name in ours} <= declared
+    common, _ = load_settings(services.definition("api").settings_type, "api")
+    for setting in ours.values():
+        group, _, field = setting.partition(".")
+        assert hasattr(getattr(common, group), field), setting
 
 
 def test_switches_are_those_that_take_no_value_there():
