@@ -63,18 +63,23 @@ class Held(NamedTuple):
 class Named(msgspec.Struct, frozen=True, rename="camel"):
     """Some of many."""
 
-    count: int
+    count: int = 0
     first: tuple[str, ...] = ()
 
 
-class Group(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+NOTHING: Final = Named()
+
+
+class Group(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """How one kind of thing differs."""
 
-    missed: Named
+    same: int
+    """How many are the same on both sides."""
+    missed: Named = NOTHING
     """The stream has it, the service does not."""
-    redundant: Named
+    redundant: Named = NOTHING
     """The service has it, the stream does not."""
-    stale: Named
+    stale: Named = NOTHING
     """Both have it, and it is not the same."""
 
     @property
@@ -83,7 +88,7 @@ class Group(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         return bool(self.missed.count or self.redundant.count or self.stale.count)
 
 
-class Differences(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+class Differences(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """What was found."""
 
     position: int
@@ -194,10 +199,12 @@ def _group(
     listed: Collection[Any], held: Collection[Any], is_stale: Callable[[Any], bool], name: Callable[[Any], str]
 ) -> Group:
     there, here = set(listed), set(held)
+    stale = [key for key in there & here if is_stale(key)]
     return Group(
+        same=len(there & here) - len(stale),
         missed=_named(map(name, there - here)),
         redundant=_named(map(name, here - there)),
-        stale=_named(name(key) for key in there & here if is_stale(key)),
+        stale=_named(map(name, stale)),
     )
 
 

@@ -205,3 +205,13 @@ def test_the_page_lists_every_flag_as_the_table_has_it():
     """`make flags` writes it."""
     text = PAGE.read_text(encoding="utf-8")
     assert text == flags.page(text)
+
+
+def test_the_commands_of_the_page_are_taken(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    policy = "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nprofiles: []\n"
+    (tmp_path / "policy.yaml").write_text(policy)
+    commands = re.findall(r"^podyard (run .*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(commands) == 2
+    for command_line in commands:
+        assert main([*command_line.split(), "--write-config-to", "out.yaml"]) == 0

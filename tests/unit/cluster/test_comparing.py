@@ -36,7 +36,9 @@ def test_equal_contents_do_not_differ():
     held = Held(contents(nodes, pods), books(nodes, [pods[0]]), Waiting({"uid-b": "b"}, lambda one: not one.bound))
     found = compare(contents(nodes, pods), held)
     assert not found.differs
-    assert found.position == 9
+    assert (found.position, found.nodes.same, found.pods.same) == (9, 1, 2)
+    assert found.counted is not None
+    assert found.counted.same == 1
 
 
 def test_missed_redundant_and_stale_nodes_and_pods_are_named():
