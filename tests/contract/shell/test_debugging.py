@@ -39,10 +39,15 @@ async def plane(connect_bus: ConnectBus, *names: str) -> AsyncIterator[dict[str,
         tasks.cancel_scope.cancel()
 
 
+def shows_of(service: Service[Any]) -> Any:
+    """What shows it."""
+    made: Any = service.pages._pages[debugging.QUEUE].make  # pyright: ignore[reportPrivateUsage]
+    return made.__self__
+
+
 def source_of(service: Service[Any]) -> Any:
     """What it shows."""
-    made: Any = service.pages._pages[debugging.QUEUE].make  # pyright: ignore[reportPrivateUsage]
-    return made.__self__._source
+    return shows_of(service)._source
 
 
 def holds(service: Service[Any]) -> bool:
@@ -174,8 +179,10 @@ async def test_a_comparison_that_takes_long_goes_on_and_is_seen_by_who_asks_agai
     monkeypatch.setattr(debugging, "ANSWER_WITHIN_S", 0.05)
     may_go_on = anyio.Event()
     slowly = comparison.differences
+    begun: list[int] = []
 
     async def slow(*given: Any, **more: Any) -> Any:
+        begun.append(1)
         await may_go_on.wait()
         return await slowly(*given, **more)
 
@@ -185,11 +192,12 @@ async def test_a_comparison_that_takes_long_goes_on_and_is_seen_by_who_asks_agai
         first = await page(services["binder"], debugging.CACHE)
         assert first["comparison"]["advice"] == "ask again"
         may_go_on.set()
-
-        async def found() -> bool:
-            return "differs" in (await page(services["binder"], debugging.CACHE))["comparison"]
-
-        await eventually("what it found", found)
+        shows = shows_of(services["binder"])
+        await eventually("it is over", lambda: shows._since is None)  # pyright: ignore[reportPrivateUsage]
+        assert "differs" in (await page(services["binder"], debugging.CACHE))["comparison"]
+        assert begun == [1], "who asks again begins none of his own"
+        await page(services["binder"], debugging.CACHE)
+        assert begun == [1, 1], "what has been seen is not told again"
 
 
 async def test_the_dump_compares_and_writes_cache_and_queue(connect_bus: ConnectBus, bus: Bus) -> None:
