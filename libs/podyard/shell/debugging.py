@@ -91,9 +91,10 @@ class Debugging:
         self._done = anyio.Event()
         self._since: float | None = None
         """When the comparison began that is under way."""
-        self._found: dict[str, Any] | None = None
-        """What the last one found, until somebody has seen it, or it is old."""
-        self._found_at = 0.0
+        self._found: dict[str, Any] = {}
+        """What the last one found."""
+        self._fresh_until = 0.0
+        """Until when that is told to who asks, unless somebody has seen it."""
 
     async def run(self) -> NoReturn:
         """Show it, and compare when somebody asks, for ever."""
@@ -103,7 +104,7 @@ class Debugging:
         try:
             while True:
                 await self._wanted.wait()
-                self._found, self._found_at = await self._compare(), self._now()
+                self._found, self._fresh_until = await self._compare(), self._now() + KEPT_S
                 self._wanted, self._since = anyio.Event(), None
                 self._done.set()
         finally:
@@ -127,15 +128,15 @@ class Debugging:
     async def _comparison(self) -> dict[str, Any]:
         """A new one, or that of somebody who asks at the same time, or a fresh one that nobody has seen
         yet."""
-        if self._found is None or self._now() - self._found_at > KEPT_S:
-            self._found = None
+        if self._now() > self._fresh_until:
             self._begin()
+            done = self._done
             with anyio.move_on_after(ANSWER_WITHIN_S):
-                await self._done.wait()
-        found, self._found = self._found, None
-        if found is not None:
-            return found
-        return {"underWayS": round(self._now() - (self._since or self._now()), 1), "advice": "ask again"}
+                await done.wait()
+            if not done.is_set():
+                return {"underWayS": round(self._now() - (self._since or self._now()), 1), "advice": "ask again"}
+        self._fresh_until = 0.0
+        return self._found
 
     def _begin(self) -> None:
         if self._since is None:
@@ -160,7 +161,7 @@ class Debugging:
         """Compare, then dump, as the reference."""
         self._begin()
         await self._done.wait()
-        compared, self._found = self._found or {"notCompared": "somebody else has looked"}, None
+        compared, self._fresh_until = self._found, 0.0
         if "notCompared" in compared:
             self._log.info("the cache was not compared with the stream", reason=compared["notCompared"])
         elif compared["differs"]:

@@ -200,6 +200,21 @@ async def test_a_comparison_that_takes_long_goes_on_and_is_seen_by_who_asks_agai
         assert begun == [1, 1], "what has been seen is not told again"
 
 
+async def test_all_who_ask_at_once_see_one_comparison(connect_bus: ConnectBus, bus: Bus) -> None:
+    await cluster_of(bus)
+    async with plane(connect_bus, "binder") as services:
+        shown: list[dict[str, Any]] = []
+
+        async def ask() -> None:
+            shown.append((await page(services["binder"], debugging.CACHE))["comparison"])
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(5):
+                tasks.start_soon(ask)
+        assert shown == [shown[0]] * 5
+        assert shown[0]["differs"] is False
+
+
 async def test_the_dump_compares_and_writes_cache_and_queue(connect_bus: ConnectBus, bus: Bus) -> None:
     cluster = await cluster_of(bus)
     for number in range(debugging.PODS_LOGGED + 5):

@@ -106,6 +106,17 @@ def test_no_secret_is_shown(service: str, file: Path) -> None:
     assert "@two:4222" in text
 
 
+def test_no_secret_of_a_policy_is_shown(file: Path) -> None:
+    file.write_text(
+        "apiVersion: descheduler/v1alpha2\nkind: DeschedulerPolicy\nmetricsProviders:\n- source: Prometheus\n"
+        f"  prometheus: {{url: 'https://me:{PLANTED}@prometheus:9090'}}\nprofiles: []\n"
+    )
+    found = shown("descheduler", **{"descheduler.policy": str(file), "descheduler.secrets_dir": "/etc/secrets"})
+    assert found["deschedulerpolicy"]["metricsProviders"][0]["prometheus"]["url"] == "https://***@prometheus:9090"
+    assert found["descheduler"]["secrets_dir"] == "/etc/secrets"
+    assert PLANTED not in json.dumps(found)
+
+
 def test_the_lease_is_what_settings_say_then_the_file_then_the_default(file: Path) -> None:
     file.write_text(f"{LEADERS}{{leaseDuration: 30s, retryPeriod: 4s}}\n")
     found = shown("queue", scheduler_config=str(file), **{"queue.lease_retry_period_s": 2})

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 def deschedule(
     *,
-    policy: Annotated[str | None, Parameter(name=["--policy", "-p"])] = None,
+    policy: Annotated[str | None, Parameter(name=["--policy", "-p", "--policy-config-file"])] = None,
     dry_run: Annotated[bool, Parameter(negative="")] = False,
     plan: Literal["report", "obey"] | None = None,
     config: Annotated[str | None, Parameter(name=["--config", "-c"])] = None,
