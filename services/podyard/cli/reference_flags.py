@@ -19,6 +19,7 @@ from podyard.runtime.layers import Leaf
 LED: Final = frozenset({"queue", "binder", "node_agent", "descheduler", "workloads"})
 """Services with a lease."""
 ALL: Final = frozenset({"api", "scheduler", *LED})
+QUEUE: Final = frozenset({"queue"})
 DESCHEDULER: Final = frozenset({"descheduler"})
 PAGE: Final = "docs/flags.md lists the flags"
 
@@ -154,7 +155,9 @@ KUBE_SCHEDULER: Final[Mapping[str, Flag]] = {
     "requestheader-username-headers": Refused(_AUTHENTICATION),
     "contention-profiling": Holds("there is no profiling endpoint"),
     "profiling": Holds("there is no profiling endpoint"),
-    "pod-max-in-unschedulable-pods-duration": Refused("a parked pod is tried again after five minutes, as by default"),
+    "pod-max-in-unschedulable-pods-duration": Taken(
+        "queue.max_unschedulable_s", _duration, "after how long a parked pod is tried again anyhow", QUEUE
+    ),
     "leader-elect": Holds(
         "whoever leads does so by a lease; api and scheduler have no leader, any number of them work at once", LED
     ),

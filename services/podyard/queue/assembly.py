@@ -59,6 +59,7 @@ def build_leader(
         sorter=profiles[0].queue_sort.name,
         signers={profile.name: signers_of(profile) for profile in profiles},
         timer=timer,
+        max_unschedulable_s=settings.max_unschedulable_s,
     )
     return Leader(
         queue,

@@ -9,6 +9,7 @@ from podyard.configuration import Configuration, files
 from podyard.configuration import in_force as configured
 from podyard.queue.core import leader
 from podyard.queue.core.backoff import Backoff
+from podyard.queue.core.scheduling_queue import MAX_UNSCHEDULABLE_S
 from podyard.runtime.leases import LeaseSettings
 from podyard.runtime.service import Effective
 from podyard.runtime.settings import ServiceSettings
@@ -36,6 +37,8 @@ class QueueSettings(LeaseSettings, frozen=True, kw_only=True, forbid_unknown_fie
     pop_linger_s: Annotated[float, Meta(ge=0, le=0.1)] = 0.002
     """How long a pop that had to wait goes on waiting for more pods: batches are cheaper than single pods,
     and the binder gathers for 10 ms anyway."""
+    max_unschedulable_s: Annotated[float, Meta(ge=0)] = MAX_UNSCHEDULABLE_S
+    """Seconds after which a parked pod is tried again though no event has helped it; looked at every 30 s."""
     own_hints: bool = True
     """Whether plugins' own hints count, which retry parked pods that kube-scheduler v1.36 would leave to its
     flush after five minutes."""

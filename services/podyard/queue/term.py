@@ -134,11 +134,11 @@ class Term:
     def tell(self, message: Message) -> None:
         """Tell the core."""
         self._driver.step(message)
-        if not isinstance(message, messages.Changed) or self._core.handled >= COUNTED_TOGETHER:
+        if not isinstance(message, messages.Changed) or self.core.handled >= COUNTED_TOGETHER:
             self._count()
 
     def _count(self) -> None:
-        counted = self._core.take_counted()
+        counted = self.core.take_counted()
         if counted is not None:
             self._instruments.counted(counted)
 

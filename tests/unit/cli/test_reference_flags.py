@@ -11,6 +11,10 @@ from podyard.cli.__main__ import main
 from podyard.cli.commands import run as command
 from podyard.cli.errors import InputError
 from podyard.cli.reference_flags import FLAGS, Ours, Taken, parsed, settings
+from podyard.cluster.view import ClusterView
+from podyard.plugins.defaults import default_profile
+from podyard.queue import assembly
+from podyard.queue.settings import QueueSettings
 from podyard.runtime.settings import load_settings
 from tools import flags
 
@@ -105,6 +109,15 @@ def test_the_deschedulers_flags():
         "descheduler.dry_run": True,
     }
     assert taken("descheduler", "--dry-run=false") == {"descheduler.dry_run": False}
+
+
+def test_how_long_a_pod_stays_parked_reaches_the_queue():
+    flags = settings("queue", [("pod-max-in-unschedulable-pods-duration", "1m")])
+    _, own = load_settings(QueueSettings, "queue", flags=flags)
+    core = assembly.build_leader(
+        [default_profile()], {}, own, epoch=1, view=ClusterView(), new_trace=lambda: "", timer=lambda: 0.0
+    )
+    assert core.queue._max_unschedulable_s == 60.0  # pyright: ignore[reportPrivateUsage]
 
 
 def test_switches_that_ask_for_what_is_so_are_taken():

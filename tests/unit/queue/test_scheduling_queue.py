@@ -160,6 +160,15 @@ def test_the_flush_rescues_after_more_than_five_minutes() -> None:
     assert pod.was_flushed
 
 
+def test_how_long_a_pod_stays_parked_can_be_set() -> None:
+    queue = new_queue(max_unschedulable_s=40.0)
+    pod = park(queue, "p", "OnNodes", now=10.0)
+    queue.flush_unschedulable(TIMEOUT, 50.0)
+    assert pod.pool == "unschedulable"
+    queue.flush_unschedulable(TIMEOUT, 50.5)
+    assert pod.pool == "activeQ"
+
+
 def test_the_flush_leaves_gated_pods_to_their_gate() -> None:
     """docs/rules.md, flush-leaves-gated-pods."""
     queue = new_queue()

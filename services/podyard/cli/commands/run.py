@@ -56,8 +56,8 @@ def run(
 
     Flags of kube-scheduler and the descheduler are taken where they mean the same, with - or _:
     --leader-elect, --leader-elect-lease-duration, --leader-elect-renew-deadline, --leader-elect-retry-period,
-    --logging-format, --v, --policy-config-file, --descheduling-interval, --dry-run; docs/flags.md says what
-    each means here, and why others are refused.
+    --pod-max-in-unschedulable-pods-duration, --logging-format, --v, --policy-config-file,
+    --descheduling-interval, --dry-run; docs/flags.md says what each means here, and why others are refused.
 
     :param name: api, queue, scheduler, binder, node_agent, descheduler or workloads.
     :param config: Options file (YAML): common topics at the top, one section a service.

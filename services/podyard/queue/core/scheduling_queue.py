@@ -69,6 +69,7 @@ class SchedulingQueue:
     :param sort_key: the QueueSort plugin's; `sorter` is its name
     :param signers: which parts of a pod the plugins' hints read; those that do not say share no answers
     :param timer: measures hints and the handling of changes, seconds
+    :param max_unschedulable_s: how long a pod stays parked at most
     """
 
     def __init__(
@@ -81,6 +82,7 @@ class SchedulingQueue:
         sorter: str = "PrioritySort",
         signers: Signers = NOT_SHARED,
         timer: Callable[[], float] = lambda: 0.0,
+        max_unschedulable_s: float = MAX_UNSCHEDULABLE_S,
     ) -> None:
         self.faults = gates.faults
         """What plugins did amiss, for the shell to take."""
@@ -91,6 +93,7 @@ class SchedulingQueue:
         self.backoff = backoff or Backoff()
         self._plugins_key = sort_key
         self._sorter = sorter
+        self._max_unschedulable_s = max_unschedulable_s
         self.pods: dict[str, QueuedPod] = {}
         """Every pod that the queue knows, in whatever pool, by uid."""
         self.active = PodHeap(by_priority, self._unsorted)
@@ -473,14 +476,14 @@ class SchedulingQueue:
                 self._to_active(pod, now, BACKOFF_COMPLETE, run_gates=False)
 
     def flush_unschedulable(self, incoming: Incoming, now: float) -> None:
-        """Retry pods parked for more than 5 minutes; runs every 30 s
+        """Retry pods parked for longer than that, 5 minutes by default; runs every 30 s
         (docs/rules.md, flush-is-the-safety-net). `incoming` is UnschedulableTimeout.
 
         Gated pods stay (docs/rules.md, flush-leaves-gated-pods): what gates a pod can be asked any time, so
         no event can have been lost on it. Those whose gate failed are tried: no event tells that a plugin
         would not fail any more.
         """
-        late = [pod for pod in self.parked if now - pod.timestamp > MAX_UNSCHEDULABLE_S]
+        late = [pod for pod in self.parked if now - pod.timestamp > self._max_unschedulable_s]
         for pod in late:
             pod.was_flushed = True
         if late:
