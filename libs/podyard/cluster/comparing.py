@@ -210,7 +210,7 @@ def _group(
 
 def _named(names: Iterable[str]) -> Named:
     found = sorted(names)
-    return Named(len(found), tuple(found[:MOST_NAMED]))
+    return Named(len(found), tuple(found[:MOST_NAMED])) if found else NOTHING
 
 
 def _name(pod: PodView) -> str:

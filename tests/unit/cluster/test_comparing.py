@@ -1,5 +1,7 @@
 """What a reader holds against what the stream says: pure, given two views of one position."""
 
+import msgspec
+
 from podyard.cluster import comparing
 from podyard.cluster.comparing import Books, Contents, Held, Waiting, compare
 from podyard.cluster.node_table import NodeTable
@@ -39,6 +41,7 @@ def test_equal_contents_do_not_differ():
     assert (found.position, found.nodes.same, found.pods.same) == (9, 1, 2)
     assert found.counted is not None
     assert found.counted.same == 1
+    assert msgspec.to_builtins(found)["nodes"] == {"same": 1}, "what does not differ takes no lines"
 
 
 def test_missed_redundant_and_stale_nodes_and_pods_are_named():
