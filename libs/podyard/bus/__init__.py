@@ -26,6 +26,7 @@ Modules, by topic:
 - `lease`        who leads a service
 - `dead_letters` messages that could not be used
 - `bootstrap`    making the streams
+- `backup`, `restore`, `archive`   streams as files: taken beside writers, given to another server, its format
 - `embedded`     the real nats-server as a child process; `_launcher` ends it with its parent
 - `_client`, `_link`, `_inbox`, `_api`, `_heads`   nats-py, connection, answers, JetStream requests, headers
 """

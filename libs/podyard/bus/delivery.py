@@ -37,6 +37,11 @@ class Delivery:
         self._head = head
 
     @property
+    def head(self) -> bytes:
+        """The header block that it was stored with, empty if it has none."""
+        return self._head or (_heads.build(dict(self._headers)) if self._headers else b"")
+
+    @property
     def headers(self) -> Mapping[str, str]:
         """All headers that it was stored with."""
         if self._headers is None:

@@ -3,7 +3,7 @@
 Duty: what people type, what they read, and starting the services; the only layer that starts them. Never in
 here: state of the cluster that is not read from the bus, writes other than through `svc.objects.>` and the
 plain subjects made for people (`events.>`, `signals.>`), decisions. `podyard deschedule` runs a term of the
-descheduler in its process: what that writes it writes as the descheduler.
+descheduler in its process: what that writes it writes as the descheduler. `podyard restore` makes streams.
 
 Subjects read: CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, DEAD by watches; `svc.queue.list` and `$SRV.PING` by
 requests. Subjects written: requests to `svc.objects.apply|delete`; `events.<resource>.<action>`,
@@ -21,6 +21,7 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `objects_client`             requests to `svc.objects.>`, in pieces, repeated
 - `stored_objects`             objects of some kinds with their documents, read once or followed
 - `getting`, `getting_events`, `watching`, `mending`   what `get`, `get events`, `watch` and `mend` do
+- `backing_up`                 what `backup` and `restore` do
 - `descheduling`               a cycle of the descheduler in this process, for `deschedule`
 - `configuration_files`        a file that services run by, of any kind; `scheduler_configuration` of one
 - `lab/`                       `up`: the embedded server, the supervised services, the state file

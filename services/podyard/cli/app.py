@@ -34,6 +34,8 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("top", "top", EVENTS),
     ("bench", "bench", LAB),
     ("security", "security", LAB),
+    ("backup", "backup", OTHER),
+    ("restore", "restore", OTHER),
     ("config", "config", OTHER),
     ("version", "version", OTHER),
     ("completion", "completion", OTHER),

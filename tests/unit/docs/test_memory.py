@@ -13,6 +13,7 @@ PAGE = (ROOT / "docs/memory.md").read_text(encoding="utf-8")
 SOURCES = [ROOT / "proto", ROOT / "libs", ROOT / "services"]
 
 UNBOUNDED = {
+    "podyard.bus.archive._contributions": "one value",
     "podyard.configuration.reading._structure": "by type of the code",
     "podyard.objects.api_types._definitions": "one value: names of the table that is committed",
     "podyard.objects.api_types.table": "one value: the table itself",
