@@ -34,6 +34,8 @@ class Process:
         self.service = service
         self.instance = instance
         self.log = log
+        self.python = sys.executable
+        """What runs it from its next start on: the release that is installed there."""
         self.starts = 0
         self.port = 0
         self._environment = environment
@@ -64,7 +66,7 @@ class Process:
         self.paused = False
         with self.log.open("ab") as log:
             self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-m", "podyard.cli", "run", self.service),
+                *(self.python, "-m", "podyard.cli", "run", self.service),
                 env={
                     **os.environ,
                     **self._environment,

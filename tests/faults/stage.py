@@ -245,6 +245,7 @@ async def staged(
     replicas: int = 1,
     lease_ttl_s: int = LEASE_TTL_S,
     environment: Mapping[str, str] | None = None,
+    python: str = "",
 ) -> AsyncGenerator[Stage]:
     """A stack with all services ready and nodes made. Everything that was started is ended with the block,
     however it ends.
@@ -252,6 +253,7 @@ async def staged(
     :param servers: ports of servers that run already; none: one of its own
     :param replicas: of the streams
     :param environment: further settings of all services
+    :param python: of another release, by which they are started at first
     """
     async with AsyncExitStack() as stack:
         own = None
@@ -281,6 +283,7 @@ async def staged(
                 {**known, "PODYARD_NATS_SERVERS": proxy.url},
                 stage.tell,
             )
+            process.python = python or process.python
             proxy.kill = process.kill
             stage.overheard.listen(proxy)
             stage.proxies[planned.instance], stage.processes[planned.instance] = proxy, process
