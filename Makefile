@@ -25,7 +25,7 @@ export PYTHONDONTWRITEBYTECODE :=
 # Where `make release` puts wheel and sdist.
 DIST := dist
 
-.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-compose test-release test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
+.PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-compose test-release test-kubernetes test-upgrade test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
 	verify-schema format schema kinds flags lock bench clean
 
 help: ## list the targets
@@ -155,6 +155,14 @@ lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group dev pyproject.toml -c requirements/runtime.txt -o requirements/dev.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group build -c requirements/dev.txt -o requirements/build.txt
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group compose -o requirements/compose.txt
+
+# Not part of test-all, which knows of no older release.
+test-upgrade: setup ## one service after the other is replaced under load: OLDER=/path/to/python is that of an environment with an older release
+	PODYARD_OLDER_PYTHON="$(OLDER)" $(PYTEST) tests/upgrade $(ARGS)
+
+# Not part of test-all: it needs an API server that kubectl reaches and may make a namespace on.
+test-kubernetes: ## server-side dry run of the Kubernetes manifests: needs kubectl and an API server, of v1.36 as the manifests are written for; makes the namespace podyard for as long as it takes
+	@deploy/kubernetes/dry-run.sh
 
 # uv makes the wheel out of the sdist, so that whoever has only the sdist can make it too. --offline: with what is locked, or not at all.
 release: setup ## wheel and sdist in dist/
