@@ -16,7 +16,7 @@ never raises; a time-out is never taken for a refusal: it is `Unclear` and settl
 Modules, by topic:
 
 - `connection`   `connect` and `Bus`: the door
-- `settings`     how to connect
+- `settings`, `key_files`   how to connect; whether the files of keys were replaced
 - `errors`       what can go wrong, by what to do about it
 - `outgoing`, `delivery`, `requests`   messages on their way out, as read, and as asked
 - `publisher`    single, pipelined and batched publishing

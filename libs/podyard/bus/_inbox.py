@@ -37,6 +37,7 @@ class Inbox:
         """Start listening."""
         await self._link.subscribe(f"{self._prefix}*", self._on_message)
         self._link.on_state(self._on_state)
+        self._link.on_leaving(lambda: bool(self._waiting))
 
     def expect(self, complete: Complete) -> str:
         """The reply subject for one message; `complete` is called once with its answer."""

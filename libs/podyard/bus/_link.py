@@ -19,8 +19,9 @@ import msgspec
 from nats import errors as nats_errors
 from nats.aio.subscription import Subscription
 
+from podyard.bus import key_files
 from podyard.bus._client import DirectClient, Receiver
-from podyard.bus.errors import Busy, SubjectTooLong, TooLarge, Unavailable
+from podyard.bus.errors import Busy, SettingsError, SubjectTooLong, TooLarge, Unavailable
 from podyard.bus.settings import BusSettings, without_secrets
 from podyard.proto import subjects
 
@@ -45,6 +46,10 @@ lives."""
 UNSENT_BYTES: Final = 64 * 1024 * 1024
 """What may wait for the socket, before publishing is refused: the server or the network has stopped
 reading."""
+
+NEW_KEYS: Final = "its key files were replaced"
+QUIET_S: Final = 0.01
+"""How often to look whether all that is under way is answered."""
 
 NO_NEWS: Final = "returning true from eof_received() has no effect when using ssl"
 """What asyncio warns of whenever a TLS connection ends: nats-py upgrades a plain one, whose protocol does not
@@ -79,6 +84,14 @@ class LinkSubscription:
         """Subscribe on a new client."""
         self._attached = client, await client.receive(self.subject, self.queue, self._receiver)
 
+    async def pause(self) -> None:
+        """Take nothing more from this connection; what has arrived is kept."""
+        if self._attached is not None:
+            try:
+                await self._attached[1].unsubscribe()
+            except nats_errors.Error:
+                log.debug("unsubscribing %s: the connection is gone already", self.subject)
+
     async def close(self) -> None:
         """Stop listening, at once on this side."""
         self._link.forget(self)
@@ -102,6 +115,12 @@ class Link:
         self._client = DirectClient()
         self._subscriptions: list[LinkSubscription] = []
         self._listeners: list[StateListener] = []
+        self._under_way: list[Callable[[], bool]] = []
+        self._keys: key_files.Seen = ()
+        """As they stood when the connection was made."""
+        self._refused_keys: key_files.Seen = ()
+        """New ones that were told to be of no use."""
+        self._changing_keys = False
         self._connected = anyio.Event()
         self._broken = anyio.Event()
         self.closing = False
@@ -123,9 +142,18 @@ class Link:
         listener(self.state)
         return lambda: self._listeners.remove(listener)
 
+    def on_leaving(self, under_way: Callable[[], bool]) -> None:
+        """A connection that is left for new keys is kept while `under_way` says so, for some seconds."""
+        self._under_way.append(under_way)
+
+    @property
+    def open(self) -> bool:
+        """Whether there is a connection on which something new may begin."""
+        return self.state.connected and not self._changing_keys
+
     async def connected(self) -> None:
         """Wait until there is a connection."""
-        while not self.state.connected:
+        while not self.open:
             await self._connected.wait()
 
     async def ready(self, timeout_s: float) -> None:
@@ -133,11 +161,11 @@ class Link:
 
         :raises Unavailable: if there is none by then
         """
-        if self.state.connected:
+        if self.open:
             return
         with anyio.move_on_after(timeout_s):
             await self.connected()
-        if not self.state.connected:
+        if not self.open:
             raise Unavailable(f"no connection to NATS at {self.settings.shown_servers}: {self.state.last_error}")
 
     # --- sending and listening
@@ -237,21 +265,24 @@ class Link:
         """Keep a connection for ever: connect, watch, replace."""
         while True:
             client = self._client = DirectClient()
-            self._broken = anyio.Event()
+            self._broken, reason = anyio.Event(), ""
             try:
                 await self._establish(client)
                 reason = await self._guard(client)
                 if self.closing:
                     await anyio.sleep_forever()
-                log.warning("the connection to NATS is made anew: %s", reason)
+                level = logging.INFO if reason == NEW_KEYS else logging.WARNING
+                log.log(level, "the connection to NATS is made anew: %s", reason)
             except Exception as error:  # boundary: whatever a foreign server says, the service goes on trying
                 self._failed(error)
             finally:
                 self._established = False
                 with anyio.CancelScope(shield=True):
                     await self._discard(client)
-            self._lost("the connection was closed")
-            await anyio.sleep(self._reconnect_wait_s())
+            self._lost(reason or "the connection was closed")
+            self._changing_keys = False
+            if reason != NEW_KEYS:
+                await anyio.sleep(self._reconnect_wait_s())
 
     async def drain(self) -> None:
         """Let messages in hand finish, then close; at most `drain_timeout_s` seconds."""
@@ -263,6 +294,7 @@ class Link:
 
     async def _establish(self, client: DirectClient) -> None:
         settings = self.settings
+        self._keys = key_files.seen(settings.key_paths)
         await client.connect(  # pyright: ignore[reportUnknownMemberType]  # nats-py leaves parts of its signature untyped
             list(settings.servers),
             name=settings.name,
@@ -297,6 +329,9 @@ class Link:
                 await self._broken.wait()
             if client.is_closed:
                 return f"it was closed ({self.state.last_error})"
+            if self._has_new_keys():
+                await self._leave(client)
+                return NEW_KEYS
             stuck_ticks = 0 if client.is_connected else stuck_ticks + 1
             if stuck_ticks > STUCK_TICKS:
                 return "reconnecting got nowhere"
@@ -305,6 +340,36 @@ class Link:
                     return f"{MISSED_ECHOES} messages to itself did not come back"
                 self._echoes_sent += 1
                 self.publish(self._echo_subject, str(self._echoes_sent).encode())
+
+    def _has_new_keys(self) -> bool:
+        """Whether the key files were replaced by others that can be used. Some of them may be there already,
+        others not yet: that shows at the next look."""
+        now = key_files.seen(self.settings.key_paths)
+        if now in (self._keys, self._refused_keys):
+            return False
+        try:
+            self.settings.check()
+            _tls(self.settings)
+        except (SettingsError, OSError) as error:
+            self._refused_keys = now
+            log.warning("the new key files are not used: %s: %s", type(error).__name__, error)
+            return False
+        return True
+
+    async def _leave(self, client: DirectClient) -> None:
+        """Let what is under way be answered, at most `drain_timeout_s` seconds; what is new waits for the
+        next connection. Requests go to other members of their group."""
+        if not client.is_connected:
+            return
+        self._changing_keys = True
+        self._close_gate()
+        for subscription in [one for one in self._subscriptions if one.queue]:
+            await subscription.pause()
+        await self._until_handled()
+        with anyio.move_on_after(self.settings.drain_timeout_s):
+            while any(under_way() for under_way in self._under_way):  # noqa: ASYNC110  # seldom; an event would cost each answer
+                await anyio.sleep(QUIET_S)
+            await self._until_handled()
 
     async def _discard(self, client: DirectClient) -> None:
         with anyio.move_on_after(self.settings.drain_timeout_s):
@@ -319,10 +384,13 @@ class Link:
     # --- callbacks of nats-py, on its read loop: they never raise
 
     async def _on_error(self, error: Exception) -> None:
-        self._failed(error)
+        if self._changing_keys:
+            log.debug("leaving the connection: %s", error)  # what the server still had to say when TLS ended
+        else:
+            self._failed(error)
 
     async def _on_disconnect(self) -> None:
-        self._lost(self.state.last_error or "the server closed the connection")
+        self._lost(NEW_KEYS if self._changing_keys else self.state.last_error or "the server closed the connection")
 
     async def _on_reconnect(self) -> None:
         self._echoes_sent = self._echoes_seen = 0
@@ -350,9 +418,15 @@ class Link:
     def _lost(self, reason: str) -> None:
         if not self.state.connected:
             return
-        self._connected = anyio.Event()
+        self._close_gate()
         self._set(BusState(connected=False, last_error=reason, connects=self.state.connects))
-        log.log(logging.DEBUG if self.closing else logging.WARNING, "no connection to NATS: %s", reason)
+        wanted = self.closing or self._changing_keys
+        log.log(logging.DEBUG if wanted else logging.WARNING, "no connection to NATS: %s", reason)
+
+    def _close_gate(self) -> None:
+        """From now on `connected` waits. Who waits already waits for the same event."""
+        if self._connected.is_set():
+            self._connected = anyio.Event()
 
     def _failed(self, error: Exception) -> None:
         text = without_secrets(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__)

@@ -43,6 +43,7 @@ class Bus:
         self._publisher = Publisher(self._link, self._inbox)
         self._dead = DeadLetters(self._publisher, now)
         self._endpoints: list[Endpoint] = []
+        self._link.on_leaving(lambda: any(endpoint.busy for endpoint in self._endpoints))
         self.dropped = 0
         """Messages of `send` that found no connection."""
 

@@ -110,6 +110,14 @@ class EmbeddedServer:
             await self._end(signal.SIGTERM)
         await self._end(signal.SIGKILL)
 
+    def reload(self, settings: Mapping[str, Any]) -> None:
+        """Go on with other settings, such as further users, without a stop. What cannot be changed meanwhile,
+        or is wrong, the server leaves as it was and says so in its log."""
+        self._settings = settings
+        self._write_config()
+        if self.pid:
+            os.kill(self.pid, signal.SIGHUP)
+
     def pause(self) -> None:
         """Freeze it (SIGSTOP): connections stay, nothing is answered from here on."""
         os.kill(self.pid, signal.SIGSTOP)
@@ -163,7 +171,10 @@ class EmbeddedServer:
             "jetstream": limits,
             **self._settings,
         }
-        (self.store_dir / CONFIG_NAME).write_text(json.dumps(settings, indent=2), encoding="utf-8")
+        # whole or not at all: the server may be told by others to read it again
+        part = self.store_dir / f"{CONFIG_NAME}.part"
+        part.write_text(json.dumps(settings, indent=2), encoding="utf-8")
+        part.replace(self.store_dir / CONFIG_NAME)
 
     async def _wait_until_ready(self) -> None:
         process = self._process

@@ -150,15 +150,16 @@ class _Pipeline:
 
     async def _send(self, index: int, message: Outgoing) -> bool:
         """Send one; False if there is no connection, so that the rest need not be tried."""
+        refused = None if self._link.open else await self._refused()
+        # not before: a connection is left when no answer is awaited any more
         reply = self._inbox.expect(partial(self._on_answer, index))
         self._replies.append(reply)
         self._deadlines.append(time.monotonic() + self._timeout_s)
         self._under_way += 1
         self._bytes_under_way += len(message.payload)
         try:
-            if not self._link.state.connected:
-                await self._link.ready(self._timeout_s)
-                self._deadlines[index] = time.monotonic() + self._timeout_s
+            if refused is not None:
+                raise refused
             head = head_of(message, marker_ttl_s=self._link.settings.marker_ttl_s)
             self._link.publish(message.subject, message.payload, reply, head)
         except BusError as error:
@@ -166,6 +167,14 @@ class _Pipeline:
             self._settle(index, error)
             return not isinstance(error, Unavailable)
         return True
+
+    async def _refused(self) -> Unavailable | None:
+        """Wait for a connection; what to say if there is none."""
+        try:
+            await self._link.ready(self._timeout_s)
+        except Unavailable as error:
+            return error
+        return None
 
     async def _wait_for_answers(self, enough: int) -> None:
         """Until at most `enough` are under way, or the time of the oldest message ran out."""

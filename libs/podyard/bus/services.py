@@ -62,6 +62,11 @@ class Endpoint:
         self._idle = anyio.Event()
         self._finishing = False
 
+    @property
+    def busy(self) -> bool:
+        """Whether requests are in hand."""
+        return self._in_hand > 0
+
     async def finish(self) -> None:
         """Take no more and wait until what is in hand is answered."""
         self._finishing = True

@@ -11,6 +11,7 @@ import msgspec
 from podyard.bus.errors import SettingsError
 from podyard.proto import streams, subjects
 
+_KEY_FILES: Final = ("user_credentials", "nkey_seed_file", "tls_ca_file", "tls_cert_file", "tls_key_file")
 _SCHEMES = frozenset({"nats", "tls", "ws", "wss"})
 
 
@@ -79,6 +80,11 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
         return self.service or self.name
 
     @property
+    def key_paths(self) -> tuple[str, ...]:
+        """Files by which the connection says who it is and knows the server; those that are set."""
+        return tuple(filter(None, (getattr(self, setting) for setting in _KEY_FILES)))
+
+    @property
     def inbox(self) -> str:
         """Prefix of reply subjects, without the final dot."""
         return self.inbox_prefix or f"_INBOX.{subjects.encode(self.service_name)}"
@@ -92,7 +98,7 @@ class BusSettings(msgspec.Struct, frozen=True, kw_only=True):
             raise SettingsError("servers", "no server named; write for example nats://127.0.0.1:4222")
         for server in self.servers:
             _check_server(server)
-        for setting in ("user_credentials", "nkey_seed_file", "tls_ca_file", "tls_cert_file", "tls_key_file"):
+        for setting in _KEY_FILES:
             path = getattr(self, setting)
             if path and not Path(path).is_file():
                 raise SettingsError(setting, f"there is no file {path}")

@@ -6,12 +6,14 @@ the server adds the header `Nats-Request-Info`, in place of any that the client 
 """
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from podyard.bus import key_files
 from podyard.bus.requests import Request
 from podyard.proto import headers
 from podyard.runtime.settings import SettingsError
@@ -24,6 +26,7 @@ class _RequestInfo(msgspec.Struct):
     """The public key of its nkey."""
 
 
+log: Final = logging.getLogger("podyard.api")
 _decode: Final = msgspec.json.Decoder(_RequestInfo).decode
 
 
@@ -31,10 +34,14 @@ class Requesters:
     """Names of those who ask.
 
     :param names: by public key; none: there are no accounts, and a request's own word is taken
+    :param file: where they are from. It is read again when somebody comes whom they do not name and it has
+        changed: keys are rotated while the api runs
     """
 
-    def __init__(self, names: Mapping[str, str]) -> None:
+    def __init__(self, names: Mapping[str, str], file: str = "") -> None:
         self._names = names
+        self._file = file
+        self._seen = key_files.seen((file,))
 
     def who(self, request: Request, said: str) -> str:
         """Who is named as the author of what a request does.
@@ -50,7 +57,19 @@ class Requesters:
             user = _decode(told).user
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             user = ""
+        if user and user not in self._names:
+            self._read_again()
         return self._names.get(user, user or "somebody whom the NATS server does not name")
+
+    def _read_again(self) -> None:
+        now = key_files.seen((self._file,))
+        if now == self._seen:
+            return
+        self._seen = now
+        try:
+            self._names = read_names(self._file)
+        except SettingsError as error:
+            log.warning("names stay as they were: %s", error)
 
 
 def read_names(file: str) -> dict[str, str]:

@@ -23,7 +23,8 @@ REQUESTS_CHECK: Final = "requests"
 
 async def main(service: Service[ApiSettings]) -> None:
     """Follow the objects, and answer once they are all known."""
-    requesters = Requesters(read_names(service.settings.identities_file))  # small, and nothing is answered yet
+    file = service.settings.identities_file
+    requesters = Requesters(read_names(file), file)  # small, and nothing is answered yet
     view = DocumentView()
     reading = Reading(
         service.bus, view, with_placements((subjects.OBJECTS_WITHOUT_FACTS,)), service.health, service=NAME

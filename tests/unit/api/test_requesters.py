@@ -43,3 +43,15 @@ def test_a_file_that_is_none_of_ours_is_told_at_the_start(tmp_path: Path, conten
 
 def test_without_a_file_there_are_no_names() -> None:
     assert read_names("") == {}
+
+
+def test_names_are_read_again_when_a_key_comes_that_is_new(tmp_path: Path) -> None:
+    file = tmp_path / "identities.json"
+    file.write_text('{"UABC": "person"}')
+    asked = Requesters(read_names(str(file)), str(file))
+    assert asked.who(request('{"user": "UNEW"}'), "ann") == "UNEW"
+    file.write_text('{"UABC": "person", "UNEW": "bridge"}')
+    assert asked.who(request('{"user": "UNEW"}'), "ann") == "bridge"
+    file.write_text("nonsense")
+    assert asked.who(request('{"user": "UXYZ"}'), "ann") == "UXYZ"
+    assert asked.who(request('{"user": "UABC"}'), "ann") == "person"

@@ -1,10 +1,15 @@
 """`podyard security`: keys, certificates and permissions on NATS."""
 
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from podyard.cli.options import NatsOption
+from podyard.cli.options import JsonOutputOption, NatsOption
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from podyard.cli.security.rotating import Told
 
 ABOUT: Final = """Make and use the trust boundary: an nkey and a certificate for every service, person and node agent,
 and NATS servers that tell them apart.
@@ -72,7 +77,6 @@ def bootstrap(directory: str, /, *, replicas: int = 1, nats: NatsOption = None) 
 
     import anyio
 
-    from podyard.bus.errors import BusError
     from podyard.bus.settings import without_secrets
     from podyard.cli import session
     from podyard.cli.errors import CliError, InputError
@@ -93,14 +97,104 @@ def bootstrap(directory: str, /, *, replicas: int = 1, nats: NatsOption = None) 
                 advice,
             )
 
+    _run(work)
+    print("the streams and their mirrors are there")
+    return 0
+
+
+@security.command
+def rotate(
+    directory: str,
+    /,
+    *names: str,
+    all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    now: Annotated[bool, Parameter(negative="")] = False,
+    ca_key: Annotated[str, Parameter(show_default=False)] = "",
+    output: JsonOutputOption = "text",
+    nats: NatsOption = None,
+) -> int:
+    """Replace keys and certificates, one identity after the other, while everything runs. What was
+    interrupted goes on with the same command.
+
+    Servers let both keys in; the identity's files are replaced, and whoever uses them connects anew with them
+    within seconds; servers let the old key in no more.
+
+    ```
+    podyard security rotate ~/podyard-security api
+    podyard security rotate ~/podyard-security --all --nats nats://nats-1:4222,nats://nats-2:4222
+    podyard security rotate ~/podyard-security person --now
+    ```
+
+    :param directory: As `podyard security init` made it.
+    :param names: Identities; `server`: the certificate of the NATS servers.
+    :param all_: All of them.
+    :param now: Who uses an old key is not waited for, but cut off: it is in wrong hands.
+    :param ca_key: The authority's key, if it is kept elsewhere than in DIRECTORY/ca/ca.key.
+    """
+    import os
+    from pathlib import Path
+
+    from podyard.cli import session
+    from podyard.cli.errors import InputError
+    from podyard.cli.security import directory as directories
+    from podyard.cli.security import rotation
+    from podyard.cli.security.rotating import Rotating, alone, wanted
+    from podyard.cli.security.servers import Servers
+
+    if bool(names) == all_:
+        raise InputError("whose keys?", "name identities, or say --all")
+    place = directories.checked(Path(directory).expanduser())
+    chosen = wanted(place, names, everybody=all_)
+    servers = Servers(place, session.servers(nats, os.environ))
+    shown = _Steps(output)
+    rotating = Rotating(place, servers, lambda: rotation.authority(place, ca_key), shown.tell)
+
+    async def work() -> None:
+        for name in chosen:
+            await rotating.rotate(name, within_s=0.0 if now else TAKEN_WITHIN_S)
+
+    try:
+        with alone(place):
+            _run(work)
+    finally:
+        shown.end()
+    return 0
+
+
+class _Steps:
+    """Steps as they are done; as JSON all of them at the end, however it ends."""
+
+    def __init__(self, output: str) -> None:
+        self._json = output == "json"
+        self._steps: list[object] = []
+
+    def tell(self, step: "Told") -> None:
+        """A step is done."""
+        self._steps.append(step)
+        if not self._json:
+            print(f"{step.identity:<12}  {step.step:<8}  {step.text}", flush=True)
+
+    def end(self) -> None:
+        """No more will come."""
+        import msgspec
+
+        if self._json:
+            print(msgspec.json.format(msgspec.json.encode({"steps": self._steps}), indent=2).decode())
+
+
+def _run(work: "Callable[[], Awaitable[None]]") -> None:
+    import anyio
+
+    from podyard.bus.errors import BusError
+    from podyard.cli import session
+    from podyard.cli.errors import CliError
+
     try:
         anyio.run(work)
     except BusError as error:
         raise CliError(str(error)) from error
     except BaseExceptionGroup as group:
         raise session.first(group) from group
-    print("the streams and their mirrors are there")
-    return 0
 
 
 @security.command
@@ -126,6 +220,9 @@ def env(directory: str, identity: str, /) -> int:
         print(f"export {name}={shlex.quote(value)}")
     return 0
 
+
+TAKEN_WITHIN_S: Final = 30.0
+"""Seconds that who uses an old key gets to take the new one: its files are looked at every 2 s."""
 
 WITHIN_S: Final = 60.0
 """Seconds that the servers get to answer `bootstrap`: a cluster elects its leaders first."""

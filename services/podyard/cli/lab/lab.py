@@ -1,5 +1,6 @@
 """A running lab: the embedded server and the supervised services, for `up`, the demo and the bench."""
 
+import logging
 import os
 import shutil
 import tempfile
@@ -11,6 +12,7 @@ from typing import Any, Final
 import anyio
 import msgspec
 
+from podyard.bus import key_files
 from podyard.bus.embedded import EmbeddedServer, embedded_server
 from podyard.bus.errors import EmbeddedServerError
 from podyard.bus.settings import BusSettings
@@ -23,6 +25,10 @@ from podyard.cli.security.mirrors import bootstrap
 from podyard.runtime import clock
 
 _WELL: Final = ("ready", "done")
+log: Final = logging.getLogger("podyard.lab")
+KEYS_EVERY_S: Final = 0.5
+"""How often to look whether keys were replaced."""
+
 STOP_S: Final = 12.0
 """Seconds the services get to end in order: a little more than their own limit of 10."""
 
@@ -180,6 +186,22 @@ class Lab:
         async with anyio.create_task_group() as tasks:
             for child in self.children:
                 tasks.start_soon(child.supervise)
+            if self.options.security:
+                tasks.start_soon(self._follow_keys, Path(self.options.security))
+
+    async def _follow_keys(self, security: Path) -> None:
+        """Have the server go by the directory when its keys are rotated."""
+        files = directory.server_files(security)
+        known = key_files.seen(files)
+        while True:
+            await anyio.sleep(KEYS_EVERY_S)
+            if (now := key_files.seen(files)) == known:
+                continue
+            try:
+                self.server.reload(_server_settings(self.options))
+            except (OSError, ValueError, CliError) as error:
+                log.warning("the server goes on with the keys that it has: %s", error)
+            known = now
 
     async def stop(self) -> None:
         """End all services in order; those that take too long are killed."""

@@ -49,6 +49,33 @@ def accounts(known: Sequence[Identity], public_keys: Mapping[str, str]) -> dict[
     }
 
 
+def with_key(made: Mapping[str, Any], old: str, new: str) -> dict[str, Any]:
+    """The same accounts in which `new` may do what `old` may.
+
+    :raises KeyError: if nobody has `old`
+    """
+    users = {account: list(found.get("users", ())) for account, found in made.items()}
+    if any(user["nkey"] == new for found in users.values() for user in found):
+        return dict(made)
+    for found in users.values():
+        for user in [user for user in found if user["nkey"] == old]:
+            found.append({**user, "nkey": new})
+            return _with_users(made, users)
+    raise KeyError(old)
+
+
+def without_key(made: Mapping[str, Any], old: str) -> dict[str, Any]:
+    """The same accounts without `old`."""
+    users = {
+        account: [user for user in found.get("users", ()) if user["nkey"] != old] for account, found in made.items()
+    }
+    return _with_users(made, users)
+
+
+def _with_users(made: Mapping[str, Any], users: Mapping[str, list[Any]]) -> dict[str, Any]:
+    return {account: {**found, "users": users[account]} for account, found in made.items()}
+
+
 def mirror_subject(stream: str) -> str:
     """Where CORE delivers what READ's mirror of `stream` takes."""
     return f"mirror.{stream}"

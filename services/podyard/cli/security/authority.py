@@ -28,14 +28,26 @@ class Issued(NamedTuple):
 
 
 class Authority:
-    """A root that lives as long as this object: afterwards only its files know the key."""
+    """A root: a new one that lives as long as this object, afterwards only its files know the key; or one of
+    such files."""
 
-    def __init__(self, now: datetime | None = None) -> None:
+    def __init__(self, now: datetime | None = None, *, issued: Issued | None = None) -> None:
+        """:param issued: the files of one that there is
+
+        :raises ValueError: if they cannot be used
+        """
         self._now = now or datetime.fromtimestamp(clock.now(), UTC)
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _named("Podyard NATS authority")
+        if issued is None:
+            self._key = ec.generate_private_key(ec.SECP256R1())
+            self._name = _named("Podyard NATS authority")
+            self._root = self._self_signed()
+        else:
+            self._key, self._root = _loaded(issued)
+            self._name = self._root.subject
+
+    def _self_signed(self) -> x509.Certificate:
         constraints = x509.BasicConstraints(ca=True, path_length=0)
-        self._root = (
+        return (
             self._builder(self._name, self._key.public_key(), ROOT_DAYS)
             .add_extension(constraints, critical=True)
             .add_extension(_usage(signs_certificates=True), critical=True)
@@ -83,6 +95,25 @@ class Authority:
             .not_valid_before(self._now - BACKDATED)
             .not_valid_after(self._now + timedelta(days=days))
         )
+
+
+def _loaded(issued: Issued) -> tuple[ec.EllipticCurvePrivateKey, x509.Certificate]:
+    try:
+        key = serialization.load_pem_private_key(issued.key, None)
+    except (ValueError, TypeError) as error:
+        # not its own text: it may say what was in the file
+        raise ValueError(f"there is no private key in it that can be read ({type(error).__name__})") from None
+    root = x509.load_pem_x509_certificate(issued.certificate)
+    if not isinstance(key, ec.EllipticCurvePrivateKey) or key.public_key() != root.public_key():
+        raise ValueError("it is the key of another authority")
+    return key, root
+
+
+def hosts_of(certificate: bytes) -> list[str]:
+    """Names and addresses that a server's certificate is for."""
+    found = x509.load_pem_x509_certificate(certificate).extensions
+    names = found.get_extension_for_class(x509.SubjectAlternativeName).value
+    return [*map(str, names.get_values_for_type(x509.IPAddress)), *names.get_values_for_type(x509.DNSName)]
 
 
 def _named(text: str) -> x509.Name:

@@ -10,8 +10,9 @@
         nkey.seed, tls.crt, tls.key, ca.crt
         nodes.json                    of an agent of its own: its nodes
         identities.json               of the api: who has which public key
+    rotation/<name>/                  while that identity's key is replaced (`rotation`)
 
-Files are of mode 0600, directories 0700. Nothing is overwritten: keys are replaced by a new directory.
+Files are of mode 0600, directories 0700. `init` overwrites nothing; `rotate` replaces files whole.
 """
 
 import json
@@ -107,8 +108,14 @@ def server_settings(directory: Path) -> dict[str, Any]:
 
     :raises InputError: if the directory is none of ours
     """
-    folder = _checked(directory) / "server"
+    folder = checked(directory) / "server"
     return accounts.server(json.loads((folder / ACCOUNTS).read_bytes()), str(folder))
+
+
+def server_files(directory: Path) -> list[str]:
+    """What an embedded server goes by: another one after a rotation."""
+    folder = directory / "server"
+    return [str(folder / name) for name in (ACCOUNTS, "server.crt", "server.key", "ca.crt")]
 
 
 def environment(directory: Path, identity: Identity) -> dict[str, str]:
@@ -116,7 +123,7 @@ def environment(directory: Path, identity: Identity) -> dict[str, str]:
 
     :raises InputError: if the directory does not have it
     """
-    folder = _checked(directory) / "identities" / identity.name
+    folder = checked(directory) / "identities" / identity.name
     if not folder.is_dir():
         raise InputError(f"{directory} has no identity {identity.name!r}", f"there are {', '.join(names(directory))}")
     return {
@@ -170,7 +177,11 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name for path in (directory / "identities").iterdir())
 
 
-def _checked(directory: Path) -> Path:
+def checked(directory: Path) -> Path:
+    """The directory, absolute.
+
+    :raises InputError: if it is none of ours
+    """
     if not (directory / "server" / ACCOUNTS).is_file():
         raise InputError(f"{directory} was not made by `podyard security init`", "make one: podyard security init DIR")
     return directory.absolute()

@@ -29,6 +29,37 @@ def write_secret(path: Path, content: bytes) -> None:
         file.write(content)
 
 
+def public_key(seed: bytes) -> str:
+    """The public key of a seed.
+
+    :raises ValueError: if it is none
+    """
+    untyped = cast("Any", nkeys)
+    try:
+        return untyped.from_seed(bytearray(seed.strip())).public_key.decode()
+    except (nkeys.NkeysError, ValueError, IndexError) as error:
+        # not its own text: it may say what was in the file
+        raise ValueError(f"it is no nkey seed ({type(error).__name__})") from None
+
+
+def replace_secret(path: Path, content: bytes) -> None:
+    """Put other content in the place of a file, whole or not at all; it stays its owner's alone.
+
+    :raises FileNotFoundError: if there is none
+    """
+    before = path.stat()
+    part = path.with_name(f"{path.name}.part")
+    part.unlink(missing_ok=True)
+    descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, SECRET)
+    with os.fdopen(descriptor, "wb") as file:
+        if (before.st_uid, before.st_gid) != (os.geteuid(), os.getegid()):
+            os.fchown(descriptor, before.st_uid, before.st_gid)
+        file.write(content)
+        file.flush()
+        os.fsync(descriptor)
+    part.replace(path)
+
+
 def new_folder(path: Path) -> None:
     """Make a directory of mode 0700, with its parents.
 

@@ -1,0 +1,174 @@
+"""What a rotation asks of running servers, as the operator: to read their configuration again, who is
+connected with a key, whom they let in."""
+
+import ssl
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import anyio
+import msgspec
+from anyio.streams.tls import TLSAttribute, TLSStream
+
+from podyard.bus.connection import Bus, BusState, connect
+from podyard.bus.errors import BusError
+from podyard.bus.settings import BusSettings, without_secrets
+from podyard.cli.errors import CliError, InputError
+from podyard.cli.security import directory, identities
+
+CONNECT_S: Final = 5.0
+LOOK_EVERY_S: Final = 0.25
+REFUSED: Final = "authorization"
+"""In what a server says to who has a key that it does not know."""
+MOST_CONNECTIONS: Final = 10_000
+DEFAULT_PORT: Final = 4222
+GREETING_BYTES: Final = 65_536
+
+
+class _Server(msgspec.Struct):
+    id: str
+    name: str = ""
+
+
+class _Info(msgspec.Struct):
+    server: _Server
+
+
+class _Error(msgspec.Struct):
+    description: str = ""
+
+
+class _Reloaded(msgspec.Struct):
+    error: _Error | None = None
+
+
+class _Stats(msgspec.Struct):
+    active_servers: int = 1
+
+
+class _Statsz(msgspec.Struct):
+    statsz: _Stats
+
+
+class _Connection(msgspec.Struct):
+    name: str = ""
+    ip: str = ""
+
+
+class _Connections(msgspec.Struct):
+    connections: list[_Connection] = []
+
+
+class _Connz(msgspec.Struct):
+    data: _Connections
+
+
+class Servers:
+    """The servers of one directory. Each is asked by an address of its own."""
+
+    def __init__(self, place: Path, addresses: Sequence[str]) -> None:
+        self.addresses = tuple(addresses)
+        self._place = place
+
+    async def reload(self) -> None:
+        """Have all of them read their configuration again.
+
+        :raises CliError: if one is not there, or refuses what it read
+        :raises InputError: if the cluster has more of them than were named
+        """
+        for address in self.addresses:
+            async with self._operator(address) as (bus, own):
+                stats = await _ask(bus, f"$SYS.REQ.SERVER.{own.id}.STATSZ", {}, _Statsz)
+                if stats.statsz.active_servers > len(self.addresses):
+                    raise InputError(
+                        f"there are {stats.statsz.active_servers} servers, and {len(self.addresses)} named",
+                        "name every one: --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222",
+                    )
+                answer = await _ask(bus, f"$SYS.REQ.SERVER.{own.id}.RELOAD", {}, _Reloaded)
+            if answer.error is not None:
+                raise CliError(f"{_shown(address)} does not take its configuration: {answer.error.description}")
+
+    async def connected(self, key: str) -> list[str]:
+        """Who is connected with a public key: names of connections and where they come from."""
+        found: list[str] = []
+        asked = {"auth": True, "user": key, "limit": MOST_CONNECTIONS}
+        for address in self.addresses:
+            async with self._operator(address) as (bus, own):
+                connz = await _ask(bus, f"$SYS.REQ.SERVER.{own.id}.CONNZ", asked, _Connz)
+            found += [f"{one.name or 'somebody'} ({one.ip})" for one in connz.data.connections]
+        return sorted(found)
+
+    @asynccontextmanager
+    async def _operator(self, address: str) -> AsyncGenerator[tuple[Bus, _Server]]:
+        settings = directory.bus_settings(self._place, directory.named(identities.OPERATOR), (address,))
+        try:
+            async with connect(settings, wait=False) as bus:
+                with anyio.move_on_after(CONNECT_S) as limit:
+                    await bus.connected()
+                if limit.cancelled_caught:
+                    raise CliError(
+                        f"the operator does not get in at {_shown(address)}: {bus.state.last_error}",
+                        "is it running, with the configuration of this directory? Name servers with --nats",
+                    )
+                yield bus, (await _ask(bus, "$SYS.REQ.USER.INFO", {}, _Info)).server
+        except BusError as error:
+            raise CliError(f"{_shown(address)}: {error}", "run the same command again: it goes on") from error
+
+
+async def lets_in(settings: BusSettings) -> bool:
+    """Whether a server lets somebody in.
+
+    :raises CliError: if it says neither within 5 s
+    """
+    answered = anyio.Event()
+    refused = False
+
+    def note(state: BusState) -> None:
+        # noted at once: the end of the connection, which follows, is told as an error of its own
+        nonlocal refused
+        refused = refused or REFUSED in state.last_error.lower()
+        if refused or state.connected:
+            answered.set()
+
+    async with connect(settings, on_state=note, wait=False) as bus:
+        with anyio.move_on_after(CONNECT_S):
+            await answered.wait()
+        if not answered.is_set():
+            raise CliError(f"{settings.shown_servers} does not answer: {bus.state.last_error}")
+    return not refused
+
+
+async def certificate_of(settings: BusSettings) -> bytes:
+    """The certificate (DER) that a server shows now; it greets in plain text, then TLS begins.
+
+    :raises CliError: if it cannot be had
+    """
+    parts = urlsplit(settings.servers[0])
+    context = ssl.create_default_context(cafile=settings.tls_ca_file)
+    context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
+    try:
+        with anyio.fail_after(CONNECT_S):
+            plain = await anyio.connect_tcp(parts.hostname or "", parts.port or DEFAULT_PORT)
+            async with plain:
+                await plain.receive(GREETING_BYTES)
+                secured = await TLSStream.wrap(plain, hostname=parts.hostname or "", ssl_context=context)
+                found = secured.extra(TLSAttribute.peer_certificate_binary)
+    except (OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
+        raise CliError(f"{settings.shown_servers} shows no certificate: {type(error).__name__}: {error}") from error
+    if found is None:
+        raise CliError(f"{settings.shown_servers} shows no certificate")
+    return found
+
+
+async def _ask(bus: Bus, subject: str, body: Any, answer: Any) -> Any:
+    reply = await bus.request(subject, msgspec.json.encode(body))
+    try:
+        return msgspec.json.decode(reply.payload, type=answer)
+    except msgspec.DecodeError as error:
+        raise CliError(f"the server's answer to {subject} cannot be read: {error}") from error
+
+
+def _shown(address: str) -> str:
+    return without_secrets(address)
