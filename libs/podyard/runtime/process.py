@@ -22,7 +22,7 @@ from podyard.bus.bootstrap import ensure_streams
 from podyard.bus.connection import Bus, BusState, connect
 from podyard.bus.errors import BusError, TemporaryError
 from podyard.bus.settings import BusSettings, without_secrets
-from podyard.runtime import clock, sessions
+from podyard.runtime import clock, core_dumps, sessions
 from podyard.runtime.dumps import Dumps
 from podyard.runtime.health import Health
 from podyard.runtime.hiding import hidden
@@ -113,7 +113,10 @@ def run(definition: ServiceDefinition[S], settings: ServiceSettings, own: S) -> 
     :return: exit code: 0 after an ordered end, 1 if it could not start or `main` raised, 2 if that was a
         `SettingsError`
     """
+    not_forbidden = "" if settings.core_dumps else core_dumps.forbid()
     process = _Process(definition, settings)
+    if not_forbidden:
+        process.log.warning("the memory is not fully closed to others", reason=not_forbidden)
     try:
         shown = configuration_in_force(definition, settings, own)
         process.pages.add("/configz", lambda: shown)

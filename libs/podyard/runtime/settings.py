@@ -165,6 +165,9 @@ class ServiceSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     default one. Queue, scheduler, binder and descheduler must be given the same."""
     data_dir: str = ""
     """Directory for what a service may keep across restarts; empty: it keeps nothing."""
+    core_dumps: bool = False
+    """Whether the process may leave a core dump, and be looked into by its own user: py-spy, gdb, its memory
+    in /proc. Off: its memory holds keys (docs/trust.md)."""
     shutdown_timeout_s: Annotated[float, Meta(gt=0, le=300)] = 10.0
     """Seconds from SIGTERM to the end of the process, whatever hangs. Kubernetes grants 30 by default."""
     stall_limit_s: Annotated[float, Meta(gt=0)] = 10.0

@@ -5,6 +5,7 @@ event loop after a request; `leave` returns at once; `dump` has something to dum
 be dumped.
 """
 
+import ctypes
 import os
 import sys
 import time
@@ -17,6 +18,7 @@ from podyard.runtime.service import Service, ServiceDefinition
 from podyard.runtime.settings import SettingsError, load_settings
 
 MODE = sys.argv[1]
+PR_GET_DUMPABLE = 3
 
 
 class EchoSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,6 +28,8 @@ class EchoSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def main(service: Service[EchoSettings]) -> None:
+    service.log.info("dumpable", answer=ctypes.CDLL(None).prctl(PR_GET_DUMPABLE, 0, 0, 0, 0))
+
     async def echo(request):
         if MODE == "block":
             time.sleep(1.5)  # noqa: ASYNC251 - the test is about a blocked loop

@@ -3,15 +3,18 @@
 import asyncio
 import json
 import os
+import resource
 import signal
 import ssl
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from podyard.runtime import ports
 from tests.support.buses import connected
@@ -157,6 +160,37 @@ async def test_a_password_in_an_address_is_nowhere_to_be_seen(nats_server):
         assert await running.stop() == 0
         seen.append(json.dumps(running.lines))
     assert [text for text in seen if "hush-hush" in text or "somebody" in text] == []
+
+
+@pytest.fixture
+def core_dumps() -> Iterator[None]:
+    """What is started may have core dumps, as far as this process may allow it."""
+    before = resource.getrlimit(resource.RLIMIT_CORE)
+    resource.setrlimit(resource.RLIMIT_CORE, (before[1], before[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
+@pytest.mark.usefixtures("core_dumps")
+async def test_it_leaves_no_core_dump_and_nobody_of_its_user_looks_into_it(nats_server):
+    async with service("serve", nats_server.url) as running:
+        assert (await running.logged("dumpable"))["answer"] == 0
+        assert _core_limit(running.process.pid) == "0"
+
+
+@pytest.mark.usefixtures("core_dumps")
+async def test_who_debugs_it_may_have_core_dumps(nats_server):
+    async with service("serve", nats_server.url, PODYARD_CORE_DUMPS="true") as running:
+        assert (await running.logged("dumpable"))["answer"] == 1
+        assert _core_limit(running.process.pid) == _core_limit(os.getpid())
+
+
+def _core_limit(pid):
+    """The soft limit, which counts: bytes, or `unlimited`."""
+    [line] = [
+        line for line in Path(f"/proc/{pid}/limits").read_text().splitlines() if line.startswith("Max core file size")
+    ]
+    return line.removeprefix("Max core file size").split()[0]
 
 
 async def test_it_can_be_ended_while_it_waits_for_nats(nats_server):

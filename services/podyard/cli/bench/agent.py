@@ -7,6 +7,7 @@ hundred run low on memory: the first look at each shows as the usage of its pods
 """
 
 import itertools
+import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
@@ -129,7 +130,9 @@ class Watching:
 async def started(url: str) -> AsyncGenerator[psutil.Process]:
     """The agent, in a process of its own."""
     words = [sys.executable, "-m", "podyard.cli", "run", AGENT, "--nats", url, "--http-port", "-1"]
-    async with await anyio.open_process(words, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL) as process:
+    # its memory is measured, which its own user may not unless it says so
+    given = {**os.environ, "PODYARD_CORE_DUMPS": "true"}
+    async with await anyio.open_process(words, env=given, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL) as process:
         try:
             yield psutil.Process(process.pid)
         finally:
