@@ -32,10 +32,10 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 Tell = Callable[[Told], None]
 
 LOOKED_FOR_S: Final = 20.0
-"""Seconds that servers get to go by what they were given: a lab writes its own when it sees a change."""
+"""Seconds that servers get to go by new files: those of a lab see them within one."""
 
 BACK_WITHIN_S: Final = 5.0
-"""Seconds that who has left with the old key gets to come back with the new one, before it is said who did."""
+"""Seconds that who has left with the old key gets to come back with the new one, before it is told."""
 
 
 def wanted(place: Path, names: Sequence[str], *, everybody: bool) -> list[str]:
