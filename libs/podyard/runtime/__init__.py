@@ -19,7 +19,7 @@ Never in here: knowledge of any one service, Kubernetes objects, scheduling.
 - `certificates`, `identities`  by what the secure port goes; who asks, and what he may read
 - `hiding`     takes secrets out of what is shown
 - `dumps`      what a service writes to its log on SIGUSR2
-- `core_dumps` none core dump of what holds keys
+- `core_dumps` none of what holds keys
 - `ports`      free ports for processes that are about to start
 - `micro`      the NATS micro service description (`$SRV.PING|INFO|STATS`)
 """
