@@ -13,12 +13,13 @@ import msgspec
 from anyio.streams.tls import TLSAttribute, TLSStream
 
 from podyard.bus.connection import Bus, BusState, connect
-from podyard.bus.errors import BusError
+from podyard.bus.errors import BusError, TemporaryError, Unclear
 from podyard.bus.settings import BusSettings, without_secrets
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.security import directory, identities
 
 CONNECT_S: Final = 5.0
+ATTEMPTS: Final = 5
 LOOK_EVERY_S: Final = 0.25
 REFUSED: Final = "authorization"
 """In what a server says to who has a key that it does not know."""
@@ -79,14 +80,13 @@ class Servers:
         :raises InputError: if the cluster has more of them than were named
         """
         for address in self.addresses:
-            async with self._operator(address) as (bus, own):
-                stats = await _ask(bus, f"$SYS.REQ.SERVER.{own.id}.STATSZ", {}, _Statsz)
-                if stats.statsz.active_servers > len(self.addresses):
-                    raise InputError(
-                        f"there are {stats.statsz.active_servers} servers, and {len(self.addresses)} named",
-                        "name every one: --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222",
-                    )
-                answer = await _ask(bus, f"$SYS.REQ.SERVER.{own.id}.RELOAD", {}, _Reloaded)
+            stats = await self._asked(address, "STATSZ", {}, _Statsz)
+            if stats.statsz.active_servers > len(self.addresses):
+                raise InputError(
+                    f"there are {stats.statsz.active_servers} servers, and {len(self.addresses)} named",
+                    "name every one: --nats nats://nats-1:4222,nats://nats-2:4222,nats://nats-3:4222",
+                )
+            answer = await self._asked(address, "RELOAD", {}, _Reloaded)
             if answer.error is not None:
                 raise CliError(f"{_shown(address)} does not take its configuration: {answer.error.description}")
 
@@ -95,26 +95,39 @@ class Servers:
         found: list[str] = []
         asked = {"auth": True, "user": key, "limit": MOST_CONNECTIONS}
         for address in self.addresses:
-            async with self._operator(address) as (bus, own):
-                connz = await _ask(bus, f"$SYS.REQ.SERVER.{own.id}.CONNZ", asked, _Connz)
+            connz = await self._asked(address, "CONNZ", asked, _Connz)
             found += [f"{one.name or 'somebody'} ({one.ip})" for one in connz.data.connections]
         return sorted(found)
+
+    async def _asked(self, address: str, what: str, body: Any, answer: Any) -> Any:
+        """One question, repeated where the connection is lost: a server that reads its configuration again
+        closes those that are just being made. To ask twice does no harm."""
+        for _attempt in range(ATTEMPTS - 1):
+            try:
+                return await self._asked_once(address, what, body, answer)
+            except (TemporaryError, Unclear):
+                await anyio.sleep(LOOK_EVERY_S)
+        try:
+            return await self._asked_once(address, what, body, answer)
+        except BusError as error:
+            raise CliError(f"{_shown(address)}: {error}", "run the same command again: it goes on") from error
+
+    async def _asked_once(self, address: str, what: str, body: Any, answer: Any) -> Any:
+        async with self._operator(address) as (bus, own):
+            return await _ask(bus, f"$SYS.REQ.SERVER.{own.id}.{what}", body, answer)
 
     @asynccontextmanager
     async def _operator(self, address: str) -> AsyncGenerator[tuple[Bus, _Server]]:
         settings = directory.bus_settings(self._place, directory.named(identities.OPERATOR), (address,))
-        try:
-            async with connect(settings, wait=False) as bus:
-                with anyio.move_on_after(CONNECT_S) as limit:
-                    await bus.connected()
-                if limit.cancelled_caught:
-                    raise CliError(
-                        f"the operator does not get in at {_shown(address)}: {bus.state.last_error}",
-                        "is it running, with the configuration of this directory? Name servers with --nats",
-                    )
-                yield bus, (await _ask(bus, "$SYS.REQ.USER.INFO", {}, _Info)).server
-        except BusError as error:
-            raise CliError(f"{_shown(address)}: {error}", "run the same command again: it goes on") from error
+        async with connect(settings, wait=False) as bus:
+            with anyio.move_on_after(CONNECT_S) as limit:
+                await bus.connected()
+            if limit.cancelled_caught:
+                raise CliError(
+                    f"the operator does not get in at {_shown(address)}: {bus.state.last_error}",
+                    "is it running, with the configuration of this directory? Name servers with --nats",
+                )
+            yield bus, (await _ask(bus, "$SYS.REQ.USER.INFO", {}, _Info)).server
 
 
 async def lets_in(settings: BusSettings) -> bool:
