@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as read_text
 from tests.e2e.stage import WITHIN_S, Stand, node
 from tests.support.otlp_sink import OtlpSink
 from tests.support.reference_metrics import programs
-from tests.support.shown_metrics import CORED, EVERY, INSTRUMENTS, LEASE, Shown, shown
+from tests.support.shown_metrics import CORED, EVENTS, EVERY, INSTRUMENTS, LEASE, SEND_EVENTS, Shown, shown
 from tests.support.waiting import eventually
 
 OPENMETRICS = "application/openmetrics-text;version=1.0.0;escaping=underscores"
@@ -86,6 +86,7 @@ async def test_every_family_of_the_page_is_shown(here: Stand, accept: str) -> No
     for service, text in (await scraped(here, accept)).items():
         kinds = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
         families = [*found[service], *found[EVERY], *(() if service == "api" else found[CORED])]
+        families += found[EVENTS] if service in SEND_EVENTS else ()
         told = {_told(one, accept) for one in families}
         assert told <= kinds, service
         more = {name for name in kinds - told if not name.endswith(("_created", "_leading", "_master_status"))}

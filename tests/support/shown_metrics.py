@@ -17,6 +17,7 @@ from podyard.runtime import http, process, web
 from podyard.runtime.health import Health
 from podyard.scheduler.instruments import Instruments as SchedulerInstruments
 from podyard.shell.boundary import Boundary
+from podyard.shell.event_recorder import Recorder
 from podyard.shell.leading import Leading
 from podyard.telemetry.metrics import new_registry
 from podyard.telemetry.setup import start_tracing
@@ -36,6 +37,8 @@ INSTRUMENTS: Final[dict[str, Callable[[prometheus_client.CollectorRegistry], obj
 LEASE: Final = "leases"
 """A service's name for what all have that stand for election."""
 CORED: Final = "services with a core"
+EVENTS: Final = "services that send events"
+SEND_EVENTS: Final = ("scheduler", "node_agent", "descheduler", "workloads")
 EVERY: Final = "every process"
 
 
@@ -52,12 +55,18 @@ class Shown(msgspec.Struct, frozen=True):
 
 
 def shown() -> dict[str, list[Shown]]:
-    """By service, and what several have in common once: under `EVERY`, `CORED` and `LEASE`."""
+    """By service, and what several have in common once: under `EVERY`, `CORED`, `EVENTS` and `LEASE`."""
     found = {EVERY: _families(_every())}
     registry = prometheus_client.CollectorRegistry()
     service: Any = SimpleNamespace(metrics=registry)
     Boundary(service)
     found[CORED] = _families(registry)
+    registry = prometheus_client.CollectorRegistry()
+    service = SimpleNamespace(
+        metrics=registry, bus=None, clock=SimpleNamespace(now=None), health=None, log=None, name="SERVICE", instance=""
+    )
+    Recorder(service)
+    found[EVENTS] = _families(registry)
     registry = prometheus_client.CollectorRegistry()
     health = Health(stall_limit_s=60.0, registry=prometheus_client.CollectorRegistry())
     lease: Any = SimpleNamespace(service="SERVICE")
