@@ -141,7 +141,7 @@ async def test_while_much_is_refused_it_asks_the_queue_for_few_pods_and_says_so(
 async def test_a_victim_that_was_only_assumed_is_told_of_as_kube_scheduler_does() -> None:
     play, told = stand("a", "b"), list[Event]()
     engine = engine_of(
-        play.core, Instruments(prometheus_client.CollectorRegistry()), most_under_way=256, tell=told.append
+        play.core, Instruments(prometheus_client.CollectorRegistry(), Spans()), most_under_way=256, tell=told.append
     )
     pods = high("first", "1"), low(), high("later", "1", 2), high("high", "4")
     play.add(*pods)

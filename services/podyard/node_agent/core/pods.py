@@ -374,7 +374,7 @@ class Pods:
         ending = Ending("Failed", preemption.REASON, preemption.MESSAGE, preemption.DISRUPTION)
         victim.stop(ending, _own_grace_s(victim), now)
         self._rearm(victim)
-        found += [PodPreempted(short), self._announce(victim, preemption.REASON, preemption.MESSAGE, now)]
+        found.append(PodPreempted(short))
         return now if victim.stop_at is None else victim.stop_at
 
     def _resume(self, pod: VirtualPod, fact: PodStatusFact, runs: Sequence[Run], now: float) -> None:
