@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from podyard.bus import key_files
 from podyard.runtime import identities
 from podyard.runtime.settings import SecureSettings, SettingsError
 
@@ -27,8 +28,6 @@ RENEWED_BEFORE: Final = timedelta(days=30)
 BACKDATED: Final = timedelta(minutes=5)
 """Clocks of machines differ a little."""
 LARGEST_FILE: Final = 1024 * 1024
-
-Signature = tuple[tuple[int, int, int] | None, ...]
 
 
 class Material(NamedTuple):
@@ -40,9 +39,9 @@ class Material(NamedTuple):
     """Seconds since 1970, UTC, from when it has to be read, or made, again: its certificate ends."""
 
 
-def signature(settings: SecureSettings) -> Signature:
-    """By which a change of one of the files is seen; a link is followed, as Kubernetes swaps them."""
-    return tuple(_state(path) for path in _files(settings))
+def signature(settings: SecureSettings) -> key_files.Seen:
+    """By which a change of one of the files is seen."""
+    return key_files.seen(_files(settings))
 
 
 def _files(settings: SecureSettings) -> Sequence[str]:
@@ -52,14 +51,6 @@ def _files(settings: SecureSettings) -> Sequence[str]:
         settings.client_ca_file,
         settings.token_auth_file,
     )
-
-
-def _state(path: str) -> tuple[int, int, int] | None:
-    try:
-        found = os.stat(path)
-    except OSError:
-        return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def load(settings: SecureSettings, now: float) -> Material:

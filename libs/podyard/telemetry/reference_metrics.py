@@ -8,7 +8,7 @@ exactly the name that it was given. One thread counts; any may collect. A counte
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 import prometheus_client
 from prometheus_client.core import Metric
@@ -25,6 +25,7 @@ OTHERS: Final = "others"
 _TOTAL: Final = "_total"
 
 Labels = tuple[str, ...]
+S = TypeVar("S")
 
 
 def exponential(start: float, factor: float, number: int) -> tuple[float, ...]:
@@ -98,7 +99,27 @@ def _exemplar(found: tuple[float, str, float] | None) -> Exemplar | None:
     return Exemplar({"trace_id": f"{ids.trace_id:032x}", "span_id": f"{ids.span_id:016x}"}, value, at)
 
 
-class CounterFamily(Collector):
+class _Family(Collector, Generic[S]):
+    """Series of one name by the values of their labels."""
+
+    def __init__(self, name: str, help_text: str, labels: Sequence[str], older: str, make: Callable[[], S]) -> None:
+        """:param older: a further name of the same numbers; empty: none"""
+        self._names = (name, older) if older else (name,)
+        self._help, self.label_names, self._make = help_text, tuple(labels), make
+        self._series: dict[Labels, S] = {}
+        if not self.label_names:
+            self.labels()
+
+    def labels(self, *values: str) -> S:
+        """The series of these labels' values; who counts or observes often keeps it."""
+        found = self._series.get(values)
+        if found is None:
+            values = _bounded(values, self.label_names, len(self._series))
+            found = self._series.setdefault(values, self._make())
+        return found
+
+
+class CounterFamily(_Family[CounterSeries]):
     """Counters of one name."""
 
     def __init__(
@@ -115,19 +136,8 @@ class CounterFamily(Collector):
         :param labels: names; a family without any is shown as 0 from the start
         :param older: a further name of the same numbers: the reference's deprecated one
         """
-        self._names, self._help, self.label_names = _names(name, older), help_text, tuple(labels)
-        self._series: dict[Labels, CounterSeries] = {}
-        if not self.label_names:
-            self.labels()
+        super().__init__(name, help_text, labels, older, CounterSeries)
         registry.register(self)
-
-    def labels(self, *values: str) -> CounterSeries:
-        """The series of these labels' values; who counts often keeps it."""
-        found = self._series.get(values)
-        if found is None:
-            values = _bounded(values, self.label_names, len(self._series))
-            found = self._series.setdefault(values, CounterSeries())
-        return found
 
     def collect(self) -> Iterable[Metric]:
         """The family as it is now, under each of its names."""
@@ -168,7 +178,7 @@ class GaugeFamily(Collector):
         yield family
 
 
-class HistogramFamily(Collector):
+class HistogramFamily(_Family[HistogramSeries]):
     """Histograms of one name and the same buckets."""
 
     def __init__(
@@ -186,21 +196,10 @@ class HistogramFamily(Collector):
         :param buckets: upper bounds, ascending, without +Inf
         :param older: a further name of the same numbers: the reference's deprecated one
         """
-        self._names, self._help, self.label_names = _names(name, older), help_text, tuple(labels)
         self.buckets = tuple(map(float, buckets))
         self._upper = tuple(floatToGoString(bound) for bound in (*self.buckets, float("inf")))
-        self._series: dict[Labels, HistogramSeries] = {}
-        if not self.label_names:
-            self.labels()
+        super().__init__(name, help_text, labels, older, lambda: HistogramSeries(self.buckets))
         registry.register(self)
-
-    def labels(self, *values: str) -> HistogramSeries:
-        """The series of these labels' values; who observes often keeps it."""
-        found = self._series.get(values)
-        if found is None:
-            values = _bounded(values, self.label_names, len(self._series))
-            found = self._series.setdefault(values, HistogramSeries(self.buckets))
-        return found
 
     def collect(self) -> Iterable[Metric]:
         """The family as it is now, under each of its names."""
@@ -209,10 +208,6 @@ class HistogramFamily(Collector):
             for values, series in self._series.copy().items():  # another thread may add one
                 family.samples.extend(series.samples(name, _named(self.label_names, values), self._upper))
             yield family
-
-
-def _names(name: str, older: str) -> tuple[str, ...]:
-    return (name, older) if older else (name,)
 
 
 def _bounded(values: Labels, labels: Labels, series: int) -> Labels:
