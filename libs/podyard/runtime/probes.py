@@ -1,6 +1,7 @@
 """`/livez`, `/healthz` and `/readyz` as texts, in the form of Kubernetes' API machinery.
 
-One thing differs: a check says its reason where the API machinery says `reason withheld`.
+One thing differs: a check says its reason, and where help stands, where the API machinery says
+`reason withheld`.
 Source: apiserver pkg/server/healthz/healthz.go, v0.36.2.
 """
 
@@ -22,6 +23,8 @@ class Found(NamedTuple):
 
 
 OK: Final = "ok"
+PAGE: Final = "docs/checks.md"
+"""What to do: a section for each check."""
 
 
 def of_all(name: str, checks: Sequence[Found], *, verbose: bool = False, exclude: Sequence[str] = ()) -> Answer:
@@ -38,7 +41,7 @@ def of_all(name: str, checks: Sequence[Found], *, verbose: bool = False, exclude
             lines.append(f"[+]{check.name} ok{_after_colon(check.reason)}")
         else:
             failed = True
-            lines.append(f"[-]{check.name} failed{_after_colon(check.reason)}")
+            lines.append(f"[-]{check.name} failed{_after_colon(check.reason)}; see {PAGE}#{check.name.lower()}")
     unknown = sorted({*exclude} - {check.name for check in checks})
     if unknown:
         quoted = ",".join(json.dumps(one, ensure_ascii=False) for one in unknown)

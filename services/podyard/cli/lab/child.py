@@ -20,7 +20,7 @@ from anyio.abc import Process
 from podyard.cli.lab import plan
 from podyard.cli.lab.plan import Planned
 from podyard.cli.services import MAY_END, SUPERVISED
-from podyard.runtime import ports
+from podyard.runtime import ports, probes
 
 State: TypeAlias = Literal["starting", "ready", "not ready", "ended", "done", "stopping", "stopped"]
 PROBE_EVERY_S: Final = 0.5
@@ -180,5 +180,9 @@ def parse_ready(answer: bytes) -> tuple[State, str]:
     head, _, body = answer.partition(b"\r\n\r\n")
     if b" 200 " in head.split(b"\r\n", 1)[0]:
         return "ready", ""
-    lines = [line[3:] for line in body.decode(errors="replace").splitlines() if line.startswith("[-]")]
+    lines = [
+        line[3:].partition(f"; see {probes.PAGE}")[0]
+        for line in body.decode(errors="replace").splitlines()
+        if line.startswith("[-]")
+    ]
     return "not ready", "; ".join(line.replace(" failed: ", ": ", 1) for line in lines)
