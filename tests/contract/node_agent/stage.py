@@ -65,7 +65,9 @@ class Stage:
 
     def on_news(self, subject: str, payload: bytes, trace: str) -> None:
         del subject, trace
-        self.news.append(codec.decode(K8sEvent, payload))
+        event = codec.decode(K8sEvent, payload)
+        if event not in self.news:  # a try that was cut off is sent once more; a repetition changes nothing
+            self.news.append(event)
 
     async def collect(self, subject: str, message_type: type[M]) -> list[M]:
         """What is published on `subject` from now on."""
