@@ -1,9 +1,9 @@
 """No secret where somebody may look: logs, spans, what services serve, lists of processes, what commands say.
 All that is secret in a lab is known here, so it is looked for as it is."""
 
-import urllib.request
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -20,7 +20,7 @@ from tests.support.otlp_sink import OtlpSink
 PASSWORD = "hush-hush-password"
 TOKEN = "hush-hush-token"
 """These two are given by a person, in variables of the environment: there they stand, and nowhere else."""
-PAGES = ("/configz", "/metrics", "/readyz", "/healthz")
+PAGES = ("/configz", "/metrics", "/readyz?verbose", "/healthz?verbose")
 
 
 def secrets_of(security: Path) -> set[str]:
@@ -33,12 +33,11 @@ def secrets_of(security: Path) -> set[str]:
 
 
 def served(lab: Lab) -> dict[str, str]:
-    """What every service serves."""
+    """What every service serves, ready or not."""
     texts = dict[str, str]()
     for child in lab.children:
         for page in PAGES:
-            with urllib.request.urlopen(f"http://{child.http}{page}", timeout=10) as answer:
-                texts[f"{child.instance} {page}"] = answer.read().decode()
+            texts[f"{child.instance} {page}"] = httpx.get(f"http://{child.http}{page}", timeout=10).text
     return texts
 
 
