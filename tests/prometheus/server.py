@@ -1,7 +1,6 @@
 """A real Prometheus on a free port, and its query API."""
 
 import math
-import subprocess
 import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
@@ -12,10 +11,9 @@ import httpx
 import yaml
 
 from podyard.runtime import ports
+from tests.support import foreign_servers
 
-START_S: Final = 60.0
 WITHIN_S: Final = 30.0
-LOOK_EVERY_S: Final = 0.2
 
 
 class PrometheusServer:
@@ -72,27 +70,5 @@ def running(program: Path, config: dict[str, Any], folder: Path) -> Generator[Pr
     file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     place = f"127.0.0.1:{ports.free_port()}"
     words = [f"--config.file={file}", f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address={place}"]
-    with log.open("wb") as out:
-        process = subprocess.Popen([program, *words], stdin=subprocess.DEVNULL, stdout=out, stderr=out)
-        try:
-            _until_ready(process, f"http://{place}/-/ready", log)
-            yield PrometheusServer(f"http://{place}")
-        finally:
-            process.terminate()
-            try:
-                process.wait(10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def _until_ready(process: "subprocess.Popen[bytes]", address: str, log: Path) -> None:
-    deadline, reason = time.monotonic() + START_S, ""
-    while time.monotonic() < deadline and process.poll() is None:
-        try:
-            if httpx.get(address, timeout=2).status_code == httpx.codes.OK:
-                return
-        except httpx.HTTPError as error:
-            reason = str(error)
-        time.sleep(LOOK_EVERY_S)
-    raise AssertionError(f"Prometheus is not ready: {reason}\n{log.read_text(errors='replace')[-2000:]}")
+    with foreign_servers.running("Prometheus", [program, *words], f"http://{place}/-/ready", log):
+        yield PrometheusServer(f"http://{place}")

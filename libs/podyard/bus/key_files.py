@@ -10,7 +10,7 @@ Seen = tuple[tuple[int, int, int] | None, ...]
 def seen(paths: Sequence[str]) -> Seen:
     """How the files stand; another value later means that one was replaced. Links are followed, as
     Kubernetes swaps them."""
-    return tuple(_seen(path) for path in paths if path)
+    return tuple(map(_seen, paths))
 
 
 def _seen(path: str) -> tuple[int, int, int] | None:

@@ -12,7 +12,7 @@ import msgspec
 
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.nodes import NodeView
-from podyard.cluster.pods import PodView
+from podyard.cluster.pods import PodView, requested_by
 from podyard.cluster.view import ClusterView
 
 MOST_NAMED: Final = 20
@@ -173,14 +173,12 @@ def _counted(listed: Contents, counts: Books) -> Group:
 
 
 def _sums_differ(counts: Books) -> Iterator[str]:
-    sums: dict[str, dict[str, int]] = {}
+    on_node: dict[str, list[PodView]] = {}
     for pod in counts.placed.values():
         if pod.bound is not None:
-            of_node = sums.setdefault(pod.bound.node, {})
-            for resource, amount in pod.usage.requests.items():
-                of_node[resource] = of_node.get(resource, 0) + amount
+            on_node.setdefault(pod.bound.node, []).append(pod)
     for node in sorted(counts.requested):
-        is_, must = counts.requested[node], {name: amount for name, amount in sums.get(node, {}).items() if amount}
+        is_, must = counts.requested[node], requested_by(on_node.get(node, ()))
         for resource in sorted({*is_, *must}):
             if is_.get(resource, 0) != must.get(resource, 0):
                 yield f"{node}: {resource} is {is_.get(resource, 0)}, its pods take {must.get(resource, 0)}"

@@ -11,7 +11,7 @@ import msgspec
 
 from podyard.cluster.node_table import NodeTable
 from podyard.cluster.nominations import Nominations
-from podyard.cluster.pods import PodView
+from podyard.cluster.pods import PodView, requested_by
 from podyard.cluster.view import ClusterView
 
 
@@ -107,7 +107,7 @@ def of_table(
 
     def row(name: str) -> NodeRow:
         at = table.row_of.get(name)
-        taken = _sums(table.pods_on(name).values()) if at is None else table.room.taken(at).requests
+        taken = requested_by(table.pods_on(name).values()) if at is None else table.room.taken(at).requests
         whole: Mapping[str, int] = {} if at is None else table.room.whole(at)
         pods = table.pods_on(name)
         return _row(name, at is None, taken, _texts(whole), pods, nominated.on(name), own, most_pods)
@@ -121,7 +121,7 @@ def of_view(view: ClusterView, nominated: Nominations, *, most: int, most_pods: 
     def row(name: str) -> NodeRow:
         node, pods = view.nodes.get(name), view.pods_on(name)
         whole = {} if node is None else dict(node.node.status.allocatable)
-        return _row(name, node is None, _sums(pods.values()), whole, pods, nominated.on(name), {}, most_pods)
+        return _row(name, node is None, requested_by(pods.values()), whole, pods, nominated.on(name), {}, most_pods)
 
     return _dump({*view.nodes, *view.nodes_with_pods}, row, view.position, most)
 
@@ -165,14 +165,6 @@ def _pods(pods: Iterable[PodView], own: Mapping[str, str]) -> Iterator[PodRow]:
             nominated_node=pod.nominated_node,
             own=own.get(pod.uid, ""),
         )
-
-
-def _sums(pods: Iterable[PodView]) -> dict[str, int]:
-    sums: dict[str, int] = {}
-    for pod in pods:
-        for resource, amount in pod.usage.requests.items():
-            sums[resource] = sums.get(resource, 0) + amount
-    return sums
 
 
 def _texts(amounts: Mapping[str, Any]) -> dict[str, str]:

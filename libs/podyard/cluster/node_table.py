@@ -144,11 +144,6 @@ class NodeTable:
         """Where a pod is, whether or not the node is known; `None` if it takes no room."""
         return self._placed.get(uid)
 
-    @property
-    def placed_count(self) -> int:
-        """How many pods take room somewhere."""
-        return len(self._placed)
-
     def pods_on(self, node_name: str) -> Mapping[str, PlacedPod]:
         """Pods on a node by uid, in order of arrival; also for a node that is not, or not yet, in the
         table."""

@@ -1,5 +1,6 @@
 """One pod as a reader sees it: the object of its creator joined with the facts that others know about it."""
 
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -205,6 +206,15 @@ class PodView:
     def __repr__(self) -> str:
         place = f" on {self.node_name}" if self.node_name else ""
         return f"<PodView {self.namespace}/{self.name} {self.uid}{place} @{self.sequence}>"
+
+
+def requested_by(pods: Iterable[PodView]) -> dict[str, int]:
+    """What they take together, by resource; milli-CPU, bytes, pieces."""
+    sums: dict[str, int] = {}
+    for pod in pods:
+        for resource, amount in pod.usage.requests.items():
+            sums[resource] = sums.get(resource, 0) + amount
+    return sums
 
 
 def from_binding(bound: BoundPod) -> PodView:

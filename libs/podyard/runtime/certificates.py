@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from podyard.bus import key_files
 from podyard.runtime import identities
 from podyard.runtime.settings import SecureSettings, SettingsError
 
@@ -37,20 +36,6 @@ class Material(NamedTuple):
     tokens: identities.Tokens
     renew_at: float
     """Seconds since 1970, UTC, from when it has to be read, or made, again: its certificate ends."""
-
-
-def signature(settings: SecureSettings) -> key_files.Seen:
-    """By which a change of one of the files is seen."""
-    return key_files.seen(_files(settings))
-
-
-def _files(settings: SecureSettings) -> Sequence[str]:
-    return (
-        settings.tls_cert_file,
-        settings.tls_private_key_file,
-        settings.client_ca_file,
-        settings.token_auth_file,
-    )
 
 
 def load(settings: SecureSettings, now: float) -> Material:

@@ -18,6 +18,7 @@ from typing import Final, Self
 import prometheus_client
 import structlog
 
+from podyard.bus import key_files
 from podyard.runtime import clock, connections, web
 from podyard.runtime.connections import Configured, Door
 from podyard.runtime.health import Health
@@ -78,7 +79,7 @@ class HttpEndpoint:
                 self._keys = _Keys(settings.secure, health.trouble(CERTIFICATES_CHECK), log)
             except SettingsError as error:
                 problems += error.problems
-        elif _names_files(settings.secure):
+        elif settings.secure.key_paths:
             log.warning("secure.port is 0: nothing is served over HTTPS, and the files given for it serve nothing")
         if problems:
             raise SettingsError(tuple(problems))
@@ -180,12 +181,6 @@ def _beyond_loopback(settings: HttpSettings) -> list[str]:
     return [problem]
 
 
-def _names_files(settings: SecureSettings) -> bool:
-    return any(
-        (settings.tls_cert_file, settings.tls_private_key_file, settings.client_ca_file, settings.token_auth_file)
-    )
-
-
 def _is_loopback(host: str) -> bool:
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -207,7 +202,7 @@ class _Keys:
         self._settings = settings
         self._tell = tell
         self._log = log
-        self._signature = certificates.signature(settings)
+        self._seen = key_files.seen(settings.key_paths)
         self.material = certificates.load(settings, clock.now())
         self._told = ""
         tell("")
@@ -232,15 +227,15 @@ class _Keys:
                 self._say(f"they cannot be looked at: {error}")
 
     def _look(self) -> bool:
-        signature = self._certificates.signature(self._settings)
-        if signature == self._signature and clock.now() < self.material.renew_at and not self._told:
+        seen = key_files.seen(self._settings.key_paths)
+        if seen == self._seen and clock.now() < self.material.renew_at and not self._told:
             return False
         try:
             self.material = self._certificates.load(self._settings, clock.now())
         except SettingsError as error:
             self._say(f"what was read before serves on: {error}")
             return False
-        self._signature = signature
+        self._seen = seen
         self._say("")
         self._log.info("certificates and tokens were read anew")
         return True

@@ -140,6 +140,12 @@ class SecureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     users: dict[str, tuple[UrlPath, ...]] = {}
     """What single users may read, besides."""
 
+    @property
+    def key_paths(self) -> tuple[str, ...]:
+        """The files by which the port goes; those that are set."""
+        named = self.tls_cert_file, self.tls_private_key_file, self.client_ca_file, self.token_auth_file
+        return tuple(filter(None, named))
+
 
 class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Logs go to standard error."""

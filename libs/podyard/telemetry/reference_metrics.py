@@ -210,6 +210,18 @@ class HistogramFamily(_Family[HistogramSeries]):
             yield family
 
 
+def extension_points(registry: prometheus_client.CollectorRegistry, help_text: str) -> HistogramFamily:
+    """kube-scheduler's durations of extension points, of which scheduler and binder have some each. Source:
+    v1.36.2, pkg/scheduler/metrics/metrics.go."""
+    return HistogramFamily(
+        registry,
+        "scheduler_framework_extension_point_duration_seconds",
+        help_text,
+        ["extension_point", "status", "profile"],
+        buckets=exponential(0.0001, 2, 12),
+    )
+
+
 def _bounded(values: Labels, labels: Labels, series: int) -> Labels:
     if len(values) != len(labels):
         raise ValueError(f"{len(values)} values {values} for the labels {labels}: give one for each")

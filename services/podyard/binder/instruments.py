@@ -12,7 +12,7 @@ from podyard.memory.latest import Latest
 from podyard.runtime import sessions
 from podyard.telemetry.conventions import pod_attributes
 from podyard.telemetry.plugin_faults import PluginFaults
-from podyard.telemetry.reference_metrics import CounterFamily, HistogramFamily, exponential
+from podyard.telemetry.reference_metrics import CounterFamily, HistogramFamily, extension_points
 from podyard.telemetry.tracing import AttributeValue, Spans
 
 BATCH_BUCKETS: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
@@ -54,14 +54,9 @@ class Instruments:
 
     def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
         self.plugin_faults = PluginFaults(registry, "binder")
-        self._points = HistogramFamily(
-            registry,
-            "scheduler_framework_extension_point_duration_seconds",
-            "Time of all plugins of an extension point for one decision; of Bind, of the commit",
-            ["extension_point", "status", "profile"],
-            buckets=exponential(0.0001, 2, 12),
+        self._points = extension_points(
+            registry, "Time of all plugins of an extension point for one decision; of Bind, of the commit"
         )
-        """kube-scheduler's. Source: v1.36.2, pkg/scheduler/metrics/metrics.go."""
         self._committed_s = 0.0
         """What the last commit took."""
         self._bound: dict[str, int] = {}

@@ -20,6 +20,7 @@ from podyard.telemetry.reference_metrics import (
     HistogramFamily,
     HistogramSeries,
     exponential,
+    extension_points,
 )
 from podyard.telemetry.tracing import Spans
 
@@ -39,12 +40,8 @@ class ReferenceMetrics:
             "From the start of a cycle to the choice of a node, or the end of PostFilter",
             buckets=SECONDS,
         ).labels()
-        self._points = HistogramFamily(
-            registry,
-            "scheduler_framework_extension_point_duration_seconds",
-            "Time of all plugins of an extension point for one pod; what is known from its like takes none",
-            ["extension_point", "status", "profile"],
-            buckets=exponential(0.0001, 2, 12),
+        self._points = extension_points(
+            registry, "Time of all plugins of an extension point for one pod; what is known from its like takes none"
         )
         self._of_points: dict[tuple[str, str, str], HistogramSeries] = {}
         self._plugins = HistogramFamily(

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ import pytest
 import structlog
 from prometheus_client.core import CounterMetricFamily
 
+from podyard.bus import key_files
 from podyard.runtime import certificates, connections, http, web
 from podyard.runtime.health import Health
 from podyard.runtime.http import CannotListenError, HttpEndpoint
@@ -521,10 +523,10 @@ def test_a_token_file_that_others_may_read_afterwards_is_told(
 def test_what_changed_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading lets everybody go who is there."""
     monkeypatch.setattr(http, "LOOK_EVERY_S", 0.005)
-    asked = {"load": 0, "signature": 0}
+    asked = {"load": 0, "seen": 0}
 
-    def counted(name: str) -> Callable[..., Any]:
-        wanted = getattr(certificates, name)
+    def counted(module: ModuleType, name: str) -> Callable[..., Any]:
+        wanted = getattr(module, name)
 
         def ask(*given: Any) -> Any:
             asked[name] += 1
@@ -532,15 +534,15 @@ def test_what_changed_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
         return ask
 
-    for name in asked:
-        monkeypatch.setattr(certificates, name, counted(name))
+    monkeypatch.setattr(certificates, "load", counted(certificates, "load"))
+    monkeypatch.setattr(key_files, "seen", counted(key_files, "seen"))
     tokens = tmp_path / "tokens.csv"
     _replace(tokens, b"hush,ann,1,system:masters\n")
     with serving(secure={"token_auth_file": str(tokens)}):
         _replace(tokens, b"psst,ann,1,system:masters\n")
         until("it is read", lambda: asked["load"] == 2)
-        looks = asked["signature"]
-        until("it is looked at again", lambda: asked["signature"] > looks + 5)
+        looks = asked["seen"]
+        until("it is looked at again", lambda: asked["seen"] > looks + 5)
         assert asked["load"] == 2
 
 

@@ -10,7 +10,8 @@ import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from podyard.runtime.certificates import load, names, self_signed, signature
+from podyard.bus import key_files
+from podyard.runtime.certificates import load, names, self_signed
 from podyard.runtime.settings import SecureSettings, SettingsError
 from tests.support.certificates import DAY, NOW, Authority, key_pem
 
@@ -153,8 +154,8 @@ def test_a_file_that_is_written_anew_is_seen(authority: Authority, tmp_path: Pat
     link = tmp_path / "ca.crt"
     link.symlink_to(authority.file)
     settings = secure(client_ca_file=str(link), token_auth_file=str(tmp_path / "missing"))
-    before = signature(settings)
-    assert signature(settings) == before
+    before = key_files.seen(settings.key_paths)
+    assert key_files.seen(settings.key_paths) == before
     link.unlink()
     link.symlink_to(Authority(tmp_path, "new").file)
-    assert signature(settings) != before
+    assert key_files.seen(settings.key_paths) != before

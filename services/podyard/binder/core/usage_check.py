@@ -10,7 +10,7 @@ from typing import Final
 
 from podyard.binder.core.world import World
 from podyard.cluster.node_table import NodeTable
-from podyard.cluster.pods import PodView
+from podyard.cluster.pods import PodView, requested_by
 from podyard.cluster.room import CPU, MEMORY, cell
 
 STEP_S: Final = 1.0
@@ -69,14 +69,9 @@ class UsageCheck:
 
 def _sums(live: Collection[PodView], table: NodeTable, row: int) -> list[str]:
     """Where books and columns of `row` are not the sums over `live`."""
-    requests: dict[str, int] = {}
-    cpu = memory = 0
-    for pod in live:
-        usage = pod.usage
-        for resource, amount in usage.requests.items():
-            requests[resource] = requests.get(resource, 0) + amount
-        cpu += usage.nonzero_cpu_milli
-        memory += usage.nonzero_memory_bytes
+    requests = requested_by(live)
+    cpu = sum(pod.usage.nonzero_cpu_milli for pod in live)
+    memory = sum(pod.usage.nonzero_memory_bytes for pod in live)
     room = table.room
     taken = room.taken(row)
     pairs = [("pods", len(live), int(table.pod_count[row]))]

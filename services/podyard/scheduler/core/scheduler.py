@@ -109,7 +109,7 @@ class Scheduler:
         table = self._placing.table
         return {
             ("nodes",): len(table),
-            ("pods",): table.placed_count,
+            ("pods",): len(table.all_placed),
             ("assumed_pods",): len(self._placing.assumptions),
         }
 
