@@ -105,7 +105,7 @@ class Correlator:
             return None
         return K8sEvent(
             regarding=about,
-            type="Warning" if event.warning else "Normal",
+            type=said,
             reason=event.reason,
             message=message,
             reporter=self._reporter,

@@ -1,8 +1,10 @@
 """Listing and following streams of records: the bus' watch, as lists and callbacks."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import anyio
+from anyio.abc import TaskGroup
 
 from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
@@ -59,13 +61,8 @@ async def listing(bus: Bus, stream: str, subjects: Sequence[str]) -> list[Delive
 
     :raises NotFound: if there is no such stream
     """
-    await bus.last_sequence(stream)
     found: list[Delivery] = []
-    sink = _Sink(found.append)
-    spec = WatchSpec(stream=stream, list_subjects=tuple(subjects), follow_subjects=tuple(subjects))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(bus.watch(spec, sink).run)
-        await sink.synced_once.wait()
+    async with _reading(bus, stream, subjects, subjects, _Sink(found.append)) as tasks:
         tasks.cancel_scope.cancel()
     return found
 
@@ -78,12 +75,7 @@ async def read(
     :param listed: set once all was handed on that it held at the start
     :raises NotFound: if there is no such stream
     """
-    await bus.last_sequence(stream)
-    sink = _Sink(deliver)
-    spec = WatchSpec(stream=stream, list_subjects=tuple(subjects), follow_subjects=tuple(subjects))
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(bus.watch(spec, sink).run)
-        await sink.synced_once.wait()
+    async with _reading(bus, stream, subjects, subjects, _Sink(deliver)):
         listed.set()
 
 
@@ -115,11 +107,23 @@ async def follow(
     :param started: set once everything that is stored later will be handed on
     :raises NotFound: if there is no such stream
     """
-    await bus.last_sequence(stream)
     sink = _Sink(deliver, live_only=True, missed=missed)
-    spec = WatchSpec(stream=stream, list_subjects=(nothing,), follow_subjects=tuple(subjects))
+    async with _reading(bus, stream, (nothing,), subjects, sink):
+        if started is not None:
+            started.set()
+
+
+@asynccontextmanager
+async def _reading(
+    bus: Bus, stream: str, listed: Sequence[str], followed: Sequence[str], sink: _Sink
+) -> AsyncGenerator[TaskGroup]:
+    """A watch whose first listing is complete; it follows until the task group is cancelled.
+
+    :raises NotFound: if there is no such stream
+    """
+    await bus.last_sequence(stream)
+    spec = WatchSpec(stream=stream, list_subjects=tuple(listed), follow_subjects=tuple(followed))
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(bus.watch(spec, sink).run)
         await sink.synced_once.wait()
-        if started is not None:
-            started.set()
+        yield tasks
