@@ -10,9 +10,9 @@ docs/rules.md, killed-server-brings-back), and where they are kept:
   new version is read its subject looks deleted. So a listing that has passed S asks where the stream ends. If
   that is no further than it had got when it asked, it is complete; else it reads to there, and asks again.
   One that writers outrun for ever ends after `MOST_ROUNDS` (`_confirm`).
-- That the server says that nothing is pending is no proof: it takes off at once what is written again, and
-  counts the new version later (nats-server 2.15). It is one for a listing of a single subject, and for one of
-  which nothing is pending when its consumer is made.
+- The server's word that nothing is pending is believed in two cases only: when a consumer has just been
+  made, and where a single subject is listed. Else it may be wrong: what is written again is taken off at
+  once, and its new version is counted later (nats-server 2.15).
 - Where the last message has expired, or is a foreign one, a heartbeat says how far the consumer has got. The
   consumer that lists has one every 0.1 s, and never follows. If it says the same for two seconds and has not
   got to where the stream ended, its server ends before that, and all is listed again.
@@ -319,7 +319,7 @@ class Watch:
     async def _confirm(self) -> None:
         """Ask where the stream ends: complete if there is nothing that this listing had not passed before."""
         self._is_at_goal = False
-        passed = max(self._passed, self._beat_at)
+        passed = self._got_to
         info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
         if self._state is not State.LISTING:
             return
@@ -467,10 +467,14 @@ class Watch:
         follows."""
         return self._failure is not None or self._state in OVER
 
+    @property
+    def _got_to(self) -> int:
+        """The highest sequence that is passed, as messages and heartbeats of this reading say."""
+        return max(self._passed, self._beat_at)
+
     def _look_at_goal(self) -> None:
         """Whether the listing has got to its goal: then its task asks where the stream ends."""
-        passed = max(self._passed, self._beat_at)
-        if passed >= self._goal and self._reached(passed) and not self._is_at_goal:
+        if self._got_to >= self._goal and self._reached(self._got_to) and not self._is_at_goal:
             self._is_at_goal = True
             self._wake.set()
 
