@@ -230,6 +230,8 @@ class NodeLifeSimulation(Simulation):
 
     def _partition(self, process: Process, lasts_s: float) -> None:
         process.network.up_held = process.network.down_held = True
+        if process.service == "workloads":
+            self.judge.parted(self.clock.elapsed, self.clock.elapsed + lasts_s)
 
         def heal() -> None:
             process.network.up_held = process.network.down_held = False

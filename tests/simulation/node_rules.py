@@ -1,7 +1,7 @@
 """Judges the lives of nodes: what is stored, and what agents do meanwhile. It shares no code with agents and
 workloads.
 
-When something is stored:
+When something is stored, or, where a partition kept it from the server, as of when it was decided:
 
 - a node is declared lost only if nothing was heard of it for the grace period
 - nodes of a zone are given up no faster than the zone's rate
@@ -14,12 +14,15 @@ Every second, of agents that have heard the bus for a while:
 - whatever runs is bound to that node, and is not to end
 """
 
+from bisect import bisect_right, insort
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from podyard.objects.times import seconds_of
 from podyard.proto import codec, subjects
 from podyard.proto.facts import NodeLifeFact
 from podyard.proto.placement import Binding, Tombstone
+from tests.simulation.clock import START
 
 GRACE_S = 50.0
 RATE = 0.1
@@ -59,7 +62,10 @@ class NodeChecker:
         """Nodes with a taint NoExecute, and since when."""
         self.losses = self.evictions = self.takings = 0
         self._zones = zones
-        self._beats: dict[str, float] = {}
+        self._beats: dict[str, list[float]] = {}
+        """When the server got one, by node."""
+        self._parted: list[tuple[float, float]] = []
+        """From when to when what workloads sends is held."""
         self._times: dict[str, list[float]] = {}
         """When nodes were given up, by zone."""
         self._terms: list[float] = []
@@ -68,39 +74,58 @@ class NodeChecker:
 
     def beat(self, node: str, now: float) -> None:
         """The server has got a heartbeat."""
-        self._beats[node] = now
+        self._beats.setdefault(node, []).append(now)
 
     def term_began(self, now: float) -> None:
         """Of workloads: its buckets are full."""
         self._terms.append(now)
+
+    def parted(self, since: float, until: float) -> None:
+        """What workloads sends meanwhile arrives at the end."""
+        self._parted.append((since, until))
 
     # ---- what is stored
 
     def life(self, node: str, payload: bytes, now: float) -> None:
         """What workloads says of a node; empty: nothing."""
         fact = codec.decode(NodeLifeFact, payload) if payload else None
-        self._lose(node, fact is not None and fact.lost is not None, now)
+        decided = now if fact is None else self._decided(fact, now)
+        self._lose(node, fact is not None and fact.lost is not None, decided)
         if fact is None or all(taint.effect != "NoExecute" for taint in fact.taints):
             self.given_up.pop(node, None)
         elif node not in self.given_up:
             self.given_up[node] = now
-            self._rate(self._zones[node], now)
+            self._rate(self._zones[node], decided)
 
-    def _lose(self, node: str, lost: bool, now: float) -> None:
+    def _decided(self, fact: NodeLifeFact, now: float) -> float:
+        """When what is stored now was decided: a partition may have kept it."""
+        at = seconds_of(fact.at) - START
+        held = any(since <= at <= until and now <= until + STORED_S for since, until in self._parted)
+        return at if held else now
+
+    def _lose(self, node: str, lost: bool, decided: float) -> None:
         if lost and node not in self.lost:
             self.losses += 1
-            ago = now - self._beats.get(node, float("-inf"))
-            if ago < GRACE_S - SLACK_S:
+            beats = self._beats.get(node, [])
+            before = bisect_right(beats, decided)
+            if before and decided - beats[before - 1] < GRACE_S - SLACK_S:
+                ago = decided - beats[before - 1]
                 self._wrong(f"{node} is declared lost, though it beat {ago:.1f} s before")
         (self.lost.add if lost else self.lost.discard)(node)
 
-    def _rate(self, zone: str, now: float) -> None:
+    def _rate(self, zone: str, decided: float) -> None:
         times = self._times.setdefault(zone, [])
-        times.append(now)
+        insort(times, decided)
+        for until in range(bisect_right(times, decided), len(times) + 1):
+            self._count(zone, times[:until])
+
+    def _count(self, zone: str, times: list[float]) -> None:
+        """Of all that end with the last one."""
+        last = times[-1]
         for number, first in enumerate(reversed(times), 1):
-            full = sum(first < began <= now for began in self._terms)
-            if number > 1 + RATE * (now - first + STORED_S) + full:
-                self._wrong(f"{number} nodes of {zone} are given up within {now - first:.1f} s")
+            full = sum(first < began <= last for began in self._terms)
+            if number > 1 + RATE * (last - first + STORED_S) + full:
+                self._wrong(f"{number} nodes of {zone} are given up within {last - first:.1f} s")
                 return
 
     def pod(self, document: Document | None, name: str, now: float) -> None:
