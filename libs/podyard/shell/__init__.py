@@ -16,6 +16,7 @@ Around a core:
 Beside a core:
 
 - `asking`    requests that are sent again until they are answered, by the leader of the highest epoch
+- `counting`  what a core counts for metrics, taken by many
 - `records`   records that are stored in the background
 - `event_recorder`  events for people: `event_correlator` says which are worth a message, `event_outbox` how
   many are sent

@@ -5,7 +5,7 @@ exactly the name that it was given. One thread counts; any may collect. A counte
 `_total` shows as untyped, in OpenMetrics as unknown: that format knows no such counter.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Final, Generic, TypeVar
@@ -68,6 +68,16 @@ class HistogramSeries:
         self.counts[bisect_left(self._bounds, value)] += times
         self.sum += value * times
 
+    def observe_all(self, values: Sequence[float]) -> None:
+        """Many values: sorted, they are counted by bucket rather than one by one."""
+        ordered, before = sorted(values), 0
+        for number, bound in enumerate(self._bounds):
+            below = bisect_right(ordered, bound, before)
+            self.counts[number] += below - before
+            before = below
+        self.counts[-1] += len(ordered) - before
+        self.sum += sum(ordered)
+
     def observe_traced(self, value: float, trace: str, at: float) -> None:
         """A value whose span is kept: it becomes the example of its bucket.
 
@@ -75,6 +85,10 @@ class HistogramSeries:
         :param at: seconds since 1970, UTC
         """
         self.observe(value)
+        self.show(value, trace, at)
+
+    def show(self, value: float, trace: str, at: float) -> None:
+        """Make a value that was observed the example of its bucket; as in `observe_traced`."""
         self._exemplars[bisect_left(self._bounds, value)] = (value, trace, at)
 
     def samples(self, name: str, labels: Mapping[str, str], upper: Sequence[str]) -> Iterable[Sample]:

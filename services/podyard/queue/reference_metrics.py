@@ -4,6 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/metrics/metrics.go; what is counte
 eventhandlers.go, schedule_one.go (bindingCycle).
 """
 
+from collections import defaultdict
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -17,7 +18,6 @@ from podyard.telemetry.reference_metrics import (
     CounterFamily,
     GaugeFamily,
     HistogramFamily,
-    HistogramSeries,
     exponential,
 )
 from podyard.telemetry.tracing import Spans
@@ -86,7 +86,6 @@ class ReferenceMetrics:
             ["event"],
             buckets=exponential(0.0001, 2, 12),
         )
-        self._of_events: dict[str, HistogramSeries] = {}
         self._hints = HistogramFamily(
             registry,
             "scheduler_queueing_hint_execution_duration_seconds",
@@ -130,15 +129,11 @@ class ReferenceMetrics:
         """What the core counted."""
         for (queue, event), pods in counted.entered.items():
             self._incoming.labels(queue, self._bounded(event)).inc(pods)
-        known = self._of_events
+        took: defaultdict[str, list[float]] = defaultdict(list)
         for event, seconds in counted.handled:
-            series = known.get(event)
-            if series is None:
-                bounded = self._bounded(event)
-                series = self._handled.labels(bounded)
-                if bounded == event:
-                    known[event] = series
-            series.observe(seconds)
+            took[event].append(seconds)
+        for event, each in took.items():
+            self._handled.labels(self._bounded(event)).observe_all(each)
 
     def asked(self, call: HintCall, event: str) -> None:
         """A hint was asked. :param event: bounded"""

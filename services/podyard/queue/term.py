@@ -5,7 +5,7 @@ Feeds the core and carries out what it wants, in its order.
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Final, NoReturn
+from typing import Final
 
 import anyio
 
@@ -30,18 +30,13 @@ from podyard.queue.settings import QueueSettings
 from podyard.runtime.service import Service
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
+from podyard.shell.counting import Counting
 from podyard.shell.driver import Driver
 from podyard.shell.reading import Reading
 from podyard.shell.records import Records
 
 END_WITHIN_S: Final = 2.0
 """How long the end of a term may take: what was told last is still stored."""
-
-
-COUNTED_TOGETHER: Final = 256
-COUNT_EVERY_S: Final = 1.0
-"""What the core counts of changes is taken by so many, or after so many seconds: by itself each costs as much
-as it tells."""
 
 
 class Term:
@@ -85,6 +80,7 @@ class Term:
             new_trace=lambda: service.spans.new_trace(attempt_spans.ROOT),
             timer=time.perf_counter,
         )
+        self._counting = Counting(lambda: self.core.counted, self._count)
         self._nominations = Nominations(service.bus, self._log, epoch, view.version_of, self._is_pending)
         self._records = Records(service.bus, log=self._log, lost=instruments.lost_records.inc)
         self._accounts = Accounts(self._records, instruments, service.spans, self._log, epoch)
@@ -115,7 +111,7 @@ class Term:
             async with self._driver as tasks:
                 tasks.start_soon(self._nominations.run)
                 tasks.start_soon(self._records.run)
-                tasks.start_soon(self._keep_counting)
+                tasks.start_soon(self._counting.run)
                 nominated = [
                     PodRef(namespace=pod.namespace, name=pod.name, uid=pod.uid) for pod in self._found.nominated
                 ]
@@ -124,7 +120,6 @@ class Term:
                 opened.append(await self._service.bus.subscribe(subjects.ALL_BARE_EVENTS, self._on_bare_event))
         finally:
             self._instruments.show_pools(None)
-            self._count()
             self._endpoints.end()
             with anyio.move_on_after(END_WITHIN_S, shield=True):
                 for subscription in opened:
@@ -134,19 +129,12 @@ class Term:
     def tell(self, message: Message) -> None:
         """Tell the core."""
         self._driver.step(message)
-        if not isinstance(message, messages.Changed) or self.core.handled >= COUNTED_TOGETHER:
-            self._count()
+        self._counting.look()
 
     def _count(self) -> None:
         counted = self.core.take_counted()
         if counted is not None:
             self._instruments.counted(counted)
-
-    async def _keep_counting(self) -> NoReturn:
-        """While nobody asks anything, too."""
-        while True:
-            await anyio.sleep(COUNT_EVERY_S)
-            self._count()
 
     def _on_bare_event(self, subject: str, payload: bytes, trace: str) -> None:
         happened = bare_events.read(payload, trace)

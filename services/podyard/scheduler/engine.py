@@ -33,6 +33,7 @@ from podyard.scheduler.pace import FEWEST, Pace
 from podyard.scheduler.window import Window
 from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
+from podyard.shell.counting import Counting
 from podyard.shell.driver import Driver
 from podyard.shell.event_correlator import Event
 from podyard.shell.informer import Informer
@@ -78,6 +79,7 @@ class Engine:
             answer=self._answer,
             close=core.close,
         )
+        self.counting = Counting(lambda: core.measured, self._count)
         self.pace = Pace(slice_s)
         self.window = Window(most_under_way)
         self.binds: Outbox[BindRequest] = Outbox()
@@ -127,13 +129,15 @@ class Engine:
     def step(self, message: Message) -> None:
         """Tell the core, and do what it wants done."""
         self.driver.step(message)
-        if not isinstance(message, Changed):  # what those end is told with the next of the others
-            measured = self.core.take_measured()
-            if measured is not None:
-                self._instruments.reference.measured(measured)
+        self.counting.look()
         self._progress.set()  # also without effects: a binding that was seen makes room for the next pop
         if self.may_work or isinstance(message, BindAnswered):
             self._wake.set()  # after an answer there may be another deadline to sleep to
+
+    def _count(self) -> None:
+        measured = self.core.take_measured()
+        if measured is not None:
+            self._instruments.reference.measured(measured)
 
     def _carry_out(self, effects: Sequence[Effect]) -> None:
         outcomes: Counter[str] = Counter()

@@ -4,7 +4,7 @@ Source: kube-scheduler v1.36.2, pkg/scheduler/metrics/metrics.go; what is counte
 framework/runtime, framework/preemption/executor.go, backend/cache.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Final
@@ -15,10 +15,8 @@ from podyard.framework.plugin_times import Evaluated
 from podyard.scheduler.core.measured import SCHEDULED, AttemptTime, CycleTimes, Measured
 from podyard.telemetry.reference_metrics import (
     CounterFamily,
-    CounterSeries,
     GaugeFamily,
     HistogramFamily,
-    HistogramSeries,
     exponential,
     extension_points,
 )
@@ -33,7 +31,6 @@ class ReferenceMetrics:
     def __init__(self, registry: prometheus_client.CollectorRegistry, spans: Spans) -> None:
         self._spans = spans
         self._attempts, self._attempt_seconds = _attempts(registry)
-        self._of_attempts: dict[tuple[str, str], tuple[CounterSeries, HistogramSeries]] = {}
         self._algorithm = HistogramFamily(
             registry,
             "scheduler_scheduling_algorithm_duration_seconds",
@@ -43,7 +40,6 @@ class ReferenceMetrics:
         self._points = extension_points(
             registry, "Time of all plugins of an extension point for one pod; what is known from its like takes none"
         )
-        self._of_points: dict[tuple[str, str, str], HistogramSeries] = {}
         self._plugins = HistogramFamily(
             registry,
             "scheduler_plugin_execution_duration_seconds",
@@ -83,8 +79,8 @@ class ReferenceMetrics:
 
     def measured(self, measured: Measured) -> None:
         """What the core measured."""
-        for attempt in measured.attempts:
-            self._attempt(attempt)
+        if measured.attempts:
+            self._ended(measured.attempts)
         if measured.cycles:
             self._cycles(measured.cycles)
         for plugin, point, status, seconds in measured.plugins:
@@ -94,29 +90,25 @@ class ReferenceMetrics:
         if measured.preemptions:
             self._preemptions.inc(measured.preemptions)
 
-    def _attempt(self, attempt: AttemptTime) -> None:
-        key = attempt.result, attempt.profile
-        series = self._of_attempts.get(key)
-        if series is None:
-            series = self._of_attempts[key] = self._attempts.labels(*key), self._attempt_seconds.labels(*key)
-        count, seconds = series
-        count.inc()
-        if self._spans.wanted(attempt.trace, keep=attempt.result != SCHEDULED):
-            seconds.observe_traced(attempt.seconds, attempt.trace, attempt.at)
-        else:
-            seconds.observe(attempt.seconds)
+    def _ended(self, attempts: list[AttemptTime]) -> None:
+        took: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
+        for one in attempts:
+            took[one.result, one.profile].append(one.seconds)
+            if self._spans.wanted(one.trace, keep=one.result != SCHEDULED):
+                self._attempt_seconds.labels(one.result, one.profile).show(one.seconds, one.trace, one.at)
+        for labels, each in took.items():
+            self._attempts.labels(*labels).inc(len(each))
+            self._attempt_seconds.labels(*labels).observe_all(each)
 
     def _cycles(self, cycles: list[CycleTimes]) -> None:
-        observe, known = self._algorithm.observe, self._of_points
+        self._algorithm.observe_all([cycle.algorithm_s for cycle in cycles])
+        took: defaultdict[tuple[str, str, str], list[float]] = defaultdict(list)
         for cycle in cycles:
-            observe(cycle.algorithm_s)
             profile = cycle.profile
             for one in cycle.points:
-                series = known.get((one.point, one.status, profile))
-                if series is None:
-                    key = one.point, one.status, profile
-                    series = known[key] = self._points.labels(*key)
-                series.observe(one.end - one.start)
+                took[one.point, one.status, profile].append(one.end - one.start)
+        for labels, each in took.items():
+            self._points.labels(*labels).observe_all(each)
         for profile in {cycle.profile for cycle in cycles}:
             evaluated = Counter(chain.from_iterable([one.evaluated for one in cycles if one.profile == profile]))
             for each, pods in evaluated.items():

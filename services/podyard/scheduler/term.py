@@ -115,6 +115,7 @@ class Term:
             async with self._engine.driver as tasks:
                 tasks.start_soon(self._reading.run)
                 tasks.start_soon(self._debugging.run)
+                tasks.start_soon(self._engine.counting.run)
                 await informer.synced()
                 tasks.start_soon(self._engine.work, informer)
                 tasks.start_soon(self._queue.send_results)

@@ -50,12 +50,12 @@ async def test_what_becomes_of_pods_shows_under_kube_schedulers_names(
         await scheduler.done(taken, "scheduled", node="n1")
         await cluster.commit([bound(taken.name, "n1", uid=taken.uid, attempt=taken.attempt, decided_at=99)])
         await scheduler.misses(taken.name)
+        handled = "scheduler_event_handling_duration_seconds_count"
+        await eventually("the binding is counted", lambda: value(handled, {"event": "AssignedPodAdd"}) == 1)
+        assert value(handled, {"event": "UnschedulablePodAdd"}) == 2
         incoming = "scheduler_queue_incoming_pods_total"
         assert value(incoming, {"queue": "active", "event": "UnschedulablePodAdd"}) == 2
         assert value(incoming, {"queue": "unschedulable", "event": "ScheduleAttemptFailure"}) == 1
-        handled = "scheduler_event_handling_duration_seconds_count"
-        assert value(handled, {"event": "UnschedulablePodAdd"}) == 2
-        assert value(handled, {"event": "AssignedPodAdd"}) == 1
         pending = {pool: value("scheduler_pending_pods", {"queue": pool}) for pool in ("active", "unschedulable")}
         assert pending == {"active": 0, "unschedulable": 1}
         rejected = {"plugin": "NodeResourcesFit", "profile": "default-scheduler"}

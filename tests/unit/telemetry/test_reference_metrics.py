@@ -1,5 +1,7 @@
 """Families under the reference's names: both text formats, bounds, and values while another thread looks."""
 
+from random import Random
+
 import prometheus_client
 import pytest
 from prometheus_client.exposition import generate_latest
@@ -113,6 +115,20 @@ def test_the_last_traced_value_of_a_bucket_is_its_example(registry: prometheus_c
     assert (examples["2.0"].value, float(examples["2.0"].timestamp or 0)) == (1.6, 200.0)
     assert registry.get_sample_value("mine_seconds_count", {"result": "scheduled"}) == 4
     assert "trace_id" not in generate_latest(registry).decode()
+
+
+def test_many_values_at_once_are_counted_as_one_by_one(registry: prometheus_client.CollectorRegistry) -> None:
+    family = HistogramFamily(registry, "took_seconds", "Took", ["how"], buckets=(0.5, 1, 2))
+    chance = Random(3)
+    values = [0.5, 1.0, 2.0, 0.0, 7.0, *(chance.uniform(0, 3) for _ in range(50))]
+    together, alone = family.labels("together"), family.labels("alone")
+    together.observe_all(values[:20])
+    together.observe_all([])
+    together.observe_all(values[20:])
+    for value in values:
+        alone.observe(value)
+    assert together.counts == alone.counts
+    assert together.sum == pytest.approx(alone.sum)
 
 
 def test_labels_that_somebody_makes_up_do_not_make_ever_more_series(

@@ -125,7 +125,7 @@ class Queue:
         return self._queue.tally.take() if self._queue.tally else None
 
     @property
-    def handled(self) -> int:
+    def counted(self) -> int:
         """How many changes are counted that nobody has taken yet."""
         return len(self._queue.tally.handled)
 

@@ -79,9 +79,14 @@ class Measuring:
         """A wait at Permit has ended."""
         self._permit_waits.append((label, seconds))
 
+    @property
+    def held(self) -> int:
+        """How many cycles, attempts and waits nobody has taken yet."""
+        return len(self._cycles) + len(self._attempts) + len(self._permit_waits)
+
     def take(self) -> Measured | None:
         """All since last asked; None: nothing."""
-        if not (self._cycles or self._attempts or self._permit_waits):
+        if not self.held:
             return None
         taken = Measured(self._cycles, self._attempts, self._plugins.take(), self._permit_waits, self._preemptions)
         self._cycles, self._attempts, self._permit_waits, self._preemptions = [], [], [], 0

@@ -113,6 +113,11 @@ class Scheduler:
             ("assumed_pods",): len(self._placing.assumptions),
         }
 
+    @property
+    def measured(self) -> int:
+        """How much is measured that nobody has taken yet."""
+        return self._placing.measuring.held
+
     def take_measured(self) -> Measured | None:
         """What was measured since last asked; None: nothing."""
         return self._placing.measuring.take()
