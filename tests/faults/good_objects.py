@@ -69,6 +69,7 @@ POD_SPEC: Final = {
             "matchLabelKeys": ["app"],
         }
     ],
+    "runtimeClassName": "bad",
     "overhead": {"cpu": "1m"},
     "resources": {"requests": {"cpu": "3m"}, "limits": {"cpu": "3m"}},
     "hostNetwork": True,
@@ -144,6 +145,25 @@ REST: Final[dict[str, Document]] = {
     "poddisruptionbudgets": {
         "spec": {"minAvailable": "50%", "selector": SELECTOR},
         "status": {"disruptionsAllowed": 1, "disruptedPods": {"bad": "2026-01-01T00:00:00Z"}},
+    },
+    "limitranges": {
+        "spec": {
+            "limits": [
+                {
+                    "type": "Container",
+                    "max": {"cpu": "64"},
+                    "min": {"cpu": "1n"},
+                    "default": {"cpu": "3m"},
+                    "defaultRequest": {"cpu": "3m"},
+                    "maxLimitRequestRatio": {"cpu": "9"},
+                }
+            ]
+        }
+    },
+    "runtimeclasses": {
+        "handler": "bad",
+        "overhead": {"podFixed": {"cpu": "1m"}},
+        "scheduling": {"nodeSelector": {"kind": "bad"}, "tolerations": [{"key": "bad", "operator": "Exists"}]},
     },
     "priorityclasses": {"value": 5, "globalDefault": False, "preemptionPolicy": "Never", "description": "bad"},
     "persistentvolumes": {

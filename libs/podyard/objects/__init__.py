@@ -29,6 +29,7 @@ Modules, by topic:
 - `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`, `type_check`
   (types), `bounds`, `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`,
   `updates` by topic; `names` which names are allowed, `faults` the API server's words
+- `limit_ranges`, `runtime_classes`  those kinds, and what admission makes of pods by them
 - `errors`            what can be wrong
 """
 

@@ -9,12 +9,13 @@ place), managedFields and selfLink.
 
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
 from podyard.objects import bounds
 from podyard.objects.api_types import definition_of
+from podyard.objects.core import PersistentVolumeClaim
 from podyard.objects.decoding import convert, view
 from podyard.objects.defaults import fill_defaults
 from podyard.objects.documents import Document, child, copy, copy_without_nulls, fill, is_mapping, mapping, strip_nulls
@@ -22,10 +23,13 @@ from podyard.objects.errors import AdmissionError, FieldFault, ObjectError, Quan
 from podyard.objects.faults import Faults, cut
 from podyard.objects.kind_validation import check_kind, check_metadata
 from podyard.objects.kinds import CustomObject, Kind, kind_for
-from podyard.objects.meta import ObjectMeta
+from podyard.objects.limit_ranges import LimitRange, check_claim_limits, check_pod_limits, fill_from_limits
+from podyard.objects.meta import ObjectMeta, View
+from podyard.objects.pod import Pod
 from podyard.objects.priority import PREEMPT_LOWER_PRIORITY, SYSTEM_CLASSES
 from podyard.objects.quantity_fields import branches, canonical_text, rewrite
 from podyard.objects.quantity_fields import faults as quantity_faults
+from podyard.objects.runtime_classes import RuntimeClass, apply_class
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.times import rfc3339
 from podyard.objects.type_check import check_types
@@ -35,6 +39,8 @@ ALWAYS_THERE: Final = frozenset(("default", "kube-system", "kube-public", "kube-
 """Namespaces that exist without being created."""
 DEFAULT_NAMESPACE: Final = "default"
 DEFAULT_CLASS_ANNOTATION: Final = "storageclass.kubernetes.io/is-default-class"
+
+V = TypeVar("V", bound=View)
 
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
@@ -94,7 +100,9 @@ def admit(
     fill_defaults(kind.resource, stored)
     faults = Faults()
     if kind.resource == "pods" and old is None:
+        fill_from_limits(stored, _limit_ranges(stored, cluster))
         _set_priority(faults, child(stored, "spec"), cluster)
+        _set_runtime_class(faults, child(stored, "spec"), cluster)
     if kind.resource == "persistentvolumeclaims" and old is None:
         _set_storage_class(child(stored, "spec"), cluster)
     _check(faults, kind, stored, old, cluster)
@@ -203,8 +211,30 @@ def _check(faults: Faults, kind: Kind, stored: Document, old: Document | None, c
         _check_namespace(faults, kind, meta.namespace, cluster)
     if not isinstance(typed, CustomObject):
         check_kind(faults, kind.resource, typed)
+    if isinstance(typed, Pod | PersistentVolumeClaim) and (old is None or isinstance(typed, PersistentVolumeClaim)):
+        _check_limits(faults, typed, _limit_ranges(stored, cluster))
     if kind.resource == "priorityclasses" and isinstance(typed, PriorityClass) and typed.global_default:
         _check_single_default(faults, typed, cluster)
+
+
+def _limit_ranges(stored: Document, cluster: ClusterLookup) -> list[LimitRange]:
+    """Those of the object's namespace, by name."""
+    namespace = mapping(stored, "metadata").get("namespace")
+    found = [_typed(LimitRange, one) for one in cluster.list("limitranges")]
+    return sorted((one for one in found if one.metadata.namespace == namespace), key=lambda one: one.metadata.name)
+
+
+def _check_limits(faults: Faults, typed: Pod | PersistentVolumeClaim, ranges: list[LimitRange]) -> None:
+    if isinstance(typed, Pod):
+        check_pod_limits(faults, typed, ranges)
+    else:
+        check_claim_limits(faults, typed, ranges)
+
+
+def _set_runtime_class(faults: Faults, spec: Document, cluster: ClusterLookup) -> None:
+    name = spec.get("runtimeClassName")
+    found = None if name is None else cluster.get("runtimeclasses", "", name)
+    apply_class(faults, spec, None if found is None else _typed(RuntimeClass, found))
 
 
 def _check_namespace(faults: Faults, kind: Kind, namespace: str, cluster: ClusterLookup) -> None:
@@ -228,8 +258,8 @@ def _metadata(found: Any) -> ObjectMeta:
     return convert(_Any, {"metadata": mapping(found, "metadata")}).metadata if is_mapping(found) else found.metadata
 
 
-def _priority_class(found: Any) -> PriorityClass:
-    return convert(PriorityClass, copy(found)) if is_mapping(found) else found
+def _typed(type_: type[V], found: Any) -> V:
+    return convert(type_, copy(found)) if is_mapping(found) else found
 
 
 def _set_priority(faults: Faults, spec: Document, cluster: ClusterLookup) -> None:
@@ -257,18 +287,22 @@ def _set_priority(faults: Faults, spec: Document, cluster: ClusterLookup) -> Non
 
 def _named_class(name: str, cluster: ClusterLookup) -> PriorityClass | None:
     found = cluster.get("priorityclasses", "", name)
-    return SYSTEM_CLASSES.get(name) if found is None else _priority_class(found)
+    return SYSTEM_CLASSES.get(name) if found is None else _typed(PriorityClass, found)
+
+
+def _priority_classes(cluster: ClusterLookup) -> Iterable[PriorityClass]:
+    return (_typed(PriorityClass, one) for one in cluster.list("priorityclasses"))
 
 
 def _default_class(cluster: ClusterLookup) -> PriorityClass | None:
     """The global default; of several the lowest, and of those the first by name."""
-    marked = [found for found in map(_priority_class, cluster.list("priorityclasses")) if found.global_default]
+    marked = [one for one in _priority_classes(cluster) if one.global_default]
     return min(marked, key=lambda found: (found.value, found.metadata.name), default=None)
 
 
 def _check_single_default(faults: Faults, new: PriorityClass, cluster: ClusterLookup) -> None:
     """Source: admission plugin Priority, validatePriorityClass."""
-    for found in map(_priority_class, cluster.list("priorityclasses")):
+    for found in _priority_classes(cluster):
         if found.global_default and found.metadata.name != new.metadata.name:
             detail = f"PriorityClass {found.metadata.name} is already marked as default. Only one default can exist"
             faults.forbidden("globalDefault", detail)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from podyard.objects.documents import Document, child, fill, mapping, mappings
+from podyard.objects.limit_ranges import fill_limit_range
 from podyard.objects.pod_defaults import fill_pod, fill_pod_spec
 from podyard.objects.priority import PREEMPT_LOWER_PRIORITY
 
@@ -174,6 +175,7 @@ _FILLERS: Final[Mapping[str, Callable[[Document], None]]] = {
     "persistentvolumes": _fill_volume,
     "persistentvolumeclaims": _fill_claim,
     "replicationcontrollers": _fill_replication_controller,
+    "limitranges": fill_limit_range,
     "replicasets": _fill_replica_set,
     "deployments": _fill_deployment,
     "statefulsets": _fill_stateful_set,

@@ -15,6 +15,7 @@ from podyard.objects.core import Node, PersistentVolume, PersistentVolumeClaim, 
 from podyard.objects.errors import SelectorError
 from podyard.objects.faults import Faults
 from podyard.objects.kinds import Kind
+from podyard.objects.limit_ranges import check_limit_range
 from podyard.objects.meta import LabelSelector, ObjectMeta
 from podyard.objects.names import check_annotations, check_labels, label_fault, subdomain_fault
 from podyard.objects.pod import PodTemplateSpec
@@ -22,6 +23,7 @@ from podyard.objects.pod_validation import check_pod, check_pod_spec
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES, SYSTEM_PREFIX
 from podyard.objects.resource_validation import check_amounts, check_number_of_resources
+from podyard.objects.runtime_classes import check_runtime_class
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.selectors import compile_labels
 from podyard.objects.storage import StorageClass
@@ -280,6 +282,8 @@ _CHECKERS: Final[Mapping[str, Callable[[Faults, Any], None]]] = {
     "storageclasses": _check_storage_class,
     "priorityclasses": _check_priority_class,
     "poddisruptionbudgets": _check_budget,
+    "limitranges": check_limit_range,
+    "runtimeclasses": check_runtime_class,
     "replicasets": _check_replicated,
     "statefulsets": _check_replicated,
     "deployments": _check_deployment,

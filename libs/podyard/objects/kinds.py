@@ -27,9 +27,11 @@ from podyard.objects.core import (
 )
 from podyard.objects.errors import UnknownKindError
 from podyard.objects.faults import cut
+from podyard.objects.limit_ranges import LimitRange
 from podyard.objects.meta import ObjectMeta, View
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.resource import DeviceClass, ResourceClaim, ResourceSlice
+from podyard.objects.runtime_classes import RuntimeClass
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 
@@ -52,6 +54,8 @@ Object: TypeAlias = (
     | PersistentVolume
     | PersistentVolumeClaim
     | ReplicationController
+    | LimitRange
+    | RuntimeClass
     | ReplicaSet
     | Deployment
     | StatefulSet
@@ -117,6 +121,8 @@ KINDS: Final[tuple[Kind, ...]] = (
     _built_in("v1", "persistentvolumes", PersistentVolume, namespaced=False, short_names=("pv",)),
     _built_in("v1", "persistentvolumeclaims", PersistentVolumeClaim, short_names=("pvc",)),
     _built_in("v1", "replicationcontrollers", ReplicationController, short_names=("rc",)),
+    _built_in("v1", "limitranges", LimitRange, short_names=("limits",)),
+    _built_in("node.k8s.io/v1", "runtimeclasses", RuntimeClass, namespaced=False),
     _built_in("apps/v1", "replicasets", ReplicaSet, short_names=("rs",)),
     _built_in("apps/v1", "deployments", Deployment, short_names=("deploy",)),
     _built_in("apps/v1", "statefulsets", StatefulSet, short_names=("sts",)),

@@ -8,8 +8,10 @@ in nano-units and rounded up once.
 from collections.abc import Mapping
 from typing import Final
 
+import msgspec
+
 from podyard.objects import quantity
-from podyard.objects.containers import Container, ContainerPort
+from podyard.objects.containers import Container, ContainerPort, ResourceRequirements
 from podyard.objects.pod import Pod, PodSpec, PodStatus
 from podyard.proto.placement import HostPort, Usage
 
@@ -53,6 +55,25 @@ def exact_requests(pod: Pod, *, overhead: bool = True) -> Amounts:
     :raises QuantityError: if a request is no quantity
     """
     return _requests(pod, _NOTHING_ASSUMED, overhead)
+
+
+def exact_limits(pod: Pod) -> Amounts:
+    """What the pod may take at most, in nano-units: sums as of its requests, where there are limits; without
+    overhead, and without what its status says.
+
+    :raises QuantityError: if a limit is no quantity
+    """
+    spec = pod.spec
+    swapped = PodSpec(
+        containers=tuple(map(_limits_as_requests, spec.containers)),
+        init_containers=tuple(map(_limits_as_requests, spec.init_containers)),
+        resources=None if spec.resources is None else ResourceRequirements(requests=spec.resources.limits),
+    )
+    return exact_requests(Pod(spec=swapped), overhead=False)
+
+
+def _limits_as_requests(container: Container) -> Container:
+    return msgspec.structs.replace(container, resources=ResourceRequirements(requests=container.resources.limits))
 
 
 def nonzero_requests(pod: Pod) -> tuple[int, int]:

@@ -55,11 +55,11 @@ def check_requirements(faults: Faults, resources: ResourceRequirements, *, whole
     """Check what one container, or the `whole_pod`, asks for."""
     requests, limits = resources.requests, resources.limits
     for name, text in limits.items():
-        _check_name(faults, f"limits[{name}]", name, whole_pod)
+        check_name(faults, f"limits[{name}]", name, whole_pod)
         check_amount(faults, f"limits[{name}]", name, text)
     for name, text in requests.items():
         if name not in limits or whole_pod:
-            _check_name(faults, f"requests[{name}]", name, whole_pod)
+            check_name(faults, f"requests[{name}]", name, whole_pod)
         check_amount(faults, f"requests[{name}]", name, text)
         _check_against_limit(faults, name, text, limits.get(name))
     named = requests.keys() | limits.keys()
@@ -67,7 +67,13 @@ def check_requirements(faults: Faults, resources: ResourceRequirements, *, whole
         faults.forbidden("", "HugePages require cpu or memory")
 
 
-def _check_name(faults: Faults, field: str, name: str, whole_pod: bool) -> None:
+def is_overcommit_allowed(name: str) -> bool:
+    """Whether limits may be above requests. Source: helper.IsOvercommitAllowed."""
+    return ("/" not in name or _NATIVE_DOMAIN in name) and not name.startswith(HUGEPAGES_PREFIX)
+
+
+def check_name(faults: Faults, field: str, name: str, whole_pod: bool = False) -> None:
+    """Check the name of a resource that a container, or the `whole_pod`, may ask for."""
     if whole_pod:
         if not is_pod_level(name):
             faults.unsupported(field, name, (CPU, MEMORY, HUGEPAGES_PREFIX))

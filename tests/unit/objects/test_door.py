@@ -286,6 +286,8 @@ def good(kind: str) -> dict[str, Any]:
 def test_no_absurd_value_ends_admission(admit, cluster, kind: str):
     """Created or replacing a good one, it is stored so that readers can read it, or refused with a reason."""
     cluster.add("priorityclasses", {"metadata": {"name": "bad"}, "value": 5})
+    overhead = {"podFixed": {"cpu": "1m"}}
+    cluster.add("runtimeclasses", {"metadata": {"name": "bad"}, "handler": "bad", "overhead": overhead})
     stored = admit(good(kind))
     reasons: list[str] = []
     taken = 0
