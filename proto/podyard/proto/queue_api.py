@@ -157,7 +157,8 @@ class PreemptingRequest(Message, frozen=True, kw_only=True):
     """`preempting`: an asynchronous preemption of a pod starts or ends; it ends with its session. `victim` is
     the last one.
 
-    A start that comes after the end of its attempt's preemption is ignored.
+    A start that comes after the end of its attempt's preemption is ignored, and so is one that is for an
+    earlier leader: a late repetition of it would never be ended here.
     """
 
     session: Name
@@ -174,6 +175,9 @@ class QueueReply(Message, frozen=True, kw_only=True):
     epoch: Count
     refused: Annotated[str, Meta(description="why nothing was done; empty if it was")] = ""
     unknown: Annotated[tuple[str, ...], Meta(description="attempt ids that are not open here (any more)")] = ()
+    outdated: Annotated[
+        bool, Meta(description="the request knows of an earlier leader only, and was ignored: to be asked again")
+    ] = False
 
 
 class WouldRequest(Message, frozen=True, kw_only=True):

@@ -122,8 +122,12 @@ class QueueLink:
                 await self._refused(session, reply.refused)
 
     async def preempting(self, request: PreemptingRequest) -> QueueReply:
-        """Tell the queue that an asynchronous preemption begins, goes on or ends, until it answers."""
-        return await self._asking.ask(PREEMPTING, request, QueueReply, timeout_s=ANSWER_S)
+        """Tell the queue that an asynchronous preemption begins, goes on or ends, until its leader
+        knows."""
+        while True:
+            reply = await self._asking.ask(PREEMPTING, request, QueueReply, timeout_s=ANSWER_S)
+            if not reply.outdated:  # each request names the newest leader that answered so far
+                return reply
 
     # ---- the session ---------------------------------------------------------------------------------------
 

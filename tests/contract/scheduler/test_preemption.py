@@ -39,6 +39,7 @@ class Preempting:
         self.results_at: list[int] = []
         """How many results the queue had when it was told."""
         self.answer: Callable[[PreemptingRequest], str] = lambda _: ""
+        self.epoch = 1
         self.open = anyio.Event()
         self.open.set()
         """Requests are answered while this is set."""
@@ -51,7 +52,8 @@ class Preempting:
         self.told.append(message)
         self.results_at.append(len(self._stage.queue.results))
         await self.open.wait()
-        return codec.encode(QueueReply(epoch=1, refused=self.answer(message)))
+        outdated = message.running and message.epoch < self.epoch
+        return codec.encode(QueueReply(epoch=self.epoch, refused=self.answer(message), outdated=outdated))
 
     def steps(self) -> list[tuple[bool, str]]:
         """Running or not, and the last victim's name; repeats left out."""
@@ -127,6 +129,20 @@ async def test_the_queue_is_told_first_then_the_victims_end_one_of_them_last(
             assert await is_ending(stage, name)
         await eventually("events", lambda: len(events) == 3)
     await says_why(stage, victims[0], events)
+
+
+async def test_a_start_that_was_for_an_earlier_leader_is_told_again(stage: Stage, preempting: Preempting) -> None:
+    await stage.cluster.nodes(1)
+    await placed(stage, "one")
+    await stage.cluster.pods(pod("urgent", cpu="4", priority=10, schedulerName="default-scheduler"))
+    async with stage.running():
+        preempting.open = anyio.Event()
+        await stage.queue.offer("urgent")
+        await eventually("the start", lambda: preempting.told)
+        preempting.epoch = 2
+        preempting.open.set()
+        await ended(stage, preempting)
+    assert [(one.running, one.epoch) for one in preempting.told] == [(True, 1), (True, 2), (False, 2)]
 
 
 async def says_why(stage: Stage, victim: str, events: list[K8sEvent]) -> None:

@@ -2,12 +2,13 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from podyard.cluster.view import ClusterView
 from podyard.framework.profile import Profile
 from podyard.proto.message import PodRef
-from podyard.proto.queue_api import PoppedPod, PreemptingRequest
+from podyard.proto.queue_api import PoppedPod, PreemptingRequest, QueueReply
 from podyard.queue import assembly
 from podyard.queue.core.effects import Nominated
 from podyard.queue.core.queued_pod import QueuedPod
@@ -62,6 +63,34 @@ def test_a_start_that_is_repeated_after_its_end_gates_nobody(stage: Stage) -> No
     failed(stage, again)
     stage.now += 60
     assert woken(stage, "a").pool == "activeQ"
+
+
+def test_a_start_for_an_earlier_leader_gates_nobody_and_is_asked_for_again(stage: Stage) -> None:
+    """It may be a repetition that comes late: its end was told to the leader before."""
+    leader = stage.leader
+    leader.epoch = 7
+    stage.add("a")
+    popped = stage.take()
+    late = PreemptingRequest(session="s", pod=reference("a"), running=True, attempt="6-1", epoch=6)
+    assert leader.preempting(late, stage.now) == QueueReply(epoch=7, outdated=True)
+    failed(stage, popped)
+    stage.now += 60
+    assert woken(stage, "a").pool == "activeQ"
+    again = stage.take()
+    assert not leader.preempting(msgspec.structs.replace(late, epoch=7), stage.now).outdated
+    failed(stage, again)
+    stage.now += 60
+    assert woken(stage, "a").pool == "gated"
+
+
+def test_an_end_counts_whichever_leader_it_is_for(stage: Stage) -> None:
+    stage.leader.epoch = 7
+    stage.add("a")
+    popped = stage.take()
+    preempting(stage, "a", running=True, attempt=popped.attempt, epoch=7)
+    failed(stage, popped)
+    preempting(stage, "a", running=False, attempt=popped.attempt, epoch=6)
+    assert stage.queue.pods["uid-a"].pool in ("activeQ", "backoffQ")
 
 
 def test_a_later_attempt_of_the_pod_may_preempt_again(stage: Stage) -> None:

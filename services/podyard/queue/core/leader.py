@@ -421,10 +421,15 @@ class Leader:
     def preempting(self, request: PreemptingRequest, now: float) -> QueueReply:
         """A pod's asynchronous preemption starts or ends; at the end the pod is activated whatever came of it
         (docs/rules.md, preemption-ends-with-activation).
+
+        A start that is for an earlier leader is ignored, and asked for again if it is meant
+        (docs/rules.md, start-of-preemption-names-its-leader).
         """
         if self.sessions.heard(request.session, now) is None:
             return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
         uid = request.pod.uid
+        if request.running and 0 < request.epoch < self.epoch:
+            return QueueReply(epoch=self.epoch, outdated=True)
         if request.running:
             victim = request.victim.uid if request.victim is not None else ""
             self._preemptions.start(uid, request.session, victim, request.attempt)
