@@ -1,9 +1,7 @@
-"""The stack, brought up once for all tests as README.md says, and taken down as it says; and once more with
-everybody logged in."""
+"""The stack, brought up once for all tests as README.md says, and taken down as it says; people outside have
+the key that README.md gives them."""
 
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,8 +20,8 @@ from tests.prometheus.binary import NoPrometheusError
 CA_BUNDLE: Final = Path("/etc/ssl/certs/ca-certificates.crt")
 PORTS: Final = ("PODYARD_NATS_PORT", "PODYARD_JAEGER_PORT", "PODYARD_OTLP_PORT", "PODYARD_PROMETHEUS_PORT")
 PROJECT: Final = "podyard-test"
-SECURED_PROJECT: Final = "podyard-test-secured"
-SECURED_FILES: Final = "docker-compose.yml:docker-compose.secure.yml"
+CLUSTER_PROJECT: Final = "podyard-test-cluster"
+CLUSTER_FILES: Final = "docker-compose.yml:deploy/compose.cluster.yml"
 
 
 @pytest.fixture(scope="session")
@@ -64,17 +62,19 @@ def _free_ports() -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def stack(docker: Engine, environment: dict[str, str]) -> Iterator[Stack]:
+def stack(docker: Engine, environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Brought up by README's first command, from nothing; taken down by its last."""
     up, *_, down = readme.commands()
     assert " up" in up, up
     assert " down" in down, down
-    found = Stack(docker, environment)
+    found = Stack(docker, environment, tmp_path_factory.mktemp("home"))
     found.good(down)
     # so that `up` makes it of today's sources, as on a machine that has none; the engine keeps the layers
     docker.run("image", "rm", "--force", environment["PODYARD_IMAGE"])
     try:
-        found.good(up)
+        found.told_at_up = found.shell(up).err
+        assert found.all_well(), f"{found.told_at_up}\n{found.state()}\n{found.logs()}"
+        found.become_a_person()
         yield found
     finally:
         found.good(down)
@@ -82,33 +82,22 @@ def stack(docker: Engine, environment: dict[str, str]) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="module")
-def secured(
+def cluster(
     docker: Engine, environment: dict[str, str], stack: Stack, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Stack]:
-    """A second project beside the first, of the same image, with the trust boundary that
-    `podyard security init` makes."""
-    made = tmp_path_factory.mktemp("secured") / "security"
-    _podyard("security", "init", str(made))
-    lines = _podyard("security", "env", str(made), "person").splitlines()
-    person = dict(line.removeprefix("export ").split("=", 1) for line in lines)
+    """A second project beside the first, of the same image: three servers, two of each service."""
     settings = {
         **environment,
         **_free_ports(),
-        "COMPOSE_PROJECT_NAME": SECURED_PROJECT,
-        "COMPOSE_FILE": SECURED_FILES,
-        "PODYARD_SECURITY_DIR": str(made),
+        "COMPOSE_PROJECT_NAME": CLUSTER_PROJECT,
+        "COMPOSE_FILE": CLUSTER_FILES,
     }
-    found = Stack(docker, settings, outside=person)
+    found = Stack(docker, settings, tmp_path_factory.mktemp("home-of-cluster"))
     found.compose("down", "--volumes")
     try:
         found.compose("up", "--detach", "--wait")
+        found.become_a_person()
         yield found
     finally:
         found.compose("down", "--volumes")
     assert found.containers() == []
-
-
-def _podyard(*words: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "podyard.cli", *words], capture_output=True, text=True, check=True
-    ).stdout

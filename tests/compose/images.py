@@ -6,9 +6,13 @@ finds it. What only the official images would show (that they have wget, whom th
 stays untested.
 """
 
+import io
 import shutil
 import subprocess
+import tarfile
 import tempfile
+from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,6 +22,8 @@ from tests.support import kept
 
 SUITE: Final = "bookworm"
 INCLUDED: Final = ("ca-certificates", "python3", "python3-venv", "busybox")
+OFFICIAL_NATS: Final = {"etc/nats/nats-server.conf": "port: 4222\n"}
+"""What the official image has where the stack's keys are mounted."""
 LEFT_OUT: Final = ("./var/cache", "./var/lib/apt/lists")
 
 
@@ -38,7 +44,7 @@ def make(engine: Engine, jaeger: Path, prometheus: Path) -> Images:
     """
     with kept.one_at_a_time("images"):
         base = _base(engine)
-        nats = _on_base(engine, base, "nats-server", server_binary(), user="0")
+        nats = _on_base(engine, base, "nats-server", server_binary(), user="0", files=OFFICIAL_NATS)
         return Images(
             base,
             nats,
@@ -71,19 +77,36 @@ def _debootstrap(archive: Path) -> None:
     part.rename(archive)
 
 
-def _on_base(engine: Engine, base: str, name: str, program: Path, user: str) -> str:
-    """The base with one program, without a builder: older command lines and newer ones build differently."""
+def _on_base(
+    engine: Engine, base: str, name: str, program: Path, user: str, files: Mapping[str, str] | None = None
+) -> str:
+    """The base with one program, without a builder: older command lines and newer ones build differently.
+
+    :param files: further files, by path from the root
+    """
     changes = (f'ENTRYPOINT ["/usr/bin/{name}"]', "CMD []", f"USER {user}")
-    tag = f"podyard-test/{name}:{kept.digest(base, program, *changes)}"
+    tag = f"podyard-test/{name}:{kept.digest(base, program, *changes, *chain(*(files or {}).items()))}"
     if engine.has_image(tag):
         return tag
     container = engine.run("create", base, "true").strip()
     try:
         engine.run("cp", str(program), f"{container}:/usr/bin/{name}")
+        if files:
+            engine.run("cp", "-", f"{container}:/", stdin=_archive(files))
         engine.run("commit", *(f"--change={change}" for change in changes), container, tag)
     finally:
         engine.run("rm", container)
     return tag
+
+
+def _archive(files: Mapping[str, str]) -> bytes:
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w") as archive:
+        for path, text in files.items():
+            entry = tarfile.TarInfo(path)
+            entry.size, entry.mode = len(text), 0o644
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return whole.getvalue()
 
 
 def _do(words: list[str]) -> None:

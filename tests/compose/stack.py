@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
+from tests.compose import readme
 from tests.compose.engine import REPOSITORY, Engine
 
 T = TypeVar("T")
@@ -53,15 +55,32 @@ class Container(NamedTuple):
 class Stack:
     """One project of docker-compose.yml.
 
-    `environment` goes before the lines of .env; `outside` is who commands on this machine are, nobody in
-    particular by default.
+    `environment` goes before the lines of .env. `home` is the home directory of who types commands on this
+    machine; `outside` is who they are: nobody, until `become_a_person`.
     """
 
-    def __init__(
-        self, engine: Engine, environment: Mapping[str, str], outside: Mapping[str, str] | None = None
-    ) -> None:
-        self.outside = outside or {}
-        self._environment = {**engine.environment, "NO_COLOR": "1", "COLUMNS": "200", **environment}
+    def __init__(self, engine: Engine, environment: Mapping[str, str], home: Path) -> None:
+        self.outside: dict[str, str] = {}
+        self.told_at_up = ""
+        """What the first `up` said of its progress."""
+        docker = {"DOCKER_CONFIG": str(Path.home() / ".docker"), **engine.environment}
+        path = f"{Path(sys.executable).parent}:{docker['PATH']}"
+        self._environment = {
+            **docker, "NO_COLOR": "1", "COLUMNS": "200", **environment, "PATH": path, "HOME": str(home)
+        }  # fmt: skip
+
+    def become_a_person(self) -> None:
+        """Commands on this machine get the key that README.md says how to get."""
+        copy, log_in, *_ = readme.commands(1)
+        asked = f"{copy} >&2 && {log_in} && env --null"
+        variables = dict(line.split("=", 1) for line in self.good(asked).split("\0") if line)
+        new = {name: value for name, value in variables.items() if name not in self._environment}
+        self.outside = {name: value for name, value in new.items() if name.startswith("PODYARD_")}
+
+    @property
+    def at_its_port(self) -> str:
+        """What a reader whose stack has another port than the usual one types first."""
+        return f"export PODYARD_NATS_SERVERS=nats://127.0.0.1:{self._environment['PODYARD_NATS_PORT']}"
 
     def shell(self, command: str) -> Done:
         """A command as a reader of the README types it, at the top of the repository."""
@@ -176,7 +195,9 @@ class Stack:
 
     def all_well(self) -> bool:
         """Whether everything that is to run does, and is healthy."""
-        return {one.service for one in self.containers() if one.well} >= set(LASTING)
+        found = self.containers()
+        lasting = [one for one in found if one.details["HostConfig"]["RestartPolicy"]["Name"] not in ("", "no")]
+        return {one.service for one in found} >= set(LASTING) and all(one.well for one in lasting)
 
     def state(self) -> str:
         """A line for each container."""

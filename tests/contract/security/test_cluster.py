@@ -23,7 +23,7 @@ def settings(security: Path, name: str, routes: dict[str, int]) -> dict[str, Any
     """What `podyard security init` wrote for a server, with the places of this machine: all of them have one
     address here."""
     written = json.loads(
-        (security / "server" / f"{name}.conf").read_text().replace("/etc/nats", str(security / "server"))
+        (security / "server" / f"cluster-{name}.conf").read_text().replace("/etc/nats", str(security / "server"))
     )
     for ours in ("port", "http"):
         del written[ours]

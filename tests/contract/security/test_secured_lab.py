@@ -11,7 +11,7 @@ from podyard.cli.demo.actions import Actions
 from podyard.cli.demo.evidence import gather
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import LabOptions, running_lab
-from podyard.cli.security import directory, identities
+from podyard.cli.security import accounts, directory, identities
 from tests.e2e.stage import READY_S, WITHIN_S, cli
 from tests.support.objects import node, pod, written
 
@@ -71,6 +71,68 @@ async def test_init_says_no_secret_and_overwrites_nothing(tmp_path: Path) -> Non
     again = await cli("security", "init", str(made))
     assert (again.code, "exists" in again.err) == (2, True)
     assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
+
+
+def contents(made: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+
+
+async def test_init_fills_a_tree_that_holds_no_file_and_where_keys_are_changes_nothing(tmp_path: Path) -> None:
+    """As where volumes are mounted for each identity."""
+    made = tmp_path / "keys"
+    for part in ("server", "identities/api", "identities/person"):
+        (made / part).mkdir(parents=True)
+    mounted = (made / "identities/api").stat().st_ino
+    done = await cli("security", "init", str(made), "--if-missing", "--cluster", "nats,nats-2")
+    assert done.code == 0, done.err
+    assert (made / "identities/api").stat().st_ino == mounted
+    assert {path.name for path in (made / "server").glob("*.conf")} == {
+        "nats.conf", "cluster-nats.conf", "cluster-nats-2.conf",
+    }  # fmt: skip
+    assert "cluster" not in json.loads((made / "server/nats.conf").read_text())
+    before = contents(made)
+    again = await cli("security", "init", str(made), "--if-missing")
+    assert (again.code, again.out) == (0, f"{made} has keys: nothing was changed\n")
+    assert contents(made) == before
+
+
+@pytest.mark.parametrize("how", ["exception", "kill"])
+def test_what_an_interrupted_init_left_is_made_anew_and_counts_as_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    made = tmp_path / "keys"
+    with monkeypatch.context() as patched:
+        patched.setattr(accounts, "single", lambda *_given: 1 / 0)
+        if how == "kill":
+            patched.setattr(directory, "_empty", lambda _directory: None)
+        with pytest.raises(ZeroDivisionError):
+            directory.create(made, identities.all_identities())
+    assert not directory.is_made(made)
+    left = contents(made)
+    assert (left != {}) is (how == "kill")
+    directory.create(made, identities.all_identities())
+    assert directory.is_made(made)
+    assert {path.name for path in left} - {"unfinished"} <= {path.name for path in contents(made)}
+    assert all(contents(made)[path] != old for path, old in left.items() if path.suffix == ".key")
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in made.rglob("*") if path.is_dir()}
+    assert modes == {0o700}
+
+
+async def test_init_touches_nothing_of_others(tmp_path: Path) -> None:
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "notes").write_text("dear diary")
+    for words in ((), ("--if-missing",)):
+        done = await cli("security", "init", str(theirs), *words)
+        assert (done.code, "holds files" in done.err) == (2, True), done.err
+    assert contents(theirs) == {theirs / "notes": b"dear diary"}
+
+
+@pytest.mark.parametrize("owner", ["root", "-1", "1:-1", "4294967295"])
+async def test_an_owner_is_a_number(tmp_path: Path, owner: str) -> None:
+    done = await cli("security", "init", str(tmp_path / "keys"), f"--owner={owner}")
+    assert (done.code, "UID or UID:GID" in done.err) == (2, True), done.err
+    assert not (tmp_path / "keys").exists()
 
 
 def test_settings_of_an_agent_name_its_nodes(tmp_path: Path) -> None:

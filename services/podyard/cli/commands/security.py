@@ -9,6 +9,7 @@ from podyard.cli.options import JsonOutputOption, NatsOption
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
+    from podyard.cli.security.directory import Owner
     from podyard.cli.security.rotating import Told
 
 ABOUT: Final = """Make and use the trust boundary: an nkey and a certificate for every service, person and node agent,
@@ -31,6 +32,8 @@ def init(
     host: Annotated[tuple[str, ...], Parameter(name="--host", negative="", show_default=False)] = (),
     cluster: Annotated[str, Parameter(show_default=False)] = "",
     agent: Annotated[tuple[str, ...], Parameter(name="--agent", negative="", show_default=False)] = (),
+    owner: Annotated[str, Parameter(show_default=False)] = "",
+    if_missing: Annotated[bool, Parameter(negative="")] = False,
 ) -> int:
     """Make keys, a certificate authority with certificates, and configurations of NATS servers. Nothing is
     overwritten, no secret is shown.
@@ -39,13 +42,17 @@ def init(
     podyard security init ~/podyard-security
     podyard security init ~/podyard-security --agent rack1=node-1,node-2 --agent rack2=node-3
     podyard security init ~/podyard-security --cluster nats-1,nats-2,nats-3 --host nats.example.org
+    podyard security init /srv/podyard-security --if-missing --owner 10001
     ```
 
-    :param directory: Where; it must not exist.
-    :param host: Further name or address of the NATS servers; may be repeated. Known anyway: localhost and
-        `nats`.
+    :param directory: Where; it must not hold a file.
+    :param host: Further names or addresses of the NATS servers, by commas; may be repeated. Known anyway:
+        localhost and `nats`.
     :param cluster: Names of the servers of a cluster, by commas: a configuration for each.
     :param agent: NAME=NODE,NODE: an agent that may report about these nodes only; may be repeated.
+    :param owner: UID or UID:GID: the user whose the identities' files become, as services run as another
+        one. Needs root.
+    :param if_missing: Where keys were made already, change nothing and succeed.
     """
     from pathlib import Path
 
@@ -53,8 +60,13 @@ def init(
     from podyard.cli.security import identities
 
     known = identities.all_identities(_agents(agent))
+    belongs_to = _owner(owner) if owner else None
     made = Path(directory).expanduser()
-    directories.create(made, known, hosts=host, cluster=_words(cluster))
+    if if_missing and directories.is_made(made):
+        print(f"{made} has keys: nothing was changed")
+        return 0
+    hosts = [name for text in host for name in _words(text)]
+    directories.create(made, known, hosts=hosts, cluster=_words(cluster), owner=belongs_to)
     print(f"made {made}: {len(known)} identities, a certificate authority, configurations of NATS in {made}/server")
     print(f"keep {made}/ca/ca.key elsewhere: nothing that runs needs it")
     print(f"\npodyard up --security {made}")
@@ -228,8 +240,26 @@ WITHIN_S: Final = 60.0
 """Seconds that the servers get to answer `bootstrap`: a cluster elects its leaders first."""
 
 
+NOBODY: Final = 2**32 - 1
+"""No user or group has this number: it says `leave it` to the kernel."""
+
+
 def _words(text: str) -> tuple[str, ...]:
     return tuple(filter(None, (part.strip() for part in text.split(","))))
+
+
+def _owner(text: str) -> "Owner":
+    from podyard.cli.errors import InputError
+    from podyard.cli.security.directory import Owner
+
+    uid, _, gid = text.partition(":")
+    try:
+        found = Owner(int(uid), int(gid or uid))
+    except ValueError:
+        found = Owner(-1, -1)
+    if not all(0 <= number < NOBODY for number in found):
+        raise InputError(f"--owner {text}: expected numbers, UID or UID:GID", "for example 10001")
+    return found
 
 
 def _agents(texts: tuple[str, ...]) -> dict[str, tuple[str, ...]]:

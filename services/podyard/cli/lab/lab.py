@@ -217,7 +217,7 @@ def _secured(options: LabOptions, folder: Path) -> LabOptions:
     if not options.secure:
         return options
     made = folder / "security"
-    if not made.exists():
+    if not directory.is_made(made):
         directory.create(made, identities.all_identities())
     return msgspec.structs.replace(options, security=str(made))
 

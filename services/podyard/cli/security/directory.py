@@ -5,21 +5,23 @@
         server.crt, server.key, ca.crt
         accounts.json                 who may do what (public keys only)
         nats.conf                     a server that stands alone
-        <host>.conf                   one of a cluster
+        cluster-<host>.conf           one of a cluster
     identities/<name>/                for that identity only
         nkey.seed, tls.crt, tls.key, ca.crt
         nodes.json                    of an agent of its own: its nodes
         identities.json               of the api: who has which public key
     rotation/<name>/                  while that identity's key is replaced (`rotation`)
+    unfinished                        while it is made; what is there then, nobody uses
 
 Files are of mode 0600, directories 0700. `init` overwrites nothing; `rotate` replaces files whole.
 """
 
 import json
-import shutil
+import os
+import stat
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from podyard.bus.settings import BusSettings
 from podyard.cli.errors import InputError
@@ -36,33 +38,84 @@ STORE: Final = "/data"
 SEED: Final = "nkey.seed"
 NODES: Final = "nodes.json"
 """Beside an agent's key: the nodes that it plays."""
+UNFINISHED: Final = "unfinished"
 API: Final = "api"
 NAMES: Final = "identities.json"
 """Beside the api's key: names of all identities by their public keys, so that it knows who asks."""
 
 
+class Owner(NamedTuple):
+    """Numbers of a user and a group."""
+
+    uid: int
+    gid: int
+
+
 def create(
-    directory: Path, known: Sequence[Identity], *, hosts: Sequence[str] = (), cluster: Sequence[str] = ()
+    directory: Path,
+    known: Sequence[Identity],
+    *,
+    hosts: Sequence[str] = (),
+    cluster: Sequence[str] = (),
+    owner: Owner | None = None,
 ) -> None:
-    """Make keys, certificates and configurations.
+    """Make keys, certificates and configurations, in a new directory or in one that holds no file: volumes
+    may be mounted in it already. What an earlier attempt did not finish is made anew.
 
     :param hosts: further names and addresses of servers
     :param cluster: names of the servers of a cluster; none: no such configurations
-    :raises InputError: if the directory exists
+    :param owner: whose the folders of the identities become; none: who makes them. `ca` and `server` stay the
+        maker's
+    :raises InputError: if something else is there, or the maker may not give files away
     """
-    building = directory.with_name(f"{directory.name}.new")
-    if directory.exists() or directory.is_symlink():
-        raise InputError(f"{directory} exists", "nothing is overwritten: name another directory, or remove this one")
+    if directory.is_symlink():
+        raise InputError(f"{directory} is a link", "name the directory itself")
+    unfinished = directory / UNFINISHED
+    if unfinished.is_file():
+        _empty(directory)
+    elif directory.exists() and (not directory.is_dir() or _files(directory)):
+        raise InputError(
+            f"{directory} exists, and holds files",
+            "nothing is overwritten: name another directory, or remove this one",
+        )
+    _ensure_folder(directory)
+    keys.write_secret(unfinished, b"")
     try:
-        keys.new_folder(building)
-    except FileExistsError as error:
-        raise InputError(f"{building} exists", "an earlier attempt was interrupted: remove it") from error
-    try:
-        _fill(building, known, tuple(dict.fromkeys((*ALWAYS, *hosts, *cluster))), cluster)
-        building.rename(directory)
+        _fill(directory, known, tuple(dict.fromkeys((*ALWAYS, *hosts, *cluster))), cluster)
+        if owner is not None:
+            _give(directory / "identities", owner)
     except BaseException:
-        shutil.rmtree(building, ignore_errors=True)
+        _empty(directory)
         raise
+    unfinished.unlink()
+
+
+def is_made(directory: Path) -> bool:
+    """Whether `create` did all of its work there."""
+    return (directory / "server" / ACCOUNTS).is_file() and not (directory / UNFINISHED).exists()
+
+
+def _files(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
+
+
+def _empty(directory: Path) -> None:
+    """Remove what `create` has written so far; folders stay, and the mark stays to the last."""
+    for part in ("ca", "server", "identities"):
+        for path in _files(directory / part):
+            path.unlink()
+    (directory / UNFINISHED).unlink(missing_ok=True)
+
+
+def _give(folder: Path, owner: Owner) -> None:
+    """What is in the folders of the identities, and the folders, to another user."""
+    try:
+        for path in sorted(folder.glob("*/*")) + sorted(folder.iterdir()):
+            os.chown(path, *owner)
+    except PermissionError as error:
+        raise InputError(
+            f"{error.filename} cannot be given to user {owner.uid}: {error.strerror}", "--owner needs root"
+        ) from error
 
 
 def _fill(directory: Path, known: Sequence[Identity], hosts: Sequence[str], cluster: Sequence[str]) -> None:
@@ -74,12 +127,12 @@ def _fill(directory: Path, known: Sequence[Identity], hosts: Sequence[str], clus
     _write_pair(folder, "server", authority.server(hosts))
     keys.write_secret(folder / "ca.crt", root.certificate)
     made = accounts.accounts(known, public_keys)
-    configurations = {ACCOUNTS: made, "nats.conf": accounts.single(made, MOUNTED, STORE)}
+    configurations = {"nats.conf": accounts.single(made, MOUNTED, STORE)}
     for one in accounts.clustered(made, MOUNTED, STORE, cluster):
-        configurations[f"{one['server_name']}.conf"] = one
+        configurations[f"cluster-{one['server_name']}.conf"] = one
     names = {public: name for name, public in public_keys.items()}
     keys.write_secret(directory / "identities" / API / NAMES, json.dumps(names, indent=2).encode())
-    for name, configuration in configurations.items():
+    for name, configuration in {**configurations, ACCOUNTS: made}.items():
         keys.write_secret(folder / name, json.dumps(configuration, indent=2).encode())
 
 
@@ -97,10 +150,17 @@ def _identity(directory: Path, identity: Identity, authority: Authority) -> str:
 
 def _write_pair(folder: Path, name: str, issued: Issued) -> None:
     for parent in (folder.parent, folder):
-        if not parent.exists():
-            keys.new_folder(parent)
+        _ensure_folder(parent)
     keys.write_secret(folder / f"{name}.crt", issued.certificate)
     keys.write_secret(folder / f"{name}.key", issued.key)
+
+
+def _ensure_folder(folder: Path) -> None:
+    """Make it, or make the one that is there its owner's alone."""
+    if not folder.exists():
+        keys.new_folder(folder)
+    elif stat.S_IMODE(folder.stat().st_mode) != keys.FOLDER:
+        folder.chmod(keys.FOLDER)
 
 
 def server_settings(directory: Path) -> dict[str, Any]:
@@ -121,10 +181,13 @@ def server_files(directory: Path) -> list[str]:
 def environment(directory: Path, identity: Identity) -> dict[str, str]:
     """Variables by which a process becomes `identity`: paths and subjects, no secret.
 
+    The directory may hold no more than that identity, as who uses it gets it.
+
     :raises InputError: if the directory does not have it
     """
-    folder = checked(directory) / "identities" / identity.name
+    folder = directory.absolute() / "identities" / identity.name
     if not folder.is_dir():
+        checked(directory)
         raise InputError(f"{directory} has no identity {identity.name!r}", f"there are {', '.join(names(directory))}")
     return {
         "PODYARD_NATS_NKEY_SEED_FILE": str(folder / SEED),
@@ -182,6 +245,6 @@ def checked(directory: Path) -> Path:
 
     :raises InputError: if it is none of ours
     """
-    if not (directory / "server" / ACCOUNTS).is_file():
+    if not is_made(directory):
         raise InputError(f"{directory} was not made by `podyard security init`", "make one: podyard security init DIR")
     return directory.absolute()
