@@ -157,8 +157,8 @@ lock: setup ## resolve the dependencies anew: versions and hashes, no addresses
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --upgrade --group compose -o requirements/compose.txt
 
 # Not part of test-all, which knows of no older release.
-test-upgrade: setup ## one service after the other is replaced under load: OLDER=/path/to/python is that of an environment with an older release
-	PODYARD_OLDER_PYTHON="$(OLDER)" $(PYTEST) tests/upgrade $(ARGS)
+test-upgrade: setup ## one service after the other is replaced under load: OLDER=/path/to/python is that of an environment with an older release; and one NATS server after the other: OLDER_NATS=/path/to/nats-server
+	PODYARD_OLDER_PYTHON="$(OLDER)" PODYARD_OLDER_NATS="$(OLDER_NATS)" $(PYTEST) $(or $(if $(OLDER),tests/upgrade/test_services.py) $(if $(OLDER_NATS),tests/upgrade/test_servers.py),tests/upgrade) $(ARGS)
 
 # Not part of test-all: it needs an API server that kubectl reaches and may make a namespace on.
 test-kubernetes: ## server-side dry run of the Kubernetes manifests: needs kubectl and an API server, of v1.36 as the manifests are written for; makes the namespace podyard for as long as it takes

@@ -77,10 +77,19 @@ class Holds(NamedTuple):
 class Servers:
     """Some servers that together are NATS."""
 
-    def __init__(self, servers: Mapping[str, EmbeddedServer], monitors: Mapping[str, int]) -> None:
-        """:param monitors: ports of their HTTP endpoints"""
+    def __init__(
+        self,
+        servers: Mapping[str, EmbeddedServer],
+        monitors: Mapping[str, int],
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """:param monitors: ports of their HTTP endpoints
+
+        :param settings: what each was started with
+        """
         self.by_name = dict(servers)
         self.monitors = monitors
+        self._settings = settings or {}
 
     def __getitem__(self, name: str) -> EmbeddedServer:
         return self.by_name[name]
@@ -93,6 +102,14 @@ class Servers:
     def others(self, *names: str) -> list[str]:
         """The names of the servers that are not these."""
         return [name for name in self.by_name if name not in names]
+
+    def reconfigure(self, name: str, settings: Mapping[str, Any]) -> None:
+        """Further settings of a server, from its next start on."""
+        self[name].reload({**self._settings[name], **settings})
+
+    async def variable(self, name: str, variable: str) -> Any:
+        """What /varz of a server says of a setting."""
+        return msgspec.json.decode(await self._monitored(name, "/varz"))[variable]
 
     async def healthy(self, name: str, within_s: float = CAUGHT_UP_WITHIN_S) -> None:
         """Wait until a server says that all its streams are well, as deployments ask. That a replica is
@@ -195,11 +212,13 @@ async def three_servers(directory: Path, *, routes: Routes | None = None) -> Asy
     monitors = dict[str, int](zip(NAMES, free[3:], strict=True))
     async with AsyncExitStack() as stack:
         servers: dict[str, EmbeddedServer] = {}
+        settings: dict[str, dict[str, Any]] = {}
         for name in NAMES:
-            settings = _clustered(name, clustering, (routes or direct)(name, clustering))
-            settings["http"] = f"127.0.0.1:{monitors[name]}"
-            servers[name] = await stack.enter_async_context(embedded_server(directory / name, settings=settings))
-        yield Servers(servers, monitors)
+            settings[name] = _clustered(name, clustering, (routes or direct)(name, clustering))
+            settings[name]["http"] = f"127.0.0.1:{monitors[name]}"
+            started = embedded_server(directory / name, settings=settings[name])
+            servers[name] = await stack.enter_async_context(started)
+        yield Servers(servers, monitors, settings)
 
 
 def direct(name: str, ports: Mapping[str, int]) -> list[str]:
