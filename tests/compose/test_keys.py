@@ -1,5 +1,5 @@
-"""TLS, a key for everybody and three accounts, as `docker compose up` makes them at the first start; keys
-replaced while everything runs."""
+"""TLS, a key for everybody and three accounts, as `docker compose up` makes them at the first start; keys and
+the authority replaced while everything runs."""
 
 import json
 import re
@@ -99,12 +99,12 @@ def processes(stack: Stack) -> dict[str, int]:
     return {one.id: one.pid for one in stack.containers() if one.service in LASTING}
 
 
-@pytest.mark.parametrize("which", ["--all"])
+@pytest.mark.parametrize("which", ["--all", "--ca"])
 def test_keys_are_replaced_while_everything_runs(stack: Stack, which: str) -> None:
     _replaced(stack, which)
 
 
-@pytest.mark.parametrize("which", ["--all"])
+@pytest.mark.parametrize("which", ["--all", "--ca"])
 def test_keys_of_a_cluster_are_replaced_while_everything_runs(cluster: Stack, which: str) -> None:
     _replaced(cluster, which)
 

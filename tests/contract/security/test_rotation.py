@@ -2,9 +2,12 @@
 
 import json
 import stat
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import anyio
+import msgspec
 import pytest
 
 from podyard.bus import EmbeddedServer, connect
@@ -16,9 +19,13 @@ from podyard.cli.lab import plan
 from podyard.cli.lab.lab import LabOptions, running_lab
 from podyard.cli.security import directory, identities, rotation
 from podyard.cli.security.rotating import Rotating, Told, alone, wanted
-from podyard.cli.security.servers import Servers, lets_in
+from podyard.cli.security.servers import Servers, believes, lets_in
+from podyard.proto import streams
+from tests.contract.security.servers import Cluster, cluster
 from tests.contract.security.visitors import Site, site
-from tests.e2e.stage import READY_S, WITHIN_S, cli
+from tests.e2e.stage import READY_S, WITHIN_S, Done, cli
+from tests.faults.process import Process
+from tests.faults.stage import settings
 from tests.support.objects import node, pod, written
 from tests.support.waiting import eventually
 
@@ -39,12 +46,64 @@ def kept(security: Path, folder: Path) -> None:
 
 def stolen(security: Path, folder: Path, name: str, server: str) -> BusSettings:
     """How who has the copies comes."""
-    own = directory.bus_settings(security, directory.named(name), (server,))
+    own = directory.bus_settings(security, directory.named(name, directory.agents(security)), (server,))
     there = {
         setting: str(folder / Path(getattr(own, setting)).relative_to(security))
         for setting in ("nkey_seed_file", "tls_cert_file", "tls_key_file")
     }
     return BusSettings(**{**{field: getattr(own, field) for field in own.__struct_fields__}, **there})
+
+
+async def replaced_under_writes(known_as: BusSettings, rotate: Callable[[], Awaitable[Done]]) -> tuple[Done, int]:
+    """Keys are replaced while a person makes pods. All of these run in the end.
+
+    :return: what the command said, and how many pods there were
+    """
+    made: list[str] = []
+    ended = anyio.Event()
+    async with connect(known_as) as bus, gather(bus) as seen:
+        await Actions(bus).apply([written(node("node-1", pods="5000"))], "a test")
+
+        async def write() -> None:
+            while not ended.is_set():
+                name = f"web-{len(made)}"
+                await Actions(bus).apply([written(pod(name, requests={"cpu": "1m"}))], "a test")
+                made.append(name)
+                await anyio.sleep(EVERY_S)
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            done = await rotate()
+            ended.set()
+        assert done.code == 0, done.out + done.err
+        await Actions(bus).apply([written(pod("last", requests={"cpu": "1m"}))], "a test")
+        made.append("last")
+
+        def all_run() -> bool:
+            found = [seen.view.pods.get(("default", name)) for name in made]
+            return all(one is not None and one.status is not None and one.status.phase == "Running" for one in found)
+
+        await seen.until("all pods running", all_run, WITHIN_S)
+    return done, len(made)
+
+
+async def old_ones_are_refused(security: Path, folder: Path, which: str, server: str) -> None:
+    """Nobody gets in with what he had before, and everybody with what he has now.
+
+    :param folder: where the keys of before are `kept`
+    :param which: `--all` or `--ca`
+    """
+    for name in directory.names(security):
+        own = directory.bus_settings(security, directory.named(name, directory.agents(security)), (server,))
+        old = stolen(security, folder, name, server)
+        assert await lets_in(own), name
+        old_key = msgspec.structs.replace(own, nkey_seed_file=old.nkey_seed_file)
+        assert not await lets_in(old_key), name
+        assert await believes(old) is (which == "--all"), name
+    assert not (security / "rotation").exists()
+    dead = directory.bus_settings(security, directory.named("admin"), (server,))
+    async with connect(dead) as admin:
+        assert await admin.last_sequence("DEAD") == 0, "something was stored that could not be read"
 
 
 @pytest.mark.timeout(420)
@@ -56,46 +115,62 @@ async def test_all_keys_are_replaced_under_writes_and_nothing_is_lost(tmp_path: 
         kept(security, tmp_path / "stolen")
         names = directory.names(security)
         pids = {child.instance: child.pid for child in lab.children}
-        made: list[str] = []
-        ended = anyio.Event()
-        async with connect(lab.person()) as bus, gather(bus) as seen:
-            await Actions(bus).apply([written(node("node-1", pods="5000"))], "a test")
-
-            async def write() -> None:
-                while not ended.is_set():
-                    name = f"web-{len(made)}"
-                    await Actions(bus).apply([written(pod(name, requests={"cpu": "1m"}))], "a test")
-                    made.append(name)
-                    await anyio.sleep(EVERY_S)
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(write)
-                done = await cli("security", "rotate", str(security), "--all", "-o", "json", url=lab.url)
-                ended.set()
-            assert done.code == 0, done.out + done.err
-            await Actions(bus).apply([written(pod("last", requests={"cpu": "1m"}))], "a test")
-            made.append("last")
-
-            def all_run() -> bool:
-                found = [seen.view.pods.get(("default", name)) for name in made]
-                return all(
-                    one is not None and one.status is not None and one.status.phase == "Running" for one in found
-                )
-
-            await seen.until("all pods running", all_run, WITHIN_S)
-        assert len(made) > len(names)
+        done, made = await replaced_under_writes(
+            lab.person(), lambda: cli("security", "rotate", str(security), "--all", "-o", "json", url=lab.url)
+        )
+        assert made > len(names)
         assert {child.instance: child.pid for child in lab.children} == pids
         steps = json.loads(done.out)["steps"]
         used = {step["identity"]: step["text"] for step in steps if step["step"] == "used"}
         assert set(used) == {*names, "server"}
         assert [name for name in SERVICES if f"{name}-1 (127.0.0.1)" not in used[name]] == []
-        for name in names:
-            assert not await lets_in(stolen(security, tmp_path / "stolen", name, lab.url)), name
-            assert await lets_in(directory.bus_settings(security, directory.named(name), (lab.url,))), name
-        assert not (security / "rotation").exists()
-        dead = directory.bus_settings(security, directory.named("admin"), (lab.url,))
-        async with connect(dead) as admin:
-            assert await admin.last_sequence("DEAD") == 0
+        await old_ones_are_refused(security, tmp_path / "stolen", "--all", lab.url)
+
+
+@pytest.mark.timeout(420)
+async def test_the_authority_of_a_cluster_is_replaced_under_writes_and_nothing_is_lost(tmp_path: Path) -> None:
+    """All keys with it, over three servers, each with a configuration of its own; services know all of
+    them."""
+    async with cluster(tmp_path) as here, working(here, tmp_path) as processes, anyio.create_task_group() as tasks:
+        tasks.start_soon(here.follow)
+        kept(here.security, tmp_path / "stolen")
+        pids = {process.instance: process.pid for process in processes}
+        person = directory.bus_settings(here.security, directory.named("person"), here.urls)
+        done, made = await replaced_under_writes(
+            person,
+            lambda: cli("security", "rotate", str(here.security), "--ca", "-o", "json", url=",".join(here.urls)),
+        )
+        steps = json.loads(done.out)["steps"]
+        used = {step["identity"]: step["text"] for step in steps if step["step"] == "used"}
+        assert made > len(used) > len(SERVICES)
+        assert [one.instance for one in processes if f"{one.instance} (" not in used[one.service]] == []
+        assert {process.instance: process.pid for process in processes if process.alive} == pids
+        for url in here.urls:
+            await old_ones_are_refused(here.security, tmp_path / "stolen", "--ca", url)
+        tasks.cancel_scope.cancel()
+
+
+@asynccontextmanager
+async def working(here: Cluster, folder: Path) -> AsyncGenerator[list[Process]]:
+    """Services of a cluster, each as its identity, ready; one of each, and a standby where one leads."""
+    processes = []
+    for planned in plan.parse("api,queue=2,scheduler,binder=2,node_agent,workloads"):
+        environment = directory.environment(here.security, directory.named(planned.service))
+        given = {**settings(streams.LEASE_TTL_S), **environment, "PODYARD_NATS_SERVERS": ",".join(here.urls)}
+        log = folder / f"{planned.instance}.log"
+        processes.append(Process(planned.service, planned.instance, log, given, lambda _text: None))
+    try:
+        for process in processes:
+            await process.start()
+        for process in processes:
+            await process.ready()
+        yield processes
+    finally:
+        for process in processes:
+            process.kill()
+        for process in processes:
+            if process.pid:
+                await process.ended()
 
 
 class Following(Servers):

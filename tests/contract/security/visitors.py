@@ -17,6 +17,7 @@ from podyard.cli.security import directory, identities, mirrors
 from podyard.cli.security.identities import Identity
 
 AGENTS: Final = {"rack1": ("node-1",)}
+FEW: Final = ("admin", "mirrors", "operator", "api", "queue", "person")
 WITHIN_S: Final = 10.0
 _FORBIDDEN: Final = re.compile(r'permissions violation for (publish|subscription) to "([^"]*)"', re.IGNORECASE)
 
@@ -110,10 +111,15 @@ def tls(given: Mapping[str, str]) -> ssl.SSLContext:
 
 
 @asynccontextmanager
-async def site(folder: Path, *, change: Callable[[dict[str, Any]], None] | None = None) -> AsyncGenerator[Site]:
-    """:param change: changes the server's settings, to see what they are good for"""
+async def site(
+    folder: Path, *, change: Callable[[dict[str, Any]], None] | None = None, few: bool = False
+) -> AsyncGenerator[Site]:
+    """:param change: changes the server's settings, to see what they are good for
+    :param few: with some identities only, where each takes time
+    """
     security = folder / "security"
-    directory.create(security, identities.all_identities(AGENTS))
+    known = identities.all_identities(AGENTS)
+    directory.create(security, [one for one in known if one.name in FEW] if few else known)
     settings = directory.server_settings(security)
     if change is not None:
         change(settings)

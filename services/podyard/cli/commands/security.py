@@ -120,6 +120,7 @@ def rotate(
     /,
     *names: str,
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,
+    ca: Annotated[bool, Parameter(name="--ca", negative="")] = False,
     now: Annotated[bool, Parameter(negative="")] = False,
     ca_key: Annotated[str, Parameter(show_default=False)] = "",
     output: JsonOutputOption = "text",
@@ -135,11 +136,14 @@ def rotate(
     podyard security rotate ~/podyard-security api
     podyard security rotate ~/podyard-security --all --nats nats://nats-1:4222,nats://nats-2:4222
     podyard security rotate ~/podyard-security person --now
+    podyard security rotate ~/podyard-security --ca
     ```
 
     :param directory: As `podyard security init` made it.
     :param names: Identities; `server`: the certificate of the NATS servers.
     :param all_: All of them.
+    :param ca: The certificate authority, and all of them: everybody believes the old one and the new one, all
+        certificates are made anew, then nobody believes the old one. Its key is not needed.
     :param now: Who uses an old key is not waited for, but cut off: it is in wrong hands.
     :param ca_key: The authority's key, if it is kept elsewhere than in DIRECTORY/ca/ca.key.
     """
@@ -149,21 +153,29 @@ def rotate(
     from podyard.cli import session
     from podyard.cli.errors import InputError
     from podyard.cli.security import directory as directories
-    from podyard.cli.security import rotation
+    from podyard.cli.security import rotation, succession
     from podyard.cli.security.rotating import Rotating, alone, wanted
     from podyard.cli.security.servers import Servers
 
-    if bool(names) == all_:
-        raise InputError("whose keys?", "name identities, or say --all")
+    if [bool(names), all_, ca].count(True) != 1:
+        raise InputError("whose keys?", "name identities, or say --all, or --ca")
+    if ca and ca_key:
+        raise InputError("--ca and --ca-key were given", "--ca makes a new authority, and does not need the old key")
     place = directories.checked(Path(directory).expanduser())
+    if not ca:
+        succession.refuse_while_under_way(place)
     chosen = wanted(place, names, everybody=all_)
     servers = Servers(place, session.servers(nats, os.environ))
     shown = _Steps(output)
     rotating = Rotating(place, servers, lambda: rotation.authority(place, ca_key), shown.tell)
 
+    within_s = 0.0 if now else TAKEN_WITHIN_S
+
     async def work() -> None:
+        if ca:
+            await rotating.replace_authority(within_s=within_s)
         for name in chosen:
-            await rotating.rotate(name, within_s=0.0 if now else TAKEN_WITHIN_S)
+            await rotating.rotate(name, within_s=within_s)
 
     try:
         with alone(place):

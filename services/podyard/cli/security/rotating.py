@@ -14,10 +14,11 @@ from cryptography import x509
 
 from podyard.bus.settings import BusSettings
 from podyard.cli.errors import CliError, InputError
-from podyard.cli.security import directory, identities, rotation
+from podyard.cli.security import directory, identities, rotation, succession
 from podyard.cli.security.authority import Authority
 from podyard.cli.security.rotation import SERVER, Rotation
-from podyard.cli.security.servers import LOOK_EVERY_S, Servers, certificate_of, lets_in
+from podyard.cli.security.servers import LOOK_EVERY_S, Servers, believes, certificate_of, lets_in
+from podyard.cli.security.succession import AUTHORITY
 
 
 class Told(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,7 +26,7 @@ class Told(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: str
     step: str
-    """made, known, replaced, used, gone."""
+    """made, known, replaced, used, gone; of the authority made, believed, gone."""
     text: str
 
 
@@ -111,6 +112,49 @@ class Rotating:
         await self._until_let_in(now, "old", False)
         rotation.finish(place, now)
         self._told(name, "gone", "servers refuse the old key; it is removed")
+
+    async def replace_authority(self, *, within_s: float) -> None:
+        """Replace the authority, all keys and certificates with it, or go on with what was begun: everybody
+        believes both, then everything is made anew, then nobody believes the old one.
+
+        :param within_s: as of `rotate`
+        :raises CliError: if a step cannot be done; the same call goes on with it
+        """
+        place = self._place
+        now = succession.load(place)
+        if now is None:
+            now = succession.begin(place)
+            self._told(AUTHORITY, "made", f"a new authority, in {succession.folder(place)}")
+        if now.step == "made":
+            succession.believe_both(place)
+            await self._servers.reload()
+            await self._until_believed("new", True)
+            succession.done(place, "believed")
+            self._told(AUTHORITY, "believed", "servers believe the old authority and the new one")
+        renewing = Rotating(place, self._servers, lambda: succession.signer(place), self._tell)
+        for name in wanted(place, directory.names(place), everybody=False):
+            while not succession.is_renewed(place, name):  # what was begun before still ends with the old one
+                await renewing.rotate(name, within_s=within_s)
+        await renewing.rotate(SERVER, within_s=within_s)
+        succession.believe_only_new(place)
+        await self._servers.reload()
+        await self._until_believed("old", False)
+        succession.finish(place)
+        self._told(AUTHORITY, "gone", "servers refuse the old authority; keep ca/ca.key elsewhere")
+
+    async def _until_believed(self, which: rotation.Which, expected: bool) -> None:
+        for address in self._servers.addresses:
+            login = succession.login(self._place, which, address)
+
+            async def does(login: BusSettings = login) -> bool:
+                return await believes(login) is expected
+
+            if not await _within(LOOKED_FOR_S, does):
+                said = "does not believe the new authority" if expected else "still believes the old authority"
+                raise CliError(
+                    f"{login.shown_servers} {said}",
+                    f"give it the files of {self._place}/server, then run the same command again: it goes on",
+                )
 
     async def _until_let_in(self, now: Rotation, which: rotation.Which, expected: bool) -> None:
         for address in self._servers.addresses:

@@ -16,7 +16,7 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import msgspec
 
@@ -26,6 +26,7 @@ from podyard.cli.security import accounts, directory, keys
 from podyard.cli.security.authority import Authority, Issued, hosts_of
 from podyard.cli.security.directory import ACCOUNTS, API, NAMES, SEED
 
+T = TypeVar("T")
 Step: TypeAlias = Literal["made", "known", "replaced"]
 Which: TypeAlias = Literal["old", "new"]
 FOLDER: Final = "rotation"
@@ -76,9 +77,16 @@ def load(place: Path, name: str) -> Rotation | None:
 
     :raises InputError: if what is there cannot be read
     """
-    path = place / FOLDER / name / STATE
+    return read_state(place / FOLDER / name / STATE, Rotation)
+
+
+def read_state(path: Path, of: type[T]) -> T | None:
+    """What a file says of how far something is; None if there is none.
+
+    :raises InputError: if it cannot be read
+    """
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Rotation)
+        return msgspec.json.decode(path.read_bytes(), type=of)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError) as error:
@@ -89,7 +97,7 @@ def begin(place: Path, name: str, signer: Authority) -> Rotation:
     """Make the new key and certificate beside the old ones."""
     identity = place / "identities" / name
     try:
-        old = {file: (identity / file).read_bytes() for file in FILES}
+        old: dict[str, bytes] = {file: (identity / file).read_bytes() for file in FILES}
         old_key = keys.public_key(old[SEED])
     except (OSError, ValueError) as error:
         raise InputError(
@@ -97,19 +105,27 @@ def begin(place: Path, name: str, signer: Authority) -> Rotation:
         ) from error
     seed, new_key = keys.new_user()
     issued = signer.client(name)
+    made = Rotation(name=name, step="made", old_key=old_key, new_key=new_key)
+    new: dict[str, bytes] = dict(zip(FILES, (seed, issued.certificate, issued.key), strict=True))
+    write_begun(place, name, made, {"old": old, "new": new})
+    return made
+
+
+def write_begun(place: Path, name: str, state: msgspec.Struct, kept: Mapping[Which, Mapping[str, bytes]]) -> None:
+    """Write what is kept of a rotation while it is under way, whole or not at all.
+
+    :param kept: files by folder and name
+    """
     building = place / FOLDER / f".{name}"
     shutil.rmtree(building, ignore_errors=True)
-    made = Rotation(name=name, step="made", old_key=old_key, new_key=new_key)
-    new = dict(zip(FILES, (seed, issued.certificate, issued.key), strict=True))
     _ensure_folder(place / FOLDER)
     keys.new_folder(building)
-    for folder, contents in (("old", old), ("new", new)):
+    for folder, contents in kept.items():
         keys.new_folder(building / folder)
         for file, content in contents.items():
             keys.write_secret(building / folder / file, content)
-    keys.write_secret(building / STATE, msgspec.json.encode(made))
+    keys.write_secret(building / STATE, msgspec.json.encode(state))
     building.rename(place / FOLDER / name)
-    return made
 
 
 def done(place: Path, rotation: Rotation, step: Step) -> Rotation:
@@ -149,7 +165,12 @@ def let_only_new_in(place: Path, rotation: Rotation) -> None:
 
 def finish(place: Path, rotation: Rotation) -> None:
     """Remove what was kept for the rotation, the old key with it."""
-    shutil.rmtree(place / FOLDER / rotation.name)
+    remove(place, rotation.name)
+
+
+def remove(place: Path, name: str) -> None:
+    """Remove what `write_begun` wrote."""
+    shutil.rmtree(place / FOLDER / name)
     if not any((place / FOLDER).iterdir()):
         (place / FOLDER).rmdir()
 

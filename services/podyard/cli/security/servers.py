@@ -3,7 +3,7 @@ connected with a key, whom they let in."""
 
 import ssl
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -26,6 +26,8 @@ REFUSED: Final = "authorization"
 MOST_CONNECTIONS: Final = 10_000
 DEFAULT_PORT: Final = 4222
 GREETING_BYTES: Final = 65_536
+ALERT_WITHIN_S: Final = 0.5
+"""Seconds that a server gets to say that it does not believe a certificate, before we go on."""
 
 
 class _Server(msgspec.Struct):
@@ -158,21 +160,52 @@ async def certificate_of(settings: BusSettings) -> bytes:
 
     :raises CliError: if it cannot be had
     """
-    parts = urlsplit(settings.servers[0])
-    context = ssl.create_default_context(cafile=settings.tls_ca_file)
-    context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
-    try:
-        with anyio.fail_after(CONNECT_S):
-            plain = await anyio.connect_tcp(parts.hostname or "", parts.port or DEFAULT_PORT)
-            async with plain:
-                await plain.receive(GREETING_BYTES)
-                secured = await TLSStream.wrap(plain, hostname=parts.hostname or "", ssl_context=context)
-                found = secured.extra(TLSAttribute.peer_certificate_binary)
-    except (OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
-        raise CliError(f"{settings.shown_servers} shows no certificate: {type(error).__name__}: {error}") from error
+    async with _by_hand(settings) as secured:
+        found = secured.extra(TLSAttribute.peer_certificate_binary, None)
     if found is None:
         raise CliError(f"{settings.shown_servers} shows no certificate")
     return found
+
+
+async def believes(settings: BusSettings) -> bool | None:
+    """Whether a server believes who made the certificate that it is shown; None if it does not say. With TLS
+    1.3 the client is through before the server looks at its certificate: what comes next tells.
+
+    :raises CliError: if it does not answer, or we do not believe its own
+    """
+    try:
+        async with _by_hand(settings) as secured:
+            with anyio.move_on_after(ALERT_WITHIN_S):
+                await secured.receive(GREETING_BYTES)
+            await secured.send(b"CONNECT {}\r\nPING\r\n")
+            with anyio.fail_after(CONNECT_S):
+                # that we have no key is said by who believes the certificate
+                return REFUSED.encode() in (await secured.receive(GREETING_BYTES)).lower()
+    except ssl.SSLError:
+        return False
+    except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, TimeoutError):
+        return None
+
+
+@asynccontextmanager
+async def _by_hand(settings: BusSettings) -> AsyncGenerator[TLSStream]:
+    """A connection on which nothing was said but the server's greeting, which is plain; then TLS begins.
+
+    :raises CliError: if it cannot be made
+    """
+    parts = urlsplit(settings.servers[0])
+    context = ssl.create_default_context(cafile=settings.tls_ca_file)
+    context.load_cert_chain(settings.tls_cert_file, settings.tls_key_file)
+    async with AsyncExitStack() as stack:
+        try:
+            with anyio.fail_after(CONNECT_S):
+                plain = await anyio.connect_tcp(parts.hostname or "", parts.port or DEFAULT_PORT)
+                await stack.enter_async_context(plain)
+                await plain.receive(GREETING_BYTES)
+                secured = await TLSStream.wrap(plain, hostname=parts.hostname or "", ssl_context=context)
+        except (OSError, TimeoutError, anyio.EndOfStream, anyio.BrokenResourceError) as error:
+            raise CliError(f"{settings.shown_servers} shows no certificate: {type(error).__name__}: {error}") from error
+        yield secured
 
 
 async def _ask(bus: Bus, subject: str, body: Any, answer: Any) -> Any:
