@@ -53,11 +53,12 @@ def environment(docker: Engine) -> dict[str, str]:
         # the build reaches the package index as pip does here
         "PODYARD_BUILD_NETWORK": "host",
         "PODYARD_CA_BUNDLE": os.environ.get("PIP_CERT") or (str(CA_BUNDLE) if CA_BUNDLE.exists() else "/dev/null"),
-        **_free_ports(),
+        **free_ports(),
     }
 
 
-def _free_ports() -> dict[str, str]:
+def free_ports() -> dict[str, str]:
+    """For a stack beside others."""
     return {name: str(port) for name, port in zip(PORTS, ports.free_ports(len(PORTS)), strict=True)}
 
 
@@ -88,7 +89,7 @@ def cluster(
     """A second project beside the first, of the same image: three servers, two of each service."""
     settings = {
         **environment,
-        **_free_ports(),
+        **free_ports(),
         "COMPOSE_PROJECT_NAME": CLUSTER_PROJECT,
         "COMPOSE_FILE": CLUSTER_FILES,
     }

@@ -60,6 +60,7 @@ class Stack:
     """
 
     def __init__(self, engine: Engine, environment: Mapping[str, str], home: Path) -> None:
+        self.home = home
         self.outside: dict[str, str] = {}
         self.told_at_up = ""
         """What the first `up` said of its progress."""

@@ -5,10 +5,13 @@ import json
 import re
 import ssl
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 from tests.compose import readme
+from tests.compose.conftest import PROJECT, free_ports
+from tests.compose.engine import REPOSITORY, Engine
 from tests.compose.stack import LASTING, Stack
 from tests.compose.test_stack import POD
 
@@ -142,3 +145,51 @@ def test_a_cluster_goes_on_without_one_of_its_servers(cluster: Stack) -> None:
     cluster.until("the pod is taken", taken)
     cluster.until("the pod runs", lambda: cluster.phase("without-one") == "Running")
     cluster.until("all healthy", cluster.all_well)
+
+
+def test_keys_of_a_folder_are_asked_for_and_used(
+    docker: Engine, environment: dict[str, str], stack: Stack, tmp_path: Path
+) -> None:
+    assert stack.all_well()
+    files = "docker-compose.yml:deploy/compose.own-keys.yml"
+    settings = {**environment, **free_ports(), "COMPOSE_PROJECT_NAME": f"{PROJECT}-own-keys", "COMPOSE_FILE": files}
+    unsaid = Stack(docker, settings, tmp_path).shell("docker compose up --detach --wait")
+    assert unsaid.code != 0
+    assert "security init /srv/podyard-security --owner 10001" in unsaid.err, unsaid.err
+    assert "PODYARD_SECURITY_DIR=/srv/podyard-security" in unsaid.err
+
+    made = tmp_path / "security"
+    own = Stack(docker, {**settings, "PODYARD_SECURITY_DIR": str(made)}, tmp_path)
+    told = own.shell("podyard security init $PODYARD_SECURITY_DIR")
+    assert told.code == 0, told.err
+    try:
+        refused = own.shell("docker compose up --detach --wait nats")
+        assert refused.code != 0, "they are not the user's of the image"
+        assert "chown -R 10001:10001 /keys/identities" in own.compose("logs", "keys")
+        own.good("chown -R 10001:10001 $PODYARD_SECURITY_DIR/identities")
+        before = {path: path.read_bytes() for path in made.rglob("*") if path.is_file()}
+        assert "node/node-8 created" in own.compose("run", "--rm", "lab-nodes")
+        assert {path: path.read_bytes() for path in made.rglob("*") if path.is_file()} == before
+    finally:
+        own.compose("down", "--volumes")
+
+
+def test_a_backup_is_taken_and_restored_as_the_page_says(stack: Stack) -> None:
+    stack.podyard("apply", "-f", "-", stdin=POD.replace("NAME", "backed-up"))
+    stack.until("the pod runs", lambda: stack.phase("backed-up") == "Running")
+    take, restore = (block.replace("podyard_nats", f"{PROJECT}_nats") for block in _of_the_page())
+    *before, take_it = take.splitlines()
+    log_in = " && ".join([stack.at_its_port, *before])
+    place = f"{stack.home}/monday"
+    stack.good(f"{log_in} && {take_it.replace('/srv/backups/monday', place)}")
+    stack.good(f"{log_in} && set -e; {restore.replace('/srv/backups/monday', place)}")
+    stack.until("the pod runs again", lambda: stack.phase("backed-up") == "Running")
+    stack.until("all healthy", stack.all_well)
+
+
+def _of_the_page() -> list[str]:
+    """The blocks of docs/backup.md about the compose stack: how to take a backup, how to restore it."""
+    text = (REPOSITORY / "docs/backup.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```\n(docker compose .*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    return blocks

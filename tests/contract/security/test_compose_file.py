@@ -87,6 +87,20 @@ def test_each_volume_of_keys_is_there_and_filled_by_the_one_who_makes_them(tmp_p
     assert used == volumes - {"keys"}
 
 
+def test_a_folder_of_ones_own_takes_the_place_of_every_volume_of_keys(tmp_path: Path) -> None:
+    made = tmp_path / "keys"
+    init(made)
+    own = yaml.safe_load(Path("deploy/compose.own-keys.yml").read_text())["volumes"]
+    targets = {volume: target for target, volume in key_volumes("keys").items()}
+    assert {*own} == {*targets}
+    for name, volume in own.items():
+        options = volume["driver_opts"]
+        assert (options["type"], options["o"]) == ("none", "bind")
+        place = re.sub(r"^\$\{PODYARD_SECURITY_DIR(:\?[^}]*)?\}", "/keys", options["device"])
+        assert place == targets[name]
+        assert Path(place.replace("/keys", str(made))).is_dir()
+
+
 def test_who_makes_keys_gives_them_to_the_user_of_the_image() -> None:
     words: list[str] = SERVICES["keys"]["command"]
     [user] = re.findall(r"^USER (\d+):\d+$", DOCKERFILE, re.MULTILINE)

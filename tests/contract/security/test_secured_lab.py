@@ -93,6 +93,12 @@ async def test_init_fills_a_tree_that_holds_no_file_and_where_keys_are_changes_n
     before = contents(made)
     again = await cli("security", "init", str(made), "--if-missing")
     assert (again.code, again.out) == (0, f"{made} has keys: nothing was changed\n")
+    owner = (made / "identities/api/nkey.seed").stat()
+    mine, others = f"{owner.st_uid}:{owner.st_gid}", f"{owner.st_uid + 1}:{owner.st_gid}"
+    again = await cli("security", "init", str(made), "--if-missing", "--owner", mine)
+    assert again.code == 0, again.err
+    again = await cli("security", "init", str(made), "--if-missing", "--owner", others)
+    assert (again.code, f"chown -R {others} {made}/identities" in again.err) == (2, True), again.err
     assert contents(made) == before
 
 

@@ -9,7 +9,7 @@ import pytest
 from podyard.cli import app
 
 ROOT = Path(__file__).parents[3]
-PAGES = ("backup.md", "kubernetes.md")
+PAGES = ("backup.md", "kubernetes.md", "trust.md")
 
 
 def commands(page: str) -> list[str]:
@@ -20,8 +20,8 @@ def commands(page: str) -> list[str]:
 
 @pytest.mark.parametrize("line", [line for page in PAGES for line in commands(page)])
 def test_a_command_of_a_page_is_one(line: str) -> None:
-    _, bound, _ = app.build().parse_args(shlex.split(line)[1:], print_error=False, exit_on_error=False)
-    assert bound.args
+    _, bound, _ = app.build().parse_args(shlex.split(line, comments=True)[1:], print_error=False, exit_on_error=False)
+    assert bound.arguments
 
 
 def test_the_pages_have_commands() -> None:

@@ -63,6 +63,8 @@ def init(
     belongs_to = _owner(owner) if owner else None
     made = Path(directory).expanduser()
     if if_missing and directories.is_made(made):
+        if belongs_to is not None:
+            directories.check_owner(made, belongs_to)
         print(f"{made} has keys: nothing was changed")
         return 0
     hosts = [name for text in host for name in _words(text)]

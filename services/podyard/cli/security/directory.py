@@ -95,6 +95,20 @@ def is_made(directory: Path) -> bool:
     return (directory / "server" / ACCOUNTS).is_file() and not (directory / UNFINISHED).exists()
 
 
+def check_owner(directory: Path, owner: Owner) -> None:
+    """That the identities' files are a user's.
+
+    :raises InputError: naming the first that is not
+    """
+    for path in sorted((directory / "identities").glob("*/*")):
+        found = path.stat()
+        if (found.st_uid, found.st_gid) != owner:
+            raise InputError(
+                f"{path} belongs to user {found.st_uid}, group {found.st_gid}: who uses it, {owner.uid}, cannot read it",
+                f"as root: chown -R {owner.uid}:{owner.gid} {directory / 'identities'}",
+            )
+
+
 def _files(directory: Path) -> list[Path]:
     return [path for path in directory.rglob("*") if path.is_symlink() or not path.is_dir()]
 
