@@ -92,6 +92,36 @@ async def test_of_two_files_neither_is_applied_if_one_is_wrong(here: Stand, tmp_
     assert (await here.cli("get", "pod", "innocent")).code == 1
 
 
+async def test_all_faults_of_all_files_are_told_in_one_answer(here: Stand, tmp_path: Path) -> None:
+    """Those that the file shows, and those that only the api knows."""
+    (tmp_path / "a.yaml").write_text(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replica: 3\n  replicas: 1\n  replicas: 2\n"
+        "  selector: {matchLabels: {app: a}}\n  template:\n    metadata: {labels: {app: a}}\n"
+        "    spec: {containers: [{name: main, image: x, imagePullpolicy: Always}]}\n"
+    )
+    (tmp_path / "b.yaml").write_text(
+        f"{GOOD}---\napiVersion: extensions/v1beta1\nkind: Ingress\nmetadata: {{name: x}}\n---\n"
+        "apiVersion: v1\nkind: Service\nmetadata: {name: x}\nspec: {port: 80}\n"
+    )
+    done = await here.cli("apply", "-f", str(tmp_path))
+    assert done.code == 2
+    for words in (
+        "a.yaml: document 1 (line 7): spec.replicas: duplicate field",
+        'a.yaml: document 1 (line 1): spec.replica: unknown field: did you mean "replicas"?',
+        'spec.template.spec.containers[0].imagePullpolicy: unknown field: did you mean "imagePullPolicy"?',
+        "use kind Ingress with apiVersion networking.k8s.io/v1",
+        'spec.port: unknown field: did you mean "ports"?',
+    ):
+        assert words in done.err, (words, done.err)
+    assert (await here.cli("get", "pod", "innocent")).code == 1
+    told = await here.cli("apply", "-f", str(tmp_path / "a.yaml"), "--validate=warn")
+    assert (told.code, told.out) == (0, "deployment.apps/web created\n")
+    assert 'warning: duplicate field "spec.replicas"\n' in told.err
+    assert 'warning: unknown field "spec.replica": did you mean "replicas"?\n' in told.err
+    ignored = await here.cli("apply", "-f", str(tmp_path / "a.yaml"), "--validate=false")
+    assert (ignored.code, ignored.out, ignored.err) == (0, "deployment.apps/web unchanged\n", "")
+
+
 async def test_an_object_that_nobody_can_read_is_reported_once_by_each_reader(here: Stand) -> None:
     readers = {"queue", "scheduler", "binder", "node_agent"}
     subject = subjects.object_("pods", here.namespace, "garbage")
@@ -137,7 +167,8 @@ async def test_a_request_that_nobody_can_read_is_refused_and_reported(here: Stan
         mine = [one for one in found if one.subject == subject]
         assert [one.service for one in mine] == [service]
         assert mine[0].reason
-        assert mine[0].payload == b"\xff not a message"
+        withheld = b"(withheld: 15 bytes, it may hold a Secret)"
+        assert mine[0].payload == (withheld if service == "api" else b"\xff not a message")
     await here.do.apply([here.pod("after-requests")], "neighbours go on")
     await here.running("after-requests")
 

@@ -46,6 +46,47 @@ async def test_get_shows_tables_documents_and_names(here: Stand) -> None:
     assert names.out == "node/node-1\nnode/node-2\n"
 
 
+async def test_kinds_that_nothing_acts_on_are_stored_and_told_once(here: Stand, tmp_path: Path) -> None:
+    file = tmp_path / "kinds.yaml"
+    file.write_text(
+        "\n---\n".join(
+            f"apiVersion: {version}\nkind: {kind}\nmetadata: {{name: {name}}}\n{more}"
+            for version, kind, name, more in (
+                ("v1", "ConfigMap", "one", "data: {a: b}"),
+                ("v1", "ConfigMap", "two", ""),
+                ("v1", "Secret", "key", "stringData: {a: planted}"),
+                ("rbac.authorization.k8s.io/v1", "Role", '"some:reader"', "rules: []"),
+            )
+        )
+    )
+    done = await here.cli("apply", "-f", str(file))
+    assert done.out == (
+        "configmap/one created\nconfigmap/two created\nsecret/key created\nrole.rbac.authorization.k8s.io/some:reader created\n"
+    )
+    told = [f"warning: nothing here acts on {kind}" for kind in ("ConfigMap", "Secret", "Role")]
+    assert done.err.splitlines() == told
+    table = await here.cli("get", "cm")
+    assert [line.split()[0] for line in table.out.splitlines()] == ["NAME", "one", "two"]
+    assert (
+        await here.cli("get", "role", "some:reader", "-o", "name")
+    ).out == "role.rbac.authorization.k8s.io/some:reader\n"
+    assert "planted" not in (await here.cli("get", "secret")).out
+    assert yaml.safe_load((await here.cli("get", "secret", "key", "-o", "yaml")).out)["data"] == {"a": "cGxhbnRlZA=="}
+    gone = await here.cli("delete", "role", "some:reader")
+    assert (gone.code, (await here.cli("get", "role", "some:reader")).code) == (0, 1)
+
+
+async def test_what_get_shows_applied_again_changes_nothing(here: Stand) -> None:
+    await here.do.apply([here.pod("bound"), here.pod("parked", cpu="99")], "a test")
+    await here.running("bound")
+    await here.attempted("parked")
+    for kinds in ("pods", "nodes"):
+        shown = await here.cli("get", kinds, "-o", "yaml")
+        again = await here.cli("apply", "-f", "-", stdin=shown.out)
+        assert again.code == 0, again
+        assert {line.split()[-1] for line in again.out.splitlines()} == {"unchanged"}
+
+
 async def test_queue_and_explain_tell_why_a_pod_waits(here: Stand) -> None:
     await here.do.apply([here.pod("waiting", cpu="99")], "a test")
     await here.attempted("waiting")

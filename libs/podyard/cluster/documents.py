@@ -4,9 +4,14 @@ Pure.
 Nothing is decoded before somebody asks for it, so following 2,000 creates a second costs next to nothing.
 What this process itself has written is noted at once (`note`), so that it reads its own writes before they
 come back from the stream.
+
+Of kinds that no writer goes by (`whole_kind` says which those are not) the sequence alone is kept; of a
+CustomResourceDefinition its typed view too, which is without the schemas. Whoever writes such an object reads
+it first.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from podyard.cluster import intents
@@ -15,7 +20,9 @@ from podyard.cluster.fold import Fold
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.markers import MarkerMemory
-from podyard.objects.errors import ObjectError
+from podyard.objects.errors import ObjectError, UnknownKindError
+from podyard.objects.extensions import CustomResourceDefinition
+from podyard.objects.kinds import KEPT_KINDS, CustomObject, StoredObject, kind_of_resource
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.placement import CommitRecord, Fence, Placement, Tombstone
@@ -28,10 +35,27 @@ _decode_placement = codec.decoder(Placement).decode
 _decode_fence = codec.decoder(Fence).decode
 
 
+def everything(resource: str) -> bool:
+    """For those who show objects: the content of each is kept."""
+    return True
+
+
+@lru_cache(maxsize=KEPT_KINDS)
+def whole_kind(resource: str) -> bool:
+    """For writers: whether the content of this kind's objects is kept. It is of those that something here
+    goes by."""
+    try:
+        type_ = kind_of_resource(resource).type
+    except UnknownKindError:
+        return True  # nobody's: it is shown, and deleted, as it is
+    return type_ not in (StoredObject, CustomObject, CustomResourceDefinition)
+
+
 class _Documents:
     """One state: what the last version of each object's subject is."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Callable[[str], bool]) -> None:
+        self._whole = whole
         self.by_resource: dict[str, dict[str, Stored]] = {}
         """By subject. Objects, and markers that this process has written and not read yet."""
         self.nodes_of: dict[str, str] = {}
@@ -44,6 +68,8 @@ class _Documents:
 
     def put(self, subject: str, stored: Stored) -> None:
         token = subject.split(".", 2)[1]
+        if not self._whole(subjects.decode(token)):
+            stored = _put_aside(stored)
         found = self.by_resource.get(token)
         if found is None:
             found = self.by_resource[token] = {}
@@ -69,17 +95,27 @@ class DocumentView(Fold[_Documents]):
     """Feed it objects (`subjects.OBJECTS_WITHOUT_FACTS`) with placements; it makes no changes, only
     answers."""
 
-    def __init__(self) -> None:
+    def __init__(self, whole: Callable[[str], bool] = everything) -> None:
+        """
+        :param whole: whether the content of a resource's objects is kept
+        """
         super().__init__()
-        self._state = _Documents()
+        self._whole = whole
+        self._state = _Documents(whole)
 
     # Reading
 
     def stored(self, key: ObjectKey) -> Stored | None:
         """The last version of an object or its marker, None if nothing is known: what a compare-and-set
-        begins with.
+        begins with. Nothing is known of one that is put aside.
         """
-        return self._state.get(subjects.object_(*key))
+        stored = self._state.get(subjects.object_(*key))
+        return None if stored is None or stored.put_aside else stored
+
+    def put_aside(self, key: ObjectKey) -> bool:
+        """Whether the object is there and has to be read from the stream."""
+        stored = self._state.get(subjects.object_(*key))
+        return stored is not None and stored.put_aside
 
     def keys(self, resource: str) -> Iterator[ObjectKey]:
         """The living objects of a resource, whether they can be read or not, in no order."""
@@ -88,8 +124,9 @@ class DocumentView(Fold[_Documents]):
                 yield subjects.parse_object(subject)
 
     def typed(self, key: ObjectKey) -> Any | None:
-        """The living object as its typed view, None if there is none or it cannot be read."""
-        stored = self.stored(key)
+        """The living object as its typed view, None if there is none or it cannot be read, or is put
+        aside."""
+        stored = self._state.get(subjects.object_(*key))
         return None if stored is None else _typed(stored)
 
     def all(self, resource: str) -> Iterator[Any]:
@@ -103,7 +140,7 @@ class DocumentView(Fold[_Documents]):
         """What is stored of a resource in a namespace and cannot be read. Reads all of them."""
         for subject, stored in self._state.by_resource.get(subjects.encode(resource), {}).items():
             key = subjects.parse_object(subject)
-            if key.namespace == namespace and intents.remains(stored):
+            if key.namespace == namespace and not stored.put_aside and intents.remains(stored):
                 yield key
 
     def node_of(self, uid: str) -> str:
@@ -127,7 +164,7 @@ class DocumentView(Fold[_Documents]):
 
     def begin_listing(self) -> None:
         """A listing begins, or begins again."""
-        self._listing = _Documents()
+        self._listing = _Documents(self._whole)
 
     def end_listing(self, position: int) -> list[Change]:
         """The listing is complete up to `position`. Later versions that this process noted stay known, unless
@@ -209,9 +246,20 @@ class DocumentView(Fold[_Documents]):
             self._effects.append(RelistNeeded(reason))
 
 
+def _put_aside(stored: Stored) -> Stored:
+    """What is kept of an object whose content is not."""
+    if stored.deleted or stored.put_aside:
+        return stored
+    known = Stored(stored.sequence, b"", False)
+    found = _typed(stored)
+    if isinstance(found, CustomResourceDefinition):
+        known.typed = found
+    return known
+
+
 def _typed(stored: Stored) -> Any | None:
-    if stored.deleted:
-        return None
+    if stored.deleted or stored.put_aside:
+        return stored.typed
     try:
         return stored.view()
     except (MessageError, ObjectError):

@@ -40,6 +40,11 @@ class Stored:
         self._fault: str | None = None
 
     @property
+    def put_aside(self) -> bool:
+        """Whether only its sequence is known (`DocumentView`): what it holds is read when it is asked for."""
+        return not self.deleted and not self.payload
+
+    @property
     def event(self) -> ClusterEvent:
         """
         :raises MessageError: if it is no ClusterEvent

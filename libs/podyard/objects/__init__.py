@@ -1,7 +1,7 @@
 """Kubernetes objects: typed views, the rules of their fields, what admission makes of them.
 
 Duty: everything that can be said of one object, or of an object and the cluster it enters, without I/O.
-Objects are JSON documents (the stored truth, unknown fields included) and typed, frozen views of them for
+Objects are JSON documents (the stored truth) and typed, frozen views of them for
 readers.
 Never in here: await, a clock (callers pass `now`), logging, the bus, telemetry, choices that belong to a
 scheduler plugin.
@@ -9,9 +9,9 @@ scheduler plugin.
 Modules, by topic:
 
 - `meta`, `containers`, `affinity`, `volumes`  the parts of objects
-- `pod`, `node`, `core`, `apps`, `batch`, `policy`, `storage`, `scheduling`, `resource`  the kinds, by API
-  group
-- `kinds`             the table of kinds, names of custom ones
+- `pod`, `node`, `core`, `apps`, `batch`, `policy`, `storage`, `scheduling`, `resource`, `extensions`  the
+  kinds, by API group
+- `kinds`             the table of kinds, names of custom ones; `acting` those that something here acts on
 - `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served
 - `decoding`          JSON to typed views, at one door
 - `quantity`          exact amounts; `quantity_fields` where kinds have them, `amounts` those that are counted
@@ -28,7 +28,7 @@ Modules, by topic:
 - `manifests`         files to documents; `yaml_reader` the YAML that kubectl reads
 - `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`, `type_check`
   (types), `bounds`, `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`,
-  `updates` by topic; `names` which names are allowed, `faults` the API server's words
+  `updates`, `secrets` by topic; `names` which names are allowed, `faults` the API server's words
 - `limit_ranges`, `runtime_classes`  those kinds, and what admission makes of pods by them
 - `errors`            what can be wrong
 """

@@ -9,11 +9,11 @@ place), managedFields and selfLink.
 
 from collections.abc import Callable, Iterable
 from random import Random
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from podyard.objects import bounds
+from podyard.objects import bounds, secrets
 from podyard.objects.api_types import definition_of
 from podyard.objects.core import PersistentVolumeClaim
 from podyard.objects.decoding import convert, view
@@ -32,7 +32,7 @@ from podyard.objects.quantity_fields import faults as quantity_faults
 from podyard.objects.runtime_classes import RuntimeClass, apply_class
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.times import rfc3339
-from podyard.objects.type_check import check_types
+from podyard.objects.type_check import Unknown, check_types
 from podyard.objects.updates import check_update, merge_apply
 
 ALWAYS_THERE: Final = frozenset(("default", "kube-system", "kube-public", "kube-node-lease"))
@@ -49,12 +49,20 @@ _NAME_ATTEMPTS: Final = 8
 _COUNTS_GENERATIONS: Final = frozenset(
     ("pods", "deployments", "replicasets", "statefulsets", "jobs", "poddisruptionbudgets", "replicationcontrollers")
 )
+UNKNOWN_FIELD: Final = "UnknownField"
+"""Type of the fault."""
+
 _NOT_STORED: Final = ("resourceVersion", "selfLink", "managedFields")
 _NOT_FOR_CREATORS: Final = ("deletionTimestamp", "deletionGracePeriodSeconds", "generation")
 _STATUS_FROM_CREATORS: Final = frozenset(("nodes",))
 """Built-in resources whose new objects keep the status that they came with; all others begin without.
 
 Source: Kubernetes v1.36.2, pkg/registry/*/*/strategy.go, PrepareForCreate of each kind."""
+
+
+Validation: TypeAlias = Literal["strict", "warn", "ignore"]
+"""What becomes of fields that a kind does not have: refused, left out and told, left out. Source:
+apiserver/pkg/endpoints/handlers/rest.go, fieldValidation."""
 
 
 class ClusterLookup(Protocol):
@@ -77,6 +85,8 @@ def admit(
     now: float,
     new_uid: Callable[[], str],
     random: Random,
+    validation: Validation = "ignore",
+    warnings: list[str] | None = None,
 ) -> Document:
     """The document as it is to be stored. `document` and `old` are not changed.
 
@@ -84,11 +94,19 @@ def admit(
     :param now: seconds since 1970, UTC: the time of creation
     :param new_uid: makes the uid of a new object
     :param random: chooses the end of generated names
+    :param validation: what becomes of unknown fields
+    :param warnings: given a list, what the sender should know is put there
     :raises AdmissionError: with everything that the API server would refuse
     :raises UnknownKindError: if the document is of no kind
     """
     kind = kind_of(document)
-    given = _readable(kind, document)
+    faults = Faults()
+    given, unknown = _readable(kind, document)
+    for one in unknown:
+        if validation == "strict":
+            faults.add(one.field, UNKNOWN_FIELD, f"unknown field{_advised(one)}")
+        elif validation == "warn" and warnings is not None:
+            warnings.append(f'unknown field "{cut(one.field)}"{_advised(one)}')
     if old is not None:
         stored = merge_apply(old, given, kind.resource)
     else:
@@ -98,7 +116,9 @@ def admit(
         _create_metadata(stored, kind, cluster, now, new_uid, random)
     _drop(stored, _NOT_STORED)
     fill_defaults(kind.resource, stored)
-    faults = Faults()
+    if kind.resource == secrets.RESOURCE:
+        secrets.settle(stored)
+        secrets.check(faults, stored, old)
     if kind.resource == "pods" and old is None:
         fill_from_limits(stored, _limit_ranges(stored, cluster))
         _set_priority(faults, child(stored, "spec"), cluster)
@@ -131,13 +151,18 @@ def _name_of(document: Document) -> str:
     return cut(str(meta.get("name") or meta.get("generateName") or ""))
 
 
-def _readable(kind: Kind, document: Document) -> Document:
-    """A copy without nulls, of the right shape, with quantities in canonical form.
+def _advised(unknown: Unknown) -> str:
+    return f": {unknown.advice}" if unknown.advice else ""
+
+
+def _readable(kind: Kind, document: Document) -> tuple[Document, list[Unknown]]:
+    """A copy without nulls and without fields that the kind does not have, of the right shape, with
+    quantities in canonical form; and those fields.
 
     :raises AdmissionError: it has not the right shape
     """
     faults = Faults()
-    check_types(faults, document, None if kind.custom else definition_of(kind.api_version, kind.kind))
+    unknown = check_types(faults, document, None if kind.custom else definition_of(kind.api_version, kind.kind))
     if faults:
         raise AdmissionError(kind.kind, _name_of(document), faults.found)
     given = copy(document) if kind.custom else copy_without_nulls(document)
@@ -145,6 +170,8 @@ def _readable(kind: Kind, document: Document) -> Document:
         strip_nulls(given.get("metadata"))
     if given.get("metadata") is None:
         given["metadata"] = {}
+    for one in unknown:
+        one.leave_out(given)
     try:
         view(kind, given)
         if not kind.custom:
@@ -154,7 +181,7 @@ def _readable(kind: Kind, document: Document) -> Document:
     except ObjectError as error:
         fault = FieldFault(field=error.field, type="FieldValueTypeInvalid", detail=error.detail)
         raise AdmissionError(kind.kind, _name_of(given), [fault]) from error
-    return given
+    return given, unknown
 
 
 def _check_size(faults: Faults, stored: Document) -> None:

@@ -17,7 +17,7 @@ from podyard.objects.faults import Faults
 from podyard.objects.kinds import Kind
 from podyard.objects.limit_ranges import check_limit_range
 from podyard.objects.meta import LabelSelector, ObjectMeta
-from podyard.objects.names import check_annotations, check_labels, label_fault, subdomain_fault
+from podyard.objects.names import check_annotations, check_labels, label_fault, path_segment_fault, subdomain_fault
 from podyard.objects.pod import PodTemplateSpec
 from podyard.objects.pod_validation import check_pod, check_pod_spec
 from podyard.objects.policy import PodDisruptionBudget
@@ -30,6 +30,11 @@ from podyard.objects.storage import StorageClass
 
 _LABEL_NAMED: Final = frozenset(("namespaces", "services"))
 """Resources whose names are DNS labels; those of all others are subdomains."""
+_PATH_NAMED: Final = frozenset(
+    ("certificatesigningrequests", "clusterrolebindings", "clusterroles", "ipaddresses", "rolebindings", "roles")
+)
+"""Resources whose names are any segment of a path. Source: Kubernetes v1.36.2, pkg/apis/rbac/validation
+(ValidateRBACName), pkg/apis/certificates/validation, pkg/apis/networking/validation."""
 _PERCENT: Final = re.compile(r"[0-9]{1,18}%")
 """As many digits as a 64-bit number surely has. Source: k8s.io/apimachinery/pkg/util/intstr,
 getIntOrPercentValueSafely (Atoi)."""
@@ -39,7 +44,7 @@ _RECLAIM: Final = ("Retain", "Delete", "Recycle")
 
 def check_metadata(faults: Faults, kind: Kind, meta: ObjectMeta) -> None:
     """Name, labels, annotations and owners."""
-    name_fault = label_fault if kind.resource in _LABEL_NAMED else subdomain_fault
+    name_fault = _name_fault(kind.resource)
     with faults.below("metadata"):
         if not meta.name:
             faults.required("name", "name or generateName is required")
@@ -55,6 +60,12 @@ def check_metadata(faults: Faults, kind: Kind, meta: ObjectMeta) -> None:
             check_annotations(faults, meta.annotations, "annotations")
         if meta.owner_references:
             _check_owners(faults, meta)
+
+
+def _name_fault(resource: str) -> Callable[[str], str]:
+    if resource in _LABEL_NAMED:
+        return label_fault
+    return path_segment_fault if resource in _PATH_NAMED else subdomain_fault
 
 
 def _as_whole_name(prefix: str) -> str:

@@ -1,19 +1,22 @@
 """Which kinds there are, how they are called, and how their JSON becomes a typed view.
 
-Built-in kinds are the table below. Any other kind with a group is custom: its resource is
-`<plural>.<version>.<group>`, it is namespaced exactly if it names a namespace, and it stays untyped. The
-plural is guessed as Kubernetes guesses it (source: apimachinery/pkg/api/meta/restmapper.go,
-UnsafeGuessKindToResource): the kind in lower case, plus `es` after an s, `ies` in place of a final y, else
-`s`; `endpoints` stays.
+Built-in kinds are those that Podyard has a type for, the table below, and all others of Kubernetes (`stored`,
+from the table of its types), of which readers know the metadata alone. Any other kind with a group of its own
+is custom: its resource is `<plural>.<version>.<group>`, it is namespaced exactly if it names a namespace,
+unless its definition is stored, and it stays untyped. The plural is guessed as Kubernetes guesses it (source:
+apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource): the kind in lower case, plus `es` after
+an s, `ies` in place of a final y, else `s`; `endpoints` stays.
 """
 
 import re
-from functools import lru_cache
+from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import cache, lru_cache
 from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from podyard.objects import bounds
+from podyard.objects import api_types, bounds
 from podyard.objects.apps import Deployment, ReplicaSet, StatefulSet
 from podyard.objects.batch import Job
 from podyard.objects.core import (
@@ -26,6 +29,7 @@ from podyard.objects.core import (
     Service,
 )
 from podyard.objects.errors import UnknownKindError
+from podyard.objects.extensions import CustomResourceDefinition
 from podyard.objects.faults import cut
 from podyard.objects.limit_ranges import LimitRange
 from podyard.objects.meta import ObjectMeta, View
@@ -44,6 +48,12 @@ class CustomObject(View, frozen=True, kw_only=True):
 
     metadata: ObjectMeta
     raw: dict[str, Any]
+
+
+class StoredObject(View, frozen=True, kw_only=True):
+    """An object of a kind of Kubernetes that Podyard has no type for: readers know its metadata."""
+
+    metadata: ObjectMeta = ObjectMeta()
 
 
 Object: TypeAlias = (
@@ -70,6 +80,8 @@ Object: TypeAlias = (
     | ResourceClaim
     | ResourceSlice
     | DeviceClass
+    | CustomResourceDefinition
+    | StoredObject
     | CustomObject
 )
 """A typed view of any object."""
@@ -137,12 +149,49 @@ KINDS: Final[tuple[Kind, ...]] = (
     _built_in("resource.k8s.io/v1", "resourceclaims", ResourceClaim),
     _built_in("resource.k8s.io/v1", "resourceslices", ResourceSlice, namespaced=False),
     _built_in("resource.k8s.io/v1", "deviceclasses", DeviceClass, namespaced=False),
+    _built_in(
+        "apiextensions.k8s.io/v1",
+        "customresourcedefinitions",
+        CustomResourceDefinition,
+        namespaced=False,
+        short_names=("crd", "crds"),
+    ),
 )
-"""The built-in kinds, in the order in which `get` without a kind would list them."""
+"""The built-in kinds that Podyard has a type for."""
+
+_SHORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "certificatesigningrequests": ("csr",),
+    "configmaps": ("cm",),
+    "cronjobs": ("cj",),
+    "daemonsets": ("ds",),
+    "endpoints": ("ep",),
+    "horizontalpodautoscalers": ("hpa",),
+    "ingresses": ("ing",),
+    "ipaddresses": ("ip",),
+    "networkpolicies": ("netpol",),
+    "resourcequotas": ("quota",),
+    "serviceaccounts": ("sa",),
+    "volumeattributesclasses": ("vac",),
+}
+"""Source: kubernetes v1.36.2, pkg/registry, ShortNames of each kind's storage."""
+
+_NOT_STORED: Final = frozenset(("events",))
+"""Kept elsewhere: services tell events, `podyard get events` shows them."""
+
+_REMOVED_GROUPS: Final = frozenset(("extensions",))
+"""Groups of Kubernetes that 1.36 serves nothing of."""
 
 _BY_KIND: Final = {(kind.group, kind.kind): kind for kind in KINDS}
+_BY_VERSION: Final = {(kind.api_version, kind.kind): kind for kind in KINDS}
 _BY_RESOURCE: Final = {kind.resource: kind for kind in KINDS}
-_BY_NAME: Final = {name: kind for kind in KINDS for name in (kind.resource, kind.singular, *kind.short_names)}
+
+
+def _names(kind: Kind) -> tuple[str, ...]:
+    """What people call a kind."""
+    return kind.resource, kind.singular, *kind.short_names
+
+
+_BY_NAME: Final = {name: kind for kind in KINDS for name in _names(kind)}
 _BY_EVENT: Final = {kind.event_resource: kind for kind in KINDS} | {
     "AssignedPod": _BY_RESOURCE["pods"],
     "UnschedulablePod": _BY_RESOURCE["pods"],
@@ -164,30 +213,111 @@ def plural_of(kind: str) -> str:
     return singular[:-1] + "ies" if singular.endswith("y") else singular + "s"
 
 
+class _Stored(msgspec.Struct, frozen=True):
+    """The built-in kinds without a type of their own, in every way in which they are asked for."""
+
+    kinds: tuple[Kind, ...]
+    by_version: dict[tuple[str, str], Kind]
+    """By apiVersion and kind. One that is served in several versions lives under one resource, and each
+    object keeps the version that it came with."""
+    by_kind: dict[tuple[str, str], Kind]
+    by_resource: dict[str, Kind]
+    by_name: dict[str, Kind]
+    by_event: dict[str, Kind]
+    requests: frozenset[str]
+    """Kinds that can be sent and not stored, and those that cannot be sent."""
+    groups: frozenset[str]
+
+
+@cache
+def _stored() -> _Stored:
+    """Read when somebody asks for a kind that is not in `KINDS`: most processes never do."""
+    found: dict[tuple[str, str], list[Kind]] = {}
+    requests: set[str] = set()
+    served = api_types.table().kinds
+    for one in served:
+        if (one.group, one.kind) in _BY_KIND:
+            continue
+        if not {"get", "post"} <= set(one.verbs) or one.resource in _NOT_STORED:
+            requests.add(one.kind)
+            continue
+        kind = Kind(
+            kind=one.kind,
+            api_version=f"{one.group}/{one.version}".lstrip("/"),
+            resource=one.resource,
+            type=StoredObject,
+            namespaced=one.scope == "Namespaced",
+            short_names=_SHORT_NAMES.get(one.resource, ()),
+            event_resource=f"{one.group}/{one.kind}".lstrip("/"),
+        )
+        found.setdefault((one.group, one.kind), []).append(kind)
+    newest = {key: max(versions, key=_rank) for key, versions in found.items()}
+    return _Stored(
+        kinds=tuple(newest.values()),
+        by_version={(kind.api_version, kind.kind): kind for versions in found.values() for kind in versions},
+        by_kind=newest,
+        by_resource={kind.resource: kind for kind in newest.values()},
+        by_name={name: kind for kind in newest.values() for name in _names(kind)},
+        by_event={kind.event_resource: kind for kind in newest.values()},
+        requests=frozenset(requests),
+        groups=frozenset(one.group for one in served) | _REMOVED_GROUPS,
+    )
+
+
+def _rank(kind: Kind) -> tuple[bool, bool, str]:
+    """Versions that stay before those on trial. Source: apimachinery/pkg/version/helpers.go,
+    CompareKubeAwareVersionStrings."""
+    version = kind.api_version.rpartition("/")[2]
+    return "alpha" not in version, "beta" not in version, version
+
+
+def stored() -> tuple[Kind, ...]:
+    """The built-in kinds that Podyard has no type for, each in the version that Kubernetes prefers."""
+    return _stored().kinds
+
+
+def _named(name: str) -> Kind | None:
+    """The built-in kind that is called so."""
+    return _BY_NAME.get(name) or _stored().by_name.get(name)
+
+
 def kind_for(api_version: str, kind: str) -> Kind:
     """The kind that a document names.
 
-    :raises UnknownKindError: for a kind without a group that is not built in, another version of a built-in
-        kind, or names that are none
+    :raises UnknownKindError: for a kind of Kubernetes' own groups that is not built in, a version that is not
+        served, or names that are none
     """
-    group = api_version.rpartition("/")[0]
-    built_in = _BY_KIND.get((group, kind))
-    if built_in is not None and built_in.api_version == api_version:
-        return built_in
+    built_in = _BY_VERSION.get((api_version, kind))
     if built_in is not None:
-        detail = f'no kind "{kind}" in version "{api_version}": use apiVersion {built_in.api_version}'
+        return built_in
+    group = api_version.rpartition("/")[0]
+    if group and group not in _stored().groups:
+        return _custom(api_version, kind)
+    served = _stored().by_version.get((api_version, kind))
+    if served is not None:
+        return served
+    built_in = _BY_KIND.get((group, kind)) or _stored().by_kind.get((group, kind))
+    if built_in is not None:
+        detail = f'no kind "{kind}" in version "{cut(api_version)}": use apiVersion {built_in.api_version}'
         raise UnknownKindError(detail, "apiVersion")
-    if not group:
-        raise UnknownKindError(_no_group(api_version, kind))
-    return _custom(api_version, kind)
+    raise UnknownKindError(_no_kind(api_version, kind))
 
 
-def _no_group(api_version: str, kind: str) -> str:
-    for known in KINDS:
+def _no_kind(api_version: str, kind: str) -> str:
+    unknown = f'no kind "{cut(kind)}" in version "{cut(api_version)}"'
+    if kind == "Event":
+        return f"{unknown}: events are told by who sees them and not applied; see podyard get events"
+    if kind in _stored().requests:
+        return f"{unknown} that can be stored: it is a question to an API server"
+    for known in (*KINDS, *_stored().kinds):
         if known.kind.lower() == kind.lower():
-            return f'no kind "{kind}" in version "{api_version}": use kind {known.kind} with apiVersion {known.api_version}'
-    core = ", ".join(known.kind for known in KINDS if not known.group)
-    return f'no kind "{cut(kind)}" in version "{cut(api_version)}": the core group has {core}; kinds of your own need a group'
+            return f"{unknown}: use kind {known.kind} with apiVersion {known.api_version}"
+    group = api_version.rpartition("/")[0]
+    listed = ", ".join(known.kind for known in (*KINDS, *_stored().kinds) if known.group == group)
+    if not group:
+        return f"{unknown}: the core group has {listed}; kinds of your own need a group"
+    there = f"Kubernetes 1.36 has {listed} there" if listed else "Kubernetes 1.36 has nothing there"
+    return f"{unknown}: the group {group} is Kubernetes' own, and {there}"
 
 
 @lru_cache(maxsize=KEPT_KINDS)
@@ -221,10 +351,10 @@ def resource_for(name: str) -> Kind:
     :raises UnknownKindError: if there is none; says what exists
     """
     lowered = name.lower()
-    if (kind := _BY_NAME.get(lowered)) is not None:
+    if (kind := _named(lowered)) is not None:
         return kind
     plural, _, rest = lowered.partition(".")
-    kind = _BY_NAME.get(plural)
+    kind = _named(plural)
     if kind is not None and rest in (kind.group, f"{kind.api_version.rpartition('/')[2]}.{kind.group}".rstrip(".")):
         return kind
     return kind_of_resource(lowered)
@@ -240,13 +370,19 @@ def kind_of_resource(resource: str) -> Kind:
         return kind
     custom = _CUSTOM_RESOURCE.fullmatch(resource) if len(resource) <= _LONGEST_RESOURCE else None
     if custom is None:
-        listed = ", ".join(kind.resource for kind in KINDS)
-        raise UnknownKindError(
-            f'no resource is called "{cut(resource)}": there are {listed}, and <plural>.<version>.<group>'
-        )
+        if (kind := _stored().by_resource.get(resource)) is not None:
+            return kind
+        raise UnknownKindError(_no_resource(resource))
     _check_lengths(custom[3], custom[2], "resource")
     api_version = f"{custom[3]}/{custom[2]}"
     return Kind(kind="", api_version=api_version, resource=resource, type=CustomObject, event_resource=resource)
+
+
+def _no_resource(name: str) -> str:
+    called = (*_BY_NAME, *_stored().by_name)
+    close = get_close_matches(name[: bounds.LABEL_BYTES], called, n=2)
+    hint = f"did you mean {' or '.join(close)}?" if close else "there are those of Kubernetes 1.36"
+    return f'no resource is called "{cut(name)}": {hint}; of your own kinds say <plural>.<version>.<group>'
 
 
 def kind_of_event(event_resource: str) -> Kind:
@@ -255,7 +391,7 @@ def kind_of_event(event_resource: str) -> Kind:
 
     :raises UnknownKindError: if there is none
     """
-    if (kind := _BY_EVENT.get(event_resource)) is not None:
+    if (kind := _BY_EVENT.get(event_resource) or _stored().by_event.get(event_resource)) is not None:
         return kind
     if len(event_resource) <= _LONGEST_RESOURCE and _CUSTOM_RESOURCE.fullmatch(event_resource):
         return kind_of_resource(event_resource)

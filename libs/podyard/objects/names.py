@@ -70,6 +70,17 @@ def _label_fault(name: str) -> str:
     return "" if _LABEL.fullmatch(name) else _LABEL_RULE
 
 
+def path_segment_fault(name: str) -> str:
+    """What keeps `name` from being a segment of a path: the rule for roles and their bindings. Source:
+    apimachinery/pkg/api/validation/path/name.go, IsValidPathSegmentName; the length is Podyard's own."""
+    if name in (".", ".."):
+        return f"may not be '{name}'"
+    for letter in "/%":
+        if letter in name:
+            return f"may not contain '{letter}'"
+    return too_long(LONGEST_SUBDOMAIN) if len(name.encode()) > LONGEST_SUBDOMAIN else ""
+
+
 def qualified_fault(name: str) -> str:
     """What keeps `name` from being a key of a label: `[domain/]name`."""
     return _qualified_fault(name) if len(name) <= LONGEST_QUALIFIED else _find_qualified_fault(name)

@@ -1,13 +1,16 @@
 """Whether a document has the types that Kubernetes' API gives its fields, within their bounds.
 
 This comes first in admission, before anything else looks at the document: what passes can be copied, encoded
-and converted. Fields that the API does not know are held to what every reader needs: whole numbers of 64
-bits, and no endless nesting. A null means "absent", as in Kubernetes; within a list it is a fault.
+and converted. Fields that the API does not know are gathered; they are held to what every reader needs:
+whole numbers of 64 bits, and no endless nesting. A null means "absent", as in Kubernetes; within a list it is
+a fault.
 
 Source: Kubernetes v1.36.2, apimachinery/pkg/util/validation/field/errors.go for the words; of a wrong type
-Podyard's own.
+Podyard's own. sigs.k8s.io/json, kubernetes.go (UnmarshalStrict): which fields are unknown, and that 100 are
+told at most.
 """
 
+from difflib import get_close_matches
 from enum import Enum
 from functools import cache
 from typing import Any, Final, NamedTuple, TypeAlias, cast
@@ -15,7 +18,7 @@ from typing import Any, Final, NamedTuple, TypeAlias, cast
 from podyard.objects import api_types, bounds, times
 from podyard.objects.decoding import JSON_NAMES
 from podyard.objects.documents import Document, is_list, is_mapping
-from podyard.objects.faults import Faults
+from podyard.objects.faults import MOST, Faults
 
 Path: TypeAlias = "tuple[Path, str] | None"
 """Where a value is: the way to what holds it, and the step from there. Made into text only for a fault."""
@@ -52,6 +55,37 @@ class Shape(NamedTuple):
     """Of a list: items at most; 0 is any number."""
     fields: "dict[str, Shape] | None" = None
     """Of a structure; filled after the shape is made, since definitions contain each other."""
+
+
+class Unknown(NamedTuple):
+    """A field that its kind does not have."""
+
+    path: Path
+    known: tuple[str, ...]
+    """The fields that there are in its place."""
+
+    @property
+    def field(self) -> str:
+        """Where it is: `spec.replica`."""
+        return text_of(self.path)
+
+    @property
+    def advice(self) -> str:
+        """What may have been meant; empty if nothing is like it."""
+        name = "" if self.path is None else self.path[1][1:]
+        close = get_close_matches(name[:_LONGEST_FIELD], self.known, n=1)
+        folded = [one for one in self.known if one.lower() == name.lower()]
+        return f'did you mean "{(folded or close)[0]}"?' if folded or close else ""
+
+    def leave_out(self, document: Document) -> None:
+        """Take it out of a document; nothing happens if it is not there."""
+        steps = _steps(self.path)
+        at: Any = document
+        for step in steps[:-1]:
+            at = at[int(step[1:-1])] if is_list(at) else at.get(step[1:] if step[0] == "." else step[1:-1])
+            if at is None:
+                return
+        at.pop(steps[-1][1:], None)
 
 
 _ANY: Final = Shape(Form.ANY)
@@ -138,13 +172,20 @@ def _custom() -> Shape:
     return Shape(Form.STRUCTURE, fields=fields)
 
 
-def check_types(faults: Faults, document: Document, definition: str | None) -> None:
+def check_types(faults: Faults, document: Document, definition: str | None) -> list[Unknown]:
     """Add what has a wrong type or is beyond its bound, the size apart. The document may be any JSON mapping.
 
     :param definition: name of its kind's definition, None for a custom kind
+    :return: the fields that the kind does not have, in their order; of a custom kind those of its metadata
     """
-    shape = _custom() if definition is None else shape_of(definition)
-    _Walk(faults).structure(document, shape.fields or {}, None, 1)
+    if definition is None:
+        walk = _Walk(faults)
+        walk.structure(document, _custom().fields or {}, None, 1)
+        walk.unknown = [one for one in walk.unknown if one.path is not None and one.path[0] is not None]
+        return walk.unknown
+    walk = _Walk(faults)
+    walk.structure(document, shape_of(definition).fields or {}, None, 1)
+    return walk.unknown
 
 
 class _Walk:
@@ -152,6 +193,7 @@ class _Walk:
 
     def __init__(self, faults: Faults) -> None:
         self._faults = faults
+        self.unknown: list[Unknown] = []
 
     def structure(self, value: Document, fields: dict[str, Shape], path: Path, depth: int) -> None:
         """A mapping with known fields; the others may hold any JSON."""
@@ -159,7 +201,11 @@ class _Walk:
             self._too_deep(path)
             return
         for key, item in value.items():
-            shape = fields.get(key, _ANY)
+            shape = fields.get(key)
+            if shape is None:
+                if len(self.unknown) < MOST:
+                    self.unknown.append(Unknown((path, f".{key}"), tuple(fields)))
+                shape = _ANY
             if type(item) is not shape.quick and item is not None:
                 self._value(item, shape, (path, f".{key}"), depth)
 
@@ -176,7 +222,7 @@ class _Walk:
             self._entries(value, shape.item or _ANY, path, depth + 1)
         elif form is Form.NAME and isinstance(value, str):
             if len(value) > bounds.NAME_BYTES or len(value.encode()) > bounds.NAME_BYTES:
-                self._faults.too_long(_text(path), bounds.NAME_BYTES)
+                self._faults.too_long(text_of(path), bounds.NAME_BYTES)
         elif form is Form.TIME and isinstance(value, str):
             self._time(value, path)
         else:
@@ -184,7 +230,7 @@ class _Walk:
 
     def _items(self, value: list[Any], shape: Shape, path: Path, depth: int) -> None:
         if shape.most and len(value) > shape.most:
-            self._faults.too_many(_text(path), len(value), shape.most)
+            self._faults.too_many(text_of(path), len(value), shape.most)
             return
         if depth > bounds.NESTING:
             self._too_deep(path)
@@ -226,23 +272,23 @@ class _Walk:
         else:
             is_ = JSON_NAMES.get(_TYPE_NAMES.get(type_, ""), type_.__name__)
             hint = ": put it in quotes" if _WANTED[form] == "text" and type_ in (int, float, bool) else ""
-            self._faults.add(_text(path), "FieldValueTypeInvalid", f"must be {_WANTED[form]}, is {is_}{hint}")
+            self._faults.add(text_of(path), "FieldValueTypeInvalid", f"must be {_WANTED[form]}, is {is_}{hint}")
 
     def _range(self, value: int, between: tuple[int, int], path: Path) -> None:
         least, most = between
         if not least <= value <= most:
-            self._faults.invalid(_text(path), value, f"must be between {least} and {most}, inclusive")
+            self._faults.invalid(text_of(path), value, f"must be between {least} and {most}, inclusive")
 
     def _time(self, value: str, path: Path) -> None:
         try:
             times.seconds_of(value)
         except ValueError:
-            self._faults.invalid(_text(path), value, 'must be a time as "2006-01-02T15:04:05Z" (RFC 3339)')
+            self._faults.invalid(text_of(path), value, 'must be a time as "2006-01-02T15:04:05Z" (RFC 3339)')
 
     def _too_deep(self, path: Path) -> None:
         """Told at the outermost place where it is so; what is below is not looked at."""
         self._faults.add(
-            _text(path, steps=_STEPS_SHOWN),
+            text_of(path, steps=_STEPS_SHOWN),
             "FieldValueInvalid",
             f"Invalid value: mappings and lists are nested deeper than {bounds.NESTING} levels",
         )
@@ -253,12 +299,21 @@ _STEPS_SHOWN: Final = 12
 """Of a path that is too deep: enough to find it, short enough to read."""
 
 
-def _text(path: Path, steps: int = bounds.NESTING) -> str:
-    """`spec.containers[0].name`; of a longer path its first steps."""
+_LONGEST_FIELD: Final = 63
+"""Letters of a field's name that are compared: the longest of Kubernetes has 50."""
+
+
+def _steps(path: Path) -> list[str]:
     found: list[str] = []
     while path is not None:
         path, step = path
         found.append(step)
     found.reverse()
+    return found
+
+
+def text_of(path: Path, steps: int = bounds.NESTING) -> str:
+    """`spec.containers[0].name`; of a longer path its first steps."""
+    found = _steps(path)
     more = "..." if len(found) > steps else ""
     return "".join(found[:steps]).lstrip(".") + more

@@ -11,6 +11,7 @@ from podyard.objects import quantity
 from podyard.objects.documents import Document, child, content, copy, is_mapping, mapping, mappings
 from podyard.objects.errors import QuantityError
 from podyard.objects.faults import Faults
+from podyard.objects.secrets import check_immutable
 
 _SYSTEM_METADATA: Final = (
     "name",
@@ -226,8 +227,14 @@ def _check_stateful_set(faults: Faults, old: Document, new: Document) -> None:
         faults.forbidden("spec", f"updates to statefulset spec for fields other than {listed} are forbidden")
 
 
+def _check_config_map(faults: Faults, old: Document, new: Document) -> None:
+    """Source: ValidateConfigMapUpdate."""
+    check_immutable(faults, new, old, ("data", "binaryData"))
+
+
 _CHECKERS: Final[Mapping[str, Callable[[Faults, Any, Any], None]]] = {
     "pods": _check_pod,
+    "configmaps": _check_config_map,
     "replicasets": _frozen("spec.selector"),
     "deployments": _frozen("spec.selector"),
     "statefulsets": _check_stateful_set,

@@ -140,7 +140,7 @@ async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
     while open_jobs:
         answers = await bus.publish_many([job.message for job in open_jobs if job.message is not None])
         lost = [job for job, answer in zip(open_jobs, answers, strict=True) if _take(job, answer)]
-        versions = await _read_all(bus, [job.intent.key for job in lost])
+        versions = await read_all(bus, [job.intent.key for job in lost])
         for job, stored in zip(lost, versions, strict=True):
             _replan(job, stored, author)
         open_jobs = [job for job in open_jobs if job.result is None]
@@ -148,7 +148,7 @@ async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
 
 async def _look_again(bus: Bus, jobs: list[_Job], author: Author) -> None:
     """What the caller knew speaks against these; it may be old, so the stream is asked before they fail."""
-    for job, stored in zip(jobs, await _read_all(bus, [job.intent.key for job in jobs]), strict=True):
+    for job, stored in zip(jobs, await read_all(bus, [job.intent.key for job in jobs]), strict=True):
         job.result = None
         _replan(job, stored, author)
 
@@ -224,7 +224,7 @@ async def read(bus: Bus, key: ObjectKey) -> Stored | None:
     return intents.stored_of(await bus.get(streams.CLUSTER.name, subjects.object_(*key)))
 
 
-async def _read_all(bus: Bus, keys: Sequence[ObjectKey]) -> list[Stored | BusError | None]:
+async def read_all(bus: Bus, keys: Sequence[ObjectKey]) -> list[Stored | BusError | None]:
     """The last versions of many objects, some at a time; for each what `read` returns or raises."""
     versions: list[Stored | BusError | None] = [None] * len(keys)
     limit = anyio.CapacityLimiter(READS_AT_ONCE)
@@ -247,7 +247,7 @@ async def _read_unknown(bus: Bus, keys: Sequence[ObjectKey], known: Known | None
     compare-and-set."""
     versions = [known(key) if known is not None else None for key in keys]
     missing = [index for index, version in enumerate(versions) if version is None]
-    for index, version in zip(missing, await _read_all(bus, [keys[index] for index in missing]), strict=True):
+    for index, version in zip(missing, await read_all(bus, [keys[index] for index in missing]), strict=True):
         if isinstance(version, BusError):
             raise version
         versions[index] = version

@@ -11,7 +11,7 @@ from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
-from podyard.objects import decoding
+from podyard.objects import decoding, secrets
 from podyard.objects.errors import ObjectError
 from podyard.objects.kinds import kind_of_resource
 from podyard.proto import codec, subjects
@@ -27,6 +27,8 @@ class Objects:
     def __init__(self, view: ClusterView, documents: DocumentView) -> None:
         self.view = view
         self.documents = documents
+        self.revealed: dict[ObjectKey, dict[str, str]] = {}
+        """Values of Secrets that the api has shown, in base64 by key. No others are told."""
 
     def has(self, key: ObjectKey) -> bool:
         """Whether the object is there, whether it can be read or not."""
@@ -100,6 +102,9 @@ class Objects:
         whole["metadata"]["resourceVersion"] = str(stored.sequence)
         if fault := self.fault(key):
             whole["podyardError"] = fault
+        if key.resource == secrets.RESOURCE and whole.get("data"):
+            hidden = dict.fromkeys(whole["data"], secrets.HIDDEN)
+            whole["data"] = {**hidden, **self.revealed.get(key, {})}
         if key.resource == subjects.PODS:
             _join_pod(whole, self.view.pods.get((key.namespace, key.name)))
         elif key.resource == subjects.NODES:

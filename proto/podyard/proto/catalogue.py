@@ -75,6 +75,7 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     ),
     Channel("delete", "svc.objects.delete", (objects_api.DeleteRequest,), "request", reply=objects_api.ObjectsReply),
     Channel("evict", "svc.objects.evict", (objects_api.EvictRequest,), "request", reply=objects_api.ObjectsReply),
+    Channel("reveal", "svc.objects.reveal", (objects_api.RevealRequest,), "request", reply=objects_api.RevealReply),
     Channel(
         "preview",
         "svc.agents.{node}.preview",

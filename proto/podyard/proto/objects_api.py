@@ -12,6 +12,8 @@ ObjectOutcome: TypeAlias = Literal[
     "created", "configured", "unchanged", "deleted", "evicted", "notFound", "refused", "blocked"
 ]
 
+Validation: TypeAlias = Literal["strict", "warn", "ignore"]
+
 
 class FieldError(Message, frozen=True, kw_only=True):
     """One fault of an object: where, what, and what to do."""
@@ -31,6 +33,10 @@ class ApplyRequest(Message, frozen=True, kw_only=True):
     create_only: Annotated[bool, Meta(description="refuse objects that exist (kubectl create)")] = False
     dry_run: bool = False
     partial: Annotated[bool, Meta(description="write the good ones although others are refused")] = False
+    validation: Annotated[
+        Validation,
+        Meta(description="what becomes of fields that a kind does not have: refused, left out and told, left out"),
+    ] = "warn"
 
 
 class DeleteRequest(Message, frozen=True, kw_only=True):
@@ -99,11 +105,38 @@ class ObjectResult(Message, frozen=True, kw_only=True):
         BudgetAnswer | None, Meta(description="of an eviction: the budget that it was charged to, or that refused it")
     ] = None
     unclear: Annotated[bool, Meta(description="whether it may have been done all the same, or may yet be")] = False
+    warnings: Annotated[
+        tuple[str, ...], Meta(description="what the sender should know although it was done, a sentence each")
+    ] = ()
 
     @property
     def reason(self) -> str:
         """Why, in words; empty if there is no more to say than the outcome."""
         return self.message or "; ".join(f"{one.field}: {one.detail}" for one in self.errors)
+
+
+class RevealRequest(Message, frozen=True, kw_only=True):
+    """Show the values of Secrets. People alone may ask; the api is the only one that can answer."""
+
+    secrets: Annotated[tuple[ObjectRef, ...], Meta(max_length=256)]
+    who: Word = ""
+
+
+class RevealedSecret(Message, frozen=True, kw_only=True):
+    """One Secret's values, or why they are not shown."""
+
+    name: str
+    namespace: str = ""
+    uid: str = ""
+    data: Annotated[dict[str, str], Meta(description="values in base64, by key")] = {}
+    fault: str = ""
+
+
+class RevealReply(Message, frozen=True, kw_only=True):
+    """Secrets in the order of the request; or why the whole request could not be read."""
+
+    secrets: tuple[RevealedSecret, ...] = ()
+    refused: str = ""
 
 
 class ObjectsReply(Message, frozen=True, kw_only=True):

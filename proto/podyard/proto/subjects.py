@@ -51,6 +51,8 @@ ALL_NODE_APPLIES: Final = "svc.objects.apply.*"
 """`svc.objects.apply` for one node's object alone: what its agent may ask."""
 OBJECTS_DELETE: Final = "svc.objects.delete"
 OBJECTS_EVICT: Final = "svc.objects.evict"
+OBJECTS_REVEAL: Final = "svc.objects.reveal"
+"""For people: the values of Secrets, which nobody else is told."""
 
 ALL_DECISIONS: Final = "decisions.>"
 ALL_REQUEUES: Final = "requeues.>"

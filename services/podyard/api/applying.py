@@ -8,16 +8,17 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from podyard.api import results
+from podyard.api import definitions, read_back, results
 from podyard.api.lookup import RequestLookup
 from podyard.api.templates import PodTemplates
+from podyard.api.vault import Vault
 from podyard.bus.connection import Bus
 from podyard.cluster import classify, intents
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.errors import ObjectExists
 from podyard.cluster.intents import Author, Document, Intent, Keep, Put, Step, Stored, Written
 from podyard.cluster.keys import ObjectKey
-from podyard.objects import admission, decoding
+from podyard.objects import acting, admission, decoding, secrets
 from podyard.objects.documents import mapping
 from podyard.objects.errors import ObjectError
 from podyard.objects.kinds import Kind
@@ -41,21 +42,47 @@ def new_uid() -> str:
 class Admitter:
     """Admission with its sources of names and uids, which a test may choose."""
 
-    def __init__(self, *, clock: Callable[[], float], random: Random, new_uid: Callable[[], str] = new_uid) -> None:
+    def __init__(
+        self,
+        *,
+        clock: Callable[[], float],
+        random: Random,
+        new_uid: Callable[[], str] = new_uid,
+        vault: Vault | None = None,
+    ) -> None:
         """
         :param clock: seconds since 1970, UTC
         :param random: chooses the end of generated names
+        :param vault: seals Secrets; None: they are refused
         """
+        self.vault = vault or Vault()
         self._clock = clock
         self._random = random
         self.new_uid = new_uid
 
-    def admit(self, document: Document, lookup: RequestLookup, old: Document | None) -> Document:
+    def admit(
+        self,
+        document: Document,
+        lookup: RequestLookup,
+        old: Document | None,
+        validation: admission.Validation = "ignore",
+        warnings: list[str] | None = None,
+    ) -> Document:
         """
+        :param warnings: what the sender should know is put there
         :raises AdmissionError: with everything that is wrong with it
         :raises UnknownKindError: if it is of no kind
         """
-        return admission.admit(document, lookup, old=old, now=self._clock(), new_uid=self.new_uid, random=self._random)
+        return admission.admit(
+            document,
+            lookup,
+            old=old,
+            now=self._clock(),
+            new_uid=self.new_uid,
+            random=self._random,
+            validation=validation,
+            warnings=warnings,
+        )
 
 
 class _Candidate(NamedTuple):
@@ -65,14 +92,17 @@ class _Candidate(NamedTuple):
     intent: Intent
     outcome: ObjectResult
     """What is answered if it is written as planned; in a dry run, in any case."""
+    warnings: tuple[str, ...]
 
 
 async def apply(
     bus: Bus, view: DocumentView, admitter: Admitter, request: ApplyRequest, author: Author
 ) -> tuple[ObjectResult, ...]:
     """Carry out a request; results in its order."""
-    application = _Application(view, admitter, create_only=request.create_only)
-    checked = [application.check(raw) for raw in request.objects]
+    application = _Application(view, admitter, request)
+    read = [application.read(raw) for raw in request.objects]
+    await _look_up(bus, application, read)
+    checked = [application.check(one) for one in read]
     refused = sum(isinstance(one, ObjectResult) for one in checked)
     if refused and not request.partial:
         return tuple(one if isinstance(one, ObjectResult) else _not_written(one.key, refused) for one in checked)
@@ -82,7 +112,22 @@ async def apply(
     written = await writes.carry_out(bus, [one.intent for one in candidates], author)
     results.note(view, written)
     answers = iter(written)
-    return tuple(one if isinstance(one, ObjectResult) else _answer(one.key, next(answers)) for one in checked)
+    return tuple(
+        one if isinstance(one, ObjectResult) else _answer(one.key, next(answers), one.warnings) for one in checked
+    )
+
+
+async def _look_up(bus: Bus, application: "_Application", read: "list[_Read | ObjectResult]") -> None:
+    """Read what the view has put aside of the request's objects. What cannot be read now counts as unknown: a
+    compare-and-set finds out.
+
+    docs/rules.md, what-is-put-aside-is-read-before-it-changes"""
+    wanted = [one.key for one in read if isinstance(one, _Read) and application.put_aside(one.key)]
+    if not wanted:
+        return
+    for key, stored in zip(wanted, await writes.read_all(bus, wanted), strict=True):
+        if isinstance(stored, Stored):
+            application.know(key, stored)
 
 
 def other_than_node(request: ApplyRequest, node: str) -> tuple[ObjectResult, ...]:
@@ -105,45 +150,100 @@ def other_than_node(request: ApplyRequest, node: str) -> tuple[ObjectResult, ...
     return tuple(found) if foreign else ()
 
 
+class _Read(NamedTuple):
+    """An object of the request as it came."""
+
+    document: Document
+    reference: ObjectRef
+    kind: Kind
+    key: ObjectKey
+    """Without a name if that is to be generated."""
+
+
 class _Application:
     """One request while it is checked."""
 
-    def __init__(self, view: DocumentView, admitter: Admitter, *, create_only: bool) -> None:
+    def __init__(self, view: DocumentView, admitter: Admitter, request: ApplyRequest) -> None:
         self._view = view
         self._admitter = admitter
-        self._create_only = create_only
+        self._create_only = request.create_only
+        self._validation: admission.Validation = request.validation
         self._lookup = RequestLookup(view)
+        self._known: dict[ObjectKey, Stored] = {}
+        """Read for this request."""
         self._templates = PodTemplates(admitter.new_uid)
 
-    def check(self, raw: msgspec.Raw) -> _Candidate | ObjectResult:
-        """Admit one object as it would be written now; an `ObjectResult` says why it cannot be."""
+    def put_aside(self, key: ObjectKey) -> bool:
+        """Whether what is stored there has to be read."""
+        return bool(key.name) and self._view.put_aside(key)
+
+    def know(self, key: ObjectKey, stored: Stored) -> None:
+        """This is stored there."""
+        self._known[key] = stored
+
+    def read(self, raw: msgspec.Raw) -> _Read | ObjectResult:
+        """Which object it is; an `ObjectResult` says why it is none."""
         reference = ObjectRef(resource="", name="")
         try:
             document = decoding.document(raw)
             reference = _reference(document)
             kind = admission.kind_of(document)
-            key = _key(kind, document)
-            stored = self._view.stored(key) if key.name else None
-            step, admitted_key = self._decide(kind, document, stored, self._lookup.staged(key))
+        except ObjectError as error:
+            return results.failure(error, reference)
+        return _Read(document, reference, kind, _key(kind, document))
+
+    def check(self, read: _Read | ObjectResult) -> _Candidate | ObjectResult:
+        """Admit one object as it would be written now; an `ObjectResult` says why it cannot be."""
+        if isinstance(read, ObjectResult):
+            return read
+        document, reference, kind, key = read
+        warnings: list[str] = []
+        try:
+            if kind.custom:
+                key = self._as_defined(kind, document)
+            stored = self._known.get(key) or (self._view.stored(key) if key.name else None)
+            step, admitted_key = self._decide(kind, document, stored, self._lookup.staged(key), warnings)
         except (ObjectError, ObjectExists) as error:
             return results.failure(error, reference)
         except (
             Exception
         ) as error:  # boundary: what admission stumbles over is refused, the request's other objects are not
-            log.exception("admission failed on %s %s/%s", reference.resource, reference.namespace, reference.name)
-            return results.failure(
-                ObjectError("", f"admission failed on it ({type(error).__name__}: {error})"), reference
-            )
+            return results.failure(_stumbled(error, reference), reference)
         key = admitted_key
         plan = self._plan(kind, document, stored, step)
         uid = step.document["metadata"]["uid"] if isinstance(step, Put) else stored.uid if stored else ""
         outcome = _outcome_of(key, step, stored, uid, 0)
         if isinstance(step, Put):
             self._lookup.stage(key, step.document)
-        return _Candidate(key, Intent(key, plan, stored), outcome)
+        if heed := acting.unheeded(kind):
+            warnings.append(heed)
+        outcome = msgspec.structs.replace(outcome, warnings=tuple(warnings)) if warnings else outcome
+        return _Candidate(key, Intent(key, plan, stored), outcome, tuple(warnings))
+
+    def _as_defined(self, kind: Kind, document: Document) -> ObjectKey:
+        """Where a custom object belongs by its definition, if one is stored or stands before it in the
+        request.
+
+        :raises UnknownKindError: the definition does not serve its version
+        """
+        definition = definitions.definition_of(kind, self._lookup)
+        definitions.check_version(kind, definition)
+        key = _key(kind, document)
+        namespace = definitions.namespace_of(kind, definition, key.namespace)
+        metadata = document.get("metadata")
+        if namespace != key.namespace and isinstance(metadata, dict):
+            metadata["namespace"] = namespace
+            if not namespace:
+                del metadata["namespace"]
+        return ObjectKey(key.resource, namespace, key.name)
 
     def _decide(
-        self, kind: Kind, document: Document, stored: Stored | None, staged: Document | None = None
+        self,
+        kind: Kind,
+        document: Document,
+        stored: Stored | None,
+        staged: Document | None,
+        warnings: list[str],
     ) -> tuple[Step, ObjectKey]:
         """The step for one version of the object, and where the object belongs (its name may be generated).
 
@@ -154,17 +254,24 @@ class _Application:
         if old is not None and self._create_only:
             key = _key(kind, document)
             raise ObjectExists(key, old["metadata"]["uid"], 0 if there is None else there.sequence)
-        admitted = self._admit(kind, document, old)
+        sealed, vault = kind.resource == secrets.RESOURCE, self._admitter.vault
+        if sealed and old is not None:
+            old = vault.open(old)
+        if old is not None:
+            document = read_back.without_joined(kind.resource, document, old, self._view.node_of)
+        admitted = self._admit(kind, document, old, warnings)
         key = intents.key_of(kind.resource, admitted)
+        if sealed:
+            return (Keep() if admitted == old else Put(vault.seal(admitted), ("Add",) if old is None else ())), key
         if old is None:
             return Put(admitted, ("Add",)), key
         if admitted == old:
             return Keep(), key
         return Put(admitted, _actions(kind.resource, old, admitted)), key
 
-    def _admit(self, kind: Kind, document: Document, old: Document | None) -> Document:
+    def _admit(self, kind: Kind, document: Document, old: Document | None, warnings: list[str]) -> Document:
         def admit() -> Document:
-            return self._admitter.admit(document, self._lookup, old)
+            return self._admitter.admit(document, self._lookup, old, self._validation, warnings)
 
         if kind.resource == subjects.PODS and old is None:
             return self._templates.admit(document, admit)
@@ -179,9 +286,19 @@ class _Application:
                 return step
             if isinstance(step, Put) and not _metadata(document).get("name"):
                 return intents.creation(intents.key_of(kind.resource, step.document), step.document)(stored)
-            return self._decide(kind, document, stored)[0]
+            return self._decide(kind, document, stored, None, [])[0]
 
         return plan
+
+
+def _stumbled(error: Exception, reference: ObjectRef) -> ObjectError:
+    """A fault of admission itself. Of a Secret it says no more than its type: its words may hold a value."""
+    where = (reference.resource, reference.namespace, reference.name)
+    if reference.resource == "Secret":
+        log.error("admission failed on %s %s/%s: %s", *where, type(error).__name__)
+        return ObjectError("", f"admission failed on it ({type(error).__name__})")
+    log.exception("admission failed on %s %s/%s", *where)
+    return ObjectError("", f"admission failed on it ({type(error).__name__}: {error})")
 
 
 def _metadata(document: Document) -> Document:
@@ -228,13 +345,14 @@ def _outcome_of(key: ObjectKey, step: Step, before: Stored | None, uid: str, pos
     return results.result("configured" if replaced else "created", key, uid=uid, position=position)
 
 
-def _answer(key: ObjectKey, written: writes.Result) -> ObjectResult:
+def _answer(key: ObjectKey, written: writes.Result, warnings: tuple[str, ...]) -> ObjectResult:
     if not isinstance(written, Written):
         return results.failure(written, key)
     step = written.step
     before = written.before
     uid = step.document["metadata"]["uid"] if isinstance(step, Put) else (before.uid if before is not None else "")
-    return _outcome_of(written.key, step, before, uid, written.sequence)
+    outcome = _outcome_of(written.key, step, before, uid, written.sequence)
+    return msgspec.structs.replace(outcome, warnings=warnings) if warnings else outcome
 
 
 def _not_written(key: ObjectKey, refused: int) -> ObjectResult:

@@ -1,6 +1,7 @@
 """`delete`: pods that take room get their grace period, everything else its marker at once."""
 
 from podyard.api import naming, results
+from podyard.api.lookup import RequestLookup
 from podyard.bus.connection import Bus
 from podyard.cluster import intents
 from podyard.cluster.documents import DocumentView
@@ -23,7 +24,7 @@ async def delete(
     meant: list[tuple[ObjectKey, str]] = []
     for reference in request.objects:
         try:
-            meant.append((naming.key_of(reference), reference.uid))
+            meant.append((naming.key_of(reference, RequestLookup(view)), reference.uid))
             answers.append(None)
         except ObjectError as error:
             answers.append(results.failure(error, reference))

@@ -7,16 +7,25 @@ from typing import Any, TypeAlias
 import msgspec
 import structlog
 
-from podyard.api import applying, deleting, evicting, results
+from podyard.api import applying, deleting, evicting, results, revealing
 from podyard.api.instruments import Instruments
 from podyard.api.requesters import Requesters
+from podyard.api.vault import Vault
 from podyard.bus.connection import Bus
 from podyard.bus.requests import Request
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.intents import Author
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
-from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, ObjectResult, ObjectsReply
+from podyard.proto.objects_api import (
+    ApplyRequest,
+    DeleteRequest,
+    EvictRequest,
+    ObjectResult,
+    ObjectsReply,
+    RevealReply,
+    RevealRequest,
+)
 from podyard.telemetry.tracing import Spans
 
 Results: TypeAlias = tuple[ObjectResult, ...]
@@ -26,7 +35,7 @@ BAD_OUTCOMES = frozenset({"refused", "blocked"})
 
 
 class Door:
-    """`svc.objects.apply|delete|evict` of one instance, and `svc.objects.apply.<node>`."""
+    """`svc.objects.apply|delete|evict|reveal` of one instance, and `svc.objects.apply.<node>`."""
 
     def __init__(
         self,
@@ -38,6 +47,7 @@ class Door:
         service: str,
         now: Callable[[], float],
         requesters: Requesters,
+        vault: Vault,
         log: structlog.stdlib.BoundLogger,
     ) -> None:
         """
@@ -46,6 +56,7 @@ class Door:
         :param service: who is named as the author if a request names nobody, and whose dead letters
             unreadable requests are
         :param now: seconds since 1970, UTC
+        :param vault: seals Secrets
         """
         self._bus = bus
         self._view = view
@@ -55,7 +66,8 @@ class Door:
         self._now = now
         self._requesters = requesters
         self._log = log
-        self._admitter = applying.Admitter(clock=now, random=SystemRandom())
+        self._vault = vault
+        self._admitter = applying.Admitter(clock=now, random=SystemRandom(), vault=vault)
 
     async def apply(self, request: Request) -> bytes:
         """Create or replace objects."""
@@ -92,13 +104,27 @@ class Door:
 
         return await self._answer("evict", request, EvictRequest, work)
 
+    async def reveal(self, request: Request) -> bytes:
+        """Show values of Secrets. No span, metric or log has them; the log says who saw which."""
+        try:
+            asked = codec.decode(RevealRequest, request.payload)
+        except MessageError as error:
+            self._instruments.unreadable("reveal")
+            self._bus.dead_letter_soon(self._service, request, error.reason)
+            return codec.encode(RevealReply(refused=str(error)))
+        who = self._requesters.who(request, asked.who) or self._service
+        found = await revealing.reveal(self._bus, self._vault, asked)
+        shown = [f"{one.namespace}/{one.name}" for one in found if not one.fault]
+        self._log.info("secrets were shown", who=who, secrets=shown)
+        return codec.encode(RevealReply(secrets=found))
+
     async def _answer(self, verb: str, request: Request, asked_type: type[msgspec.Struct], work: Work) -> bytes:
         started = self._now()
         try:
             asked: Any = codec.decode(asked_type, request.payload)
         except MessageError as error:
             self._instruments.unreadable(verb)
-            self._bus.dead_letter_soon(self._service, request, error.reason)
+            self._bus.dead_letter_soon(self._service, _withheld(request), error.reason)
             return codec.encode(ObjectsReply(refused=str(error)))
         trace = self._spans.child(request.trace)
         author = Author(who=self._requesters.who(request, asked.who) or self._service, why=asked.why, trace=trace)
@@ -133,3 +159,8 @@ class Door:
             error=bad[0].message if bad else "",
             keep=bool(bad),
         )
+
+
+def _withheld(request: Request) -> Request:
+    """What is kept of a request that cannot be read: not what it holds, which may be a Secret."""
+    return request._replace(payload=b"(withheld: %d bytes, it may hold a Secret)" % len(request.payload))

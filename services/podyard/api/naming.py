@@ -1,5 +1,6 @@
 """Which object a request means. Pure."""
 
+from podyard.api import definitions
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import bounds, kinds
 from podyard.objects.admission import DEFAULT_NAMESPACE
@@ -7,10 +8,11 @@ from podyard.objects.errors import ObjectError
 from podyard.proto.message import ObjectRef
 
 
-def key_of(reference: ObjectRef) -> ObjectKey:
+def key_of(reference: ObjectRef, known: definitions.Lists | None = None) -> ObjectKey:
     """The object's place; resources may be called as on the command line (`pod`, `po`), a missing namespace
     is `default`.
 
+    :param known: the definitions of custom kinds
     :raises UnknownKindError: no resource is called so
     :raises ObjectError: no object can have such a name
     """
@@ -21,4 +23,6 @@ def key_of(reference: ObjectRef) -> ObjectKey:
     namespace = reference.namespace
     if not kind.custom:
         namespace = (namespace or DEFAULT_NAMESPACE) if kind.namespaced else ""
+    elif known is not None:
+        namespace = definitions.namespace_of(kind, definitions.definition_of(kind, known), namespace)
     return ObjectKey(kind.resource, namespace, reference.name)

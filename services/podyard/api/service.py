@@ -8,7 +8,8 @@ from podyard.api.door import Door
 from podyard.api.instruments import Instruments
 from podyard.api.requesters import Requesters, read_names
 from podyard.api.settings import ApiSettings
-from podyard.cluster.documents import DocumentView
+from podyard.api.vault import Vault, read_key
+from podyard.cluster.documents import DocumentView, whole_kind
 from podyard.proto import subjects
 from podyard.runtime.service import Service, ServiceDefinition
 from podyard.shell.informer import with_placements
@@ -24,8 +25,9 @@ REQUESTS_CHECK: Final = "requests"
 async def main(service: Service[ApiSettings]) -> None:
     """Follow the objects, and answer once they are all known."""
     file = service.settings.identities_file
+    vault = Vault(read_key(service.settings.secrets_key_file))
     requesters = Requesters(read_names(file), file)  # small, and nothing is answered yet
-    view = DocumentView()
+    view = DocumentView(whole_kind)
     reading = Reading(
         service.bus, view, with_placements((subjects.OBJECTS_WITHOUT_FACTS,)), service.health, service=NAME
     )
@@ -43,6 +45,7 @@ async def main(service: Service[ApiSettings]) -> None:
             service=NAME,
             now=service.clock.now,
             requesters=requesters,
+            vault=vault,
             log=service.log,
         )
         await _serve(service, door)
@@ -56,6 +59,7 @@ async def _serve(service: Service[ApiSettings], door: Door) -> None:
         ("apply-node", subjects.ALL_NODE_APPLIES, door.apply_node),
         ("delete", subjects.OBJECTS_DELETE, door.delete),
         ("evict", subjects.OBJECTS_EVICT, door.evict),
+        ("reveal", subjects.OBJECTS_REVEAL, door.reveal),
     )
     for name, subject, handler in endpoints:
         await service.endpoints.serve(
@@ -67,5 +71,5 @@ SERVICE: Final = ServiceDefinition(
     name=NAME,
     settings_type=ApiSettings,
     main=main,
-    description="The door for people and bridges: checks, writes, deletes and evicts objects.",
+    description="The door for people and bridges: checks, writes, deletes and evicts objects; it alone can read Secrets.",
 )

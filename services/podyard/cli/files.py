@@ -6,28 +6,36 @@ from pathlib import Path
 from typing import Final
 
 from podyard.cli.errors import InputError, listed
-from podyard.objects.errors import ManifestError
-from podyard.objects.manifests import Manifest, load
+from podyard.objects.manifests import Contents, Manifest, read
 
 SUFFIXES: Final = frozenset({".yaml", ".yml", ".json"})
 STANDARD_INPUT: Final = "-"
+NOT_APPLIED: Final = "nothing was applied; mend the file and try again"
 
 
 def read_all(names: Iterable[str], *, stdin: Callable[[], str] | None = None) -> list[Manifest]:
     """Objects of all files, in their order.
 
-    :raises InputError: with every faulty file's first fault, or if there is nothing in them
+    :raises InputError: with all that is wrong with them, or if there is nothing in them
     """
-    found: list[Manifest] = []
-    faults: list[str] = []
+    contents = read_contents(names, stdin=stdin)
+    if wrong := [*contents.duplicates, *contents.faults]:
+        raise InputError(listed([str(fault) for fault in wrong]), NOT_APPLIED)
+    return contents.manifests
+
+
+def read_contents(names: Iterable[str], *, stdin: Callable[[], str] | None = None) -> Contents:
+    """What all files hold, in their order.
+
+    :raises InputError: a file cannot be read, or there is nothing in them
+    """
+    found = Contents(manifests=[], faults=[], duplicates=[])
     for source, text in (pair for name in names for pair in _texts(name, stdin or sys.stdin.read)):
-        try:
-            found += load(source, text)
-        except ManifestError as error:
-            faults.append(str(error))
-    if faults:
-        raise InputError(listed(faults), "nothing was applied; mend the file and try again")
-    if not found:
+        contents = read(source, text)
+        found.manifests.extend(contents.manifests)
+        found.faults.extend(contents.faults)
+        found.duplicates.extend(contents.duplicates)
+    if not found.manifests and not found.faults:
         raise InputError("no objects in the given files", "name files with -f FILE, or - for standard input")
     return found
 

@@ -7,15 +7,18 @@ from typing import Final, NamedTuple
 import anyio
 
 from podyard.bus.connection import Bus
-from podyard.cli import selection, stored_objects
+from podyard.bus.errors import BusError
+from podyard.cli import objects_client, selection, stored_objects
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.render import plain, tables
 from podyard.cli.targets import kind_named, slashed
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
+from podyard.objects import secrets
 from podyard.objects.kinds import Kind
 from podyard.objects.selectors import Selector
 from podyard.proto import streams
+from podyard.proto.message import ObjectRef
 from podyard.runtime import clock
 from podyard.telling import listing
 from podyard.telling.objects import Objects
@@ -108,6 +111,8 @@ async def once(bus: Bus, query: Query) -> int:
     """
     objects = await stored_objects.read(bus, [kind.resource for kind in query.kinds])
     found = select(query, objects)
+    if query.output in ("json", "yaml"):
+        await _reveal(bus, objects, found)
     for line in lines(query, objects, found, clock.now()):
         print(line)
     _warn(objects, found)
@@ -120,6 +125,24 @@ async def once(bus: Bus, query: Query) -> int:
         where = f" in namespace {query.namespace}" if scoped else ""
         sys.stderr.write(f"No {', '.join(kind.resource for kind in query.kinds)} found{where}.\n")
     return 0
+
+
+async def _reveal(bus: Bus, objects: Objects, keys: Sequence[ObjectKey]) -> None:
+    """Have the api show what Secrets hold, as a whole object is asked for. What it does not show is told,
+    beside the output."""
+    wanted = [key for key in keys if key.resource == secrets.RESOURCE]
+    if not wanted:
+        return
+    refs = [ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name) for key in wanted]
+    try:
+        shown = await objects_client.reveal(bus, refs)
+    except (BusError, CliError) as error:
+        sys.stderr.write(f"warning: values of secrets are not shown: {error}\n")
+        return
+    for key, one in zip(wanted, shown, strict=True):
+        objects.revealed[key] = one.data
+        if one.fault:
+            sys.stderr.write(f"warning: values of secret/{key.name} are not shown: {one.fault}\n")
 
 
 def _warn(objects: Objects, keys: Sequence[ObjectKey]) -> None:

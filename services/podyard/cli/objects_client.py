@@ -21,7 +21,17 @@ from podyard.bus.requests import Reply
 from podyard.cli.errors import CliError
 from podyard.proto import codec, subjects
 from podyard.proto.message import ObjectRef
-from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, ObjectResult, ObjectsReply
+from podyard.proto.objects_api import (
+    ApplyRequest,
+    DeleteRequest,
+    EvictRequest,
+    ObjectResult,
+    ObjectsReply,
+    RevealedSecret,
+    RevealReply,
+    RevealRequest,
+    Validation,
+)
 from podyard.proto.streams import MAX_BATCH, MAX_PAYLOAD_BYTES
 
 T = TypeVar("T")
@@ -39,6 +49,14 @@ well under a second."""
 PAUSE_S: Final = 0.2
 """Between a try that nobody answered and the next."""
 
+_NAMED_BY_OTHERS: Final = frozenset(("Namespace", "PriorityClass"))
+"""Kinds without which admission refuses objects that name them.
+
+docs/rules.md, a-rehearsal-brings-what-others-name"""
+
+MOST_LEANT_ON: Final = 64
+"""So many are sent with each request of a dry run."""
+
 GOOD: Final = frozenset({"created", "configured", "unchanged", "deleted", "evicted"})
 
 
@@ -50,11 +68,12 @@ def person() -> str:
         return f"cli:{os.getuid()}"
 
 
-def pieces(documents: Sequence[bytes]) -> Iterator[tuple[int, Sequence[bytes]]]:
-    """Cut `documents` into requests; yields the index of each one's first document, and its documents."""
+def pieces(documents: Sequence[bytes], most: int = MAX_BATCH) -> Iterator[tuple[int, Sequence[bytes]]]:
+    """Cut `documents` into requests of at most `most`; yields the index of each one's first document, and its
+    documents."""
     start, size = 0, 0
     for index, document in enumerate(documents):
-        if index > start and (index - start >= MAX_BATCH or size + len(document) > REQUEST_BYTES):
+        if index > start and (index - start >= most or size + len(document) > REQUEST_BYTES):
             yield start, documents[start:index]
             start, size = index, 0
         size += len(document)
@@ -69,32 +88,43 @@ async def apply(
     why: str = "",
     dry_run: bool = False,
     create_only: bool = False,
+    validation: Validation = "warn",
     who: str = "",
     timeout_s: float = REQUEST_S,
 ) -> list[ObjectResult]:
     """Create or replace objects, up to the first request of which one is refused; results in order, those
-    after it missing.
+    after it missing. A dry run asks of all: it changes nothing, and people are told all their faults.
 
+    :param validation: what becomes of fields that a kind does not have
     :param timeout_s: for each request, its repeats included
     :raises CliError: the api could not read the request; or nobody answered one that must not be repeated
     :raises BusError: nobody answers
     """
     encoded = [msgspec.json.encode(document) for document in documents]
     results: list[ObjectResult] = []
-    for start, piece in pieces(encoded):
+    for start, piece in pieces(encoded, MAX_BATCH - MOST_LEANT_ON if dry_run else MAX_BATCH):
+        before = _leant_on(documents[:start], encoded) if dry_run else []
         request = ApplyRequest(
-            objects=tuple(msgspec.Raw(document) for document in piece),
+            objects=tuple(msgspec.Raw(document) for document in (*before, *piece)),
             who=who or person(),
             why=why,
             dry_run=dry_run,
             create_only=create_only,
+            validation=validation,
         )
         once = "" if dry_run else _why_once(documents[start : start + len(piece)], create_only=create_only)
         answer = await _ask(bus, subjects.OBJECTS_APPLY, request, timeout_s, once=once)
-        results += answer.results
-        if any(result.outcome not in GOOD for result in results):
+        results += answer.results[len(before) :]
+        if not dry_run and any(result.outcome not in GOOD for result in results):
             break
     return results
+
+
+def _leant_on(documents: Sequence[dict[str, Any]], encoded: Sequence[bytes]) -> list[bytes]:
+    """Of what would be written before a request of a dry run: what its objects may name. The last are nearest
+    to them."""
+    found = [raw for document, raw in zip(documents, encoded, strict=False) if document.get("kind") in _NAMED_BY_OTHERS]
+    return found[-MOST_LEANT_ON:]
 
 
 async def delete(
@@ -152,6 +182,26 @@ async def evict(
             continue
         results += (_gone(one, "evicted") for one in answer.results) if answer.repeated else answer.results
     return results
+
+
+async def reveal(
+    bus: Bus, wanted: Sequence[ObjectRef], *, who: str = "", timeout_s: float = TRY_S
+) -> list[RevealedSecret]:
+    """Values of Secrets, in the order of `wanted`.
+
+    :param timeout_s: for each request, its repeats included
+    :raises CliError: the api could not read the request
+    :raises BusError: nobody answers, or this person may not ask
+    """
+    found: list[RevealedSecret] = []
+    for start in range(0, len(wanted), MAX_BATCH):
+        request = RevealRequest(secrets=tuple(wanted[start : start + MAX_BATCH]), who=who or person())
+        reply, _ = await _until_answered(bus, subjects.OBJECTS_REVEAL, codec.encode(request), timeout_s, "")
+        answer = codec.decode(RevealReply, reply.payload)
+        if answer.refused:
+            raise CliError(f"the api refused the request: {answer.refused}")
+        found += answer.secrets
+    return found
 
 
 def _unanswered(pod: ObjectRef, error: BusError | CliError) -> ObjectResult:

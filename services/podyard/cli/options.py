@@ -43,4 +43,14 @@ JsonOutputOption: TypeAlias = Annotated[
     Literal["text", "json"], Parameter(name=["--output", "-o"], help="text or json.", show_choices=False)
 ]
 
+ValidateOption: TypeAlias = Annotated[
+    Literal["strict", "warn", "ignore", "true", "false"],
+    Parameter(
+        name="--validate",
+        help="Of unknown and duplicate fields: strict (or true) refuses them all, warn tells them and leaves them out, "
+        "ignore (or false) leaves them out.",
+        show_choices=False,
+    ),
+]
+
 DEFAULT_NAMESPACE: Final = "default"

@@ -10,7 +10,7 @@ from typing import Final
 
 from podyard.bus.delivery import Delivery
 from podyard.cluster.changes import Change
-from podyard.cluster.documents import DocumentView
+from podyard.cluster.documents import DocumentView, whole_kind
 from podyard.cluster.intents import Written
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
@@ -55,7 +55,7 @@ class Term:
         self._events = recorder
         self._now = service.clock.now
         self._instruments = instruments
-        self._view, documents = ClusterView(), DocumentView()
+        self._view, documents = ClusterView(), DocumentView(whole_kind)
         maker = Maker(ViewLookup(documents), lambda: str(uuid.uuid4()), random.Random())
         self._core = Workloads(self._view, documents, maker, ended_kept=service.settings.terminated_pod_gc_threshold)
         trouble = service.health.trouble(WRITES_CHECK)

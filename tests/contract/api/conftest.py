@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -71,9 +72,10 @@ class Api:
 
 
 @asynccontextmanager
-async def ready(bus: Bus) -> AsyncIterator[Api]:
+async def ready(bus: Bus, key: Path | None = None) -> AsyncIterator[Api]:
+    """:param key: file of the key of Secrets; none: they are refused"""
     spans = KeptSpans()
-    service = make_service(SERVICE, bus, spans=spans)
+    service = make_service(SERVICE, bus, ApiSettings(secrets_key_file=str(key)) if key else None, spans=spans)
     async with running(service):
         await eventually("the api is ready", lambda: service.health.ready)
         yield Api(service, spans)

@@ -36,10 +36,31 @@ async def test_a_pod_is_created_then_unchanged_then_configured(api: Api) -> None
     assert found.document()["spec"]["schedulerName"] == "default-scheduler"
 
 
-async def test_unknown_fields_are_kept(api: Api) -> None:
-    await api.apply(pod("a", unheardOf={"deep": [1, 2]}))
-    found = await stored(api.bus, "pods", "a")
-    assert found.document()["spec"]["unheardOf"] == {"deep": [1, 2]}
+async def test_unknown_fields_are_refused_told_or_ignored_as_the_sender_wants(api: Api) -> None:
+    odd = pod("a", unheardOf={"deep": [1, 2]}, nodeSelectors={"a": "b"})
+    refused = await api.apply(odd, validation="strict")
+    assert [(one.field, one.type, one.detail) for one in refused.results[0].errors] == [
+        ("spec.unheardOf", "UnknownField", "unknown field"),
+        ("spec.nodeSelectors", "UnknownField", 'unknown field: did you mean "nodeSelector"?'),
+    ]
+    told = await api.apply(odd)
+    assert told.results[0].warnings == (
+        'unknown field "spec.unheardOf"',
+        'unknown field "spec.nodeSelectors": did you mean "nodeSelector"?',
+    )
+    found = (await stored(api.bus, "pods", "a")).document()
+    assert not {"unheardOf", "nodeSelectors"} & found["spec"].keys()
+    ignored = await api.apply(odd, validation="ignore")
+    assert (outcomes(ignored), ignored.results[0].warnings) == (["unchanged"], ())
+
+
+async def test_unknown_fields_are_told_with_all_other_faults(api: Api) -> None:
+    odd = pod("a", priorityClassName="none", foo=1, restartPolicy="Sometimes")
+    refused = await api.apply(odd, pod("b", bar=2), validation="strict")
+    assert [[one.field for one in result.errors] for result in refused.results] == [
+        ["spec.foo", "spec.priorityClassName", "spec.restartPolicy"],
+        ["spec.bar"],
+    ]
 
 
 async def test_one_fault_refuses_all_and_names_every_field(api: Api) -> None:

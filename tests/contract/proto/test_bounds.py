@@ -10,7 +10,7 @@ from podyard.proto.binder_api import BindRequest
 from podyard.proto.codec import MessageError
 from podyard.proto.events import BareEvent
 from podyard.proto.facts import NodeStatusFact, PodStatusFact
-from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest
+from podyard.proto.objects_api import ApplyRequest, DeleteRequest, EvictRequest, RevealRequest
 from podyard.proto.queue_api import (
     ActivateRequest,
     DoneRequest,
@@ -96,6 +96,8 @@ def many(count: int, item: Any) -> list[Any]:
         (ApplyRequest, {"objects": many(257, {})}, "$.objects", "length <= 256"),
         (ApplyRequest, {"objects": [], "who": "x" * 1025}, "$.who", "length <= 1024"),
         (DeleteRequest, {"objects": [], "gracePeriodS": -1}, "$.gracePeriodS", ">= 0"),
+        (RevealRequest, {"secrets": many(257, {"resource": "secrets", "name": "a"})}, "$.secrets", "length <= 256"),
+        (ApplyRequest, {"objects": [], "validation": "lax"}, "$.validation", "Invalid enum value 'lax'"),
         (EvictRequest, {"pods": [], "gracePeriodS": HUGE}, "$.gracePeriodS", "<= 9223372036854775807"),
         (NodeSignals, {"node": "n", "singleImages": many(1_001, {"name": "a"})}, "$.singleImages", "length <= 1000"),
         (NodeSignals, {"node": LONG}, "$.node", "length <= 253"),

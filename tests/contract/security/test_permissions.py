@@ -62,6 +62,7 @@ SCHEDULING: Final = {
 }
 BIND: Final = {"svc.binder.bind"}
 PLAYED: Final = {"events.Node.Add", "signals.node-1"}
+REVEAL: Final = {"svc.objects.reveal"}
 PREVIEW: Final = {"svc.agents.node-1.preview"}
 REGISTERED: Final = {"svc.objects.apply.node-1", "svc.objects.apply.node-2"}
 DECISIONS: Final = {"decisions.default.web.u1"}
@@ -127,7 +128,7 @@ MAY: Final[dict[str, set[str]]] = {
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
     "descheduler": {"svc.objects.evict"} | MOVES | reading("CLUSTER", "MOVES") | leading("descheduler") | WORDS | dead("descheduler"),
     "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
-    "person": VISITING | PREVIEW | dead("cli"),
+    "person": VISITING | PREVIEW | REVEAL | dead("cli"),
     "bridge": VISITING | dead("bridge"),
     "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT | WORDS,
     "agent-rack1": NODE_1 | {RACK1_LEASE, "svc.objects.apply.node-1"} | AGENT | NEWS,
@@ -146,7 +147,7 @@ PROBES: Final = sorted(
 
 ASKED: Final = {"svc.agents.node-1.preview", "svc.agents.node-2.preview"}
 LISTENING: Final[dict[str, set[str]]] = {
-    "api": {"svc.objects.apply", "svc.objects.apply.*", "$SRV.PING"},
+    "api": {"svc.objects.apply", "svc.objects.apply.*", "svc.objects.reveal", "$SRV.PING"},
     "queue": {"svc.queue.pop", "svc.queue.*", "events.>", "leases.queue", "$SRV.PING"},
     "scheduler": {"$SRV.PING"},
     "binder": {"svc.binder.bind", "leases.binder", "$SRV.PING"},

@@ -1,6 +1,7 @@
 """No secret where somebody may look: logs, spans, what services serve, lists of processes, what commands say.
 All that is secret in a lab is known here, so it is looked for as it is."""
 
+import base64
 from pathlib import Path
 
 import httpx
@@ -8,10 +9,12 @@ import psutil
 import pytest
 
 from podyard.bus import connect
+from podyard.cli import objects_client
 from podyard.cli.demo.actions import Actions
 from podyard.cli.demo.evidence import gather
 from podyard.cli.lab import plan
 from podyard.cli.lab.lab import Lab, LabOptions, running_lab
+from podyard.proto.message import ObjectRef
 from podyard.runtime import ports
 from tests.e2e.stage import READY_S, WITHIN_S, cli
 from tests.support.objects import node, pod, written
@@ -20,6 +23,12 @@ from tests.support.otlp_sink import OtlpSink
 PASSWORD = "hush-hush-password"
 TOKEN = "hush-hush-token"
 """These two are given by a person, in variables of the environment: there they stand, and nowhere else."""
+PLANTED = "hush-hush-value-of-a-secret"
+ENCODED = base64.b64encode(PLANTED.encode()).decode()
+"""A value of a Secret: the api alone can read it, and shows it to people."""
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db"}, "stringData": {"password": PLANTED}}
+SIGNS = (PLANTED.encode(), ENCODED[:-4].encode())
+"""How it may be seen: as it is, or in base64, of which the last letters depend on what follows."""
 PAGES = ("/configz", "/metrics", "/readyz?verbose", "/healthz?verbose")
 
 
@@ -68,8 +77,10 @@ async def test_no_secret_is_to_be_seen(tmp_path: Path) -> None:
             secrets = secrets_of(security)
             said = {}
             async with connect(lab.person()) as bus, gather(bus) as seen:
-                await Actions(bus).apply([written(node("node-1")), written(pod("web"))], "a test")
+                await Actions(bus).apply([written(node("node-1")), written(pod("web")), SECRET], "a test")
                 await seen.until("bound", lambda: ("default", "web") in seen.view.pods, WITHIN_S)
+                shown = await objects_client.reveal(bus, [ObjectRef(resource="secrets", name="db")])
+                assert [one.data for one in shown] == [{"password": ENCODED}]
             for words in (("rotate", "api", "node_agent"), ("env", "person"), ("rotate", "nobody")):
                 done = await cli("security", words[0], str(security), *words[1:], url=lab.url)
                 said[" ".join(words)] = done.out + done.err
@@ -86,6 +97,10 @@ async def test_no_secret_is_to_be_seen(tmp_path: Path) -> None:
     assert len(logs) == len(options.services) + 1
     said |= {str(path): path.read_text(errors="replace") for path in logs}
     said |= {f"command {number}": line for number, line in enumerate(listed)}
+    files = [path for path in (tmp_path / "lab").rglob("*") if path.is_file()]
+    assert any("CLUSTER" in str(path) for path in files)
+    assert [path for path in files if any(sign in path.read_bytes() for sign in SIGNS)] == []
+    assert [where for where, text in said.items() if any(sign.decode() in text for sign in SIGNS)] == []
     everything = secrets | {PASSWORD, TOKEN, "somebody"}
     assert len(secrets) > 60
     assert [(where, secret) for where, text in said.items() for secret in everything if secret in text] == []

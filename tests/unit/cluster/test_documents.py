@@ -4,7 +4,7 @@ import pytest
 
 from podyard.bus import Outgoing
 from podyard.cluster.changes import DeadDelivery, RelistNeeded
-from podyard.cluster.documents import DocumentView
+from podyard.cluster.documents import DocumentView, whole_kind
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
 from podyard.proto import subjects
@@ -195,3 +195,28 @@ def test_a_marker_that_was_written_here_is_known_before_it_comes_back(
     found = view.stored(KEY)
     assert found is not None
     assert (found.sequence, found.deleted) == (2, True)
+
+
+def test_of_kinds_that_nobody_goes_by_the_sequence_is_kept(stream: WrittenStream) -> None:
+    """Whoever writes one reads it first; a definition's schema is not kept, its scope is."""
+    view = DocumentView(whole_kind)
+    view.begin_listing()
+    view.end_listing(0)
+    versions = [{"name": "v1", "served": True, "schema": {"x": "y" * 1000}}]
+    spec = {"group": "e.com", "scope": "Cluster", "versions": versions}
+    stream.write("configmaps", {"metadata": {"name": "c", "namespace": "default", "uid": "u1"}, "data": {"a": "b"}})
+    stream.write("customresourcedefinitions", {"metadata": {"name": "widgets.e.com", "uid": "u2"}, "spec": spec})
+    stream.write("namespaces", {"metadata": {"name": "n", "uid": "u3"}})
+    follow(view, stream)
+    config_map = ObjectKey("configmaps", "default", "c")
+    assert (view.put_aside(config_map), view.stored(config_map), view.typed(config_map)) == (True, None, None)
+    assert list(view.keys("configmaps")) == [config_map]
+    defined = ObjectKey("customresourcedefinitions", "", "widgets.e.com")
+    assert view.put_aside(defined)
+    assert view.typed(defined).served() == ("v1",)
+    namespace = view.stored(ObjectKey("namespaces", "", "n"))
+    assert namespace is not None
+    assert namespace.uid == "u3"
+    stream.remove("configmaps", {"metadata": {"name": "c", "namespace": "default", "uid": "u1"}})
+    follow(view, stream, 3)
+    assert not view.put_aside(config_map)

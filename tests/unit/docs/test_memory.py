@@ -18,6 +18,7 @@ UNBOUNDED = {
     "podyard.objects.api_types._definitions": "one value: names of the table that is committed",
     "podyard.objects.api_types.table": "one value: the table itself",
     "podyard.objects.decoding._decoder": "by type of the code",
+    "podyard.objects.kinds._stored": "one value: kinds of the table that is committed",
     "podyard.objects.quantity_fields.branches": "by type of the code",
     "podyard.objects.type_check._custom": "one value",
     "podyard.objects.type_check.shape_of": "by definition of the table that is committed",

@@ -29,6 +29,9 @@ log: Final = logging.getLogger("podyard.lab")
 KEYS_EVERY_S: Final = 0.5
 """How often to look whether keys were replaced."""
 
+SECRETS_KEY: Final = "secrets.key"
+"""In the directory of the data, of mode 0600."""
+
 STOP_S: Final = 12.0
 """Seconds the services get to end in order: a little more than their own limit of 10."""
 
@@ -134,6 +137,7 @@ class Lab:
 
     def _environment(self, planned: Planned) -> Mapping[str, str]:
         given = {
+            **self._secrets_key(planned.service),
             **self._identity(planned.service),
             "PODYARD_NATS_SERVERS": self.server.url,
             "PODYARD_LOG_FORMAT": "json",
@@ -143,6 +147,11 @@ class Lab:
             **self.options.environment,
         }
         return {**os.environ, **given}
+
+    def _secrets_key(self, service: str) -> dict[str, str]:
+        """Beside the data, since what is stored is read by it; the api makes it. A directory of `podyard
+        security init` has one of its own."""
+        return {"PODYARD_API_SECRETS_KEY_FILE": str(self.directory / SECRETS_KEY)} if service == directory.API else {}
 
     def _identity(self, service: str) -> dict[str, str]:
         if not self.options.security:

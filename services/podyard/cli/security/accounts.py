@@ -23,9 +23,16 @@ REPLY_WITHIN: Final = "2m"
 """How long a request may be answered: above any time-out."""
 
 SIGNED: Final = frozenset(
-    {subjects.OBJECTS_APPLY, subjects.ALL_NODE_APPLIES, subjects.OBJECTS_DELETE, subjects.OBJECTS_EVICT}
+    {
+        subjects.OBJECTS_APPLY,
+        subjects.ALL_NODE_APPLIES,
+        subjects.OBJECTS_DELETE,
+        subjects.OBJECTS_EVICT,
+        subjects.OBJECTS_REVEAL,
+    }
 )
-"""Requests to which the server adds who made them: the author of what becomes of them."""
+"""Requests to which the server adds who made them: the author of what becomes of them, or who was shown a
+Secret."""
 
 CLIENT_PORT: Final = 4222
 ROUTE_PORT: Final = 6222

@@ -10,6 +10,7 @@
         nkey.seed, tls.crt, tls.key, ca.crt
         nodes.json                    of an agent of its own: its nodes
         identities.json               of the api: who has which public key
+        secrets.key                   of the api: by which it encrypts values of Secrets
     rotation/<name>/                  while that identity's key is replaced (`rotation`)
     unfinished                        while it is made; what is there then, nobody uses
 
@@ -23,6 +24,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from podyard.api.vault import new_key
 from podyard.bus.settings import BusSettings
 from podyard.cli.errors import InputError
 from podyard.cli.security import accounts, identities, keys
@@ -40,6 +42,8 @@ NODES: Final = "nodes.json"
 """Beside an agent's key: the nodes that it plays."""
 UNFINISHED: Final = "unfinished"
 API: Final = "api"
+SECRETS_KEY: Final = "secrets.key"
+"""Beside the api's key: what it encrypts Secrets with. It is not rotated: what is stored is read by it."""
 NAMES: Final = "identities.json"
 """Beside the api's key: names of all identities by their public keys, so that it knows who asks."""
 
@@ -146,6 +150,7 @@ def _fill(directory: Path, known: Sequence[Identity], hosts: Sequence[str], clus
         configurations[f"cluster-{one['server_name']}.conf"] = one
     names = {public: name for name, public in public_keys.items()}
     keys.write_secret(directory / "identities" / API / NAMES, json.dumps(names, indent=2).encode())
+    keys.write_secret(directory / "identities" / API / SECRETS_KEY, new_key())
     for name, configuration in {**configurations, ACCOUNTS: made}.items():
         keys.write_secret(folder / name, json.dumps(configuration, indent=2).encode())
 
@@ -213,6 +218,7 @@ def environment(directory: Path, identity: Identity) -> dict[str, str]:
         "PODYARD_NATS_ENSURE_STREAMS": "false",
         **({"PODYARD_NODE_AGENT_NODES": ",".join(identity.nodes)} if identity.nodes else {}),
         **({"PODYARD_API_IDENTITIES_FILE": str(folder / NAMES)} if (folder / NAMES).is_file() else {}),
+        **({"PODYARD_API_SECRETS_KEY_FILE": str(folder / SECRETS_KEY)} if (folder / SECRETS_KEY).is_file() else {}),
     }
 
 

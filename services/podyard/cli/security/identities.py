@@ -97,6 +97,7 @@ def core() -> tuple[Identity, ...]:
                 subjects.ALL_NODE_APPLIES,
                 subjects.OBJECTS_DELETE,
                 subjects.OBJECTS_EVICT,
+                subjects.OBJECTS_REVEAL,
             ),
         ),
         _service(
@@ -162,7 +163,7 @@ def administrators() -> tuple[Identity, ...]:
 def edge() -> tuple[Identity, ...]:
     """People, bridges, and the agent of every node."""
     return (
-        _visitor(PERSON, "cli", (subjects.ALL_PREVIEWS,)),
+        _visitor(PERSON, "cli", (subjects.ALL_PREVIEWS, subjects.OBJECTS_REVEAL)),
         _visitor(BRIDGE, "bridge"),
         _agent(
             ALL_NODES,
@@ -192,6 +193,7 @@ def exported_by_core() -> tuple[str, ...]:
     """Subjects of CORE to which EDGE may publish at all; its users' permissions narrow them."""
     return (
         *_written_by_people(),
+        subjects.OBJECTS_REVEAL,
         subjects.ALL_NODE_APPLIES,
         subjects.ALL_BARE_EVENTS,
         subjects.ALL_POD_STATUS,
@@ -223,7 +225,7 @@ def _service(
 
 
 def _visitor(name: str, service: str, asked: tuple[str, ...] = ()) -> Identity:
-    """:param asked: what it may ask besides, of agents"""
+    """:param asked: what it may ask besides, of agents and of the api"""
     published = (*asked, *_written_by_people(), subjects.ALL_BARE_EVENTS, subjects.ALL_SIGNALS, subjects.dead(service))
     return Identity(
         name=name,

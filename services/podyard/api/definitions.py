@@ -1,0 +1,69 @@
+"""What stored CustomResourceDefinitions say of custom objects. Pure.
+
+A custom object without a definition is taken as it is: it is namespaced if it names a namespace.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from podyard.objects import decoding
+from podyard.objects.admission import DEFAULT_NAMESPACE
+from podyard.objects.errors import ObjectError, UnknownKindError
+from podyard.objects.extensions import CustomResourceDefinition
+from podyard.objects.kinds import Kind, plural_of
+
+RESOURCE = "customresourcedefinitions"
+
+
+class Lists(Protocol):
+    """Who knows the definitions: typed views, or documents of this request."""
+
+    def list(self, resource: str) -> Iterable[Any]:
+        """All of a resource."""
+        ...
+
+
+def definition_of(kind: Kind, known: Lists) -> CustomResourceDefinition | None:
+    """The definition of a custom kind, None if nobody has stored one.
+
+    :param kind: it may lack its name, and then goes by its plural
+    """
+    plural = kind.resource.partition(".")[0]
+    found: CustomResourceDefinition | None = None
+    for one in known.list(RESOURCE):
+        definition = _typed(one)
+        if definition is None or definition.spec.group != kind.group:
+            continue
+        names = definition.spec.names
+        if kind.kind == names.kind or (not kind.kind and plural in (names.plural, plural_of(names.kind))):
+            found = found or definition
+    return found
+
+
+def _typed(one: Any) -> CustomResourceDefinition | None:
+    if isinstance(one, CustomResourceDefinition):
+        return one
+    try:
+        return decoding.convert(CustomResourceDefinition, one)
+    except ObjectError:
+        return None
+
+
+def namespace_of(kind: Kind, definition: CustomResourceDefinition | None, given: str) -> str:
+    """The namespace of a custom object that names this one or, if it is empty, none."""
+    if definition is None:
+        return given
+    return (given or DEFAULT_NAMESPACE) if definition.spec.scope == "Namespaced" else ""
+
+
+def check_version(kind: Kind, definition: CustomResourceDefinition | None) -> None:
+    """
+    :raises UnknownKindError: the definition does not serve the version; says which it serves
+    """
+    version = kind.api_version.rpartition("/")[2]
+    if definition is None or version in definition.served():
+        return
+    served = " or ".join(f"{kind.group}/{one}" for one in definition.served()) or "none: it serves no version"
+    name = definition.metadata.name
+    detail = f'no kind "{kind.kind}" in version "{kind.api_version}": {name} serves {served}'
+    raise UnknownKindError(detail, "apiVersion")
