@@ -55,15 +55,20 @@ def delete(
     :param timeout: Seconds to wait at most.
     :param ignore_not_found: Do not mind objects that are not there.
     """
-    from podyard.cli import session, targets
+    from podyard.cli import defined_kinds, session, targets
     from podyard.cli.errors import InputError
 
     if grace_period is not None and grace_period < 0:
         raise InputError(f"--grace-period {grace_period}: must be 0 or more")
     everywhere = None if all_namespaces else namespace or DEFAULT_NAMESPACE
-    wanted = targets.parse(kind, names, files, everywhere, selector=selector, all_=all_)
+    known = not kind or defined_kinds.is_known((kind, *names))
+    meant = targets.parse(kind, names, files, everywhere, selector=selector, all_=all_) if known else None
 
     async def work(bus: "Bus") -> int:
+        wanted = meant
+        if wanted is None:
+            words = await defined_kinds.spelled(bus, kind, names)
+            wanted = targets.parse(*words, files, everywhere, selector=selector, all_=all_)
         found = await targets.resolve(bus, wanted)
         code = await _delete(bus, found, grace_period, why, ignore_not_found=ignore_not_found)
         if wait and found:

@@ -1,6 +1,6 @@
 """`podyard get`: objects as they are, or as they change."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -13,6 +13,9 @@ from podyard.cli.options import (
     SelectorOption,
     WatchOption,
 )
+
+if TYPE_CHECKING:
+    from podyard.bus.connection import Bus
 
 
 def get(
@@ -45,11 +48,11 @@ def get(
     happened stands at the end.
 
     :param kind: Kinds with commas (plural, singular or short), KIND/NAME, `all`, `events`, or a custom
-        PLURAL.VERSION.GROUP.
+        PLURAL.VERSION.GROUP; by the names of its definition where one is stored.
     :param names: Names of objects of that kind.
     :param about: KIND/NAME: events about this object alone.
     """
-    from podyard.cli import getting, getting_events, session
+    from podyard.cli import defined_kinds, getting, getting_events, session
     from podyard.cli.errors import InputError
 
     everywhere = None if all_namespaces else namespace or DEFAULT_NAMESPACE
@@ -60,5 +63,14 @@ def get(
         )
     if about:
         raise InputError("--for is about events", f"podyard get events --for {about}")
-    query = getting.parse(kind, names, everywhere, selector, output)
-    return session.run(nats, lambda bus: getting.follow(bus, query) if watch else getting.once(bus, query))
+    known = defined_kinds.is_known((kind, *names))
+    query = getting.parse(kind, names, everywhere, selector, output) if known else None
+
+    async def work(bus: "Bus") -> int:
+        asked = query
+        if asked is None:
+            words = await defined_kinds.spelled(bus, kind, names)
+            asked = getting.parse(*words, everywhere, selector, output)
+        return await (getting.follow(bus, asked) if watch else getting.once(bus, asked))
+
+    return session.run(nats, work)
