@@ -5,6 +5,8 @@ from tests.release import archives
 from tests.release.archives import PACKAGE_ROOTS, Release
 
 READ_BY_PEOPLE = {"README.md", "ARCHITECTURE.md", "CHANGELOG.md", "LICENSE"}
+FROM_DOCS = {"podyard/cli/checks.md"}
+"""Pages that a command shows."""
 ADDED_BY_THE_BUILD = {"PKG-INFO", ".gitignore", "pyproject.toml"}
 """Not in the folders that we name: the metadata, and what hatchling needs to build the wheel out of the
 sdist.
@@ -14,7 +16,7 @@ sdist.
 def test_the_wheel_is_the_packages_with_their_data_files_and_nothing_else(release: Release) -> None:
     sources = {path for path in archives.tracked(*PACKAGE_ROOTS) if path.split("/")[1] == "podyard"}
     assert any(path.endswith("manifests/trainer.yaml") for path in sources)
-    assert archives.files_of_wheel(release.wheel) == {path.partition("/")[2] for path in sources}
+    assert archives.files_of_wheel(release.wheel) == {path.partition("/")[2] for path in sources} | FROM_DOCS
 
 
 def test_the_wheel_has_no_nats_server_in_memory(release: Release) -> None:

@@ -110,6 +110,15 @@ def test_it_says_its_version(bare: Bare) -> None:
         assert bare.podyard(words) == (0, f"podyard {PROJECT['version']}\n", "")
 
 
+def test_a_red_check_is_one_step_from_its_page(bare: Bare) -> None:
+    """As `/readyz` says: `or run: podyard checks NAME`."""
+    page = (REPOSITORY / "docs" / "checks.md").read_text(encoding="utf-8")
+    done = bare.podyard("checks", "lease")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.startswith("## lease\n")
+    assert done.out in page
+
+
 def test_run_names_every_service(bare: Bare) -> None:
     done = bare.podyard("run", "--help")
     assert done.code == 0, done.err

@@ -23,8 +23,11 @@ class Found(NamedTuple):
 
 
 OK: Final = "ok"
-PAGE: Final = "docs/checks.md"
+_PAGE: Final = "docs/checks.md"
 """What to do: a section for each check."""
+
+HELP: Final = f"; see {_PAGE}"
+"""Begins what stands after a reason."""
 
 
 def of_all(name: str, checks: Sequence[Found], *, verbose: bool = False, exclude: Sequence[str] = ()) -> Answer:
@@ -41,7 +44,7 @@ def of_all(name: str, checks: Sequence[Found], *, verbose: bool = False, exclude
             lines.append(f"[+]{check.name} ok{_after_colon(check.reason)}")
         else:
             failed = True
-            lines.append(f"[-]{check.name} failed{_after_colon(check.reason)}; see {PAGE}#{check.name.lower()}")
+            lines.append(f"[-]{check.name} failed{_after_colon(check.reason)}{_help(check.name)}")
     unknown = sorted({*exclude} - {check.name for check in checks})
     if unknown:
         quoted = ",".join(json.dumps(one, ensure_ascii=False) for one in unknown)
@@ -59,6 +62,11 @@ def of_one(checks: Sequence[Found], name: str) -> Answer | None:
                 return _text(HTTPStatus.OK, OK)
             return _text(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error{_after_colon(check.reason)}\n")
     return None
+
+
+def _help(name: str) -> str:
+    """Where it is said what to do: the page, and the command that shows it where no checkout is."""
+    return f"{HELP}#{name.lower()}, or run: podyard checks {name}"
 
 
 def _after_colon(reason: str) -> str:

@@ -23,6 +23,7 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `getting`, `getting_events`, `watching`, `mending`   what `get`, `get events`, `watch` and `mend` do
 - `backing_up`                 what `backup` and `restore` do
 - `descheduling`               a cycle of the descheduler in this process, for `deschedule`
+- `checks_page`                what to do when a check is red
 - `configuration_files`        a file that services run by, of any kind; `scheduler_configuration` of one
 - `lab/`                       `up`: the embedded server, the supervised services, the state file
 - `scenario/`                  files of timed events and objects: format, checks, player

@@ -37,6 +37,7 @@ COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("backup", "backup", OTHER),
     ("restore", "restore", OTHER),
     ("config", "config", OTHER),
+    ("checks", "checks", OTHER),
     ("version", "version", OTHER),
     ("completion", "completion", OTHER),
 )

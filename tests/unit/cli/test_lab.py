@@ -63,7 +63,10 @@ def test_the_state_directory_follows_the_xdg_rules():
     [
         (b"HTTP/1.1 200 OK\r\nX: y\r\n\r\nok", ("ready", "")),
         (
-            b"HTTP/1.1 500 X\r\n\r\n[+]view ok\n[-]nats failed: waiting; see docs/checks.md#nats\n[-]lease failed: none\n",
+            (
+                b"HTTP/1.1 500 X\r\n\r\n[+]view ok\n"
+                b"[-]nats failed: waiting; see docs/checks.md#nats, or run: podyard checks nats\n[-]lease failed: none\n"
+            ),
             ("not ready", "nats: waiting; lease: none"),
         ),
         (b"", ("not ready", "")),

@@ -22,7 +22,10 @@ def test_ok_is_all_that_is_said_unless_somebody_wants_more() -> None:
 
 
 def test_a_failure_is_always_told_with_its_reason() -> None:
-    failed = "[-]nats failed: waiting for NATS; see docs/checks.md#nats\n", "[-]view failed; see docs/checks.md#view\n"
+    failed = (
+        "[-]nats failed: waiting for NATS; see docs/checks.md#nats, or run: podyard checks nats\n",
+        "[-]view failed; see docs/checks.md#view, or run: podyard checks view\n",
+    )
     expected = f"{failed[0]}[+]ping ok\n{failed[1]}readyz check failed\n"
     assert told("readyz", BROKEN) == (500, expected)
 
@@ -31,7 +34,7 @@ def test_what_is_excluded_does_not_count() -> None:
     assert told("readyz", BROKEN, exclude=["nats", "view"]) == (200, "ok")
     assert told("readyz", BROKEN, exclude=["nats"], verbose=True) == (
         500,
-        "[+]nats excluded: ok\n[+]ping ok\n[-]view failed; see docs/checks.md#view\nreadyz check failed\n",
+        "[+]nats excluded: ok\n[+]ping ok\n[-]view failed; see docs/checks.md#view, or run: podyard checks view\nreadyz check failed\n",
     )
 
 
@@ -65,5 +68,5 @@ def test_of_a_check_that_is_not_there_nothing_is_said() -> None:
 def test_a_reason_is_one_line_whatever_it_quotes() -> None:
     assert told("readyz", [Found("nats", False, "no\n[+]nats ok\r\nreadyz")]) == (
         500,
-        "[-]nats failed: no [+]nats ok readyz; see docs/checks.md#nats\nreadyz check failed\n",
+        "[-]nats failed: no [+]nats ok readyz; see docs/checks.md#nats, or run: podyard checks nats\nreadyz check failed\n",
     )

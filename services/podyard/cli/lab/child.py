@@ -181,7 +181,7 @@ def parse_ready(answer: bytes) -> tuple[State, str]:
     if b" 200 " in head.split(b"\r\n", 1)[0]:
         return "ready", ""
     lines = [
-        line[3:].partition(f"; see {probes.PAGE}")[0]
+        line[3:].partition(probes.HELP)[0]
         for line in body.decode(errors="replace").splitlines()
         if line.startswith("[-]")
     ]
