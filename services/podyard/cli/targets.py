@@ -8,10 +8,13 @@ from podyard.cli import files as file_reader
 from podyard.cli import selection, stored_objects
 from podyard.cli.errors import InputError
 from podyard.cli.options import DEFAULT_NAMESPACE
+from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import UnknownKindError
 from podyard.objects.kinds import Kind, resource_for
 from podyard.objects.selectors import EVERYTHING, Selector
+from podyard.proto import subjects
 from podyard.proto.message import ObjectRef
+from podyard.telling.objects import Objects
 
 
 class Wanted(NamedTuple):
@@ -102,6 +105,28 @@ def _from_files(files: Sequence[str], namespace: str | None) -> Wanted:
         else:
             refs.append(reference(manifest.kind, scope, manifest.name))
     return Wanted(tuple(refs), (), namespace, EVERYTHING)
+
+
+async def on_node(bus: Bus, node: str, namespace: str | None, selector: Selector) -> list[ObjectRef]:
+    """The pods that are bound to a node now; those that have ended are not.
+
+    :param namespace: None: every namespace
+    :raises InputError: if there is no such node, nor a pod on it
+    """
+    found = await stored_objects.read(bus, (subjects.PODS, subjects.NODES))
+    bound = [key for key in found.keys(subjects.PODS, None) if _node_of(found, key) == node]
+    if not bound and node not in found.view.nodes:
+        raise InputError(f"no node is called {node!r}", "`podyard get nodes` lists them")
+    return [
+        ObjectRef(resource=key.resource, namespace=key.namespace, name=key.name)
+        for key in bound
+        if namespace in (None, key.namespace) and selector.matches(found.labels(key))
+    ]
+
+
+def _node_of(found: Objects, key: ObjectKey) -> str:
+    pod = found.view.pods.get((key.namespace, key.name))
+    return "" if pod is None or pod.bound is None else pod.bound.node
 
 
 async def resolve(bus: Bus, wanted: Wanted) -> list[ObjectRef]:

@@ -48,6 +48,9 @@ def test_who_stays_is_told_with_what_helps(budget: BudgetAnswer | None, hint: li
         (["pod"], "which pod?"),
         (["pod", "a", "--grace-period", "-1"], "must be 0 or more"),
         (["ponds", "a"], "ponds"),
+        (["pods", "a", "--node", "n"], "--node chooses pods"),
+        (["deployments", "--node", "n"], "--node chooses pods"),
+        (["pods", "--node", "n", "-l", "=="], "selector"),
     ],
 )
 def test_what_cannot_be_meant_is_told(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ def evict(
     /,
     *names: str,
     selector: SelectorOption = "",
+    node: Annotated[str, Parameter(show_default=False)] = "",
     namespace: NamespaceOption = None,
     all_namespaces: AllNamespacesOption = False,
     grace_period: int | None = None,
@@ -41,11 +42,13 @@ def evict(
     podyard evict pod web-1
     podyard evict pod web-1 web-2 --dry-run
     podyard evict pods -l app=web -n staging --why "node drained"
+    podyard evict pods --node node-1 -A
     podyard evict pod web-1 -o json
     ```
 
     :param kind: pod, or pod/NAME.
     :param names: Names of pods.
+    :param node: Pods on this node, as a drain.
     :param grace_period: Seconds a pod gets to end; 0 removes it at once; default: the pod's own.
     :param dry_run: Ask only; nothing is changed.
     """
@@ -56,10 +59,14 @@ def evict(
     if grace_period is not None and grace_period < 0:
         raise InputError(f"--grace-period {grace_period}: must be 0 or more")
     everywhere = None if all_namespaces else namespace or DEFAULT_NAMESPACE
-    wanted = targets.parse(kind, names, (), everywhere, selector=selector, all_=False)
+    if node and (names or targets.kind_named(kind).resource != subjects.PODS):
+        raise InputError("--node chooses pods", "write `podyard evict pods --node NODE`, without names")
+    wanted = targets.parse(kind, names, (), everywhere, selector=selector, all_=bool(node))
 
     async def work(bus: "Bus") -> int:
-        found = await targets.resolve(bus, wanted)
+        found = await (
+            targets.on_node(bus, node, everywhere, wanted.selector) if node else targets.resolve(bus, wanted)
+        )
         for one in found:
             if one.resource != subjects.PODS:
                 raise InputError(f"only pods can be evicted, not {one.resource}", "`podyard delete` ends other objects")
