@@ -36,12 +36,18 @@ class NatsSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """How to reach NATS. Paths of secrets, never secrets: `/configz` shows all of this."""
 
     servers: Annotated[tuple[str, ...], Meta(min_length=1)] = ("nats://127.0.0.1:4222",)
+    """URLs of the servers, `nats://` or `tls://`; of a cluster several, so that no one of them is needed to
+    start."""
     credentials_file: str = ""
     """User credentials (JWT and seed), as `nsc` writes them."""
     nkey_seed_file: str = ""
+    """The seed of an nkey, where identities are nkeys (docs/trust.md)."""
     tls_ca_file: str = ""
+    """Authorities (PEM) whose certificates of servers are believed; empty: those of the system."""
     tls_cert_file: str = ""
+    """The own certificate (PEM), where servers ask for one."""
     tls_key_file: str = ""
+    """Its key."""
     inbox_prefix: str = ""
     """Start of the subjects on which answers arrive, where permissions tell identities apart; empty:
     `_INBOX.<service>`."""
@@ -69,15 +75,19 @@ class RetentionSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     decisions_s: Annotated[int, Meta(ge=20)] = streams.DECISIONS.max_age_s
     """Attempts that did not bind."""
     decisions_mib: Annotated[int, Meta(ge=1)] = streams.DECISIONS.max_bytes // streams.MEBIBYTE
+    """Most of attempts that is kept, MiB; then the oldest go."""
     requeues_s: Annotated[int, Meta(ge=20)] = streams.REQUEUES.max_age_s
     """What an event moved and did not move."""
     requeues_mib: Annotated[int, Meta(ge=1)] = streams.REQUEUES.max_bytes // streams.MEBIBYTE
+    """Most of what events moved that is kept, MiB; then the oldest go."""
     events_s: Annotated[int, Meta(ge=20)] = streams.K8SEVENTS.max_age_s
     """Events for people."""
     events_mib: Annotated[int, Meta(ge=1)] = streams.K8SEVENTS.max_bytes // streams.MEBIBYTE
+    """Most of events that is kept, MiB; then the oldest go."""
     dead_s: Annotated[int, Meta(ge=20)] = streams.DEAD.max_age_s
     """Messages that could not be used."""
     dead_mib: Annotated[int, Meta(ge=1)] = streams.DEAD.max_bytes // streams.MEBIBYTE
+    """Most of such messages that is kept, MiB; then the oldest go."""
     duplicates_s: Annotated[int, Meta(ge=1)] = streams.CLUSTER.duplicates_s
     """Message ids by which the server drops repetitions; it keeps each in memory. Longer than a writer asks
     again: 30 s at most."""
@@ -125,6 +135,7 @@ class SecureSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """The server's certificate (PEM), those of its authorities after it; empty: one is made, signed by
     itself, at each start. This file and the next three are read again when they change."""
     tls_private_key_file: str = ""
+    """The key of that certificate (PEM)."""
     client_ca_file: str = ""
     """Authorities (PEM) whose client certificates are believed: CN is the user, O a group."""
     token_auth_file: str = ""
@@ -151,6 +162,7 @@ class LogSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Logs go to standard error."""
 
     level: Literal["debug", "info", "warning", "error"] = "info"
+    """The least that is told."""
     format: Literal["auto", "console", "json"] = "auto"
     """auto: console on a terminal, JSON otherwise."""
 

@@ -113,9 +113,14 @@ class NodeAgentSettings(LeaseSettings, frozen=True, kw_only=True, forbid_unknown
     eviction_hard: dict[str, str] = msgspec.field(default_factory=_default_hard)
     """Signal -> quantity or percentage. Setting it replaces all defaults."""
     eviction_soft: dict[str, str] = {}
+    """The same, of thresholds that have to be met for a grace period."""
     eviction_soft_grace_period: dict[str, str] = {}
+    """Signal of a soft threshold -> how long it has to be met, as Go writes durations."""
     eviction_minimum_reclaim: dict[str, str] = {}
+    """Signal -> how much more than the threshold is to be free again, quantity or percentage."""
     enforce_node_allocatable: tuple[str, ...] = (thresholds.PODS,)
+    """What may not use more than the node's allocatable: `pods` adds the threshold
+    `allocatableMemory.available`."""
     eviction_pressure_transition_period_s: Seconds = 300.0
     """How long a pressure condition stays after it was last observed."""
     eviction_max_pod_grace_period: int = 0

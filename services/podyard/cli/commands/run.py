@@ -1,6 +1,7 @@
 """`podyard run NAME`: one service in this process."""
 
 import inspect
+from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal
 
 from cyclopts import Parameter
@@ -10,6 +11,29 @@ from podyard.cli.errors import InputError
 from podyard.cli.serving import run_service
 
 NODE_AGENT: Final = "node_agent"
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "instance": "instance",
+    "nats": "nats.servers",
+    "scheduler-config": "scheduler_config",
+    "http-port": "http.port",
+    "secure-port": "secure.port",
+    "bind-address": "secure.bind_address",
+    "tls-cert-file": "secure.tls_cert_file",
+    "tls-private-key-file": "secure.tls_private_key_file",
+    "client-ca-file": "secure.client_ca_file",
+    "token-auth-file": "secure.token_auth_file",
+    "log-level": "log.level",
+    "log-format": "log.format",
+    "take-over": "node_agent.take_over",
+    "host-node": "node_agent.host_node",
+    "node-cgroup": "node_agent.node_cgroup",
+    "runtime": "node_agent.runtime",
+    "process-namespaces": "node_agent.process_namespaces",
+    "allow-root": "node_agent.allow_root",
+    "kubelet-config": "node_agent.kubelet_config",
+}
+"""Settings by the flags that set them."""
 
 
 def run(
@@ -111,22 +135,22 @@ def run(
             flag = f"--{one.replace('_', '-')}"
             raise InputError(f"{flag} is not for {name}", f"only podyard run {NODE_AGENT} plays nodes")
     theirs = reference_flags.settings(name, reference_flags.parsed(flags, _own_flags()))
-    ours: dict[str, Any] = {
+    given: dict[str, Any] = {
         "instance": instance,
-        "nats.servers": nats,
-        "scheduler_config": scheduler_config,
-        "http.port": http,
-        "secure.port": secure_port,
-        "secure.bind_address": bind_address,
-        "secure.tls_cert_file": tls_cert_file,
-        "secure.tls_private_key_file": tls_private_key_file,
-        "secure.client_ca_file": client_ca_file,
-        "secure.token_auth_file": token_auth_file,
-        "log.level": log_level,
-        "log.format": log_format,
-        **{f"{NODE_AGENT}.{one}": value for one, value in of_agent.items()},
-        **_assignments(set_),
+        "nats": nats,
+        "scheduler-config": scheduler_config,
+        "http-port": http,
+        "secure-port": secure_port,
+        "bind-address": bind_address,
+        "tls-cert-file": tls_cert_file,
+        "tls-private-key-file": tls_private_key_file,
+        "client-ca-file": client_ca_file,
+        "token-auth-file": token_auth_file,
+        "log-level": log_level,
+        "log-format": log_format,
+        **{flag.replace("_", "-"): value for flag, value in of_agent.items()},
     }
+    ours = {SETTINGS[flag]: value for flag, value in given.items()} | _assignments(set_)
     ours = {path: value for path, value in ours.items() if value is not None}
     for path in theirs.keys() & ours.keys():
         raise InputError(

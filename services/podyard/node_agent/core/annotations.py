@@ -1,10 +1,4 @@
-"""What a pod's annotations ask of its virtual containers.
-
-- `podyard.io/start-delay: 500ms`    how long they take to start
-- `podyard.io/run-duration: 5s`      how long they run until they end by themselves; without it, until ended
-- `podyard.io/exit-code: 1`          with which code they end then, 0 to 255; without it with 0
-- `podyard.io/ready-delay: 2s`       how long they run until they are ready
-- `podyard.io/stop-delay: 2s`        how long they take to end when asked to, at most the grace period
+"""What a pod's annotations ask of its virtual containers: the constants say what each means.
 
 All but the last are meant for the containers proper; `NAME.podyard.io/start-delay` and so on for one
 container, init containers and sidecars included. An init container ends as soon as it runs, unless told.
@@ -20,10 +14,16 @@ from podyard.objects.pod import Pod
 from podyard.objects.pod_requests import is_sidecar
 
 START_DELAY: Final = "podyard.io/start-delay"
+"""Annotation of a pod: how long its virtual containers take to start, `500ms`. As run-duration, exit-code
+and ready-delay also of one container: `NAME.podyard.io/start-delay`. Delays are Go durations of 0 or more."""
 RUN_DURATION: Final = "podyard.io/run-duration"
+"""Annotation of a pod: how long they run until they end by themselves, `5s`; without it, until ended."""
 EXIT_CODE: Final = "podyard.io/exit-code"
+"""Annotation of a pod: with which code they end then, 0 to 255; without it with 0."""
 READY_DELAY: Final = "podyard.io/ready-delay"
+"""Annotation of a pod: how long they run until they are ready, `2s`."""
 STOP_DELAY: Final = "podyard.io/stop-delay"
+"""Annotation of a pod: how long they take to end when asked to, `2s`, at most the grace period."""
 
 MOST_EXIT_CODE: Final = 255
 

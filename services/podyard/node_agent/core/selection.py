@@ -7,7 +7,7 @@ import msgspec
 from podyard.objects.node import Node
 
 AGENT: Final = "podyard.io/agent"
-"""Annotation of a node that says who plays its agent."""
+"""Annotation of a node that says who plays its agent: `external` if another one reports about it."""
 
 EXTERNAL: Final = "external"
 """Its value for a node that another agent reports about."""
