@@ -1,25 +1,16 @@
 """The README's tour is real: each of its commands, played in order, prints what the README shows."""
 
-import os
-import re
-import shlex
-import signal
-import sys
 import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final
 
 import anyio
 import pytest
-from anyio.abc import Process
-from anyio.streams.text import TextReceiveStream
 
 from podyard.bus import BusSettings, connect
 from podyard.cli.demo.evidence import Evidence, gather
-from podyard.cli.lab import state
-from tests.e2e.stage import READY_S, WITHIN_S, cli
+from tests.e2e.played import lab, masked, of_tour
+from tests.e2e.stage import WITHIN_S, cli
 
 ROOT: Final = Path(__file__).parents[2]
 README: Final = ROOT / "README.md"
@@ -28,42 +19,6 @@ BACKOFF_S: Final = 2.0
 
 WEB_PODS: Final = 4
 """Replicas in examples/tour/web.yaml."""
-
-MASKS: Final = (
-    (r"\d\d:\d\d:\d\d\.\d{3}", "<time>"),
-    (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<uid>"),
-    (r"\b[0-9a-f]{32}\b", "<trace>"),
-    (r"\bcli:[^\s:]+", "cli:<user>"),
-    (r"(?m)^(web-[0-9a-f]+)-\w{5} (.*) node-\d ", r"\1-<random> \2 <node> "),
-    (r"\b(\d+(h|m|s|ms))+\b", "<age>"),
-    (r"(?m) {2,}", "  "),
-)
-"""What differs from run to run: a pattern, and what stands for it."""
-
-
-class Shown(NamedTuple):
-    """A command of the README and the output that it shows."""
-
-    words: list[str]
-    output: str
-
-
-def commands(text: str) -> list[Shown]:
-    """All `$ podyard ...` lines of the ```console blocks in order, each with the lines below it."""
-    found: list[Shown] = []
-    for block in re.findall(r"(?ms)^```console\n(.*?)^```$", text):
-        for part in re.split(r"(?m)^\$ ", block):
-            line, _, output = part.partition("\n")
-            if line.startswith("podyard "):
-                found.append(Shown(shlex.split(line)[1:], output))
-    return found
-
-
-def masked(text: str) -> str:
-    """`text` without what differs from run to run."""
-    for pattern, stand_in in MASKS:
-        text = re.sub(pattern, stand_in, text)
-    return text
 
 
 @pytest.mark.parametrize(
@@ -102,7 +57,7 @@ def test_what_a_reader_learns_is_not_masked(one: str, other: str) -> None:
 @pytest.mark.timeout(180)
 async def test_the_tour_prints_what_the_readme_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    up, *tour = commands(README.read_text(encoding="utf-8"))
+    up, *tour = of_tour(README.read_text(encoding="utf-8"))
     assert up.words[0] == "up"
     assert len(tour) >= 6
     async with (
@@ -114,7 +69,7 @@ async def test_the_tour_prints_what_the_readme_shows(tmp_path: Path, monkeypatch
         for shown in tour:
             await as_a_reader(seen, shown.words)
             done = await cli(*shown.words, url=url)
-            assert masked(done.out + done.err) == masked(shown.output), f"podyard {shlex.join(shown.words)}"
+            assert masked(done.out + done.err) == masked(shown.output), str(shown)
             assert done.code == (2 if shown.output.startswith("error: ") else 0)
 
 
@@ -132,33 +87,3 @@ def is_running(seen: Evidence, name: str) -> bool:
     """Whether a pod of namespace `default` runs."""
     pod = seen.view.pods.get(("default", name))
     return pod is not None and pod.status is not None and pod.status.phase == "Running"
-
-
-@asynccontextmanager
-async def lab(words: list[str], directory: Path) -> AsyncGenerator[str]:
-    """`podyard up` as the README starts it, ready; the block gets the URL by which other commands would find
-    it."""
-    known = {**os.environ, "PODYARD_STATE_DIR": str(directory), "NO_COLOR": "1"}
-    command = [sys.executable, "-m", "podyard.cli", *words, "--data", str(directory / "data")]
-    async with await anyio.open_process(command, env=known, stderr=None) as process:
-        try:
-            with anyio.fail_after(READY_S):
-                await until_said(process, "all services are ready")
-            [found] = state.running(known)
-            yield found.url
-        finally:
-            with anyio.CancelScope(shield=True), anyio.fail_after(WITHIN_S):
-                process.send_signal(signal.SIGINT)
-                await process.wait()
-    assert state.running(known) == [], "nothing is left of the lab"
-
-
-async def until_said(process: Process, wanted: str) -> None:
-    """Read what a process prints until it has said this."""
-    assert process.stdout is not None
-    said = ""
-    async for text in TextReceiveStream(process.stdout):
-        said += text
-        if wanted in said:
-            return
-    raise AssertionError(f"it ended and said: {said}")
