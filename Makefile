@@ -26,7 +26,7 @@ export PYTHONDONTWRITEBYTECODE :=
 DIST := dist
 
 .PHONY: help setup demo up test test-all test-unit test-contract test-e2e test-counts test-conformance test-explore test-simulation test-faults test-jaeger test-prometheus test-compose test-release test-kubernetes test-upgrade test-unit-3.13 release verify verify-format verify-lint verify-types verify-layers \
-	verify-schema format schema reference kinds flags lock bench clean
+	verify-schema format schema reference pictures kinds flags lock bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z][a-z0-9.-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9.-]+):.*## /\1\t/' | expand -t 18
@@ -149,6 +149,10 @@ flags: setup ## the tables of docs/flags.md, anew from the table of flags
 
 reference: setup ## the pages of docs/reference, anew from the code
 	$(BIN)/python -m tools.reference
+
+pictures: setup ## the pictures of README, taken of a lab and a real Jaeger: JAEGER_BIN, or built once with Go
+	@$(BIN)/python -m tests.jaeger.binary
+	$(BIN)/python -m tests.jaeger.pictures
 
 kinds: setup ## write the table of Kubernetes' types (fields, keys of lists, patches, kinds) from the API document of its release: needs Go; ARGS=--check compares
 	$(BIN)/python -m tools.kinds libs/podyard/objects/api_types.json.gz $(ARGS)
