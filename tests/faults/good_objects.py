@@ -130,7 +130,35 @@ REST: Final[dict[str, Document]] = {
             "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": "25%", "maxUnavailable": 1}},
         }
     },
-    "statefulsets": {"spec": {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": TEMPLATE}},
+    "statefulsets": {
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": LABELS},
+            "template": TEMPLATE,
+            "ordinals": {"start": 1},
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0, "maxUnavailable": 1}},
+            "volumeClaimTemplates": [{"metadata": {"name": "data"}, "spec": CLAIM}],
+        }
+    },
+    "daemonsets": {
+        "spec": {
+            "selector": {"matchLabels": LABELS},
+            "template": TEMPLATE,
+            "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": "50%"}},
+        }
+    },
+    "controllerrevisions": {"revision": 1, "data": {"spec": {"template": TEMPLATE}}},
+    "cronjobs": {
+        "spec": {
+            "schedule": "*/5 * * * *",
+            "timeZone": "Europe/Paris",
+            "startingDeadlineSeconds": 100,
+            "jobTemplate": {
+                "spec": {"template": {**TEMPLATE, "spec": {"containers": [CONTAINER], "restartPolicy": "Never"}}}
+            },
+        },
+        "status": {"lastScheduleTime": "2026-01-01T00:00:00Z"},
+    },
     "jobs": {
         "spec": {
             "parallelism": 1,

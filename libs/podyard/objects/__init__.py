@@ -27,8 +27,10 @@ Modules, by topic:
 - `documents`         walking and copying JSON documents
 - `manifests`         files to documents; `yaml_reader` the YAML that kubectl reads
 - `admission`         what the API server adds, fills in and refuses: `defaults`, `pod_defaults`, `type_check`
-  (types), `bounds`, `kind_validation`, `pod_validation`, `resource_validation`, `affinity_validation`,
-  `updates`, `secrets` by topic; `names` which names are allowed, `faults` the API server's words
+  (types), `bounds`, `kind_validation`, `workload_validation`, `pod_validation`, `resource_validation`,
+  `affinity_validation`, `updates`, `secrets` by topic; `names` which names are allowed, `faults` the API
+  server's words
+- `cron`              schedules of CronJobs
 - `limit_ranges`, `runtime_classes`  those kinds, and what admission makes of pods by them
 - `errors`            what can be wrong
 """

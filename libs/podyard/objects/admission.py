@@ -47,7 +47,10 @@ _SUFFIX_LENGTH: Final = 5
 _LONGEST_GENERATED_BASE: Final = 58
 _NAME_ATTEMPTS: Final = 8
 _COUNTS_GENERATIONS: Final = frozenset(
-    ("pods", "deployments", "replicasets", "statefulsets", "jobs", "poddisruptionbudgets", "replicationcontrollers")
+    (
+        *("pods", "deployments", "replicasets", "statefulsets", "daemonsets", "replicationcontrollers"),
+        *("jobs", "cronjobs", "poddisruptionbudgets"),
+    )
 )
 UNKNOWN_FIELD: Final = "UnknownField"
 """Type of the fault."""

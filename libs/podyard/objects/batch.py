@@ -1,6 +1,6 @@
-"""Jobs (`batch/v1`). Source: api/batch/v1/types.go."""
+"""Jobs and CronJobs (`batch/v1`). Source: api/batch/v1/types.go."""
 
-from podyard.objects.meta import Condition, LabelSelector, ObjectMeta, View
+from podyard.objects.meta import Condition, LabelSelector, ObjectMeta, ObjectReference, View
 from podyard.objects.pod import PodTemplateSpec
 from podyard.proto.message import Int64
 
@@ -63,3 +63,50 @@ class Job(View, frozen=True, kw_only=True):
     metadata: ObjectMeta = _NO_META
     spec: JobSpec = _NO_SPEC
     status: JobStatus = _NO_STATUS
+
+
+class JobTemplateSpec(View, frozen=True, kw_only=True):
+    """What a CronJob makes jobs from."""
+
+    metadata: ObjectMeta = _NO_META
+    spec: JobSpec = _NO_SPEC
+
+
+_NO_JOB = JobTemplateSpec()
+
+
+class CronJobSpec(View, frozen=True, kw_only=True):
+    """When which job is made.
+
+    `concurrency_policy` is Allow, Forbid or Replace; a time zone is a name such as `Europe/Paris`, None is
+    UTC; a history limit of None keeps all jobs that have ended.
+    """
+
+    schedule: str = ""
+    time_zone: str | None = None
+    starting_deadline_seconds: Int64 | None = None
+    concurrency_policy: str = ""
+    suspend: bool | None = None
+    job_template: JobTemplateSpec = _NO_JOB
+    successful_jobs_history_limit: Int64 | None = None
+    failed_jobs_history_limit: Int64 | None = None
+
+
+class CronJobStatus(View, frozen=True, kw_only=True):
+    """Which jobs run, and when one was last due, and last succeeded (RFC 3339)."""
+
+    active: tuple[ObjectReference, ...] = ()
+    last_schedule_time: str | None = None
+    last_successful_time: str | None = None
+
+
+_NO_CRON_SPEC = CronJobSpec()
+_NO_CRON_STATUS = CronJobStatus()
+
+
+class CronJob(View, frozen=True, kw_only=True):
+    """Jobs that are made by the clock."""
+
+    metadata: ObjectMeta = _NO_META
+    spec: CronJobSpec = _NO_CRON_SPEC
+    status: CronJobStatus = _NO_CRON_STATUS

@@ -104,12 +104,32 @@ def _fill_stateful_set(document: Document) -> None:
     spec = child(document, "spec")
     fill(spec, replicas=1, podManagementPolicy="OrderedReady", revisionHistoryLimit=10)
     strategy = child(spec, "updateStrategy")
-    fill(strategy, type="RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        fill(child(strategy, "rollingUpdate"), partition=0)
+    if "type" not in strategy:
+        strategy["type"] = "RollingUpdate"
+        child(strategy, "rollingUpdate")
+    if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
+        fill(strategy["rollingUpdate"], partition=0)
+    fill(child(spec, "persistentVolumeClaimRetentionPolicy"), whenDeleted="Retain", whenScaled="Retain")
     for claim in mappings(spec, "volumeClaimTemplates"):
         _fill_claim(claim)
     _fill_template(spec)
+
+
+def _fill_daemon_set(document: Document) -> None:
+    spec = child(document, "spec")
+    fill(spec, revisionHistoryLimit=10)
+    strategy = child(spec, "updateStrategy")
+    fill(strategy, type="RollingUpdate")
+    if strategy["type"] == "RollingUpdate":
+        fill(child(strategy, "rollingUpdate"), maxUnavailable=1, maxSurge=0)
+    _fill_template(spec)
+
+
+def _fill_cron_job(document: Document) -> None:
+    """The job itself gets its defaults as one when it is made; its pods have theirs here already."""
+    spec = child(document, "spec")
+    fill(spec, concurrencyPolicy="Allow", suspend=False, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
+    _fill_template(child(child(spec, "jobTemplate"), "spec"))
 
 
 def _fill_job(document: Document) -> None:
@@ -179,7 +199,9 @@ _FILLERS: Final[Mapping[str, Callable[[Document], None]]] = {
     "replicasets": _fill_replica_set,
     "deployments": _fill_deployment,
     "statefulsets": _fill_stateful_set,
+    "daemonsets": _fill_daemon_set,
     "jobs": _fill_job,
+    "cronjobs": _fill_cron_job,
     "poddisruptionbudgets": _fill_budget,
     "priorityclasses": _fill_priority_class,
     "storageclasses": _fill_storage_class,

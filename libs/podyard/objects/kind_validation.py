@@ -1,32 +1,27 @@
-"""Which objects are allowed, by kind: metadata of all, and the kinds besides pods.
+"""Which objects are allowed, by kind: metadata of all, and the kinds besides pods and workloads.
 
-Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core, apps, batch, policy, scheduling,
-storage: validation.go. Paths are those of the document.
+Sources: apimachinery/pkg/api/validation/objectmeta.go; pkg/apis/core, policy, scheduling, storage:
+validation.go. Paths are those of the document.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from podyard.objects.affinity_validation import check_label_selector, check_node_terms, check_taints
-from podyard.objects.apps import Deployment, ReplicaSet, StatefulSet
-from podyard.objects.batch import Job
-from podyard.objects.core import Node, PersistentVolume, PersistentVolumeClaim, ReplicationController, Service
-from podyard.objects.errors import SelectorError
+from podyard.objects.core import Node, PersistentVolume, PersistentVolumeClaim, Service
 from podyard.objects.faults import Faults
 from podyard.objects.kinds import Kind
 from podyard.objects.limit_ranges import check_limit_range
-from podyard.objects.meta import LabelSelector, ObjectMeta
+from podyard.objects.meta import ObjectMeta
 from podyard.objects.names import check_annotations, check_labels, label_fault, path_segment_fault, subdomain_fault
-from podyard.objects.pod import PodTemplateSpec
-from podyard.objects.pod_validation import check_pod, check_pod_spec
+from podyard.objects.pod_validation import check_pod
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES, SYSTEM_PREFIX
 from podyard.objects.resource_validation import check_amounts, check_number_of_resources
 from podyard.objects.runtime_classes import check_runtime_class
 from podyard.objects.scheduling import PriorityClass
-from podyard.objects.selectors import compile_labels
 from podyard.objects.storage import StorageClass
+from podyard.objects.workload_validation import WORKLOADS, check_count
 
 _LABEL_NAMED: Final = frozenset(("namespaces", "services"))
 """Resources whose names are DNS labels; those of all others are subdomains."""
@@ -35,9 +30,6 @@ _PATH_NAMED: Final = frozenset(
 )
 """Resources whose names are any segment of a path. Source: Kubernetes v1.36.2, pkg/apis/rbac/validation
 (ValidateRBACName), pkg/apis/certificates/validation, pkg/apis/networking/validation."""
-_PERCENT: Final = re.compile(r"[0-9]{1,18}%")
-"""As many digits as a 64-bit number surely has. Source: k8s.io/apimachinery/pkg/util/intstr,
-getIntOrPercentValueSafely (Atoi)."""
 _ACCESS_MODES: Final = ("ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod")
 _RECLAIM: Final = ("Retain", "Delete", "Recycle")
 
@@ -173,115 +165,13 @@ def _check_budget(faults: Faults, budget: PodDisruptionBudget) -> None:
             faults.invalid(
                 "", f"minAvailable {spec.min_available}", "minAvailable and maxUnavailable cannot be both set"
             )
-        _check_count(faults, "minAvailable", spec.min_available)
-        _check_count(faults, "maxUnavailable", spec.max_unavailable)
+        check_count(faults, "minAvailable", spec.min_available)
+        check_count(faults, "maxUnavailable", spec.max_unavailable)
         policies = ("IfHealthyBudget", "AlwaysAllow")
         faults.one_of("unhealthyPodEvictionPolicy", spec.unhealthy_pod_eviction_policy or "", policies)
         if spec.selector is not None:
             with faults.below("selector"):
                 check_label_selector(faults, spec.selector)
-
-
-def _check_count(faults: Faults, field: str, count: int | str | None) -> None:
-    """A number of pods, or a percentage of them. Source: ValidatePositiveIntOrPercent,
-    IsNotMoreThan100Percent."""
-    if isinstance(count, str):
-        if not _PERCENT.fullmatch(count):
-            faults.invalid(field, count, "must be an integer or percentage (e.g '5%')")
-        elif int(count[:-1]) > 100:
-            faults.invalid(field, count, "must not be greater than 100%")
-    else:
-        faults.not_negative(field, count)
-
-
-def _check_template(faults: Faults, template: PodTemplateSpec, restart: tuple[str, ...]) -> None:
-    with faults.below("spec.template"):
-        check_labels(faults, template.metadata.labels, "metadata.labels")
-        with faults.below("spec"):
-            check_pod_spec(faults, template.spec)
-            if template.spec.restart_policy not in restart:
-                faults.unsupported("restartPolicy", template.spec.restart_policy, restart)
-
-
-def _check_selector(faults: Faults, selector: LabelSelector | None, template: PodTemplateSpec) -> None:
-    if selector is None:
-        faults.required("spec.selector")
-        return
-    if not selector.match_labels and not selector.match_expressions:
-        faults.invalid("spec.selector", "{}", "empty selector is invalid for deployment, replica set and stateful set")
-    with faults.below("spec.selector"):
-        check_label_selector(faults, selector)
-    try:
-        matches = compile_labels(selector).matches(template.metadata.labels)
-    except SelectorError:
-        return
-    if not matches:
-        labels = ",".join(f"{key}={value}" for key, value in sorted(template.metadata.labels.items()))
-        faults.invalid("spec.template.metadata.labels", labels, "`selector` does not match template `labels`")
-
-
-def _check_replicated(faults: Faults, workload: ReplicaSet | Deployment | StatefulSet) -> None:
-    spec = workload.spec
-    faults.not_negative("spec.replicas", spec.replicas)
-    faults.not_negative("spec.minReadySeconds", spec.min_ready_seconds)
-    _check_selector(faults, spec.selector, spec.template)
-    _check_template(faults, spec.template, ("Always",))
-
-
-def _check_deployment(faults: Faults, deployment: Deployment) -> None:
-    _check_replicated(faults, deployment)
-    strategy = deployment.spec.strategy
-    with faults.below("spec.strategy"):
-        faults.one_of("type", strategy.type, ("RollingUpdate", "Recreate"))
-        rolling = strategy.rolling_update
-        if rolling is not None and strategy.type == "Recreate":
-            faults.forbidden("rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
-        if rolling is not None:
-            _check_count(faults, "rollingUpdate.maxUnavailable", rolling.max_unavailable)
-            if isinstance(rolling.max_surge, int):
-                faults.not_negative("rollingUpdate.maxSurge", rolling.max_surge)
-            elif rolling.max_surge is not None and not _PERCENT.fullmatch(rolling.max_surge):
-                faults.invalid(
-                    "rollingUpdate.maxSurge", rolling.max_surge, "must be an integer or percentage (e.g '5%')"
-                )
-            if str(rolling.max_surge).rstrip("%") == "0" and str(rolling.max_unavailable).rstrip("%") == "0":
-                detail = "may not be 0 when `maxSurge` is 0"
-                faults.invalid("rollingUpdate.maxUnavailable", rolling.max_unavailable, detail)
-
-
-def _check_controller(faults: Faults, controller: ReplicationController) -> None:
-    spec = controller.spec
-    faults.not_negative("spec.replicas", spec.replicas)
-    if not spec.selector:
-        faults.required("spec.selector")
-    if spec.template is None:
-        faults.required("spec.template")
-        return
-    if not spec.selector.items() <= spec.template.metadata.labels.items():
-        faults.invalid("spec.template.metadata.labels", "", "`selector` does not match template `labels`")
-    _check_template(faults, spec.template, ("Always",))
-
-
-def _check_job(faults: Faults, job: Job) -> None:
-    """Source: pkg/apis/batch/validation, ValidateJobSpec."""
-    spec = job.spec
-    with faults.below("spec"):
-        numbers = {
-            "parallelism": spec.parallelism,
-            "completions": spec.completions,
-            "activeDeadlineSeconds": spec.active_deadline_seconds,
-            "backoffLimit": spec.backoff_limit,
-            "backoffLimitPerIndex": spec.backoff_limit_per_index,
-            "ttlSecondsAfterFinished": spec.ttl_seconds_after_finished,
-        }
-        for field, number in numbers.items():
-            faults.not_negative(field, number)
-        faults.one_of("completionMode", spec.completion_mode or "", ("NonIndexed", "Indexed"))
-        if spec.completion_mode == "Indexed" and spec.completions is None:
-            faults.required("completions", "when completion mode is Indexed")
-        faults.one_of("podReplacementPolicy", spec.pod_replacement_policy or "", ("Failed", "TerminatingOrFailed"))
-    _check_selector(faults, spec.selector, spec.template)
-    _check_template(faults, spec.template, ("OnFailure", "Never"))
 
 
 _CHECKERS: Final[Mapping[str, Callable[[Faults, Any], None]]] = {
@@ -295,9 +185,5 @@ _CHECKERS: Final[Mapping[str, Callable[[Faults, Any], None]]] = {
     "poddisruptionbudgets": _check_budget,
     "limitranges": check_limit_range,
     "runtimeclasses": check_runtime_class,
-    "replicasets": _check_replicated,
-    "statefulsets": _check_replicated,
-    "deployments": _check_deployment,
-    "replicationcontrollers": _check_controller,
-    "jobs": _check_job,
+    **WORKLOADS,
 }

@@ -17,8 +17,8 @@ from typing import Any, Final, TypeAlias
 import msgspec
 
 from podyard.objects import api_types, bounds
-from podyard.objects.apps import Deployment, ReplicaSet, StatefulSet
-from podyard.objects.batch import Job
+from podyard.objects.apps import ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
+from podyard.objects.batch import CronJob, Job
 from podyard.objects.core import (
     Namespace,
     Node,
@@ -69,7 +69,10 @@ Object: TypeAlias = (
     | ReplicaSet
     | Deployment
     | StatefulSet
+    | DaemonSet
+    | ControllerRevision
     | Job
+    | CronJob
     | PodDisruptionBudget
     | StorageClass
     | CSINode
@@ -138,7 +141,10 @@ KINDS: Final[tuple[Kind, ...]] = (
     _built_in("apps/v1", "replicasets", ReplicaSet, short_names=("rs",)),
     _built_in("apps/v1", "deployments", Deployment, short_names=("deploy",)),
     _built_in("apps/v1", "statefulsets", StatefulSet, short_names=("sts",)),
+    _built_in("apps/v1", "daemonsets", DaemonSet, short_names=("ds",)),
+    _built_in("apps/v1", "controllerrevisions", ControllerRevision),
     _built_in("batch/v1", "jobs", Job),
+    _built_in("batch/v1", "cronjobs", CronJob, short_names=("cj",)),
     _built_in("policy/v1", "poddisruptionbudgets", PodDisruptionBudget, short_names=("pdb",)),
     _built_in("scheduling.k8s.io/v1", "priorityclasses", PriorityClass, namespaced=False, short_names=("pc",)),
     _built_in("storage.k8s.io/v1", "storageclasses", StorageClass, namespaced=False, short_names=("sc",)),

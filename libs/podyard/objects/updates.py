@@ -237,6 +237,8 @@ _CHECKERS: Final[Mapping[str, Callable[[Faults, Any, Any], None]]] = {
     "configmaps": _check_config_map,
     "replicasets": _frozen("spec.selector"),
     "deployments": _frozen("spec.selector"),
+    "daemonsets": _frozen("spec.selector"),
+    "controllerrevisions": _frozen("data"),
     "statefulsets": _check_stateful_set,
     "jobs": _check_job,
     "persistentvolumeclaims": _check_claim,

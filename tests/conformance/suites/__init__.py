@@ -22,6 +22,7 @@ NAMES: Final = (
     "synchronize",
     "deschedule",
     "policy",
+    "cron",
 )
 
 
