@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from podyard.objects import quantity
-from podyard.objects.apps import Deployment, ReplicaSet, StatefulSet
-from podyard.objects.batch import Job
+from podyard.objects.apps import ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
+from podyard.objects.batch import CronJob, Job
 from podyard.objects.core import (
     Namespace,
     Node,
@@ -125,6 +125,33 @@ def of_controller(item: ReplicationController, now: float) -> Cells:
 def of_stateful_set(item: StatefulSet, now: float) -> Cells:
     ready = f"{item.status.ready_replicas}/{_wanted(item.spec.replicas)}"
     return (ready, _age(item, now), *_template(item.spec.template))
+
+
+def of_daemon_set(item: DaemonSet, now: float) -> Cells:
+    status, template = item.status, item.spec.template
+    counts = (
+        *(status.desired_number_scheduled, status.current_number_scheduled, status.number_ready),
+        *(status.updated_number_scheduled, status.number_available),
+    )
+    narrow = (*map(str, counts), _map_text(template.spec.node_selector), _age(item, now))
+    return (*narrow, *_template(template), selector_text(item.spec.selector))
+
+
+def of_revision(item: ControllerRevision, now: float) -> Cells:
+    owner = item.metadata.controller
+    if owner is None:
+        return NONE, str(item.revision), _age(item, now)
+    group = owner.api_version.rpartition("/")[0]
+    kind = f"{owner.kind.lower()}.{group}" if group else owner.kind.lower()
+    return f"{kind}/{owner.name}", str(item.revision), _age(item, now)
+
+
+def of_cron_job(item: CronJob, now: float) -> Cells:
+    spec, status, job = item.spec, item.status, item.spec.job_template.spec
+    last = age(status.last_schedule_time, now) if status.last_schedule_time else NONE
+    suspended = _UNSET if spec.suspend is None else str(spec.suspend)
+    narrow = (spec.schedule, spec.time_zone or NONE, suspended, str(len(status.active)), last, _age(item, now))
+    return (*narrow, *_template(job.template), selector_text(job.selector))
 
 
 def of_job(job: Job, now: float) -> Cells:

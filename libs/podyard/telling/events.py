@@ -37,11 +37,21 @@ FAILURES: Final = ("unschedulable", "error", "bindError")
 """Outcomes of attempts that failed; of a gated pod no event tells."""
 CONTROLLERS: Final = {
     "replicasets": "replicaset-controller",
+    "replicationcontrollers": "replication-controller",
     "jobs": "job-controller",
+    "cronjobs": "cronjob-controller",
     "deployments": "deployment-controller",
+    "daemonsets": "daemonset-controller",
+    "statefulsets": "statefulset-controller",
 }
 """Who reports on these, as Kubernetes calls it."""
-MAKERS: Final = {"ReplicaSet": "replicasets", "Job": "jobs"}
+MAKERS: Final = {
+    "ReplicaSet": "replicasets",
+    "ReplicationController": "replicationcontrollers",
+    "Job": "jobs",
+    "DaemonSet": "daemonsets",
+    "StatefulSet": "statefulsets",
+}
 """Kinds whose pods `workloads` makes."""
 DEFAULT: Final = "default"
 """Namespace of events about what is in none. Source: client-go, makeEvent."""
@@ -120,8 +130,21 @@ def created(pod: Pod, stored_at: float = 0.0) -> Iterator[K8sEvent]:
     at = _within(second, stored_at)
     resource = MAKERS[owner.kind]
     about = ObjectRef(resource=resource, namespace=metadata.namespace, name=owner.name, uid=owner.uid)
-    message = f"Created pod: {metadata.name}"
+    message = pod_message("Create", resource, owner.name, metadata.name)
     yield _event(about, SUCCESSFUL_CREATE, message, at, reporter="workloads", controller=CONTROLLERS[resource])
+
+
+def pod_message(verb: str, resource: str, owner: str, pod: str) -> str:
+    """How a controller words what it did with a pod.
+
+    Source: kubernetes v1.36.2, pkg/controller/controller_utils.go (createPods, DeletePod),
+    pkg/controller/statefulset/stateful_pod_control.go (recordPodEvent).
+
+    :param verb: Create or Delete
+    """
+    if resource == "statefulsets":
+        return f"{verb} Pod {pod} in StatefulSet {owner} successful"
+    return f"{verb}d pod: {pod}"
 
 
 def killing(pod: Pod, status: PodStatusFact | None, stored_at: float = 0.0) -> Iterator[K8sEvent]:

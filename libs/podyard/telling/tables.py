@@ -53,6 +53,8 @@ _VOLUME_HEADERS: Final = (
 )
 _CLAIM_HEADERS: Final = ("STATUS", "VOLUME", "CAPACITY", "ACCESS MODES", "STORAGECLASS", "VOLUMEATTRIBUTESCLASS", "AGE")
 _REPLICAS_HEADERS: Final = ("DESIRED", "CURRENT", "READY", "AGE")
+_DAEMONS_HEADERS: Final = ("DESIRED", "CURRENT", "READY", "UP-TO-DATE", "AVAILABLE", "NODE SELECTOR", "AGE")
+_CRON_HEADERS: Final = ("SCHEDULE", "TIMEZONE", "SUSPEND", "ACTIVE", "LAST SCHEDULE", "AGE")
 _CLASS_HEADERS: Final = ("PROVISIONER", "RECLAIMPOLICY", "VOLUMEBINDINGMODE", "ALLOWVOLUMEEXPANSION", "AGE")
 
 _GENERIC: Final = Columns(("AGE",), (), cells.only_age)
@@ -69,6 +71,9 @@ _COLUMNS: Final[Mapping[str, Columns]] = {
     "replicasets": Columns(_REPLICAS_HEADERS, (*_TEMPLATE_HEADERS, "SELECTOR"), cells.of_replica_set),
     "replicationcontrollers": Columns(_REPLICAS_HEADERS, (*_TEMPLATE_HEADERS, "SELECTOR"), cells.of_controller),
     "statefulsets": Columns(("READY", "AGE"), _TEMPLATE_HEADERS, cells.of_stateful_set),
+    "daemonsets": Columns(_DAEMONS_HEADERS, (*_TEMPLATE_HEADERS, "SELECTOR"), cells.of_daemon_set),
+    "controllerrevisions": Columns(("CONTROLLER", "REVISION", "AGE"), (), cells.of_revision),
+    "cronjobs": Columns(_CRON_HEADERS, (*_TEMPLATE_HEADERS, "SELECTOR"), cells.of_cron_job),
     "jobs": Columns(("STATUS", "COMPLETIONS", "DURATION", "AGE"), (*_TEMPLATE_HEADERS, "SELECTOR"), cells.of_job),
     "persistentvolumeclaims": Columns(_CLAIM_HEADERS, ("VOLUMEMODE",), cells.of_claim),
     "persistentvolumes": Columns(_VOLUME_HEADERS, ("VOLUMEMODE",), cells.of_volume),

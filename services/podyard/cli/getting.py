@@ -23,7 +23,10 @@ from podyard.runtime import clock
 from podyard.telling import listing
 from podyard.telling.objects import Objects
 
-ALL: Final = ("pods", "services", "deployments", "replicasets", "statefulsets", "jobs")
+ALL: Final = (
+    *("pods", "replicationcontrollers", "services", "daemonsets", "deployments", "replicasets", "statefulsets"),
+    *("cronjobs", "jobs"),
+)
 """What `get all` lists: what `kubectl get all` does, of the kinds that matter here."""
 
 

@@ -1,16 +1,17 @@
 """The small part of the controller manager that closes the loop: what was evicted is made again, what has
 ended goes.
 
-Duty: ReplicaSet, Deployment and Job; status of disruption budgets; background garbage collection by owner
-references; the markers of pods that are being deleted and hold no room any more, or whose node is gone;
-volumes of claims that wait for no pod, and of classes whose provisioner is simulated; which nodes are lost,
-and the end of pods by taints; the census of CLUSTER, and the deletion of what a killed server brought back.
+Duty: ReplicaSet, ReplicationController, Deployment, DaemonSet, StatefulSet, Job and CronJob; status of
+disruption budgets; background garbage collection by owner references; the markers of pods that are being
+deleted and hold no room any more, or whose node is gone; volumes of claims that wait for no pod, and of
+classes whose provisioner is simulated; which nodes are lost, and the end of pods by taints; the census of
+CLUSTER, and the deletion of what a killed server brought back.
 Never in here: choosing nodes, bindings, what agents say of pods and nodes. It adopts no pods: one without a
 controller stays without.
 
 - reads: `cluster.>` (objects, pod and node statuses), `placement.>`; for the census all of CLUSTER;
   `heartbeat.*`
-- writes: pods, ReplicaSets, status of ReplicaSets, Deployments, Jobs and budgets, volumes and claims,
+- writes: pods, ReplicaSets, Jobs, ControllerRevisions, status of workloads and budgets, volumes and claims,
   deletion markers; `cluster.nodelife.<node>`; `cluster.census`; `leases.workloads`, `k8sevents.>`,
   `dead.workloads`
 - state: the view, in memory; what it decides by is all in the objects

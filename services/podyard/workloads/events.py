@@ -3,10 +3,11 @@
 Pods that were made are told from their objects (`podyard.telling.events`): no message more a pod.
 
 Sources: kubernetes v1.36.2, pkg/controller/controller_utils.go (createPods, DeletePod),
-pkg/controller/deployment/sync.go (getNewReplicaSet, scaleReplicaSet).
+pkg/controller/deployment/sync.go (getNewReplicaSet, scaleReplicaSet), pkg/controller/cronjob
+(cronjob_controllerv2.go), pkg/controller/statefulset/stateful_pod_control.go (recordClaimEvent).
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from podyard.cluster.errors import ObjectMissing
@@ -19,7 +20,7 @@ from podyard.proto.message import ObjectRef
 from podyard.proto.operations import Reason
 from podyard.shell.event_correlator import Event
 from podyard.shell.writes import Result
-from podyard.telling.events import CONTROLLERS
+from podyard.telling.events import CONTROLLERS, SUCCESSFUL_CREATE, pod_message
 from podyard.workloads.core.actions import Alter, Create, Delete, Work, Write
 from podyard.workloads.core.controller import CREATING, FAILED_CREATE
 
@@ -37,6 +38,8 @@ def of_write(work: Work, write: Write, result: Result, uid: str, at: float) -> I
         return
     if write.key.resource == subjects.PODS:
         yield from _of_pod(work.owner, write, result, uid, at)
+    elif write.key.resource in _OF_DEPENDENTS:
+        yield from _of_dependent(work.owner, write, result, uid, at)
     elif isinstance(result, Written) and isinstance(write, Create | Alter):
         yield from _of_replica_set(work.owner, write.key.name, result, uid, at)
 
@@ -50,11 +53,45 @@ def told(owner: ObjectKey, uid: str, reason: Reason, message: str, at: float, *,
 def _of_pod(owner: ObjectKey, write: Write, result: Result, uid: str, at: float) -> Iterator[Event]:
     if isinstance(result, Written):
         if isinstance(write, Delete) and isinstance(result.step, Put | Remove):
-            yield told(owner, uid, SUCCESSFUL_DELETE, f"Deleted pod: {write.key.name}", at)
+            message = pod_message("Delete", owner.resource, owner.name, write.key.name)
+            yield told(owner, uid, SUCCESSFUL_DELETE, message, at)
     elif isinstance(write, Delete):
         yield told(owner, uid, FAILED_DELETE, f"Error deleting: {result}", at, warning=True)
     elif isinstance(write, Create):
         yield told(owner, uid, FAILED_CREATE, f"{CREATING}{result}", at, warning=True)
+
+
+def _of_dependent(owner: ObjectKey, write: Write, result: Result, uid: str, at: float) -> Iterator[Event]:
+    """A CronJob has made or ended a job, a StatefulSet has made a claim."""
+    words = _OF_DEPENDENTS[write.key.resource].get(owner.resource)
+    if words is None or not isinstance(write, Create | Delete):
+        return
+    made = isinstance(write, Create)
+    if not isinstance(result, Written):
+        reason, message = (
+            (FAILED_CREATE, f"{CREATING}{result}") if made else (FAILED_DELETE, f"Error deleting: {result}")
+        )
+        yield told(owner, uid, reason, message, at, warning=True)
+    elif isinstance(result.step, Put | Remove):
+        reason, verb = (SUCCESSFUL_CREATE, "Create") if made else (SUCCESSFUL_DELETE, "Delete")
+        yield told(owner, uid, reason, words(verb, owner.name, write.key.name), at)
+
+
+def _job_words(verb: str, owner: str, name: str) -> str:
+    del owner
+    return f"{verb}d job {name}"
+
+
+def _claim_words(verb: str, owner: str, name: str) -> str:
+    pod = f"{owner}-{name.rpartition('-')[2]}"
+    return f"{verb} Claim {name} Pod {pod} in StatefulSet {owner} success"
+
+
+_OF_DEPENDENTS: Final[Mapping[str, Mapping[str, Callable[[str, str, str], str]]]] = {
+    "jobs": {"cronjobs": _job_words},
+    "persistentvolumeclaims": {"statefulsets": _claim_words},
+}
+"""By the dependent's resource and the owner's: how it is worded, of verb, owner and dependent."""
 
 
 def _of_replica_set(owner: ObjectKey, name: str, result: Written, uid: str, at: float) -> Iterator[Event]:

@@ -27,7 +27,7 @@ from podyard.shell.writes import Result
 from podyard.workloads import events
 from podyard.workloads.census import Census
 from podyard.workloads.core import actions
-from podyard.workloads.core.actions import Create, Done, Effect, Failed, Message, Work, Write
+from podyard.workloads.core.actions import Create, Done, Effect, Failed, Message, Told, Work, Write
 from podyard.workloads.core.controller import Workloads
 from podyard.workloads.core.ownership import metadata_of
 from podyard.workloads.core.templates import Maker
@@ -125,6 +125,8 @@ class Term:
                     self._driver.ask(effect)
                 case Failed():
                     self._report(effect)
+                case Told():
+                    self._tell(effect)
 
     def _cause(self, message: Message) -> Cause | None:
         return self._cause_of(message.changes) if isinstance(message, actions.Changed) else None
@@ -149,6 +151,12 @@ class Term:
         )
         self._events.record(
             events.told(failed.owner, self._uid(failed.owner), failed.reason, failed.detail, self._now(), warning=True)
+        )
+
+    def _tell(self, told: Told) -> None:
+        owner, warning = told.owner, told.warning
+        self._events.record(
+            events.told(owner, self._uid(owner), told.reason, told.message, self._now(), warning=warning)
         )
 
     def _on_written(self, work: Work, write: Write, result: Result) -> None:

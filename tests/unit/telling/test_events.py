@@ -84,7 +84,12 @@ def test_a_long_reason_is_cut_as_the_scheduler_cuts_it() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "resource", "controller"),
-    [("ReplicaSet", "replicasets", "replicaset-controller"), ("Job", "jobs", "job-controller")],
+    [
+        ("ReplicaSet", "replicasets", "replicaset-controller"),
+        ("ReplicationController", "replicationcontrollers", "replication-controller"),
+        ("DaemonSet", "daemonsets", "daemonset-controller"),
+        ("Job", "jobs", "job-controller"),
+    ],
 )
 def test_a_pod_tells_that_its_controller_made_it(kind: str, resource: str, controller: str) -> None:
     owner = {"kind": kind, "name": "web", "uid": "owner", "controller": True}
@@ -97,8 +102,15 @@ def test_a_pod_tells_that_its_controller_made_it(kind: str, resource: str, contr
     )
 
 
-def test_of_pods_that_others_make_it_does_not() -> None:
+def test_a_stateful_set_has_words_of_its_own() -> None:
     owner = {"kind": "StatefulSet", "name": "db", "uid": "owner", "controller": True}
+    made = {"ownerReferences": [owner], "creationTimestamp": times.rfc3339(AT)}
+    (event,) = events.created(objects.typed_pod("db-0", metadata=made))
+    assert event.message == "Create Pod db-0 in StatefulSet db successful"
+
+
+def test_of_pods_that_others_make_it_does_not() -> None:
+    owner = {"kind": "Operator", "name": "db", "uid": "owner", "controller": True}
     made = {"ownerReferences": [owner], "creationTimestamp": times.rfc3339(AT)}
     assert list(events.created(objects.typed_pod("db-0", metadata=made))) == []
     assert list(events.created(objects.typed_pod("alone"))) == []

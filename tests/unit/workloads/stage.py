@@ -38,6 +38,7 @@ class Stage:
         self.stream = ClusterStream(lambda: self.now)
         self.works: list[Work] = []
         self.failed: list[actions.Failed] = []
+        self.told: list[actions.Told] = []
         self.held: deque[Work] = deque()
         self.hold = False
         """Whether writes wait until `release`."""
@@ -67,6 +68,8 @@ class Stage:
             if isinstance(effect, Work):
                 self.works.append(effect)
                 self.held.append(effect)
+            elif isinstance(effect, actions.Told):
+                self.told.append(effect)
             else:
                 self.failed.append(effect)
 
@@ -297,6 +300,56 @@ def deployment(replicas: int, image: str = "web:1", name: str = "web", **spec: A
             "template": template(image),
             **spec,
         },
+    }
+
+
+def replication_controller(replicas: int, name: str = "web", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ReplicationController",
+        "metadata": {"name": name},
+        "spec": {"replicas": replicas, "template": template(), **spec},
+    }
+
+
+def daemon_set(
+    image: str = "web:1", name: str = "web", rolling: dict[str, Any] | None = None, **pod: Any
+) -> dict[str, Any]:
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template(image, **pod)}
+    if rolling is not None:
+        spec["updateStrategy"] = {"type": "RollingUpdate", "rollingUpdate": rolling}
+    return {"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": name}, "spec": spec}
+
+
+def stateful_set(replicas: int, image: str = "web:1", name: str = "db", **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": replicas,
+            "serviceName": "db",
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": template(image),
+            **spec,
+        },
+    }
+
+
+def claim_template(name: str = "data") -> dict[str, Any]:
+    return {
+        "metadata": {"name": name, "labels": {"of": "tests"}},
+        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Gi"}}},
+    }
+
+
+def cron_job(schedule: str = "*/5 * * * *", name: str = "nightly", **spec: Any) -> dict[str, Any]:
+    job_spec = {"template": template(restartPolicy="Never")}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "CronJob",
+        "metadata": {"name": name},
+        "spec": {"schedule": schedule, "jobTemplate": {"spec": job_spec}, **spec},
     }
 
 

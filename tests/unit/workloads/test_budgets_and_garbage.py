@@ -8,7 +8,7 @@ from podyard.objects import times
 from podyard.proto import subjects
 from podyard.workloads.core.pods import is_active
 from tests.support.objects import pod, written
-from tests.unit.workloads.stage import Stage, budget, deployment, replica_set, template
+from tests.unit.workloads.stage import Stage, budget, deployment, replica_set, stateful_set
 
 
 @pytest.fixture
@@ -120,21 +120,7 @@ def test_pods_without_a_controller_count_for_a_number(stage: Stage):
 
 
 def test_a_workload_that_is_scaled_changes_what_is_expected(stage: Stage):
-    stateful = {
-        "apiVersion": "apps/v1",
-        "kind": "StatefulSet",
-        "metadata": {"name": "db"},
-        "spec": {
-            "replicas": 1,
-            "serviceName": "db",
-            "selector": {"matchLabels": {"app": "web"}},
-            "template": template(),
-        },
-    }
-    uid = stage.apply(stateful)["metadata"]["uid"]
-    stage.settle()
-    owner = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": "db", "uid": uid, "controller": True}
-    stage.apply(bare("db-0", ownerReferences=[owner]))
+    stage.apply(stateful_set(1))
     stage.apply(budget(maxUnavailable=1))
     stage.settle()
     assert status(stage)[0] == 1

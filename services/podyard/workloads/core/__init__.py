@@ -6,8 +6,12 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `controller`    which keys to look at and when; own writes are seen before the next look
 - `syncing`       one look at one key
 - `receipts`      when we heard of what another's clock puts into the future
-- `replica_sets`, `deployments` (with the arithmetic of `rollout`), `jobs`, `budgets`, `volumes`  one
+- `looking`       what a look finds, and what it may look at
+- `replica_sets` (and ReplicationControllers), `deployments` (with the arithmetic of `rollout`),
+  `daemon_sets`, `stateful_sets` (with `claim_retention`), `jobs`, `cron_jobs`, `budgets`, `volumes`  one
   controller each
+- `revisions`     which templates a DaemonSet or StatefulSet has had
+- `backoffs`      how long a node waits for the next pod in place of one that failed
 - `budget_index`  which budgets select a pod, and which pods a budget
 - `ended_pods`    how many ended pods are kept, and which go
 - `waits`         how long to wait after failures in a row

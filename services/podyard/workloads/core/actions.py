@@ -68,7 +68,16 @@ class Failed(NamedTuple):
     detail: str
 
 
-Effect: TypeAlias = Work | Failed
+class Told(NamedTuple):
+    """What people should know of an object, as a Kubernetes event of its controller."""
+
+    owner: ObjectKey
+    reason: Reason
+    message: str
+    warning: bool = False
+
+
+Effect: TypeAlias = Work | Failed | Told
 
 # ---- what the core is told ---------------------------------------------------------------------------------
 

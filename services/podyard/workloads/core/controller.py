@@ -12,18 +12,23 @@ from typing import Any, Final, Protocol
 from podyard.cluster.changes import Change
 from podyard.cluster.intents import Stored
 from podyard.cluster.keys import ObjectKey
+from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
+from podyard.objects import claims
 from podyard.objects.errors import AdmissionError, ObjectError
 from podyard.proto import subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.operations import Reason
-from podyard.workloads.core import actions, ended_pods, syncing, volumes, waits
+from podyard.workloads.core import actions, ended_pods, stateful_sets, syncing, volumes, waits
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Effect, Message, Write
 from podyard.workloads.core.budget_index import BudgetIndex
+from podyard.workloads.core.daemon_sets import DAEMON_SETS
 from podyard.workloads.core.ended_pods import EndedPods
+from podyard.workloads.core.looking import Looked, Surroundings
 from podyard.workloads.core.ownership import Ownership, View, metadata_of
 from podyard.workloads.core.receipts import Receipts
+from podyard.workloads.core.stateful_sets import STATEFUL_SETS
 from podyard.workloads.core.templates import Maker
 
 GATHER_S: Final = 0.010
@@ -49,7 +54,16 @@ CREATING: Final = "Error creating: "
 """How the message of that event begins. Source: pkg/controller/controller_utils.go, createPods (v1.36.2)."""
 FAILED_SYNC: Final = Reason("FailedSync")
 
-CONTROLLERS: Final = {"ReplicaSet": "replicasets", "Job": "jobs", "Deployment": "deployments"}
+CONTROLLERS: Final = {
+    "ReplicaSet": "replicasets",
+    "ReplicationController": "replicationcontrollers",
+    "Deployment": "deployments",
+    "DaemonSet": "daemonsets",
+    "StatefulSet": "statefulsets",
+    "Job": "jobs",
+    "CronJob": "cronjobs",
+}
+"""Resource of each kind whose dependents are followed."""
 
 
 class Documents(Protocol):
@@ -73,9 +87,8 @@ class Workloads:
         self._causes: dict[str, deque[str]] = {}
         self._receipts = Receipts()
         self._ended = EndedPods(ended_kept)
-        self._syncing = syncing.Syncing(
-            view, documents, self.ownership, self._budgets, maker, self._causes, self._receipts, self._ended
-        )
+        around = Surroundings(view, documents, self.ownership, maker, self._causes, self._receipts)
+        self._syncing = syncing.Syncing(view, around, self._budgets, self._ended)
         self._dirty: dict[ObjectKey, None] = {}
         self._busy: set[ObjectKey] = set()
         """Keys with writes under way."""
@@ -192,8 +205,9 @@ class Workloads:
     def _note_pod(self, change: Change) -> None:
         old, new = change.old, change.new
         self._ended.follow(change)
-        if new is None:
+        if new is None or new.gone:
             self._receipts.forget(change.uid)
+            self._mark_orphans(change.uid)
         pod: PodView | None = new if new is not None else old
         if pod is None:
             return
@@ -219,6 +233,10 @@ class Workloads:
         if change.resource in syncing.HANDLED or (change.old is None and metadata_of(change.new).owner_references):
             self._mark(key)
         self._mark(*volumes.concerned(change, self._view.objects))
+        if change.resource == subjects.NODES and _is_another(change.old, change.new):
+            self._mark(*self._all_of(DAEMON_SETS))
+        if change.resource == claims.CLAIMS:
+            self._mark(*stateful_sets.of_claim(key, self._view.objects(STATEFUL_SETS)))
         controller = metadata_of(change.new if change.new is not None else change.old).controller
         if controller is not None and controller.kind in CONTROLLERS:
             self._mark(ObjectKey(CONTROLLERS[controller.kind], key.namespace, controller.name))
@@ -226,14 +244,20 @@ class Workloads:
             self._mark(*self._budgets.of_namespace(key.namespace))
         if change.new is None:
             self._causes.pop(change.uid, None)
-            self._mark(*(dependent for dependent, _ in self.ownership.orphans(change.uid)))
+            self._mark_orphans(change.uid)
+
+    def _mark_orphans(self, uid: str) -> None:
+        """An owner is gone."""
+        self._mark(*(dependent for dependent, _ in self.ownership.orphans(uid)))
 
     def _everything(self) -> Iterable[ObjectKey]:
         """All that has a controller here; pods on their way out and orphans come as changes, also from a
         listing."""
         for resource in syncing.HANDLED:
-            for namespace, name in self._view.objects(resource):
-                yield ObjectKey(resource, namespace, name)
+            yield from self._all_of(resource)
+
+    def _all_of(self, resource: str) -> Iterable[ObjectKey]:
+        return (ObjectKey(resource, *key) for key in self._view.objects(resource))
 
     # ---- looking -------------------------------------------------------------------------------------------
 
@@ -267,10 +291,19 @@ class Workloads:
             self._later[key] = looked.again_at
         else:
             self._later.pop(key, None)
-        return [actions.Work(key, looked.why, writes, atomic) for writes, atomic in _parts(looked)]
+        works = [actions.Work(key, looked.why, writes, atomic) for writes, atomic in _parts(looked)]
+        return [*looked.told, *works]
 
 
-def _parts(looked: syncing.Looked) -> list[tuple[Sequence[Write], bool]]:
+def _is_another(old: NodeView | None, new: NodeView | None) -> bool:
+    """Whether a node came, went, or takes other pods now. Source: pkg/controller/daemon/daemon_controller.go
+    (updateNode)."""
+    if old is None or new is None:
+        return old is not new
+    return old.labels != new.labels or old.node.spec.taints != new.node.spec.taints
+
+
+def _parts(looked: Looked) -> list[tuple[Sequence[Write], bool]]:
     if looked.together:
         return [(looked.together, True)]
     return [(looked.writes, False)] if looked.writes else []

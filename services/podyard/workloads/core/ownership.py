@@ -100,7 +100,8 @@ class Ownership:
 
     def _find(self, key: ObjectKey) -> Any | None:
         if key.resource == subjects.PODS:
-            return self._view.pods.get(key.namespaced_name)
+            pod = self._view.pods.get(key.namespaced_name)
+            return None if pod is None or pod.gone else pod
         if key.resource == subjects.NODES:
             return self._view.nodes.get(key.name)
         return self._view.objects(key.resource).get(key.namespaced_name)

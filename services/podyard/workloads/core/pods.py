@@ -13,6 +13,7 @@ from podyard.objects.pod import ENDED
 from podyard.workloads.core.receipts import Receipts
 
 PENDING: Final = "Pending"
+RUNNING: Final = "Running"
 SUCCEEDED: Final = "Succeeded"
 FAILED: Final = "Failed"
 READY: Final = "Ready"

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from podyard.cluster.pods import PodView
-from podyard.objects.apps import ReplicaSet
+from podyard.objects.apps import ReplicaSet, ReplicaSetSpec
+from podyard.objects.core import ReplicationController
+from podyard.objects.meta import LabelSelector
+from podyard.objects.pod import PodTemplateSpec
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core import scale_down, waits
 from podyard.workloads.core.actions import Document
@@ -70,6 +73,21 @@ def _free_at(owned: Sequence[PodView], receipts: Receipts, now: float) -> float 
         return None
     return max(pod_facts.ended_at(pod, receipts, now) for pod in in_a_row) + waits.doubling_s(
         FIRST_PAUSE_S, LAST_PAUSE_S, len(in_a_row)
+    )
+
+
+def of_controller(controller: ReplicationController) -> ReplicaSet:
+    """The ReplicaSet that a ReplicationController stands for. Source:
+    pkg/controller/replication/conversion.go."""
+    spec = controller.spec
+    return ReplicaSet(
+        metadata=controller.metadata,
+        spec=ReplicaSetSpec(
+            replicas=spec.replicas,
+            min_ready_seconds=spec.min_ready_seconds,
+            selector=LabelSelector(match_labels=spec.selector),
+            template=PodTemplateSpec() if spec.template is None else spec.template,
+        ),
     )
 
 

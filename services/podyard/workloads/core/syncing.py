@@ -5,77 +5,64 @@ or its node is gone.
 Source of the latter two: pkg/controller/podgc/gc_controller.go (gcOrphaned, gcUnscheduledTerminating).
 """
 
-from collections import deque
 from collections.abc import Container, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final
 
-from podyard.cluster.intents import living
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
 from podyard.objects import claims
-from podyard.objects.apps import Deployment, ReplicaSet
-from podyard.objects.batch import Job
-from podyard.objects.core import PersistentVolume, PersistentVolumeClaim
+from podyard.objects.apps import DaemonSet, Deployment, ReplicaSet, StatefulSet
+from podyard.objects.batch import CronJob, Job
+from podyard.objects.core import PersistentVolume, PersistentVolumeClaim, ReplicationController
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.proto import subjects
-from podyard.workloads.core import budgets, deployments, documents, jobs, replica_sets, templates, volumes
+from podyard.workloads.core import (
+    budgets,
+    cron_jobs,
+    daemon_sets,
+    deployments,
+    documents,
+    jobs,
+    replica_sets,
+    stateful_sets,
+    templates,
+    volumes,
+)
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Create, Delete, Document, Remove, Write
 from podyard.workloads.core.budget_index import BUDGETS, BudgetIndex
-from podyard.workloads.core.ownership import Ownership, View, metadata_of
-from podyard.workloads.core.receipts import Receipts
-from podyard.workloads.core.templates import Maker
+from podyard.workloads.core.cron_jobs import CRON_JOBS, JOBS
+from podyard.workloads.core.daemon_sets import DAEMON_SETS
+from podyard.workloads.core.looking import NOTHING, Looked, Surroundings, status_write
+from podyard.workloads.core.ownership import View, metadata_of
+from podyard.workloads.core.stateful_sets import STATEFUL_SETS
 
 REPLICA_SETS: Final = "replicasets"
 DEPLOYMENTS: Final = "deployments"
-JOBS: Final = "jobs"
-HANDLED: Final = (REPLICA_SETS, DEPLOYMENTS, JOBS, BUDGETS, claims.CLAIMS, claims.VOLUMES)
+CONTROLLERS: Final = "replicationcontrollers"
+HANDLED: Final = (
+    *(REPLICA_SETS, DEPLOYMENTS, CONTROLLERS, DAEMON_SETS, STATEFUL_SETS, JOBS, CRON_JOBS),
+    *(BUDGETS, claims.CLAIMS, claims.VOLUMES),
+)
 """Resources with a controller here."""
 
-SCALES: Final = frozenset((REPLICA_SETS, DEPLOYMENTS, "statefulsets", "replicationcontrollers"))
+SCALES: Final = frozenset((REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, CONTROLLERS))
 """Resources whose number of replicas a budget counts with."""
 
 
-class Looked(NamedTuple):
-    """What a look found."""
-
-    why: str = ""
-    writes: Sequence[Write] = ()
-    together: Sequence[Alter] = ()
-    """To be written in one batch, before anything else."""
-    again_at: float | None = None
-
-
-NOTHING: Final = Looked()
-
-
 class Syncing:
-    """Looks at keys. Reads views, changes only `causes`."""
+    """Looks at keys. Changes nothing but its surroundings."""
 
-    def __init__(
-        self,
-        view: View,
-        stored: Any,
-        ownership: Ownership,
-        budget_index: BudgetIndex,
-        maker: Maker,
-        causes: dict[str, deque[str]],
-        receipts: Receipts,
-        ended: Container[str],
-    ) -> None:
+    def __init__(self, view: View, around: Surroundings, budget_index: BudgetIndex, ended: Container[str]) -> None:
         """
-        :param stored: raw documents (`controller.Documents`)
-        :param causes: by owner uid, traces of what made replicas go
-        :param receipts: when it was heard what agents say
         :param ended: uids of ended pods that are too many
         """
         self._view = view
-        self._stored = stored
-        self._ownership = ownership
+        self._around = around
+        self._ownership = around.ownership
         self._budget_index = budget_index
-        self._maker = maker
-        self._causes = causes
-        self._receipts = receipts
+        self._maker = around.maker
+        self._receipts = around.receipts
         self._ended = ended
 
     def look(self, key: ObjectKey, now: float) -> Looked:
@@ -93,10 +80,18 @@ class Syncing:
         match found:
             case ReplicaSet():
                 return self._replica_set(key, found, now)
+            case ReplicationController():
+                return self._replication_controller(key, found, now)
             case Deployment():
                 return self._deployment(key, found, now)
+            case DaemonSet():
+                return daemon_sets.look(self._around, key, found, now)
+            case StatefulSet():
+                return stateful_sets.look(self._around, key, found, now)
             case Job():
                 return self._job(key, found, now)
+            case CronJob():
+                return cron_jobs.look(self._around, key, found, now)
             case PodDisruptionBudget():
                 return self._budget(key, found, now)
             case PersistentVolumeClaim():
@@ -144,11 +139,19 @@ class Syncing:
 
     # ---- controllers ---------------------------------------------------------------------------------------
 
-    def _replica_set(self, key: ObjectKey, replica_set: ReplicaSet, now: float) -> Looked:
+    def _replication_controller(self, key: ObjectKey, controller: ReplicationController, now: float) -> Looked:
+        """As the ReplicaSet that it stands for; its status has no `terminatingReplicas`."""
+        looked = self._replica_set(key, replica_sets.of_controller(controller), now, without=("terminatingReplicas",))
+        return looked._replace(why=looked.why.replace("ReplicaSet", "ReplicationController", 1))
+
+    def _replica_set(self, key: ObjectKey, replica_set: ReplicaSet, now: float, without: Container[str] = ()) -> Looked:
+        """
+        :param without: fields that its status does not have
+        """
         uid = replica_set.metadata.uid
         owned = self._ownership.pods_of(uid)
         plan = replica_sets.plan(replica_set, owned, self._related(replica_set, owned), self._receipts, now)
-        document = self._document(key, uid)
+        document = self._around.document(key, uid)
         if document is None:
             return NOTHING
         writes: list[Write] = []
@@ -159,12 +162,13 @@ class Syncing:
                 plan.create,
                 self._maker,
                 now,
-                self._take_causes(uid, plan.create),
+                self._around.take_causes(uid, plan.create),
             )
         elif not plan.delete and not plan.waits:
-            self._causes.pop(uid, None)
+            self._around.forget_causes(uid)
         writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
-        status = _status_write(key, uid, document, plan.status)
+        fields = {field: count for field, count in plan.status.items() if field not in without}
+        status = status_write(key, uid, document, fields)
         why = f"ReplicaSet {replica_set.metadata.name} wants {replica_sets.wanted(replica_set)} pods"
         return Looked(why, [*writes, *status], again_at=plan.look_again_at)
 
@@ -180,12 +184,12 @@ class Syncing:
 
     def _deployment(self, key: ObjectKey, deployment: Deployment, now: float) -> Looked:
         uid = deployment.metadata.uid
-        document = self._document(key, uid)
+        document = self._around.document(key, uid)
         if document is None:
             return NOTHING
         owned: list[deployments.OwnedSet] = []
         for typed in self._ownership.controlled(uid, REPLICA_SETS):
-            raw = self._document(
+            raw = self._around.document(
                 ObjectKey(REPLICA_SETS, typed.metadata.namespace, typed.metadata.name), typed.metadata.uid
             )
             if raw is not None:
@@ -199,7 +203,7 @@ class Syncing:
 
     def _job(self, key: ObjectKey, job: Job, now: float) -> Looked:
         uid = job.metadata.uid
-        document = self._document(key, uid)
+        document = self._around.document(key, uid)
         if document is None:
             return NOTHING
         plan = jobs.plan(job, document, self._ownership.pods_of(uid), self._receipts, now)
@@ -208,7 +212,7 @@ class Syncing:
         if plan.expired:
             return Looked("it has been finished for long enough", [Delete(key, uid)])
         template = _job_template(document)
-        causes = self._take_causes(uid, plan.create)
+        causes = self._around.take_causes(uid, plan.create)
         writes: list[Write] = [*templates.pods_of(document, template, plan.create, self._maker, now, causes)]
         writes += [Delete(ObjectKey(subjects.PODS, *pod.key), pod.uid) for pod in plan.delete]
         if plan.status is not None:
@@ -218,7 +222,7 @@ class Syncing:
     def _budget(self, key: ObjectKey, budget: PodDisruptionBudget, now: float) -> Looked:
         uid = budget.metadata.uid
         measured = budgets.measure(budget, self._budget_index.pods_of(key), self._scale_of)
-        document = self._document(key, uid)
+        document = self._around.document(key, uid)
         if document is None:
             return NOTHING
 
@@ -235,8 +239,8 @@ class Syncing:
         controller = pod.stored.metadata.controller
         if controller is None:
             return None
-        resource = {"ReplicaSet": REPLICA_SETS, "StatefulSet": "statefulsets"}.get(
-            controller.kind, "replicationcontrollers" if controller.kind == "ReplicationController" else ""
+        resource = {"ReplicaSet": REPLICA_SETS, "StatefulSet": STATEFUL_SETS}.get(
+            controller.kind, CONTROLLERS if controller.kind == "ReplicationController" else ""
         )
         workload = self._view.objects(resource).get((pod.namespace, controller.name))
         if workload is None or workload.metadata.uid != controller.uid:
@@ -265,24 +269,6 @@ class Syncing:
             return Looked("its claim is gone", [Delete(key, volume.metadata.uid)])
         phase = volumes.first_phase(volume, self._view.objects)
         return NOTHING if phase is None else Looked(f"volume {volume.metadata.name} is new", [phase])
-
-    # ---- documents -----------------------------------------------------------------------------------------
-
-    def _document(self, key: ObjectKey, uid: str) -> Document | None:
-        """The stored object, None if it is not that one any more: a change that comes will say so."""
-        version = living(self._stored.stored(key), uid)
-        return None if version is None else version.document()
-
-    def _take_causes(self, uid: str, count: int) -> list[str]:
-        known = self._causes.get(uid)
-        return [known.popleft() for _ in range(min(count, len(known)))] if known else []
-
-
-def _status_write(key: ObjectKey, uid: str, document: Document, fields: Document) -> list[Alter]:
-    def alter(current: Document) -> Document | None:
-        return current if documents.set_status(current, fields) else None
-
-    return [Alter(key, uid, alter)] if alter(documents.copied(document)) is not None else []
 
 
 def _job_template(document: Document) -> Document:

@@ -45,8 +45,20 @@ class Maker(NamedTuple):
         return admission.admit(document, self.lookup, old=None, now=now, new_uid=self.new_uid, random=self.random)
 
 
+def _as_it_is(pod: Document, number: int) -> Document:
+    del number
+    return pod
+
+
 def pods_of(
-    owner: Document, template: Document, count: int, maker: Maker, now: float, causes: Sequence[str] = ()
+    owner: Document,
+    template: Document,
+    count: int,
+    maker: Maker,
+    now: float,
+    causes: Sequence[str] = (),
+    *,
+    adjusted: Callable[[Document, int], Document] = _as_it_is,
 ) -> list[Create]:
     """`count` new pods, or as many of very large ones as `STEP_BYTES` hold; the first `causes` of them carry
     one cause each.
@@ -54,6 +66,7 @@ def pods_of(
     All are alike but for name and uid, so admission is asked once.
 
     :param owner: apiVersion, kind and metadata of the controller
+    :param adjusted: what becomes of each pod by its number from 0 on: a copy, which must be as valid
     :raises AdmissionError: if the template makes no valid pod
     """
     if count <= 0:
@@ -69,9 +82,24 @@ def pods_of(
         while not name or name in taken:
             name = _free_name(base, namespace, maker)
         taken.add(name)
-        document = _renamed(admitted, name, maker.new_uid() if number else admitted["metadata"]["uid"])
+        uid = maker.new_uid() if number else admitted["metadata"]["uid"]
+        document = adjusted(_renamed(admitted, name, uid), number)
         found.append(Create(ObjectKey(subjects.PODS, namespace, name), document, tuple(causes[number : number + 1])))
     return found
+
+
+def named_pod(
+    owner: Document, template: Document, name: str, maker: Maker, now: float, causes: Sequence[str] = ()
+) -> Create:
+    """A new pod of that name.
+
+    :raises AdmissionError: if the template makes no valid pod
+    """
+    document = _pod_document(owner, template)
+    del document["metadata"]["generateName"]
+    document["metadata"]["name"] = name
+    admitted = maker.admit(document, now)
+    return Create(ObjectKey(subjects.PODS, admitted["metadata"]["namespace"], name), admitted, tuple(causes))
 
 
 def controller_reference(owner: Document) -> Document:

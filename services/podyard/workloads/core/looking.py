@@ -1,0 +1,90 @@
+"""What a look at one key finds, and what it may look at."""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from podyard.cluster.intents import living
+from podyard.cluster.keys import NamespacedName, ObjectKey
+from podyard.cluster.nodes import NodeView
+from podyard.workloads.core import documents
+from podyard.workloads.core.actions import Alter, Document, Told, Write
+from podyard.workloads.core.backoffs import Backoffs
+from podyard.workloads.core.ownership import Ownership, View
+from podyard.workloads.core.receipts import Receipts
+from podyard.workloads.core.templates import Maker
+
+
+class Looked(NamedTuple):
+    """What a look found."""
+
+    why: str = ""
+    writes: Sequence[Write] = ()
+    together: Sequence[Alter] = ()
+    """To be written in one batch, before anything else."""
+    again_at: float | None = None
+    told: Sequence[Told] = ()
+
+
+NOTHING: Final = Looked()
+
+
+class Surroundings:
+    """All that controllers read. Reads views, changes only `causes` and `backoffs`."""
+
+    def __init__(
+        self,
+        view: View,
+        stored: Any,
+        ownership: Ownership,
+        maker: Maker,
+        causes: dict[str, deque[str]],
+        receipts: Receipts,
+    ) -> None:
+        """
+        :param stored: raw documents (`controller.Documents`)
+        :param causes: by owner uid, traces of what made replicas go
+        :param receipts: when it was heard what agents say
+        """
+        self._view = view
+        self._stored = stored
+        self.ownership = ownership
+        self.maker = maker
+        self.receipts = receipts
+        self.backoffs = Backoffs()
+        self._causes = causes
+
+    def objects(self, resource: str) -> Mapping[NamespacedName, Any]:
+        """Living objects of a resource, typed."""
+        return self._view.objects(resource)
+
+    @property
+    def nodes(self) -> Mapping[str, NodeView]:
+        """By name."""
+        return self._view.nodes
+
+    def document(self, key: ObjectKey, uid: str) -> Document | None:
+        """The stored object, None if it is not that one any more: a change that comes will say so."""
+        version = living(self._stored.stored(key), uid)
+        return None if version is None else version.document()
+
+    def take_causes(self, uid: str, count: int) -> list[str]:
+        """What `count` pods of an owner replace, as far as it is known."""
+        known = self._causes.get(uid)
+        return [known.popleft() for _ in range(min(count, len(known)))] if known else []
+
+    def forget_causes(self, uid: str) -> None:
+        """The owner has all its pods: what it lost before is not replaced any more."""
+        self._causes.pop(uid, None)
+
+
+def status_write(key: ObjectKey, uid: str, document: Document, fields: Document) -> list[Alter]:
+    """The write that sets a status; none if it is so already.
+
+    :param document: the object as it is stored
+    """
+
+    def alter(current: Document) -> Document | None:
+        return current if documents.set_status(current, fields) else None
+
+    return [Alter(key, uid, alter)] if alter(documents.copied(document)) is not None else []
