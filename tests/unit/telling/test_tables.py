@@ -165,6 +165,35 @@ ROWS = {
         {"spec": {"replicas": 2, "template": TEMPLATE, "selector": {"a": "b"}}},
         ["x", "2", "0", "0", "60m", "a,b", "i:1,j:2", "a=b"],
     ),
+    "daemonsets": (
+        {
+            "spec": {"template": {**TEMPLATE, "spec": {**TEMPLATE["spec"], "nodeSelector": {"disk": "ssd"}}}},
+            "status": {
+                "desiredNumberScheduled": 5,
+                "currentNumberScheduled": 4,
+                "numberReady": 3,
+                "updatedNumberScheduled": 2,
+                "numberAvailable": 1,
+            },
+        },
+        ["x", "5", "4", "3", "2", "1", "disk=ssd", "60m", "a,b", "i:1,j:2", "<none>"],
+    ),
+    "controllerrevisions": (
+        {
+            "metadata": {
+                "ownerReferences": [{"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web", "controller": True}]
+            },
+            "revision": 3,
+        },
+        ["x", "daemonset.apps/web", "3", "60m"],
+    ),
+    "cronjobs": (
+        {
+            "spec": {"schedule": "@daily", "suspend": False, "jobTemplate": {"spec": {"template": TEMPLATE}}},
+            "status": {"active": [{"name": "x-1"}], "lastScheduleTime": times.rfc3339(NOW - 90)},
+        },
+        ["x", "@daily", "<none>", "False", "1", "90s", "60m", "a,b", "i:1,j:2", "<none>"],
+    ),
     "jobs": (
         {
             "spec": {"completions": 3, "template": TEMPLATE},

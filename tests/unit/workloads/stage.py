@@ -30,9 +30,9 @@ from tests.support.stream import ClusterStream
 class Stage:
     """One term. `settle` lets everything happen until nothing more does."""
 
-    def __init__(self, ended_kept: int = THRESHOLD) -> None:
+    def __init__(self, ended_kept: int = THRESHOLD, now: float = 1_800_000_000.0) -> None:
         self.ended_kept = ended_kept
-        self.now = 1_800_000_000.0
+        self.now = now
         self.agents_ahead_s = 0.0
         """How far the agents' clocks are ahead."""
         self.stream = ClusterStream(lambda: self.now)

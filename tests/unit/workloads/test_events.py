@@ -64,6 +64,36 @@ def test_a_job_reports_as_its_own_controller() -> None:
     assert found[3] == "job-controller"
 
 
+def key(resource: str, name: str) -> ObjectKey:
+    return ObjectKey(resource, "default", name)
+
+
+@pytest.mark.parametrize(
+    ("owner", "write", "expected"),
+    [
+        ("statefulsets", Delete(key("pods", "db-0"), "u"), "Delete Pod db-0 in StatefulSet db successful"),
+        (
+            "statefulsets",
+            Create(key("persistentvolumeclaims", "data-db-0"), {}),
+            "Create Claim data-db-0 Pod db-0 in StatefulSet db success",
+        ),
+        ("cronjobs", Create(key("jobs", "db-1"), {}), "Created job db-1"),
+        ("cronjobs", Delete(key("jobs", "db-1"), "u"), "Deleted job db-1"),
+        ("daemonsets", Delete(key("pods", "db-x"), "u"), "Deleted pod: db-x"),
+        ("daemonsets", Create(key("controllerrevisions", "db-1"), {}), ""),
+        ("statefulsets", Alter(key("persistentvolumeclaims", "data-db-0"), "u", lambda document: document), ""),
+    ],
+)
+def test_each_controller_has_its_words(owner: str, write: Write, expected: str) -> None:
+    found = told(key(owner, "db"), write, written(Put({})))
+    assert [message for _, message, _, _ in found] == ([expected] if expected else [])
+
+
+def test_a_job_that_cannot_be_made_is_told() -> None:
+    (found,) = told(key("cronjobs", "db"), Create(key("jobs", "db-1"), {}), ObjectError("", "no"))
+    assert found == ("FailedCreate", "Error creating: no", True, "cronjob-controller")
+
+
 @pytest.mark.parametrize("owner", [POD, ObjectKey("poddisruptionbudgets", "default", "web")])
 def test_others_tell_nothing(owner: ObjectKey) -> None:
     assert told(owner, Delete(POD, "u"), written(Remove())) == []
