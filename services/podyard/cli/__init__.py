@@ -6,7 +6,7 @@ plain subjects made for people (`events.>`, `signals.>`), decisions. `podyard de
 descheduler in its process: what that writes it writes as the descheduler. `podyard restore` makes streams.
 
 Subjects read: CLUSTER, DECISIONS, REQUEUES, K8SEVENTS, DEAD by watches; `svc.queue.list` and `$SRV.PING` by
-requests. Subjects written: requests to `svc.objects.apply|delete`; `events.<resource>.<action>`,
+requests. Subjects written: requests to `svc.objects.apply|delete|reveal`; `events.<resource>.<action>`,
 `signals.<node>`. State kept: while `podyard up` runs, one file in the state directory (`lab.state`) with the
 NATS URL and process ids. What survives a restart: with `up --data DIR` the streams in DIR; otherwise nothing.
 
@@ -18,6 +18,7 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `serving`                    one service in this process, with as few imports as it takes
 - `session`                    a connection for one command
 - `targets`, `selection`, `files`   what a command means: kinds and names, a label selector, files
+- `defined_kinds`              custom kinds by the names of their stored definitions
 - `objects_client`             requests to `svc.objects.>`, in pieces, repeated
 - `stored_objects`             objects of some kinds with their documents, read once or followed
 - `getting`, `getting_events`, `watching`, `mending`   what `get`, `get events`, `watch` and `mend` do

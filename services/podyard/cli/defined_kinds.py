@@ -1,12 +1,16 @@
 """Custom kinds by the names that their stored definitions give them: `podyard get widgets`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import TypeVar
 
 from podyard.bus.connection import Bus
-from podyard.cli import stored_objects
+from podyard.cli import session, stored_objects
+from podyard.cli.errors import CliError
 from podyard.objects.errors import UnknownKindError
 from podyard.objects.extensions import CustomResourceDefinition
 from podyard.objects.kinds import plural_of, resource_for
+
+T = TypeVar("T")
 
 RESOURCE = "customresourcedefinitions"
 
@@ -15,6 +19,35 @@ def is_known(words: Iterable[str]) -> bool:
     """Whether each kind in these words (`pods,widgets`, `widget/name`) goes by a name that needs no
     definition."""
     return all(_known(kind) for kind in _kinds_in(words))
+
+
+def run(
+    nats: str | None,
+    kind: str,
+    names: tuple[str, ...],
+    parse: Callable[[str, tuple[str, ...]], T],
+    work: Callable[[Bus, T], Awaitable[int]],
+) -> int:
+    """Understand what was typed, and do it. Definitions are asked only if something is not known without
+    them; if nobody can be asked, the words are wrong.
+
+    :raises InputError: what `parse` raises
+    """
+    if is_known((kind, *names)):
+        asked = parse(kind, names)
+        return session.run(nats, lambda bus: work(bus, asked))
+    understood: list[T] = []
+
+    async def with_definitions(bus: Bus) -> int:
+        understood.append(parse(*await spelled(bus, kind, names)))
+        return await work(bus, understood[0])
+
+    try:
+        return session.run(nats, with_definitions)
+    except CliError:
+        if not understood:
+            parse(kind, names)
+        raise
 
 
 async def spelled(bus: Bus, kind: str, names: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -44,3 +44,23 @@ async def test_get_that_follows_prints_the_listing_then_each_change_of_what_was_
         await printed(capsys, lines, 3)
         tasks.cancel_scope.cancel()
     assert lines == ["pod/a", "pod/d", "pod/a deleted"]
+
+
+async def test_values_of_secrets_are_not_shown_where_the_api_does_not_say_them(
+    bus: Bus, capsys: pytest.CaptureFixture[str]
+):
+    """No api answers here; what follows never asks."""
+    metadata = {"name": "db", "namespace": "default", "uid": "u1"}
+    await bus.publish(stored.version("secrets", {"metadata": metadata, "data": {"password": "sealed:v1:0:text"}}))
+    query = getting.parse("secret/db", (), "default", "", "json")
+    assert await getting.once(bus, query) == 0
+    shown = capsys.readouterr()
+    assert '"password": "<encrypted>"' in shown.out
+    assert shown.err.startswith("warning: values of secrets are not shown: ")
+    lines: list[str] = []
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(getting.follow, bus, query)
+        await printed(capsys, lines, 1)
+        tasks.cancel_scope.cancel()
+    assert "<encrypted>" in lines[0]
+    assert "sealed" not in shown.out + lines[0]

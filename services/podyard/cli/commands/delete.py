@@ -16,6 +16,7 @@ from podyard.cli.options import (
 
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus
+    from podyard.cli.targets import Wanted
     from podyard.proto.message import ObjectRef
 
 
@@ -55,27 +56,24 @@ def delete(
     :param timeout: Seconds to wait at most.
     :param ignore_not_found: Do not mind objects that are not there.
     """
-    from podyard.cli import defined_kinds, session, targets
+    from podyard.cli import defined_kinds, targets
     from podyard.cli.errors import InputError
 
     if grace_period is not None and grace_period < 0:
         raise InputError(f"--grace-period {grace_period}: must be 0 or more")
     everywhere = None if all_namespaces else namespace or DEFAULT_NAMESPACE
-    known = not kind or defined_kinds.is_known((kind, *names))
-    meant = targets.parse(kind, names, files, everywhere, selector=selector, all_=all_) if known else None
 
-    async def work(bus: "Bus") -> int:
-        wanted = meant
-        if wanted is None:
-            words = await defined_kinds.spelled(bus, kind, names)
-            wanted = targets.parse(*words, files, everywhere, selector=selector, all_=all_)
+    async def work(bus: "Bus", wanted: "Wanted") -> int:
         found = await targets.resolve(bus, wanted)
         code = await _delete(bus, found, grace_period, why, ignore_not_found=ignore_not_found)
         if wait and found:
             await _wait(bus, found, timeout)
         return code
 
-    return session.run(nats, work)
+    def parse(kind: str, names: tuple[str, ...]) -> "Wanted":
+        return targets.parse(kind, names, files, everywhere, selector=selector, all_=all_)
+
+    return defined_kinds.run(nats, kind, names, parse, work)
 
 
 async def _delete(

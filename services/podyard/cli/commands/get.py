@@ -1,6 +1,6 @@
 """`podyard get`: objects as they are, or as they change."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -13,9 +13,6 @@ from podyard.cli.options import (
     SelectorOption,
     WatchOption,
 )
-
-if TYPE_CHECKING:
-    from podyard.bus.connection import Bus
 
 
 def get(
@@ -63,14 +60,10 @@ def get(
         )
     if about:
         raise InputError("--for is about events", f"podyard get events --for {about}")
-    known = defined_kinds.is_known((kind, *names))
-    query = getting.parse(kind, names, everywhere, selector, output) if known else None
-
-    async def work(bus: "Bus") -> int:
-        asked = query
-        if asked is None:
-            words = await defined_kinds.spelled(bus, kind, names)
-            asked = getting.parse(*words, everywhere, selector, output)
-        return await (getting.follow(bus, asked) if watch else getting.once(bus, asked))
-
-    return session.run(nats, work)
+    return defined_kinds.run(
+        nats,
+        kind,
+        names,
+        lambda kind, names: getting.parse(kind, names, everywhere, selector, output),
+        getting.follow if watch else getting.once,
+    )
