@@ -24,6 +24,8 @@ DATA = Path(__file__).parent / "data"
         pytest.param("synchronize", "public.jsonl.gz", 5, id="synchronize"),
         pytest.param("deschedule", "public.jsonl.gz", 10, id="deschedule"),
         pytest.param("policy", "public.jsonl.gz", 10, id="policy"),
+        pytest.param("cron", "public.jsonl.gz", 5, id="cron"),
+        pytest.param("workloads", "public.jsonl.gz", 5, id="workloads"),
     ],
 )
 def test_a_sample_passes(suite, file, every) -> None:

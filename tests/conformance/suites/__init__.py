@@ -23,6 +23,7 @@ NAMES: Final = (
     "deschedule",
     "policy",
     "cron",
+    "workloads",
 )
 
 

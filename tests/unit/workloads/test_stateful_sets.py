@@ -165,6 +165,19 @@ def test_a_pod_that_ended_is_made_again_under_its_name(phase: str):
     assert stage.uid("pods", "db-1") != before
 
 
+def test_a_pod_that_its_node_refuses_is_made_again_ever_more_slowly():
+    stage = begin(1)
+    waits: list[int] = []
+    for _ in range(4):
+        refused = stage.uid("pods", "db-0")
+        before = stage.now
+        stage.refuse("db-0")
+        while not stage.exists("pods", "db-0") or stage.uid("pods", "db-0") == refused:
+            stage.pass_time(0.25)
+        waits.append(round(stage.now - before))
+    assert waits == [0, 1, 2, 4]
+
+
 def test_a_pod_that_is_leaving_is_waited_for():
     stage = running()
     stage.evict("db-1")

@@ -21,14 +21,14 @@ class Backoffs:
         """How long to wait, and since when, seconds since 1970."""
         self._swept_at = 0.0
 
-    def free_at(self, key: tuple[str, ...], now: float) -> float:
-        """When it may be tried again: `now` or earlier if it may be at once."""
-        delay_s, since = self._entries.get(key, (0.0, now))
-        return since + delay_s
+    def try_again(self, key: tuple[str, ...], now: float) -> float | None:
+        """Begin another try, if it may be now: each one makes the next wait longer.
 
-    def failed(self, key: tuple[str, ...], now: float) -> None:
-        """It is tried once more."""
+        :return: when it may be, seconds since 1970; None: it is begun
+        """
         known = self._entries.get(key)
+        if known is not None and now < sum(known):
+            return sum(known)
         if known is None or now - known[1] > FORGOTTEN_S:
             self._entries[key] = (FIRST_S, now)
         else:
@@ -36,3 +36,4 @@ class Backoffs:
         if now - self._swept_at > FORGOTTEN_S:
             self._swept_at = now
             self._entries = {key: entry for key, entry in self._entries.items() if now - entry[1] <= FORGOTTEN_S}
+        return None

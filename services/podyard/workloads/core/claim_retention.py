@@ -69,7 +69,8 @@ class Claims:
         return any(claim.metadata.deletion_timestamp is not None for claim in self._of(member))
 
     def stale(self, member: Member) -> bool:
-        """Whether a claim still goes with a pod of that name that is no more: the next one must wait."""
+        """Whether a claim still goes with a pod of that name that is no more
+        (docs/rules.md, claims-of-a-pod-that-went-are-waited-for)."""
         if self._policy.when_scaled != DELETE:
             return False
         return any(self._is_stale(claim, _POD, member.name, member.uid) for claim in self._of(member))

@@ -1,7 +1,8 @@
 """CronJob: a job for each time of a schedule, and no more of those that have ended than are to be kept.
 
-Of several times that were missed only the last one is made up for. A job is called after the minute that it
-is for, so that it is made once, whoever makes it.
+Of several times that were missed only the last one is made up for
+(docs/rules.md, of-missed-times-the-last-is-made-up-for). A job is called after the minute that it is for, so
+that it is made once, whoever makes it.
 
 Source: kubernetes v1.36.2, pkg/controller/cronjob/cronjob_controllerv2.go (sync, syncCronJob,
 cleanupFinishedJobs), utils.go (mostRecentScheduleTime, getJobFromTemplate2).

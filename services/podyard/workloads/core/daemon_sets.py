@@ -171,12 +171,10 @@ class _Look:
     def _may_go(self, node: str) -> bool:
         """Whether a failed pod of that node goes now, so that another one comes."""
         key = (self._uid, str(self._set.status.observed_generation), node)
-        free_at = self._around.backoffs.free_at(key, self._now)
-        if free_at > self._now:
+        free_at = self._around.backoffs.try_again(key, self._now)
+        if free_at is not None:
             self._moments.append(free_at)
-            return False
-        self._around.backoffs.failed(key, self._now)
-        return True
+        return free_at is None
 
     def _tell(self, reason: Reason, message: str, *, warning: bool = False) -> None:
         self._told.append(Told(self._key, reason, message, warning))
@@ -184,7 +182,8 @@ class _Look:
     # ---- a new template ------------------------------------------------------------------------------------
 
     def _replace(self) -> Steps:
-        """Source: rollingUpdate. Candidates go in the order of their nodes' names."""
+        """Candidates go in the order of their nodes' names; what is not available is replaced beyond the limits
+        (docs/rules.md, old-daemon-pods-that-do-not-serve-cost-nothing)."""
         by_node = {node: self._by_node.get(node, []) for node in {**self._by_node, **self._running_nodes()}}
         surge, unavailable = self._limits()
         pairs = {node: self._pair(pods) for node, pods in sorted(by_node.items())}

@@ -123,7 +123,7 @@ class _Look:
     def _tend(self, pod: PodView) -> bool:
         """Whether the pod is all that one after it waits for."""
         if _has_ended(pod):
-            if not pod.deleting:
+            if not pod.deleting and self._may_go(pod):
                 self._delete(pod)
             return False
         member = self._member(pod)
@@ -136,6 +136,16 @@ class _Look:
         self._writes += self._claims.mended(member)
         self._writes += _named(pod, member)
         return True
+
+    def _may_go(self, pod: PodView) -> bool:
+        """Whether a pod that ended goes now, so that the next one comes; one that its node refused, ever more
+        slowly (docs/rules.md, refused-pods-are-made-again-slowly)."""
+        if pod.status is None or not pod.status.refused:
+            return True
+        free_at = self._around.backoffs.try_again((self._set.metadata.uid, pod.name), self._now)
+        if free_at is not None:
+            self._moments.append(free_at)
+        return free_at is None
 
     def _thin_out(self) -> bool:
         """Pods that are surplus go; in order, one after another, and not while one before is unavailable."""
@@ -203,8 +213,7 @@ class _Look:
         return templates.named_pod(self._document, template, member.name, self._around.maker, self._now, causes)
 
     def _revision_for(self, ordinal: int) -> Revision:
-        """Of a pod that is to come: below the partition the one before. Source:
-        newVersionedStatefulSetPod."""
+        """Of a pod that is to come (docs/rules.md, pods-below-the-partition-come-back-as-they-were)."""
         strategy = self._set.spec.update_strategy
         kept = 0
         if strategy.rolling_update is not None:
