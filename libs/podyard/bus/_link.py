@@ -9,6 +9,7 @@ that loop while the client calls itself connected.
 import logging
 import random
 import re
+import socket
 import ssl
 import time
 from collections.abc import Callable
@@ -65,6 +66,8 @@ class BusState(msgspec.Struct, frozen=True, kw_only=True):
     last_error: str = ""
     connects: int = 0
     """How often a connection was made; a change tells that one was lost in between."""
+    unreachable: int = 0
+    """Tries in a row, one server each, that found nobody who listens there."""
 
 
 StateListener = Callable[[BusState], None]
@@ -433,7 +436,8 @@ class Link:
         if self.state.connected:
             self.state = msgspec.structs.replace(self.state, last_error=text)
         else:
-            self._set(msgspec.structs.replace(self.state, last_error=text))
+            tries = self.state.unreachable + 1 if _is_unreachable(error) else 0
+            self._set(msgspec.structs.replace(self.state, last_error=text, unreachable=tries))
         now = time.monotonic()
         if self._logged[0] != text or now - self._logged[1] > LOG_EVERY_S:
             self._logged = (text, now)
@@ -448,6 +452,12 @@ class Link:
                 listener(state)
             except Exception:  # boundary: this runs on nats-py's read loop
                 log.exception("a listener of the connection's state failed")
+
+
+def _is_unreachable(error: Exception) -> bool:
+    """Whether nobody listens there: no such port, host or name. An `OSError` of no narrower class is what
+    asyncio makes of several addresses of one name that all failed, and of a network without a route."""
+    return isinstance(error, ConnectionRefusedError | socket.gaierror) or type(error) is OSError
 
 
 def _tls(settings: BusSettings) -> Any:

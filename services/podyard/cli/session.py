@@ -1,13 +1,15 @@
 """A connection for one command: to the server that was named, or to the lab that runs."""
 
+import logging
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final, cast
 
 import anyio
 
+from podyard.bus import BusState
 from podyard.bus.connection import Bus, connect
 from podyard.bus.errors import BusError, NotFound, TemporaryError, Unclear
 from podyard.bus.settings import BusSettings, without_secrets
@@ -76,18 +78,48 @@ async def session(nats: str | None, service: str = "") -> AsyncGenerator[Bus]:
 
     :param service: as of `settings`
 
-    :raises CliError: if no server answers within 3 s, or the bus fails in the block
+    :raises CliError: if nobody listens where a server should be, or none answers within 3 s, or the bus fails
+        in the block
     """
     wanted = settings(nats, os.environ, service)
     try:
         async with connect(wanted, wait=False) as bus:
-            with anyio.move_on_after(CONNECT_S) as limit:
-                await bus.connected()
-            if limit.cancelled_caught:
-                raise _no_session(wanted.servers, bus.state.last_error)
+            with _unlogged():
+                await _connected(bus)
             yield bus
     except BusError as error:
         raise CliError(str(error), _advice(error)) from error
+
+
+async def _connected(bus: Bus) -> None:
+    """Wait for the connection as long as somebody may answer.
+
+    :raises CliError: if nobody does
+    """
+    decided = anyio.Event()
+    servers = bus.settings.servers
+
+    def changed(state: BusState) -> None:
+        if state.connected or state.unreachable >= len(servers):
+            decided.set()
+
+    forget = bus.on_state(changed)
+    with anyio.move_on_after(CONNECT_S):
+        await decided.wait()
+    forget()
+    if not bus.state.connected:
+        raise _no_session(servers, bus.state.last_error)
+
+
+@contextmanager
+def _unlogged() -> Generator[None]:
+    """What goes wrong while a connection is made is told by the error, and not logged besides."""
+    log = logging.getLogger("podyard.bus")
+    log.disabled = True
+    try:
+        yield
+    finally:
+        log.disabled = False
 
 
 def _no_session(tried: Sequence[str], reason: str) -> CliError:

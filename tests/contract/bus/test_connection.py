@@ -36,12 +36,13 @@ async def test_a_missing_server_is_waited_for_and_told_of(nats_server: EmbeddedS
         with pytest.raises(Unavailable, match="no connection to NATS"):
             await bus.publish(message("a"), timeout_s=0.2)
         await eventually("an attempt that failed", lambda: "Connect" in states.seen[-1].last_error)
+        await eventually("nobody listens", lambda: states.seen[-1].unreachable > 1)
         assert not bus.state.connected
         await nats_server.start()
         await states.until(connected=True)
         await ensure_streams(bus)
         await bus.publish(message("a"))
-        assert bus.state.connects == 1
+        assert (bus.state.connects, bus.state.unreachable) == (1, 0)
 
 
 async def test_connect_enters_its_block_connected(nats_server: EmbeddedServer):

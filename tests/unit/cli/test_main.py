@@ -1,5 +1,6 @@
 """The command line as a whole, as far as it goes without a server."""
 
+import socket
 import subprocess
 import sys
 
@@ -76,12 +77,22 @@ def test_wrong_input_exits_with_2_and_says_what(words, told, capsys):
     assert captured.out == ""
 
 
-def test_a_missing_server_exits_with_1_and_says_what_to_do(capsys, monkeypatch):
+@pytest.mark.parametrize("servers", ["nats://127.0.0.1:1", "nats://127.0.0.1:1,nats://localhost:1"])
+def test_where_nobody_listens_nobody_waits_and_what_to_do_is_said_once(servers, capsys, caplog, monkeypatch):
+    monkeypatch.setattr("podyard.cli.session.CONNECT_S", 3600.0)
+    assert main(["get", "pods", "--nats", servers]) == 1
+    first, hint = capsys.readouterr().err.splitlines()
+    assert first == f"error: no NATS server answers at {servers.replace(',', ', ')}"
+    assert "podyard up" in hint
+    assert not caplog.records
+
+
+def test_a_server_that_takes_calls_and_says_nothing_is_given_up(capsys, monkeypatch):
     monkeypatch.setattr("podyard.cli.session.CONNECT_S", 0.05)
-    assert main(["get", "pods", "--nats", "nats://127.0.0.1:1"]) == 1
-    error = capsys.readouterr().err
-    assert "no NATS server answers at nats://127.0.0.1:1" in error
-    assert "podyard up" in error
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"nats://127.0.0.1:{silent.getsockname()[1]}"
+        assert main(["get", "pods", "--nats", url]) == 1
+    assert f"no NATS server answers at {url}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
