@@ -4,7 +4,8 @@ likes.
 Duty: the tables of `get`, as kubectl prints them, and the explanation of a pod.
 Never in here: a terminal, colours, columns' widths, the bus, a clock (callers pass `now`).
 
-- `tables`        headers and rows of each kind of object; `cells` their cells, `pod_cells` those of a pod
+- `tables`        headers and rows of each kind of object; `cells` their cells, `pod_cells` those of a pod,
+  `node_room` how full a node is
 - `objects`       stored objects, joined with what others say of them
 - `listing`       what `get` says of those: rows, documents, what cannot be read; `names` how kubectl calls
   objects

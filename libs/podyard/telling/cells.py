@@ -11,7 +11,6 @@ from podyard.objects.apps import ControllerRevision, DaemonSet, Deployment, Repl
 from podyard.objects.batch import CronJob, Job
 from podyard.objects.core import (
     Namespace,
-    Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
@@ -25,6 +24,8 @@ from podyard.objects.resource import ResourceClaim, ResourceSlice
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
 from podyard.objects.times import age, duration, seconds_of
+from podyard.telling import node_room
+from podyard.telling.node_room import TakenNode
 from podyard.telling.pod_cells import NONE, pod_ready, pod_restarts, pod_status
 
 Cells = tuple[str, ...]
@@ -53,7 +54,8 @@ def of_pod(pod: Pod, now: float) -> Cells:
     return (*narrow, ip or NONE, pod.spec.node_name or NONE, pod.status.nominated_node_name or NONE, NONE)
 
 
-def of_node(node: Node, now: float) -> Cells:
+def of_node(taken: TakenNode, now: float) -> Cells:
+    node = taken.node
     ready = next((item for item in node.status.conditions if item.type == "Ready"), None)
     status = "Unknown" if ready is None else "Ready" if ready.status == "True" else "NotReady"
     if node.spec.unschedulable:
@@ -68,6 +70,7 @@ def of_node(node: Node, now: float) -> Cells:
         _joined(sorted(roles)),
         _age(node, now),
         info.kubelet_version,
+        *node_room.room_cells(taken),
         addresses.get("InternalIP", NONE),
         addresses.get("ExternalIP", NONE),
         info.os_image or "<unknown>",

@@ -30,7 +30,7 @@ def row(
     :param prefixed: the name as `kind/name`, where several kinds are listed
     """
     shown = namespaces and kind.namespaced
-    item = objects.typed(key)
+    item = objects.for_table(key)
     if item is None:
         width = len(headers(kind, wide=wide, namespaces=namespaces))
         cells = ((key.namespace, key.name) if shown else (key.name,)) + ("<unreadable>",)

@@ -9,7 +9,7 @@ import msgspec
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
-from podyard.cluster.pods import PodView
+from podyard.cluster.pods import PodView, requested_by
 from podyard.cluster.view import ClusterView
 from podyard.objects import decoding, secrets
 from podyard.objects.errors import ObjectError
@@ -17,6 +17,7 @@ from podyard.objects.kinds import kind_of_resource
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
+from podyard.telling.node_room import TakenNode
 
 
 class Objects:
@@ -48,6 +49,15 @@ class Objects:
             node = self.view.nodes.get(key.name)
             return None if node is None else node.node
         return self.view.objects(key.resource).get((key.namespace, key.name))
+
+    def for_table(self, key: ObjectKey) -> Any:
+        """What `tables.row` makes a row of: the joined typed object, of a node with what its pods request;
+        `None` as of `typed`."""
+        item = self.typed(key)
+        if item is None or key.resource != subjects.NODES:
+            return item
+        pods = self.view.pods_on(key.name).values()
+        return TakenNode(item, requested_by(pods), len(pods))
 
     def fault(self, key: ObjectKey) -> str:
         """Why an object cannot be read; empty if it can be. One that cannot counts as absent for every

@@ -46,6 +46,8 @@ def _name(kind: Kind, meta: ObjectMeta) -> str:
 
 
 _TEMPLATE_HEADERS: Final = ("CONTAINERS", "IMAGES")
+_ROOM_HEADERS: Final = ("CPU", "MEMORY", "PODS")
+"""How full a node is, which kubectl does not say."""
 _NODE_HEADERS: Final = ("INTERNAL-IP", "EXTERNAL-IP", "OS-IMAGE", "KERNEL-VERSION", "CONTAINER-RUNTIME")
 _VOLUME_HEADERS: Final = (
     *("CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS"),
@@ -62,7 +64,7 @@ _COLUMNS: Final[Mapping[str, Columns]] = {
     "pods": Columns(
         ("READY", "STATUS", "RESTARTS", "AGE"), ("IP", "NODE", "NOMINATED NODE", "READINESS GATES"), cells.of_pod
     ),
-    "nodes": Columns(("STATUS", "ROLES", "AGE", "VERSION"), _NODE_HEADERS, cells.of_node),
+    "nodes": Columns(("STATUS", "ROLES", "AGE", "VERSION", *_ROOM_HEADERS), _NODE_HEADERS, cells.of_node),
     "namespaces": Columns(("STATUS", "AGE"), (), cells.of_namespace),
     "services": Columns(("TYPE", "CLUSTER-IP", "EXTERNAL-IP", "PORT(S)", "AGE"), ("SELECTOR",), cells.of_service),
     "deployments": Columns(

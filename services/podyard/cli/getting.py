@@ -17,7 +17,7 @@ from podyard.cluster.keys import ObjectKey
 from podyard.objects import secrets
 from podyard.objects.kinds import Kind
 from podyard.objects.selectors import Selector
-from podyard.proto import streams
+from podyard.proto import streams, subjects
 from podyard.proto.message import ObjectRef
 from podyard.runtime import clock
 from podyard.telling import listing
@@ -28,6 +28,8 @@ ALL: Final = (
     *("cronjobs", "jobs"),
 )
 """What `get all` lists: what `kubectl get all` does, of the kinds that matter here."""
+MOST_NAMED: Final = 32
+"""Objects that are read one by one, up to four readings each; of more by name the whole kinds are."""
 
 
 class Query(NamedTuple):
@@ -49,6 +51,15 @@ class Query(NamedTuple):
     def namespaces(self) -> bool:
         """Whether to show a column NAMESPACE."""
         return self.namespace is None
+
+    @property
+    def resources(self) -> list[str]:
+        return [kind.resource for kind in self.kinds]
+
+    @property
+    def room(self) -> bool:
+        """Whether to show how full nodes are."""
+        return self.output in ("table", "wide") and subjects.NODES in self.resources
 
 
 def parse(kind: str, names: Sequence[str], namespace: str | None, selector: str, output: str) -> Query:
@@ -112,7 +123,7 @@ async def once(bus: Bus, query: Query) -> int:
 
     :raises CliError: something that was named is not there
     """
-    objects = await stored_objects.read(bus, [kind.resource for kind in query.kinds])
+    objects = await _read(bus, query)
     found = select(query, objects)
     if query.output in ("json", "yaml"):
         await _reveal(bus, objects, found)
@@ -146,6 +157,26 @@ async def _reveal(bus: Bus, objects: Objects, keys: Sequence[ObjectKey]) -> None
         objects.revealed[key] = one.data
         if one.fault:
             sys.stderr.write(f"warning: values of secret/{key.name} are not shown: {one.fault}\n")
+
+
+async def _read(bus: Bus, query: Query) -> Objects:
+    """Of a few objects by name what lies on their own subjects, else all of their kinds."""
+    if 0 < len(query.names) <= MOST_NAMED and not query.room:
+        return await stored_objects.read_named(bus, named(query))
+    return await stored_objects.read(bus, query.resources, room=query.room)
+
+
+def named(query: Query) -> list[ObjectKey]:
+    """Where the objects lie that were asked for by name; a custom one in its namespace or in none."""
+    kinds = {kind.resource: kind for kind in query.kinds}
+    found: list[ObjectKey] = []
+    for resource, name in query.names:
+        kind = kinds[resource]
+        if query.namespace and (kind.namespaced or kind.custom):
+            found.append(ObjectKey(resource, query.namespace, name))
+        if kind.custom or not kind.namespaced:
+            found.append(ObjectKey(resource, "", name))
+    return found
 
 
 def _warn(objects: Objects, keys: Sequence[ObjectKey]) -> None:
@@ -198,7 +229,9 @@ async def follow(bus: Bus, query: Query) -> int:
     await bus.last_sequence(streams.CLUSTER.name)
     objects = stored_objects.nothing()
     printer = _Printer(query, objects)
-    listed = stored_objects.of_resources([kind.resource for kind in query.kinds])
+    listed = stored_objects.of_names(named(query)) if query.names else ()
+    if not listed or query.room:
+        listed = stored_objects.of_resources(query.resources, room=query.room)
     async with stored_objects.following(bus, objects, listed, printer.changed):
         printer.begin()
         await anyio.sleep_forever()

@@ -1,11 +1,18 @@
 """What `get` reads and follows on a bus."""
 
+from typing import Any
+
 import anyio
 import pytest
+import yaml
 
 from podyard.bus import Bus
+from podyard.bus._inbox import Inbox
+from podyard.bus.watch import Watch
 from podyard.cli import getting
 from podyard.cli.errors import CliError
+from podyard.proto.facts import Nomination, PodStatusFact
+from podyard.proto.placement import BoundPod, Usage
 from tests.support import objects, stored
 
 LIMIT_S = 5.0
@@ -64,3 +71,80 @@ async def test_values_of_secrets_are_not_shown_where_the_api_does_not_say_them(
         tasks.cancel_scope.cancel()
     assert "<encrypted>" in lines[0]
     assert "sealed" not in shown.out + lines[0]
+
+
+class Counted:
+    """What one process asks for, and what is delivered to it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.requests = self.deliveries = 0
+        request, on_message = Inbox.request, Watch.on_message
+
+        async def counted_request(inbox: Inbox, *what: Any) -> Any:
+            self.requests += 1
+            return await request(inbox, *what)
+
+        def counted_message(watch: Watch, *what: Any) -> None:
+            self.deliveries += 1
+            on_message(watch, *what)
+
+        monkeypatch.setattr(Inbox, "request", counted_request)
+        monkeypatch.setattr(Watch, "on_message", counted_message)
+
+
+async def _cost(bus: Bus, monkeypatch: pytest.MonkeyPatch, *words: str, output: str = "name") -> tuple[int, int]:
+    """Requests and deliveries of one `get`."""
+    with monkeypatch.context() as patched:
+        counted = Counted(patched)
+        query = getting.parse(words[0], words[1:], "default", "", output)
+        assert await getting.once(bus, query) == 0
+    return counted.requests, counted.deliveries
+
+
+async def test_get_by_name_costs_the_same_however_many_pods_there_are(bus: Bus, monkeypatch: pytest.MonkeyPatch):
+    await bus.publish(stored.version("nodes", objects.node("n1")))
+
+    async def create(first: int, last: int) -> None:
+        pods = [objects.pod(f"p{number}") for number in range(first, last)]
+        await bus.publish_many([stored.version("pods", pod) for pod in pods])
+        bound = [BoundPod(namespace="default", name=f"p{n}", uid=f"uid-p{n}", node="n1") for n in range(first, last)]
+        await bus.publish_many([stored.binding(one) for one in bound])
+
+    await create(0, 5)
+    asked = (("pods", "p1"), ("pod/p1", "pod/p2"), ("node/n1",))
+    few = [await _cost(bus, monkeypatch, *words) for words in asked]
+    listed = await _cost(bus, monkeypatch, "pods")
+    await create(5, 505)
+    assert [await _cost(bus, monkeypatch, *words) for words in asked] == few
+    assert few[0][1] == 2, "the pod and its binding"
+    more = await _cost(bus, monkeypatch, "pods")
+    assert more[1] == listed[1] + 1000, "what is delivered is counted"
+
+
+async def test_an_object_by_name_is_joined_as_in_the_listing(bus: Bus, capsys: pytest.CaptureFixture[str]):
+    await bus.publish(stored.version("pods", objects.pod("a", uid="u")))
+    await bus.publish(stored.binding(BoundPod(namespace="default", name="a", uid="u", node="n1")))
+    status = PodStatusFact(namespace="default", name="a", uid="u", node="n1", phase="Running")
+    await bus.publish(stored.pod_status(status))
+    await bus.publish(stored.nomination(Nomination(namespace="default", name="a", uid="u", node="n2")))
+    outputs: list[str] = []
+    for names in ((), ("a",)):
+        for form in ("wide", "yaml"):
+            assert await getting.once(bus, getting.parse("pods", names, "default", "", form)) == 0
+            outputs.append(capsys.readouterr().out)
+    for known in ("n1", "Running", "n2"):
+        assert known in outputs[0]
+    assert outputs[2] == outputs[0]
+    (item,) = yaml.safe_load(outputs[1])["items"]
+    assert yaml.safe_load(outputs[3]) == item
+
+
+async def test_nodes_say_what_is_requested_of_them(bus: Bus, capsys: pytest.CaptureFixture[str]):
+    await bus.publish(stored.version("nodes", objects.node("n1", cpu="4", memory="8Gi")))
+    await bus.publish(stored.version("pods", objects.pod("a", uid="u", cpu="1", memory="2Gi")))
+    usage = Usage(requests={"cpu": 1000, "memory": 2 << 30})
+    await bus.publish(stored.binding(BoundPod(namespace="default", name="a", uid="u", node="n1", usage=usage)))
+    for names in ((), ("n1",)):
+        await getting.once(bus, getting.parse("nodes", names, "default", "", "table"))
+        _, row = capsys.readouterr().out.splitlines()
+        assert row.endswith("1/4 25%   2/8Gi 25%   1/110")

@@ -1,18 +1,24 @@
 import pytest
 
 from podyard.objects import decoding, kinds, times
-from podyard.telling import tables
+from podyard.telling import node_room, tables
+from podyard.telling.node_room import TakenNode
 from tests.support import objects
 
 NOW = 1_700_000_000.0
 MADE = {"creationTimestamp": times.rfc3339(NOW - 3600)}
 
 
+def for_table(kind, item):
+    """What a row is made of: of a node with what is requested of it."""
+    return TakenNode(item, {}, 0) if kind.resource == "nodes" else item
+
+
 def shown(resource, document, **choices):
     """One object's row, by header."""
     kind = kinds.resource_for(resource)
     meta = {"name": "x", **MADE, **document.get("metadata", {})}
-    item = decoding.view(kind, {**document, "metadata": meta})
+    item = for_table(kind, decoding.view(kind, {**document, "metadata": meta}))
     return dict(zip(tables.headers(kind, **choices), tables.row(kind, item, NOW, **choices), strict=True))
 
 
@@ -133,11 +139,39 @@ def test_nodes():
         "ROLES": "gpu,worker",
         "AGE": "60m",
         "VERSION": "v1.36.2",
+        "CPU": "0/0",
+        "MEMORY": "0/0",
+        "PODS": "0/0",
     }
     wide = shown("nodes", node, wide=True)
     assert (wide["INTERNAL-IP"], wide["EXTERNAL-IP"], wide["OS-IMAGE"]) == ("10.0.0.1", "<none>", "<unknown>")
     assert shown("nodes", {})["STATUS"] == "Unknown"
     assert shown("nodes", {"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}})["STATUS"] == "NotReady"
+
+
+@pytest.mark.parametrize(
+    ("allocatable", "requested", "told"),
+    [
+        ({"cpu": "8", "memory": "16Gi"}, {"cpu": 2500, "memory": 4 << 30}, ("2.5/8 31%", "4/16Gi 25%")),
+        ({"cpu": "1930m", "memory": "500Mi"}, {"cpu": 1930, "memory": 1 << 28}, ("1.93/1.93 100%", "256/500Mi 51%")),
+        ({"cpu": "1", "memory": "1Ki"}, {"cpu": 1500, "memory": 1 << 20}, ("1.5/1 150%", "1024/1Ki 102400%")),
+        ({"cpu": "8", "memory": "1e9"}, {}, ("0/8 0%", "0/953.67Mi 0%")),
+        ({}, {"cpu": 100, "memory": 10}, ("0.1/0", "10/0")),
+        ({"cpu": "x", "memory": "y"}, {}, ("<unknown>", "<unknown>")),
+    ],
+)
+def test_how_full_a_node_is(allocatable, requested, told):
+    node = decoding.view(
+        kinds.resource_for("nodes"), {"metadata": {"name": "n"}, "status": {"allocatable": allocatable}}
+    )
+    assert node_room.room_cells(TakenNode(node, requested, 3))[:2] == told
+
+
+def test_the_pods_on_a_node_are_counted():
+    node = decoding.view(
+        kinds.resource_for("nodes"), {"metadata": {"name": "n"}, "status": {"allocatable": {"pods": "110"}}}
+    )
+    assert node_room.room_cells(TakenNode(node, {}, 30))[2] == "30/110"
 
 
 TEMPLATE = {"spec": {"containers": [{"name": "a", "image": "i:1"}, {"name": "b", "image": "j:2"}]}}
@@ -265,7 +299,7 @@ def test_every_kind_has_as_many_cells_as_headers():
         document = {"metadata": {"name": "x"}}
         if kind.kind == "ResourceSlice":
             document["spec"] = {"driver": "d", "pool": {"name": "p"}}
-        item = decoding.view(kind, document)
+        item = for_table(kind, decoding.view(kind, document))
         for wide in (False, True):
             for namespace in (False, True):
                 choices = {"wide": wide, "namespace": namespace}

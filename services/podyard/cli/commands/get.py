@@ -41,6 +41,9 @@ def get(
     podyard get events --for pod/web-1
     ```
 
+    Nodes say how full they are: what their pods request of what there is for them (cpu, memory), and how many
+    pods they have.
+
     Events are those that services sent and those that stored facts tell, of the last hour; the last that
     happened stands at the end.
 
