@@ -7,6 +7,7 @@ import pytest
 from podyard.cli import app
 from podyard.cli.commands import eviction
 from podyard.cli.render import preview as rendered
+from podyard.objects import times
 from podyard.proto.agents_api import (
     PreviewedCollection,
     PreviewedPod,
@@ -130,7 +131,11 @@ def test_json_has_all_of_the_reply(monkeypatch: pytest.MonkeyPatch, capsys: pyte
         ("web", "last"),
         ("logs", "limit"),
     ]
-    assert (said["thresholds"][1]["until"], said["leftOut"], said["spared"][0]["name"]) == (AT + 75, 4, "dns")
+    assert (said["thresholds"][1]["until"], said["leftOut"], said["spared"][0]["name"]) == (
+        times.rfc3339_micro(AT + 75),
+        4,
+        "dns",
+    )
 
 
 def test_signals_and_limit_are_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
