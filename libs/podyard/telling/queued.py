@@ -1,5 +1,8 @@
 """What the queue says of one of its pods, in words."""
 
+import re
+from typing import Final
+
 from podyard.proto.queue_api import QueuedPodInfo
 
 
@@ -22,4 +25,28 @@ def waits_for(pod: QueuedPodInfo) -> str:
         parts.append(f"woken by {pod.woken_by.event}")
     if message:
         parts.append(message)
+    return "; ".join(parts)
+
+
+_NO_NODE_FITS: Final = re.compile(r"(0/\d+) nodes are available: (.+?)\.(?: .*)?", re.DOTALL)
+"""What is said of a pod that fits nowhere: the reasons by number of nodes; then what preemption says."""
+
+
+def in_short(message: str) -> str:
+    """A rejection with its reasons first: `3 Insufficient cpu (0/3 nodes)`; other messages as they are."""
+    found = _NO_NODE_FITS.fullmatch(message)
+    return message if found is None else f"{found[2]} ({found[1]} nodes)"
+
+
+def waits_in_short(pod: QueuedPodInfo) -> str:
+    """The same as `waits_for` with what matters first: it may be cut anywhere."""
+    parts = [f"gate of {pod.gating_plugin}"] if pod.gating_plugin else []
+    plugins = ", ".join((*pod.unschedulable_plugins, *pod.pending_plugins))
+    parts += filter(None, [": ".join(filter(None, [plugins, in_short(pod.message)]))])
+    if pod.nominated_node:
+        parts.append(f"nominated to {pod.nominated_node}")
+    if pod.session and pod.pool == "inFlight":
+        parts.append(f"with {pod.session}")
+    if pod.woken_by is not None and pod.pool in ("activeQ", "backoffQ"):
+        parts.append(f"woken by {pod.woken_by.event}")
     return "; ".join(parts)

@@ -1,6 +1,9 @@
 """Queue, events and times as text."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from podyard.cli.render import queue as queue_view
 from podyard.cli.render import tables, times
@@ -13,6 +16,7 @@ from podyard.proto.operations import DeadLetter
 from podyard.proto.queue_api import QueuedPodInfo, QueueListReply
 from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord
 from podyard.telling import names
+from podyard.telling import queued as queued_words
 from podyard.telling.queued import waits_for
 
 NOW = 1_800_000_000.0
@@ -91,6 +95,89 @@ def test_the_queue_says_what_is_where_since_when_until_when():
         "s-1: 7 in flight",
     ]
     assert lines[-1].split() == ["backoffQ", "default", "web", "5", "2", "30s", "in", "4s"]
+
+
+NO_NODE = (
+    "0/3 nodes are available: 1 Insufficient memory, 3 Insufficient cpu. no new claims to deallocate, preemption: "
+    "0/3 nodes are available: 3 Preemption is not helpful for scheduling."
+)
+
+
+def parked(number, **more):
+    name = f"a-deployment-with-a-long-name-546549b95b-{number:05}"
+    rejected = {"unschedulable_plugins": ("NodeResourcesFit",), "message": NO_NODE}
+    info = {"namespace": "default", "pool": "unschedulable", "since": NOW - 30, **rejected, **more}
+    return QueuedPodInfo(name=name, uid=name, **info)
+
+
+def shown_at(width, *pods, height=None, left_out=0):
+    """What a terminal of that many columns shows."""
+    reply = QueueListReply(epoch=3, counts={"gated": 0, "unschedulable": 9}, pods=pods, left_out=left_out)
+    console = Console(width=width, file=io.StringIO(), highlight=False)
+    with console.capture() as caught:
+        console.print(queue_view.view(reply, NOW, width, height))
+    return [line.rstrip() for line in caught.get().splitlines()]
+
+
+def test_at_80_columns_the_queue_says_name_since_plugin_and_reason():
+    lines = shown_at(80, parked(1), parked(2))
+    assert lines[0] == "unschedulable 9", "pools without pods do not matter"
+    assert lines[2:4] == [
+        "all: pool unschedulable, namespace default",
+        "NAME                                SINCE   WAITS FOR",
+    ]
+    assert [line.split()[0] for line in lines[4:]] == [
+        "a-deployment-wit…546549b95b-00001",
+        "a-deployment-wit…546549b95b-00002",
+    ]
+    assert all("30s     NodeResourcesFit: 1 Insufficient me…" in line for line in lines[4:])
+    assert max(map(len, lines)) <= 80
+
+
+def test_what_differs_between_pods_is_never_left_out():
+    lines = shown_at(80, parked(1), parked(2, pool="backoffQ", namespace="other", until=NOW + 4))
+    assert lines[3].split()[:5] == ["POOL", "NAMESPACE", "NAME", "SINCE", "UNTIL"]
+    assert max(map(len, lines)) <= 80
+
+
+def test_a_wide_terminal_shows_everything():
+    heads = shown_at(200, parked(1), parked(2))[3]
+    assert heads.split() == " ".join(queue_view.HEADERS).split()
+
+
+def test_a_live_queue_takes_no_more_lines_than_there_are():
+    lines = shown_at(80, *map(parked, range(50)), height=10, left_out=7)
+    assert len(lines) <= 10
+    assert lines[-1].startswith("... and 53 more")
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (NO_NODE, "1 Insufficient memory, 3 Insufficient cpu (0/3 nodes)"),
+        (
+            "0/3 nodes are available: 3 node(s) had untolerated taint(s).",
+            "3 node(s) had untolerated taint(s) (0/3 nodes)",
+        ),
+        ("claim not found", "claim not found"),
+    ],
+)
+def test_a_rejection_in_short(message, text):
+    assert queued_words.in_short(message) == text
+
+
+@pytest.mark.parametrize(
+    ("info", "text"),
+    [
+        (queued("gated", gating_plugin="SchedulingGates", message="g"), "gate of SchedulingGates; g"),
+        (queued("unschedulable", unschedulable_plugins=("A",), pending_plugins=("C",), message="m"), "A, C: m"),
+        (queued("inFlight", session="s-1"), "with s-1"),
+        (queued("activeQ", nominated_node="n1"), "nominated to n1"),
+        (queued("activeQ"), ""),
+    ],
+)
+def test_what_a_queued_pod_waits_for_in_short(info, text):
+    assert queued_words.waits_in_short(info) == text
 
 
 def record(**more):

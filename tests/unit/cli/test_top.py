@@ -1,6 +1,9 @@
 """Two looks at metrics as figures and tables; where processes are looked for."""
 
+import io
+
 import pytest
+from rich.console import Console
 
 from podyard.cli.errors import InputError
 from podyard.cli.lab import plan
@@ -132,3 +135,32 @@ def test_processes_are_named_by_hand():
 def test_a_lab_may_have_several_schedulers():
     assert plan.parse("queue,scheduler*3") == plan.parse("queue,scheduler=3")
     assert [planned.instance for planned in plan.parse("scheduler*3")] == ["scheduler-1", "scheduler-2", "scheduler-3"]
+
+
+def shown_at(width: int, *looks: Look) -> list[str]:
+    """What a terminal of that many columns shows."""
+    console = Console(width=width, file=io.StringIO(), highlight=False)
+    with console.capture() as caught:
+        console.print(rendered.view(figures.figures([], looks, QUEUE), width))
+    return [line.rstrip() for line in caught.get().splitlines()]
+
+
+def test_a_narrow_terminal_shows_what_matters_most():
+    looks = (
+        scheduler(1, 10.0, decisions=1000, popped=1200, conflicts={"fit": 30, "NodePorts": 8}),
+        scheduler(2, 10.0, decisions=20),
+        binder(10.0, commits=100, bindings=9000, seconds=1.0),
+    )
+    narrow, wide = shown_at(80, *looks), shown_at(140, *looks)
+    assert max(map(len, narrow)) <= 80
+    (heads,) = [line.split() for line in narrow if line.startswith("SCHEDULER")]
+    assert heads == ["SCHEDULER", "IN", "FLIGHT", "DECISIONS", "/S", "SHARE", "CONFLICTS", "RATE", "NOW"]
+    assert [line.split()[-1] for line in wide if line.startswith("SCHEDULER")] == ["WINDOW"]
+    assert "scheduler-1: conflicts NodePorts 8, fit 30" in narrow
+    assert "ready: scheduler-1, binder-1" in narrow
+    assert [line.split() for line in narrow if line.startswith("scheduler-2")][-1] == [
+        "scheduler-2",
+        "not",
+        "ready",
+        "queue",
+    ]

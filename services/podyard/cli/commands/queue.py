@@ -84,7 +84,7 @@ async def _once(bus: "Bus", request: "QueueListRequest", output: str) -> None:
     if output == "json":
         print(plain.dump(reply, "json"), end="")
     elif screen.is_terminal:
-        screen.print(rendered.view(reply, clock.now()))
+        screen.print(rendered.view(reply, clock.now(), screen.width))
     else:
         print("\n".join(rendered.lines(reply, clock.now())))
 
@@ -109,10 +109,12 @@ async def _live(bus: "Bus", request: "QueueListRequest", interval: float) -> Non
     from podyard.cli.render import queue as rendered
     from podyard.runtime import clock
 
-    with Live(console=console.console(), auto_refresh=False, vertical_overflow="crop") as live:
+    screen = console.console()
+    with Live(console=screen, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             try:
-                live.update(rendered.view(await _list(bus, request), clock.now()), refresh=True)
+                shown = rendered.view(await _list(bus, request), clock.now(), screen.width, screen.height)
+                live.update(shown, refresh=True)
             except CliError as error:
                 live.update(Text(f"{error.message}; looking again", style="yellow"), refresh=True)
             await anyio.sleep(interval)

@@ -85,7 +85,7 @@ async def _once(bus: "Bus", places: "list[Place]", interval: float, output: str)
     if output == "json":
         print(plain.dump(found, "json"), end="")
     elif screen.is_terminal:
-        screen.print(rendered.view(found))
+        screen.print(rendered.view(found, screen.width))
     else:
         print("\n".join(rendered.lines(found)))
 
@@ -99,9 +99,11 @@ async def _live(bus: "Bus", places: "Callable[[], list[Place]]", interval: float
     from podyard.cli.top import figures, looking
 
     before: list[figures.Look] = []
-    with Live(console=console.console(), auto_refresh=False, vertical_overflow="crop") as live:
+    screen = console.console()
+    with Live(console=screen, auto_refresh=False, vertical_overflow="crop") as live:
         while True:
             now = await looking.look(places())
-            live.update(rendered.view(figures.figures(before, now, await looking.ask_queue(bus))), refresh=True)
+            found = figures.figures(before, now, await looking.ask_queue(bus))
+            live.update(rendered.view(found, screen.width), refresh=True)
             before = now
             await anyio.sleep(interval)

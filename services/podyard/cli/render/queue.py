@@ -1,6 +1,6 @@
 """The queue as a table: what is where, since when, until when."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -8,7 +8,7 @@ from rich.text import Text
 
 from podyard.cli.render import tables, times
 from podyard.proto.queue_api import QueuedPodInfo, QueueListReply
-from podyard.telling.queued import waits_for
+from podyard.telling.queued import waits_for, waits_in_short
 
 POOLS: Final = ("activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlight", "binding")
 """In the order of a pod's way through the queue."""
@@ -25,16 +25,29 @@ _STYLES: Final = {
 HEADERS: Final = ("POOL", "NAMESPACE", "NAME", "PRIORITY", "ATTEMPTS", "SINCE", "UNTIL", "WAITS FOR")
 
 
-def summary(reply: QueueListReply) -> str:
-    """One line of counts, the leader and its sessions."""
-    known = [f"{pool} {reply.counts.get(pool, 0)}" for pool in POOLS if pool in reply.counts]
-    other = [f"{pool} {count}" for pool, count in sorted(reply.counts.items()) if pool not in POOLS]
+Rows = list[list[str | Text]]
+
+LEAST_REASON: Final = 36
+"""Columns for what a pod waits for: a plugin, and its reason in short."""
+_NAME: Final = HEADERS.index("NAME")
+_AROUND: Final = 4
+"""Lines of a live table that are no pods: counts, leader, a blank, headers."""
+
+
+def summary(reply: QueueListReply, *, all_pools: bool = True) -> str:
+    """One line of counts, the leader and its sessions.
+
+    :param all_pools: those without pods too
+    """
+    counts = {pool: count for pool, count in reply.counts.items() if count or all_pools}
+    known = [f"{pool} {counts[pool]}" for pool in POOLS if pool in counts]
+    other = [f"{pool} {count}" for pool, count in sorted(counts.items()) if pool not in POOLS]
     leader = f"leader {reply.leader or '?'} (epoch {reply.epoch}), position {reply.position}"
     sessions = ", ".join(f"{name}: {count} in flight" for name, count in sorted(reply.sessions.items()))
     return "\n".join(filter(None, [" · ".join([*known, *other]) or "empty", leader, sessions]))
 
 
-def rows(pods: Sequence[QueuedPodInfo], now: float) -> list[list[str | Text]]:
+def rows(pods: Sequence[QueuedPodInfo], now: float, reason: Callable[[QueuedPodInfo], str] = waits_for) -> Rows:
     """A row a pod, in the order given."""
     return [
         [
@@ -45,7 +58,7 @@ def rows(pods: Sequence[QueuedPodInfo], now: float) -> list[list[str | Text]]:
             str(pod.attempts),
             times.duration(now - pod.since) if pod.since else "",
             _until(pod, now),
-            waits_for(pod),
+            reason(pod),
         ]
         for pod in pods
     ]
@@ -59,22 +72,47 @@ def _until(pod: QueuedPodInfo, now: float) -> str:
 
 
 def lines(reply: QueueListReply, now: float) -> list[str]:
-    """The same as `view`, for pipes."""
+    """For pipes: everything."""
     table = tables.plain_lines(HEADERS, rows(reply.pods, now)) if reply.pods else []
     more = [left_out(reply)] if reply.left_out else []
     return [*summary(reply).splitlines(), "", *table, *more] if table or more else summary(reply).splitlines()
 
 
-def view(reply: QueueListReply, now: float) -> RenderableType:
-    """Counts, then the pods."""
-    parts: list[RenderableType] = [Text(summary(reply))]
-    if reply.pods:
-        parts += [Text(""), tables.table(HEADERS, rows(reply.pods, now))]
-    if reply.left_out:
-        parts.append(Text(left_out(reply), style="dim"))
+def view(reply: QueueListReply, now: float, width: int, height: int | None = None) -> RenderableType:
+    """For a terminal: counts, then of the pods what fits; what all of them have in common may stand above.
+
+    :param width: columns of the terminal
+    :param height: its lines, of which no more are taken; None: as many as there are pods
+    """
+    head = summary(reply, all_pools=False)
+    parts: list[RenderableType] = [Text(head)]
+    pods, hidden = reply.pods, reply.left_out
+    if height is not None:
+        room = max(height - len(head.splitlines()) - _AROUND, 1)
+        pods, hidden = pods[:room], hidden + len(pods[room:])
+    if pods:
+        common, table = _table(pods, now, width)
+        parts += [Text(common, style="dim"), table]
+    if hidden:
+        parts.append(Text(_left_out(hidden), style="dim"))
     return Group(*parts)
+
+
+def _table(pods: Sequence[QueuedPodInfo], now: float, width: int) -> tuple[str, RenderableType]:
+    """What the columns that are left out would say of every pod, and the table without them."""
+    found = rows(pods, now, waits_in_short)
+    same = {header: str(found[0][at]) for at, header in enumerate(HEADERS) if len({str(row[at]) for row in found}) == 1}
+    less = ["PRIORITY", "ATTEMPTS", *(header for header in ("UNTIL", "NAMESPACE", "POOL") if header in same)]
+    droppable = [HEADERS.index(header) for header in less]
+    fitted = tables.fitted(HEADERS, found, width, less=droppable, name=_NAME, least=LEAST_REASON)
+    told = [f"{header.lower()} {same[header]}" for header in ("POOL", "NAMESPACE") if header in fitted.left_out]
+    return f"all: {', '.join(told)}" if told else "", tables.table(fitted.headers, fitted.rows)
 
 
 def left_out(reply: QueueListReply) -> str:
     """How many pods are not shown, and how to see them."""
-    return f"... and {reply.left_out} more: narrow the list (--pool, -n, --name), or raise --limit as far as a message holds"
+    return _left_out(reply.left_out)
+
+
+def _left_out(pods: int) -> str:
+    return f"... and {pods:,} more: narrow the list (--pool, -n, --name), or raise --limit"

@@ -1,6 +1,6 @@
 """The figures of `podyard top` as tables."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rich.console import Group, RenderableType
@@ -30,6 +30,11 @@ CAUSES: Final = ("SCHEDULER", "CONFLICTS BY CAUSE", "ATTEMPTS BY RESULT")
 BINDERS: Final = ("BINDER", "", "BINDINGS", "/S", "COMMITS", "/S", "BATCH", "COMMIT", "REFUSED")
 SERVICES: Final = ("SERVICE", "STATE", "")
 
+LESS: Final = ("WINDOW", "POPPED", "RETRIED", "BATCH", "COMMIT", "NOW")
+"""Columns that a narrow terminal does without, those that matter least first."""
+LEAST_LAST: Final = 16
+"""Columns of a terminal for the last one of a table."""
+
 Rows = list[list[str | Text]]
 
 
@@ -44,24 +49,48 @@ def parts(figures: Figures) -> list[tuple[tuple[str, ...], Rows]]:
     return [(headers, rows) for headers, rows in made if rows]
 
 
-def view(figures: Figures) -> RenderableType:
-    """For a terminal."""
-    shown: list[RenderableType] = [Text(_queue(figures))]
+def view(figures: Figures, width: int) -> RenderableType:
+    """For a terminal, of `width` columns: of services that are ready the names will do."""
+    shown: list[RenderableType] = [Text(_queue(figures, all_pools=False))]
     for headers, rows in parts(figures):
-        shown += [Text(""), tables.table(headers, rows)]
+        if headers is CAUSES:
+            shown += [Text(""), *map(_told, rows)]
+        elif headers is not SERVICES:
+            shown += [Text(""), _fitted(headers, rows, width)]
+    ready = [row.instance for row in figures.services if row.ready]
+    others = [_service(row) for row in figures.services if not row.ready]
+    if ready:
+        shown += [Text(""), Text.assemble(("ready: ", "green"), ", ".join(ready))]
+    if others:
+        shown += [Text(""), _fitted(SERVICES, others, width)]
     return Group(*shown)
+
+
+def _told(row: list[str | Text]) -> Text:
+    """Causes and results in a sentence: it goes on below where a column would be cut."""
+    instance, causes, results = map(str, row)
+    parts = (f"attempts {results}" if results else "", f"conflicts {causes}" if causes else "")
+    return Text(f"{instance}: {'; '.join(filter(None, parts)) or 'nothing yet'}")
+
+
+def _fitted(headers: Sequence[str], rows: Rows, width: int) -> RenderableType:
+    less = [headers.index(header) for header in LESS if header in headers]
+    found = tables.fitted(headers, rows, width, less=less, least=LEAST_LAST)
+    return tables.table(found.headers, found.rows)
 
 
 def lines(figures: Figures) -> list[str]:
     """The same for pipes."""
-    shown = _queue(figures).splitlines()
+    shown = _queue(figures, all_pools=True).splitlines()
     for headers, rows in parts(figures):
         shown += ["", *tables.plain_lines(headers, rows)]
     return shown
 
 
-def _queue(figures: Figures) -> str:
-    return "no queue leader answers" if figures.queue is None else queue_view.summary(figures.queue)
+def _queue(figures: Figures, *, all_pools: bool) -> str:
+    if figures.queue is None:
+        return "no queue leader answers"
+    return queue_view.summary(figures.queue, all_pools=all_pools)
 
 
 def _schedulers(figures: Figures) -> Rows:
@@ -121,8 +150,7 @@ def _share(conflicts: float | None) -> Text:
 
 
 def _results(row: SchedulerRow) -> str:
-    told = _counts(row.results)
-    return f"{told}, {row.repeated_requests} requests repeated" if row.repeated_requests else told
+    return _counts(row.results)
 
 
 def _binder(row: BinderRow) -> list[str | Text]:
