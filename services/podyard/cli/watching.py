@@ -1,7 +1,7 @@
 """Following everything that happens, as lines. Shell of `podyard watch`."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, TypeAlias
 
 import anyio
 import msgspec
@@ -10,7 +10,10 @@ from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
 from podyard.cli.render import watch as rendered
 from podyard.cluster.changes import Change
+from podyard.cluster.nodes import NodeView
+from podyard.cluster.pods import PodView
 from podyard.cluster.view import ClusterView
+from podyard.objects.selectors import EVERYTHING, Selector
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
@@ -21,6 +24,10 @@ from podyard.runtime import clock
 from podyard.shell import stream_reading
 from podyard.shell.informer import WITH_NOMINATIONS, Informer
 
+Labels: TypeAlias = Mapping[str, str]
+LabelsOf: TypeAlias = Callable[[str, str, str], Labels | None]
+"""Labels of an object by resource, namespace and name; None if it is not known."""
+
 
 class Filter(NamedTuple):
     """Which lines to show; empty fields mean everything."""
@@ -29,23 +36,34 @@ class Filter(NamedTuple):
     namespace: str = ""
     name: str = ""
     resource: str = ""
+    selector: Selector = EVERYTHING
 
-    def wants(self, line: rendered.Line) -> bool:
-        """Whether to show a line; one about no namespace or name passes filters for them only if it mentions
-        them."""
+    def wants(self, line: rendered.Line, labels_of: LabelsOf) -> bool:
+        """Whether to show a line; one about no single object passes filters for objects only if it mentions
+        one that passes them."""
         if self.kinds and line.kind not in self.kinds:
             return False
         if self.resource and line.resource != self.resource:
             return False
         if line.kind in ("requeue", "bare", "dead"):
-            return self._mentions(line)
-        return self.namespace in ("", line.namespace) and self.name in ("", line.name)
+            return self._mentions(line, labels_of)
+        return self._is_about(line.resource, line.namespace, line.name, labels_of)
 
-    def _mentions(self, line: rendered.Line) -> bool:
-        if not (self.namespace or self.name) or not isinstance(line.record, RequeueRecord):
-            return not (self.namespace or self.name)
+    def _mentions(self, line: rendered.Line, labels_of: LabelsOf) -> bool:
+        if not (self.namespace or self.name) and self.selector.everything:
+            return True
+        if not isinstance(line.record, RequeueRecord):
+            return False
         about = [*line.record.moved, *line.record.skipped]
-        return any(self.namespace in ("", one.namespace) and self.name in ("", one.name) for one in about)
+        return any(self._is_about(subjects.PODS, one.namespace, one.name, labels_of) for one in about)
+
+    def _is_about(self, resource: str, namespace: str, name: str, labels_of: LabelsOf) -> bool:
+        if self.namespace not in ("", namespace) or self.name not in ("", name):
+            return False
+        if self.selector.everything:
+            return True
+        labels = labels_of(resource, namespace, name)
+        return labels is not None and self.selector.matches(labels)
 
 
 class Watcher:
@@ -56,6 +74,7 @@ class Watcher:
         self._filter = chosen
         self._show = show
         self._listed = False
+        self._view = ClusterView()
 
     async def run(self, started: anyio.Event | None = None) -> None:
         """Follow until cancelled; `started` is set once nothing that happens later is missed.
@@ -74,7 +93,7 @@ class Watcher:
             for (stream, message, render), ready in zip(follow, events, strict=True):
                 tasks.start_soon(self._records, stream, message, render, ready)
             await self._bus.subscribe(subjects.ALL_BARE_EVENTS, self._bare)
-            informer = Informer(self._bus, ClusterView(), WITH_NOMINATIONS, service="cli", on_changes=self._changes)
+            informer = Informer(self._bus, self._view, WITH_NOMINATIONS, service="cli", on_changes=self._changes)
             tasks.start_soon(informer.run)
             await informer.synced()
             self._listed = True
@@ -111,15 +130,33 @@ class Watcher:
         if self._listed:
             now = clock.now()
             for change in changes:
-                self._tell(rendered.change(change, now))
+                self._tell(rendered.change(change, now), change.new if change.new is not None else change.old)
 
     def _bare(self, subject: str, payload: bytes, trace: str) -> None:
         del subject, trace
         self._tell(rendered.bare(codec.decode(BareEvent, payload), clock.now()))
 
-    def _tell(self, line: rendered.Line | None) -> None:
-        if line is not None and self._filter.wants(line):
+    def _tell(self, line: rendered.Line | None, item: Any = None) -> None:
+        """:param item: the object that the line is about, if it is at hand; it may be gone from the view"""
+
+        def labels_of(resource: str, namespace: str, name: str) -> Labels | None:
+            return _labels(item if item is not None else self._known(resource, namespace, name))
+
+        if line is not None and self._filter.wants(line, labels_of):
             self._show(line)
+
+    def _known(self, resource: str, namespace: str, name: str) -> Any:
+        if resource == subjects.PODS:
+            return self._view.pods.get((namespace, name))
+        if resource == subjects.NODES:
+            return self._view.nodes.get(name)
+        return self._view.objects(resource).get((namespace, name))
+
+
+def _labels(item: Any) -> Labels | None:
+    if item is None:
+        return None
+    return item.labels if isinstance(item, PodView | NodeView) else item.metadata.labels
 
 
 def _unreadable(delivery: Delivery, reason: str) -> rendered.Line:

@@ -1,14 +1,16 @@
 """Queue, events and times as text."""
 
 import io
+from collections import Counter
 
 import pytest
 from rich.console import Console
 
 from podyard.cli.render import queue as queue_view
-from podyard.cli.render import tables, times
+from podyard.cli.render import tables, times, watch_counts
 from podyard.cli.render import watch as watch_view
 from podyard.cli.watching import Filter
+from podyard.objects import label_text
 from podyard.proto import codec
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import BareEvent
@@ -124,13 +126,13 @@ def test_at_80_columns_the_queue_says_name_since_plugin_and_reason():
     assert lines[0] == "unschedulable 9", "pools without pods do not matter"
     assert lines[2:4] == [
         "all: pool unschedulable, namespace default",
-        "NAME                                SINCE   WAITS FOR",
+        "NAME                            SINCE   WAITS FOR",
     ]
     assert [line.split()[0] for line in lines[4:]] == [
-        "a-deployment-wit…546549b95b-00001",
-        "a-deployment-wit…546549b95b-00002",
+        "a-deployment-w…6549b95b-00001",
+        "a-deployment-w…6549b95b-00002",
     ]
-    assert all("30s     NodeResourcesFit: 1 Insufficient me…" in line for line in lines[4:])
+    assert all("30s     NodeResourcesFit: 1 Insufficient memory…" in line for line in lines[4:])
     assert max(map(len, lines)) <= 80
 
 
@@ -206,7 +208,7 @@ def test_an_attempt_says_who_rejected():
             message="0/3 nodes",
         )
     )
-    assert found.text == "pod/web attempt 2 unschedulable by P: 0/3 nodes"
+    assert found.text == "pod/web P: 0/3 nodes, attempt 2 unschedulable"
 
 
 def test_bare_events_and_dead_letters():
@@ -214,6 +216,10 @@ def test_bare_events_and_dead_letters():
     assert watch_view.bare(bare, NOW).text == "Node/Add published by me"
     dead = DeadLetter(service="queue", subject="cluster.pods.x.y", reason="not JSON")
     assert watch_view.dead(dead).text == "queue could not use a message on cluster.pods.x.y: not JSON"
+
+
+def nobody(*_):
+    """Nothing is known of any object."""
 
 
 def line(kind="change", **more):
@@ -232,11 +238,71 @@ def line(kind="change", **more):
     ],
 )
 def test_filters(chosen, shown, wanted):
-    assert chosen.wants(shown) is wanted
+    assert chosen.wants(shown, nobody) is wanted
 
 
 def test_a_requeue_passes_a_pods_filter_if_it_mentions_the_pod():
     skip = PodSkip(namespace="default", name="web", uid="2")
     about = watch_view.requeue(record(skipped=(skip,)))
-    assert Filter(frozenset(), namespace="default", name="web").wants(about)
-    assert not Filter(frozenset(), name="other").wants(about)
+    assert Filter(frozenset(), namespace="default", name="web").wants(about, nobody)
+    assert not Filter(frozenset(), name="other").wants(about, nobody)
+
+
+WEB = Filter(frozenset(), selector=label_text.parse("app=web"))
+
+
+def labelled(resource, namespace, name):
+    """Pods are labelled by their name."""
+    return {"app": name} if resource == "pods" else None
+
+
+@pytest.mark.parametrize(
+    ("shown", "wanted"),
+    [
+        (line(resource="pods", name="web"), True),
+        (line(resource="pods", name="db"), False),
+        (line(resource="nodes", name="web"), False),
+        (line("attempt", resource="pods", name="web"), True),
+        (line("bare"), False),
+        (line("dead"), False),
+        (watch_view.requeue(record(moved=(PodMove(namespace="d", name="web", uid="1", to="activeQ"),))), True),
+        (watch_view.requeue(record(skipped=(PodSkip(namespace="d", name="db", uid="1", hints=()),))), False),
+    ],
+)
+def test_a_selector_goes_by_the_labels_of_what_a_line_is_about(shown, wanted):
+    assert WEB.wants(shown, labelled) is wanted
+
+
+def test_a_terminal_shows_plugin_and_reason_and_cuts_the_end():
+    name = "web-546549b95b-5r8d9"
+    fields = {"namespace": "default", "name": name, "uid": "u", "attempt": "1-1", "number": 1, "at": NOW}
+    found = watch_view.attempt(
+        AttemptRecord(outcome="unschedulable", unschedulable_plugins=("NodeResourcesFit",), message=NO_NODE, **fields)
+    )
+    narrow = watch_view.text(found, 80).plain
+    assert len(narrow) == 80
+    assert narrow[8:] == f"  attempt pod/{name} NodeResourcesFit: 1 Insufficient mem…"
+    assert watch_view.text(found).plain.endswith("(0/3 nodes), attempt 1 unschedulable")
+    name = "a-deployment-with-a-long-name-546549b95b-00001"
+    long = watch_view.Line(at=NOW, kind="change", name=name, text=f"pod/{name} is Running")
+    assert watch_view.text(long, 80).plain[18:] == "pod/a-deployment-…6549b95b-00001 is Running"
+    other = watch_view.text(line(namespace="other", resource="pods", name="x"), 140).plain
+    assert other.split()[1:] == ["change", "other"]
+
+
+def test_what_happened_is_counted_bindings_and_releases_by_themselves():
+    lines = [line(), line(act="bound"), line(act="bound"), line(act="released"), line("attempt"), line("gap")]
+    counts = Counter(map(watch_counts.counted_as, lines))
+    assert watch_counts.told(counts, 90) == "in 90s: 1 change, 2 bound, 1 released, 1 attempt, 1 gap"
+    assert watch_counts.told({}, 5) == "in 5s: nothing"
+
+
+def test_what_is_too_much_for_a_terminal_is_counted_and_told_once_a_second():
+    flow = watch_counts.Flow(most=2)
+    taken = [flow.takes(line(act="bound"), 10.0 + number / 10) for number in range(5)]
+    assert taken == [True, True, False, False, False]
+    assert flow.held(10.5) == ""
+    assert flow.takes(line(), 11.1) is False, "nothing passes what was held back"
+    assert flow.held(11.2) == "… and 4 more in 1s: 1 change, 3 bound"
+    assert flow.held(12.5) == ""
+    assert flow.takes(line(), 11.3)

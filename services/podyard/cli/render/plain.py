@@ -52,7 +52,7 @@ def _with_times(value: Any, shown: Any) -> Any:
             if name not in found:
                 continue  # left out, since it has its default
             is_time = field.name in TIMES and isinstance(inner, float)
-            found[name] = _time(inner) if is_time else _with_times(inner, found[name])
+            found[name] = time(inner) if is_time else _with_times(inner, found[name])
     elif isinstance(value, dict):
         found, items = cast("dict[Any, Any]", shown), cast("dict[Any, Any]", value)
         for key, inner in items.items():
@@ -67,8 +67,8 @@ def _with_times(value: Any, shown: Any) -> Any:
 _HOLDERS: Final = (msgspec.Struct, dict, list, tuple)
 
 
-def _time(at: float) -> str | None:
-    """None for 0, and for what no calendar has."""
+def time(at: float) -> str | None:
+    """Seconds since 1970 as text; None for 0, and for what no calendar has."""
     try:
         return times.rfc3339_micro(at) if at else None
     except (ValueError, OverflowError):

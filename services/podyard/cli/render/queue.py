@@ -27,7 +27,7 @@ HEADERS: Final = ("POOL", "NAMESPACE", "NAME", "PRIORITY", "ATTEMPTS", "SINCE", 
 
 Rows = list[list[str | Text]]
 
-LEAST_REASON: Final = 36
+LEAST_REASON: Final = 40
 """Columns for what a pod waits for: a plugin, and its reason in short."""
 _NAME: Final = HEADERS.index("NAME")
 _AROUND: Final = 4

@@ -75,9 +75,13 @@ def _shortened(cell: Cell, longest: int, *, middle: bool) -> Cell:
     """What is too long without its middle, or without its end."""
     if len(cell) <= longest:
         return cell
-    end = longest // 2 if middle else 0
-    text = str(cell)
-    return f"{text[: longest - end - 1]}…{text[len(text) - end :]}"
+    return without_middle(str(cell), longest) if middle else f"{str(cell)[: longest - 1]}…"
+
+
+def without_middle(name: str, longest: int) -> str:
+    """A name in at most `longest` columns, of which its end has half."""
+    end = longest // 2
+    return name if len(name) <= longest else f"{name[: longest - end - 1]}…{name[len(name) - end :]}"
 
 
 def figures(*headers: str) -> Table:

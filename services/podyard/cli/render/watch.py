@@ -1,18 +1,19 @@
 """Events and decisions as lines: data for JSON, text for people. Pure."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import msgspec
 from rich.text import Text
 
-from podyard.cli.render import times
+from podyard.cli.options import DEFAULT_NAMESPACE
+from podyard.cli.render import tables, times
 from podyard.cluster.changes import Change
 from podyard.cluster.pods import PodView
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter, K8sEvent
 from podyard.proto.requeues import RequeueRecord
-from podyard.telling import names, words
+from podyard.telling import names, queued, words
 
 KINDS: Final = ("change", "attempt", "requeue", "event", "bare", "dead")
 """Kinds of lines, as `--only` names them."""
@@ -30,11 +31,20 @@ STYLES: Final = {
 }
 
 
+WIDE: Final = 100
+"""Columns of a terminal from which times have milliseconds."""
+
+LONGEST_NAME: Final = 28
+"""Columns of a name on a narrower one: what happened to the object stands behind it."""
+
+
 class Line(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
     """One thing that happened. `record` is the message it was made from, for JSON."""
 
     at: float
     kind: str
+    act: Literal["", "bound", "released"] = ""
+    """Which change it is, if it is a binding or its end."""
     namespace: str = ""
     name: str = ""
     resource: str = ""
@@ -49,11 +59,11 @@ def change(found: Change, now: float) -> Line | None:
     origin = found.origin
     full = names.of_resource(key.resource, key.name)
     labels = ", ".join(event.label for event in found.events)
-    text = f"{full}: {labels}"
+    text, act = f"{full}: {labels}", ""
     if found.release is not None:
-        text = f"{full} released from {found.release.node}: {found.release.reason}"
+        text, act = f"{full} released from {found.release.node}: {found.release.reason}", "released"
     elif found.bound and found.new is not None:
-        text = f"{full} bound to {found.new.node_name}"
+        text, act = f"{full} bound to {found.new.node_name}", "bound"
     elif phase := _new_phase(found):
         text = f"{full} is {phase}"
     elif not labels:
@@ -64,6 +74,7 @@ def change(found: Change, now: float) -> Line | None:
     return Line(
         at=origin.at or now,
         kind="change",
+        act=act,
         namespace=key.namespace,
         name=key.name,
         resource=key.resource,
@@ -83,18 +94,18 @@ def _new_phase(found: Change) -> str:
 
 
 def attempt(record: AttemptRecord) -> Line:
-    """An attempt that did not bind."""
+    """An attempt that did not bind: what rejected the pod and why come first, since a terminal cuts the end."""
     plugins = ", ".join(record.unschedulable_plugins)
-    by = f" by {plugins}" if plugins else ""
+    why = queued.in_short(record.message)
+    which = f"attempt {record.number} {words.spoken(record.outcome)}"
+    told = f"{plugins}: {why}, {which}" if plugins else f"{which}: {why}"
     return Line(
         at=record.at,
         kind="attempt",
         namespace=record.namespace,
         name=record.name,
         resource="pods",
-        text=f"pod/{record.name} attempt {record.number} {words.spoken(record.outcome)}{by}: {record.message}".rstrip(
-            ": "
-        ),
+        text=f"pod/{record.name} {told}".rstrip(": "),
         position=record.position,
         record=record,
     )
@@ -168,20 +179,21 @@ def dead(record: DeadLetter) -> Line:
     )
 
 
-def text(line: Line) -> Text:
-    """One line for people."""
-    shown = Text(f"{times.clock(line.at):<12}  ", style="dim")
-    style = STYLES[line.kind]
-    if line.kind == "change":
-        style = (
-            STYLES["bound"]
-            if " bound to " in line.text
-            else STYLES["released"]
-            if " released from " in line.text
-            else ""
-        )
-    shown.append(f"{line.kind:<8}", style=f"not dim {style}".strip())
-    if line.namespace:
+def text(line: Line, width: int | None = None) -> Text:
+    """One line for people.
+
+    :param width: columns of the terminal, at which it is cut; None: it is told whole
+    """
+    narrow = width is not None and width < WIDE
+    at, size = (times.clock(line.at)[:8], 8) if narrow else (times.clock(line.at), 12)
+    shown = Text(f"{at:<{size}}  ", style="dim")
+    shown.append(f"{line.kind:<8}", style=f"not dim {STYLES[line.act or line.kind]}".strip())
+    if line.namespace and (width is None or line.namespace != DEFAULT_NAMESPACE):
         shown.append(f"{line.namespace} ", style="dim")
-    shown.append(line.text, style="not dim")
+    told = line.text
+    if narrow and line.name:
+        told = told.replace(line.name, tables.without_middle(line.name, LONGEST_NAME), 1)
+    shown.append(told, style="not dim")
+    if width is not None:
+        shown.truncate(width, overflow="ellipsis")
     return shown
