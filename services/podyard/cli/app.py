@@ -17,6 +17,7 @@ OTHER: Final = Group("Other", sort_key=4)
 COMMANDS: Final[tuple[tuple[str, str, Group], ...]] = (
     ("demo", "demo", LAB),
     ("up", "up", LAB),
+    ("labs", "labs", LAB),
     ("run", "run", LAB),
     ("apply", "apply", OBJECTS),
     ("delete", "delete", OBJECTS),

@@ -8,7 +8,8 @@ NatsOption: TypeAlias = Annotated[
     str | None,
     Parameter(
         name="--nats",
-        help="NATS server; default: $PODYARD_NATS_SERVERS, the lab that `podyard up` runs, nats://127.0.0.1:4222.",
+        help="NATS server, or the name of a lab; default: $PODYARD_NATS_SERVERS, the lab that `podyard up` runs, "
+        "nats://127.0.0.1:4222.",
     ),
 ]
 NamespaceOption: TypeAlias = Annotated[

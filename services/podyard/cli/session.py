@@ -27,12 +27,27 @@ NOT_LET_IN: Final = ("certificate", "tls", "authorization", "authentication")
 
 
 def servers(named: str | None, environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Which servers to use: the named ones, the environment's, the running lab's, the usual one."""
-    text = named or environment.get("PODYARD_NATS_SERVERS", "")
-    if text:
-        return tuple(part.strip() for part in text.split(",") if part.strip())
-    labs = state.running(environment)
-    return (labs[0].url,) if labs else (DEFAULT_SERVER,)
+    """Which servers to use: the named ones, the environment's, the running lab's, the usual one.
+
+    :raises InputError: as of `state.meant`
+    """
+    found = lab(named, environment)
+    if found is not None:
+        return (found.url,)
+    text = _named(named, environment)
+    return tuple(part.strip() for part in text.split(",") if part.strip()) if text else (DEFAULT_SERVER,)
+
+
+def lab(named: str | None, environment: Mapping[str, str]) -> state.LabState | None:
+    """The running lab that is meant.
+
+    :raises InputError: as of `state.meant`
+    """
+    return state.meant(_named(named, environment), environment)
+
+
+def _named(named: str | None, environment: Mapping[str, str]) -> str:
+    return (named or environment.get(state.VARIABLE, "")).strip()
 
 
 def settings(named: str | None, environment: Mapping[str, str], service: str = "") -> BusSettings:
@@ -62,14 +77,14 @@ def _secured_lab(named: str | None, environment: Mapping[str, str]) -> state.Lab
     """The lab meant, if it asks who comes; None if the environment says who comes."""
     if environment.get("PODYARD_NATS_NKEY_SEED_FILE") or environment.get("PODYARD_NATS_CREDENTIALS_FILE"):
         return None
-    wanted = servers(named, environment)
-    return next((lab for lab in state.running(environment) if lab.security and wanted == (lab.url,)), None)
+    found = lab(named, environment)
+    return found if found is not None and found.security else None
 
 
-def _in_lab(lab: state.LabState, service: str) -> BusSettings:
+def _in_lab(found: state.LabState, service: str) -> BusSettings:
     from podyard.cli.security import directory, identities
 
-    return directory.bus_settings(Path(lab.security), directory.named(service or identities.PERSON), (lab.url,))
+    return directory.bus_settings(Path(found.security), directory.named(service or identities.PERSON), (found.url,))
 
 
 @asynccontextmanager

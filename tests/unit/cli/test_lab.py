@@ -4,12 +4,15 @@ from pathlib import Path
 import pytest
 import yaml
 
+from podyard.cli import session
 from podyard.cli.errors import InputError
 from podyard.cli.lab import plan, state
 from podyard.cli.lab.child import Child, parse_ready
 from podyard.cli.lab.nodes import virtual_node
 from podyard.cli.render import lab as rendered
 from podyard.cli.services import NAMES
+
+NOW = 1_800_000_000.0
 
 
 @pytest.fixture
@@ -116,3 +119,43 @@ def test_compose_starts_a_descheduler_again_only_if_it_failed():
     assert {name: one["restart"] for name, one in services.items() if name in ("descheduler", "queue", "api")} == {
         "api": "unless-stopped", "queue": "unless-stopped", "descheduler": "on-failure"
     }  # fmt: skip
+
+
+@pytest.fixture
+def two_labs(environment):
+    """Both of this process, which lives."""
+    for number, name in enumerate(("lab", "staging")):
+        lab = state.LabState(pid=os.getpid(), url=f"nats://127.0.0.1:{number + 1}", name=name, started_at=NOW - number)
+        state.write(lab, environment).rename(Path(environment["PODYARD_STATE_DIR"]) / f"lab-{name}.json")
+    return environment
+
+
+def test_a_lab_has_a_name_of_its_own(environment, two_labs):
+    assert state.chosen_name("", two_labs) == "lab-2"
+    assert state.chosen_name("third", two_labs) == "third"
+    assert state.chosen_name("", {"PODYARD_STATE_DIR": "/nowhere"}) == "lab"
+    for wrong in ("staging", "a.b", "host:4222", "-x", "X"):
+        with pytest.raises(InputError, match=wrong):
+            state.chosen_name(wrong, two_labs)
+
+
+def test_commands_find_the_lab_by_name_by_server_or_as_the_only_one(environment, two_labs):
+    assert session.servers("staging", two_labs) == ("nats://127.0.0.1:2",)
+    assert session.servers(None, {**two_labs, "PODYARD_NATS_SERVERS": "staging"}) == ("nats://127.0.0.1:2",)
+    assert session.lab("nats://127.0.0.1:1", two_labs).name == "lab"
+    assert session.servers("nats://a:1, nats://b:2", two_labs) == ("nats://a:1", "nats://b:2")
+    with pytest.raises(InputError, match="no lab called other"):
+        session.servers("other", two_labs)
+    with pytest.raises(InputError, match="several labs run here"):
+        session.servers(None, two_labs)
+    (Path(two_labs["PODYARD_STATE_DIR"]) / "lab-staging.json").unlink()
+    assert session.servers(None, two_labs) == ("nats://127.0.0.1:1",)
+    assert session.servers(None, {"PODYARD_STATE_DIR": "/nowhere"}) == (session.DEFAULT_SERVER,)
+
+
+def test_labs_are_listed_with_where_since_and_what_runs():
+    services = {"api-1": state.LabService(name="api", pid=1), "queue-1": state.LabService(name="queue")}
+    lab = state.LabState(pid=1, url="nats://h:1", name="a", data_dir="/d", started_at=NOW - 90, services=services)
+    heads, row = rendered.running([lab], NOW)
+    assert heads.split() == ["NAME", "SERVER", "SINCE", "SERVICES", "DATA"]
+    assert row.split() == ["a", "nats://h:1", "90s", "1/2", "without", "queue-1", "/d"]

@@ -42,7 +42,6 @@ def top(
 
     from podyard.cli import session
     from podyard.cli.errors import CliError, InputError
-    from podyard.cli.lab import state
     from podyard.cli.render import console
     from podyard.cli.top import looking
 
@@ -51,8 +50,8 @@ def top(
     fixed = looking.named(at)
 
     def places() -> "list[Place]":
-        labs = state.running(os.environ)
-        found = fixed or (looking.in_lab(labs[0]) if labs else [])
+        lab = None if fixed else session.lab(nats, os.environ)
+        found = fixed or (looking.in_lab(lab) if lab is not None else [])
         if not found:
             raise CliError(
                 "no lab runs here", "start one with `podyard up`, or name services with --at INSTANCE=HOST:PORT"

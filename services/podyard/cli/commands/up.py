@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def up(
     *,
     nodes: int = 0,
+    name: Annotated[str, Parameter(show_default=False)] = "",
     services: Annotated[str, Parameter(show_default=False)] = "",
     data: Annotated[str, Parameter(show_default=False)] = "",
     port: int = -1,
@@ -32,6 +33,7 @@ def up(
     ```
     podyard up --nodes 8
     podyard up --data ~/podyard-data --port 4222
+    podyard up --name staging
     podyard up --nodes 8 --scheduler-config scheduler.yaml
     podyard up --secure
     podyard up --services api,queue=2,scheduler=2,binder=2,node_agent
@@ -39,6 +41,8 @@ def up(
     ```
 
     :param nodes: Virtual nodes to create: node-1 ..., 8 CPUs and 16 GiB each, in three zones.
+    :param name: By which other commands choose it (`--nats NAME`) where several labs run; default: lab, or
+        lab-2 and so on.
     :param services: Which, and how many of each; default: one of each.
     :param data: Directory that keeps the cluster's state and the logs; default: a temporary one, removed at
         the end.
@@ -51,11 +55,13 @@ def up(
         permissions.
     :param secure: The same with keys of its own, made in the data directory if they are not there yet.
     """
+    import os
+
     import anyio
 
     from podyard.cli import session
     from podyard.cli.errors import InputError
-    from podyard.cli.lab import plan
+    from podyard.cli.lab import plan, state
     from podyard.cli.lab.lab import LabOptions
 
     if not 0 <= nodes <= 10_000:
@@ -66,6 +72,7 @@ def up(
         raise InputError(f"--log-level {log_level}: there are debug, info, warning, error")
     options = LabOptions(
         services=plan.parse(services),
+        name=state.chosen_name(name, os.environ),
         data_dir=data,
         port=port,
         config=config,
@@ -182,7 +189,7 @@ async def _show_lines(lab: "Lab", nodes: int) -> None:
 
     from podyard.cli.render import lab as rendered
 
-    print(f"NATS {lab.url}   data {lab.directory}", flush=True)
+    print(f"lab {lab.options.name}   NATS {lab.url}   data {lab.directory}", flush=True)
     shown: dict[str, str] = {}
 
     def tell() -> None:

@@ -40,6 +40,8 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     """What to run and where."""
 
     services: tuple[Planned, ...]
+    name: str = ""
+    """By which other commands find it."""
     data_dir: str = ""
     """Empty: a temporary directory, removed at the end."""
     port: int = -1
@@ -181,6 +183,7 @@ class Lab:
             state.LabState(
                 pid=os.getpid(),
                 url=self.url,
+                name=self.options.name,
                 data_dir=str(self.directory),
                 security=str(Path(self.options.security).absolute()) if self.options.security else "",
                 started_at=self.started_at,

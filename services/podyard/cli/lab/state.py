@@ -4,11 +4,22 @@ Directory: `$PODYARD_STATE_DIR`, else `$XDG_STATE_HOME/podyard`, else `~/.local/
 process is gone (killed before it could tidy up) is ignored and removed.
 """
 
+import itertools
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
+
+from podyard.cli.errors import InputError
+
+DEFAULT_NAME: Final = "lab"
+VARIABLE: Final = "PODYARD_NATS_SERVERS"
+"""Names servers, or a lab."""
+_NAME: Final = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+"""A name of one label, so that it is no server: those have a port, or a dot."""
 
 
 class LabService(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,6 +41,8 @@ class LabState(msgspec.Struct, frozen=True, kw_only=True):
     """Process id of `podyard up`."""
     url: str
     """NATS server."""
+    name: str = ""
+    """By which people choose it."""
     data_dir: str = ""
     security: str = ""
     """Directory of `podyard security init`, by which other commands connect as a person; empty: nobody has to
@@ -66,6 +79,46 @@ def remove(pid: int, environment: Mapping[str, str]) -> None:
 def running(environment: Mapping[str, str]) -> list[LabState]:
     """Labs that run now, the one started last first."""
     return sorted(_living(directory(environment)), key=lambda state: state.started_at, reverse=True)
+
+
+def chosen_name(wanted: str, environment: Mapping[str, str]) -> str:
+    """The name of a new lab: the wanted one, else `lab`, or `lab-2` and so on beside others.
+
+    :raises InputError: if it is none, or a running lab has it
+    """
+    taken = {state.name for state in running(environment)}
+    if not wanted:
+        numbered = (f"{DEFAULT_NAME}-{number}" for number in itertools.count(2))
+        return next(name for name in itertools.chain([DEFAULT_NAME], numbered) if name not in taken)
+    if not _NAME.fullmatch(wanted):
+        raise InputError(f"--name {wanted}: not a name", "lower-case letters, digits and dashes, for example staging")
+    if wanted in taken:
+        raise InputError(f"a lab called {wanted} runs already", "`podyard labs` lists them")
+    return wanted
+
+
+def meant(named: str, environment: Mapping[str, str]) -> LabState | None:
+    """The lab that a command works with: the one of that name or server, else the only one that runs. None:
+    no lab is meant.
+
+    :param named: name of a lab, servers by commas, or empty
+    :raises InputError: if no lab has that name, or if several run and none was named
+    """
+    labs = running(environment)
+    if named:
+        found = next((lab for lab in labs if named in (lab.name, lab.url)), None)
+        if found is None and _NAME.fullmatch(named):
+            raise InputError(f"no lab called {named} runs here", _some(labs))
+        return found
+    if len(labs) > 1:
+        raise InputError(
+            "several labs run here, and none was named", f"say --nats NAME, or set {VARIABLE}; {_some(labs)}"
+        )
+    return labs[0] if labs else None
+
+
+def _some(labs: Sequence[LabState]) -> str:
+    return f"there are {', '.join(lab.name for lab in labs)}" if labs else "start one with `podyard up --name NAME`"
 
 
 def _path(folder: Path, pid: int) -> Path:

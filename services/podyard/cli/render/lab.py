@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from podyard.cli.lab.state import LabState
 from podyard.cli.render import tables, times
 
 STYLES: Final = {
@@ -54,6 +55,22 @@ def status(rows: Sequence[ServiceRow], url: str, data_dir: str, ran_s: float, hi
         Text(""),
         *(Text(hint) for hint in hints),
     )
+
+
+def running(labs: Sequence[LabState], now: float) -> list[str]:
+    """A table of the labs that run, for `podyard labs`."""
+    rows = [
+        (lab.name, lab.url, times.duration(now - lab.started_at), _services(lab), lab.data_dir or "<none>")
+        for lab in labs
+    ]
+    return tables.plain_lines(("NAME", "SERVER", "SINCE", "SERVICES", "DATA"), rows)
+
+
+def _services(lab: LabState) -> str:
+    """How many processes run of how many; those that do not by name."""
+    ended = [instance for instance, one in lab.services.items() if not one.pid]
+    told = f"{len(lab.services) - len(ended)}/{len(lab.services)}"
+    return f"{told} without {', '.join(ended)}" if ended else told
 
 
 def change(row: ServiceRow) -> str:
