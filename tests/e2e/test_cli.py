@@ -87,6 +87,19 @@ async def test_what_get_shows_applied_again_changes_nothing(here: Stand) -> None
         assert {line.split()[-1] for line in again.out.splitlines()} == {"unchanged"}
 
 
+async def test_a_shell_is_told_kinds_and_names_that_may_come_next(here: Stand) -> None:
+    async def offered(*words: str) -> list[str]:
+        told = await here.cli("__complete", *words)
+        assert told.code == 0
+        return [line.partition("\t")[0] for line in told.out.splitlines() if line and line != "begin"]
+
+    assert await offered("get", "nod") == ["nodes"]
+    assert await offered("get", "nodes", "") == ["node-1", "node-2"]
+    assert await offered("delete", "node/") == ["node/node-1", "node/node-2"]
+    assert await offered("eviction", "preview", "node-") == ["node-1", "node-2"]
+    assert await offered("get", "pods", "nosuch") == []
+
+
 async def test_queue_and_explain_tell_why_a_pod_waits(here: Stand) -> None:
     await here.do.apply([here.pod("waiting", cpu="99")], "a test")
     await here.attempted("waiting")

@@ -4,16 +4,22 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from cyclopts import Parameter
 
+from podyard.cli import completing
+
 NatsOption: TypeAlias = Annotated[
     str | None,
     Parameter(
         name="--nats",
+        completer=completing.labs,
         help="NATS server, or the name of a lab; default: $PODYARD_NATS_SERVERS, the lab that `podyard up` runs, "
         "nats://127.0.0.1:4222.",
     ),
 ]
 NamespaceOption: TypeAlias = Annotated[
-    str | None, Parameter(name=["--namespace", "-n"], help="Namespace; default: `default`.")
+    str | None,
+    Parameter(
+        name=["--namespace", "-n"], completer=completing.named("namespaces"), help="Namespace; default: `default`."
+    ),
 ]
 AllNamespacesOption: TypeAlias = Annotated[
     bool, Parameter(name=["--all-namespaces", "-A"], negative="", help="Every namespace.")
@@ -35,6 +41,11 @@ WatchOption: TypeAlias = Annotated[bool, Parameter(name=["--watch", "-w"], negat
 WhyOption: TypeAlias = Annotated[
     str, Parameter(name="--why", show_default=False, help="Reason in words, kept with the change.")
 ]
+
+KindArgument: TypeAlias = Annotated[str, Parameter(completer=completing.kinds)]
+NameArgument: TypeAlias = Annotated[str, Parameter(completer=completing.names)]
+PodArgument: TypeAlias = Annotated[str, Parameter(completer=completing.named("pods"))]
+NodeArgument: TypeAlias = Annotated[str, Parameter(completer=completing.named("nodes"))]
 
 Output: TypeAlias = Literal["table", "wide", "json", "yaml", "name"]
 OutputOption: TypeAlias = Annotated[

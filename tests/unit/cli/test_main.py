@@ -95,6 +95,14 @@ def test_a_server_that_takes_calls_and_says_nothing_is_given_up(capsys, monkeypa
     assert f"no NATS server answers at {url}" in capsys.readouterr().err
 
 
+def test_completion_where_nothing_runs_offers_nothing_and_says_nothing(capsys, monkeypatch):
+    monkeypatch.setenv("PODYARD_NATS_SERVERS", "nats://127.0.0.1:1")
+    for words in (["get", "pods", ""], ["get", "nosuchkind", ""], ["eviction", "preview", ""]):
+        main(["__complete", *words])
+        told = capsys.readouterr()
+        assert (told.out.split(), told.err) == (["begin"], "")
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_knows_the_commands(shell, capsys):
     assert main(["completion", shell]) == 0

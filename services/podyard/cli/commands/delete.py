@@ -8,6 +8,8 @@ from podyard.cli.options import (
     DEFAULT_NAMESPACE,
     AllNamespacesOption,
     FilesOption,
+    KindArgument,
+    NameArgument,
     NamespaceOption,
     NatsOption,
     SelectorOption,
@@ -21,9 +23,9 @@ if TYPE_CHECKING:
 
 
 def delete(
-    kind: str = "",
+    kind: KindArgument = "",
     /,
-    *names: str,
+    *names: NameArgument,
     files: FilesOption = (),
     selector: SelectorOption = "",
     all_: Annotated[bool, Parameter(name="--all", negative="")] = False,

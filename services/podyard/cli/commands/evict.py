@@ -8,6 +8,8 @@ from podyard.cli.options import (
     DEFAULT_NAMESPACE,
     AllNamespacesOption,
     JsonOutputOption,
+    KindArgument,
+    NameArgument,
     NamespaceOption,
     NatsOption,
     SelectorOption,
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def evict(
-    kind: str,
+    kind: KindArgument,
     /,
-    *names: str,
+    *names: NameArgument,
     selector: SelectorOption = "",
     node: Annotated[str, Parameter(show_default=False)] = "",
     namespace: NamespaceOption = None,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 from cyclopts import App, Parameter
 
-from podyard.cli.options import JsonOutputOption, NatsOption
+from podyard.cli.options import JsonOutputOption, NatsOption, NodeArgument
 
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus
@@ -26,7 +26,7 @@ eviction = App(name="eviction", help=ABOUT)
 
 @eviction.command
 def preview(
-    node: str,
+    node: NodeArgument,
     /,
     *,
     signal: Annotated[tuple[str, ...], Parameter(name="--signal", negative="", show_default=False)] = (),

@@ -4,9 +4,11 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from podyard.cli import completing
 from podyard.cli.options import (
     DEFAULT_NAMESPACE,
     AllNamespacesOption,
+    NameArgument,
     NamespaceOption,
     NatsOption,
     OutputOption,
@@ -16,9 +18,9 @@ from podyard.cli.options import (
 
 
 def get(
-    kind: str,
+    kind: Annotated[str, Parameter(completer=completing.kinds_of_get)],
     /,
-    *names: str,
+    *names: NameArgument,
     namespace: NamespaceOption = None,
     all_namespaces: AllNamespacesOption = False,
     selector: SelectorOption = "",

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from podyard.cli.options import DEFAULT_NAMESPACE, JsonOutputOption, NamespaceOption
+from podyard.cli.options import DEFAULT_NAMESPACE, JsonOutputOption, NamespaceOption, PodArgument
 
 if TYPE_CHECKING:
     from podyard.cli.errors import CliError
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 def trace(
-    kind: str,
-    name: str = "",
+    kind: PodArgument,
+    name: PodArgument = "",
     /,
     *,
     namespace: NamespaceOption = None,

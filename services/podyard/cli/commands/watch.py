@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from podyard.cli import completing
 from podyard.cli.options import JsonOutputOption, NatsOption, SelectorOption
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ def watch(
     only: Annotated[str, Parameter(show_default=False)] = "",
     namespace: Annotated[str, Parameter(name=["--namespace", "-n"], show_default=False)] = "",
     name: Annotated[str, Parameter(show_default=False)] = "",
-    kind: Annotated[str, Parameter(show_default=False)] = "",
+    kind: Annotated[str, Parameter(show_default=False, completer=completing.kinds)] = "",
     selector: SelectorOption = "",
     every: Annotated[float, Parameter(show_default=False)] = 0.0,
     output: JsonOutputOption = "text",
