@@ -5,6 +5,7 @@ Nothing here schedules, and nothing here reads a file by itself other than the c
 configuration names: callers bring the text. What is wrong is told at once and in full (`errors`).
 """
 
+from podyard.configuration.checking import faults
 from podyard.configuration.errors import (
     BuildError,
     ConfigurationError,
@@ -26,5 +27,6 @@ __all__ = [
     "FieldError",
     "InvalidConfiguration",
     "default",
+    "faults",
     "load",
 ]

@@ -5,14 +5,14 @@ Sources: pkg/scheduler/profile/profile.go (NewMap), pkg/scheduler/framework/runt
 """
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from podyard.configuration import args_validation, extenders
 from podyard.configuration.defaulting import sets
-from podyard.configuration.errors import BuildError
+from podyard.configuration.errors import BuildError, Fault
 from podyard.configuration.wire import (
     KubeSchedulerConfiguration,
     Plugin,
@@ -64,11 +64,15 @@ def _finished(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Prof
     configs = [config for config in profile.plugin_config if config.name in needed and config.args is not None]
     for at, config in enumerate(profile.plugin_config):
         if config.name in needed:
-            _check_args(f"{path}.pluginConfig[{at}].args", config)
+            check_args(f"{path}.pluginConfig[{at}].args", config)
     return replace(profile, plugin_config=tuple(sorted(configs, key=lambda config: config.name)))
 
 
-def _check_args(path: str, config: PluginConfig) -> None:
+def check_args(path: str, config: PluginConfig) -> None:
+    """What only building refuses of a plugin's arguments.
+
+    :raises BuildError: with all that is wrong with them
+    """
     if isinstance(config.args, NodeResourcesFitArgs) and (faults := args_validation.fit_errors(config.args)):
         raise BuildError(*(fault.fault(path) for fault in faults))
 
@@ -77,16 +81,53 @@ def _expanded(path: str, profile: Profile, entries: Mapping[str, Entry]) -> Expa
     plugin_sets = {} if profile.plugins is None else sets(profile.plugins)
     _refuse_placement(path, plugin_sets)
     try:
-        found = expand(
-            _choices(plugin_sets.get(_EVERYWHERE, PluginSet()).enabled),
-            {point: _selection(plugin_sets[point]) for point in POINTS if point in plugin_sets},
-            lambda name: profiles.points_of(entries, name),
-        )
+        found = _expansion(plugin_sets, entries)
     except ExpansionError as error:
-        detail = f"{error.detail}{_advice(error.missing, entries)}"
-        raise BuildError(detail, field=f"{path}.plugins.{error.point}") from error
+        raise BuildError(_fault(path, error, entries)) from error
     _check_counts(path, found)
     return found
+
+
+def _expansion(plugin_sets: Mapping[str, PluginSet], entries: Mapping[str, Entry]) -> Expanded:
+    return expand(
+        _choices(plugin_sets.get(_EVERYWHERE, PluginSet()).enabled),
+        {point: _selection(plugin_sets[point]) for point in POINTS if point in plugin_sets},
+        lambda name: profiles.points_of(entries, name),
+    )
+
+
+def _fault(path: str, error: ExpansionError, entries: Mapping[str, Entry]) -> Fault:
+    advice = _advice(error.plugin, entries) if error.missing else ""
+    return Fault(f"{path}.plugins.{error.point}", f"{error.detail}{advice}")
+
+
+def faults(path: str, profile: Profile, entries: Mapping[str, Entry], unloaded: Collection[str]) -> Iterator[Fault]:
+    """Every plugin of a profile that does not exist or stands where it cannot; if there is none, what else
+    cannot be made of it.
+
+    :param unloaded: plugins of which it was said already that they cannot be used
+    """
+    plugin_sets = {} if profile.plugins is None else sets(profile.plugins)
+    wrong = False
+    while True:
+        try:
+            _expansion(plugin_sets, entries)
+        except ExpansionError as error:
+            wrong = True
+            if error.plugin not in unloaded:
+                yield _fault(path, error, entries)
+            plugin_sets[error.point] = _without(plugin_sets[error.point], error.plugin)
+        else:
+            break
+    if not wrong:
+        try:
+            _expanded(path, profile, entries)
+        except BuildError as error:
+            yield from error.faults
+
+
+def _without(plugin_set: PluginSet, name: str) -> PluginSet:
+    return replace(plugin_set, enabled=tuple(plugin for plugin in plugin_set.enabled if plugin.name != name))
 
 
 def _refuse_placement(path: str, plugin_sets: Mapping[str, PluginSet]) -> None:
@@ -97,8 +138,6 @@ def _refuse_placement(path: str, plugin_sets: Mapping[str, PluginSet]) -> None:
 
 
 def _advice(missing: str, entries: Mapping[str, Entry]) -> str:
-    if not missing:
-        return ""
     close = difflib.get_close_matches(missing, entries, n=1)
     return f"; did you mean {close[0]}?" if close else "; one of your own is written package.module:Class"
 

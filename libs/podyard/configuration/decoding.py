@@ -39,17 +39,33 @@ def decode(text: str) -> KubeSchedulerConfiguration:
 
     :raises DecodeError: if it is none; with `strict` if only because of unknown or duplicate fields
     """
+    found = read(text)
+    if found.strict:
+        raise DecodeError(*found.strict, strict=True)
+    return found.configuration
+
+
+class Decoded(NamedTuple):
+    """A configuration without its unknown and duplicate fields, and what is to be said of those."""
+
+    configuration: KubeSchedulerConfiguration
+    strict: tuple[Fault, ...]
+
+
+def read(text: str) -> Decoded:
+    """The configuration in `text` as `decode` has it, whatever a strict reader says of its fields.
+
+    :raises DecodeError: if it is none
+    """
     content, twice = _first_document(text)
     kind = _kind(content, "", "")
     strict = list(twice)
     found = _read(kind, content, strict)
     if isinstance(found, KubeSchedulerConfiguration):
-        found = _with_args(found, strict)
+        return Decoded(_with_args(found, strict), tuple(strict))
     if strict:
         raise DecodeError(*strict, strict=True)
-    if not isinstance(found, KubeSchedulerConfiguration):
-        raise DecodeError(Fault("kind", f"must be {KIND}, is {kind}"))
-    return found
+    raise DecodeError(Fault("kind", f"must be {KIND}, is {kind}"))
 
 
 def _read(kind: str, content: Any, strict: list[Fault], path: str = "") -> msgspec.Struct:

@@ -63,11 +63,13 @@ class Fault(NamedTuple):
 
 
 class ConfigurationError(ValueError):
-    """A configuration file that cannot be used. `faults`: all that was found at the stage, at least one."""
+    """A configuration file that cannot be used. `faults`: all that was found at the stage, at least one.
+    `further`: what was found beyond it, if somebody looked (`checking`)."""
 
     def __init__(self, stage: str, faults: tuple[Fault, ...]) -> None:
         self.stage = stage
         self.faults = faults
+        self.further: tuple[Fault, ...] = ()
         super().__init__("; ".join(map(str, faults)))
 
 

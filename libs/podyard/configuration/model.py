@@ -73,14 +73,19 @@ class Configuration:
         name = profile.scheduler_name or ""
         args = {config.name: config.args for config in profile.plugin_config}
         needed = building.plugins_needed(profile)
-        made = {plugin: _made(path, self._entries[plugin], args.get(plugin)) for plugin in needed}
+        plugins = {plugin: made(path, self._entries[plugin], args.get(plugin)) for plugin in needed}
         try:
-            return profiles.build(name, self._built.expanded[name], made)
+            return profiles.build(name, self._built.expanded[name], plugins)
         except ProfileError as error:
             raise BuildError(*error.faults, field=path) from error
 
 
-def _made(path: str, entry: Entry, args: Any) -> Made:
+def made(path: str, entry: Entry, args: Any) -> Made:
+    """A plugin with the arguments that a profile gives it.
+
+    :param path: of the profile
+    :raises BuildError: if it refuses them
+    """
     where = f"{path}.pluginConfig of {entry.name}"
     if isinstance(args, Args):
         written: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(args))

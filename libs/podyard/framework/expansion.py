@@ -51,11 +51,11 @@ class Expanded(NamedTuple):
 
 
 class ExpansionError(ValueError):
-    """Plugins that cannot be asked as the profile says. `point`: where; `missing`: the plugin that does not
-    exist, if that is it."""
+    """A plugin that cannot be asked as the profile says. `point`: where; `missing`: it does not exist."""
 
-    def __init__(self, point: str, detail: str, missing: str = "") -> None:
+    def __init__(self, point: str, plugin: str, detail: str, *, missing: bool = False) -> None:
         self.point = point
+        self.plugin = plugin
         self.missing = missing
         self.detail = detail
         super().__init__(detail)
@@ -91,11 +91,11 @@ def _own(point: str, selection: Selection, points_of: Callable[[str], frozenset[
     for name, _ in selection.enabled:
         extends = points_of(name)
         if extends is None:
-            raise ExpansionError(point, f"there is no plugin {name}", name)
+            raise ExpansionError(point, name, f"there is no plugin {name}", missing=True)
         if point not in extends:
-            raise ExpansionError(point, f"plugin {name} does not extend {point}, only {_listed(extends)}")
+            raise ExpansionError(point, name, f"plugin {name} does not extend {point}, only {_listed(extends)}")
         if name in found:
-            raise ExpansionError(point, f"plugin {name} is enabled twice")
+            raise ExpansionError(point, name, f"plugin {name} is enabled twice")
         found.append(name)
     return tuple(found)
 
@@ -115,13 +115,13 @@ def _expanded(
     for name, _ in multi_point:
         extends = points_of(name)
         if extends is None:
-            raise ExpansionError("multiPoint", f"there is no plugin {name}", name)
+            raise ExpansionError("multiPoint", name, f"there is no plugin {name}", missing=True)
         if point not in extends or name in selection.disabled:
             continue
         if name in own:
             overriding.add(name)
         elif name in found:
-            raise ExpansionError("multiPoint", f"plugin {name} is enabled twice")
+            raise ExpansionError("multiPoint", name, f"plugin {name} is enabled twice")
         else:
             found.append(name)
     first = [name for name in own if name in overriding]

@@ -28,12 +28,17 @@ def text_of(name: str) -> str:
 def of(text: str) -> "Configuration":
     """The configuration in `text`, its plugins made once to see that they can be.
 
-    :raises ConfigurationError: if it cannot be used
+    :raises ConfigurationError: if it cannot be used, with what is wrong beyond the first stage that fails
     """
     from podyard import configuration
 
-    found = configuration.load(text)
-    found.profiles()
+    try:
+        found = configuration.load(text)
+        found.profiles()
+    except configuration.ConfigurationError as error:
+        known = set(error.faults)
+        error.further = tuple(fault for fault in configuration.faults(text) if fault not in known)
+        raise
     return found
 
 
@@ -52,7 +57,7 @@ def check(name: str) -> None:
 
 def wrong(name: str, error: "ConfigurationError") -> InputError:
     """What is wrong with a file, as an error of the command line."""
-    faults = listed([f"{name}: {fault}" for fault in error.faults])
+    faults = listed([f"{name}: {fault}" for fault in (*error.faults, *error.further)])
     return InputError(faults, f"`podyard config validate {name}` shows them as a table")
 
 
@@ -66,6 +71,8 @@ def report(error: "ConfigurationError") -> dict[str, Any]:
     found: dict[str, Any] = {"valid": False, "stage": error.stage}
     if isinstance(error, DecodeError):
         found["strict"] = error.strict
+    if error.further:
+        found["further"] = [{"field": fault.field, "detail": fault.detail} for fault in error.further]
     if not isinstance(error, InvalidConfiguration):
         return {**found, "errors": [{"field": fault.field, "detail": fault.detail} for fault in error.faults]}
     return {

@@ -80,9 +80,9 @@ def _show(file: str, error: "ConfigurationError") -> None:
 
     screen = console.console()
     if screen.is_terminal:
-        screen.print(rendered.faults(file, error.stage, error.faults))
+        screen.print(rendered.faults(file, error))
     else:
-        print("\n".join(rendered.fault_lines(file, error.stage, error.faults)))
+        print("\n".join(rendered.fault_lines(file, error)))
 
 
 @config.command

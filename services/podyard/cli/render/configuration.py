@@ -11,7 +11,7 @@ from podyard.cli.render import tables
 
 if TYPE_CHECKING:
     from podyard.cli.configuration_files import Remark
-    from podyard.configuration import Fault
+    from podyard.configuration import ConfigurationError
 
 HEADERS: Final = ("WHERE", "WHAT IS WRONG")
 
@@ -24,25 +24,27 @@ _STAGES: Final = {
 _REMARKS: Final = {"unused": "no effect", "doubtful": "cannot be meant so"}
 
 
-def faults(name: str, stage: str, found: "Sequence[Fault]") -> RenderableType:
+def faults(name: str, error: "ConfigurationError") -> RenderableType:
     """A table of all faults; long sentences go on below, since a cut one is of no use."""
     made = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="bold", show_edge=False)
     made.add_column(HEADERS[0], overflow="fold", ratio=2)
     made.add_column(HEADERS[1], overflow="fold", ratio=3)
-    for fault in found:
+    for fault in (*error.faults, *error.further):
         made.add_row(Text(fault.field or "the file", style="cyan"), Text(fault.detail))
-    return Group(made, Text(""), Text(verdict(name, stage, len(found)), style="red"))
+    return Group(made, Text(""), Text(verdict(name, error), style="red"))
 
 
-def fault_lines(name: str, stage: str, found: "Sequence[Fault]") -> list[str]:
+def fault_lines(name: str, error: "ConfigurationError") -> list[str]:
     """The same for pipes."""
-    rows = [(fault.field or "the file", fault.detail) for fault in found]
-    return [*tables.plain_lines(HEADERS, rows), "", verdict(name, stage, len(found))]
+    rows = [(fault.field or "the file", fault.detail) for fault in (*error.faults, *error.further)]
+    return [*tables.plain_lines(HEADERS, rows), "", verdict(name, error)]
 
 
-def verdict(name: str, stage: str, count: int) -> str:
-    """One line: how much is wrong, and how far the reading got."""
-    return f"{name} is not valid: {count} {'fault' if count == 1 else 'faults'}, {_STAGES[stage]}"
+def verdict(name: str, error: "ConfigurationError") -> str:
+    """One line: how much is wrong, and of what sort, if it is of one."""
+    count = len(error.faults) + len(error.further)
+    sort = "" if error.further else f", {_STAGES[error.stage]}"
+    return f"{name} is not valid: {count} {'fault' if count == 1 else 'faults'}{sort}"
 
 
 def valid(name: str, summary: Sequence[str], called: str, remarks: "Sequence[Remark]") -> list[str]:
