@@ -9,7 +9,7 @@ from podyard.cli.render import configuration as rendered
 HEAD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
 WRONG = (
     HEAD
-    + """paralelism: 3
+    + """parallelisms: 3
 profiles:
 - schedulerName: a
   plugins:
@@ -24,7 +24,7 @@ profiles:
 """
 )
 PLACES = [
-    "paralelism",
+    "parallelisms",
     "profiles[0].pluginConfig[0].args.hardPodAffinityWeight",
     "profiles",
     "profiles[0].plugins.filter",
