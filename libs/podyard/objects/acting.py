@@ -6,10 +6,12 @@ from typing import Final
 from podyard.objects.kinds import Kind
 
 ACTS_ON: Final[Mapping[str, str]] = {
+    "cronjobs": "workloads",
     "customresourcedefinitions": "api",
     "csidrivers": "scheduler",
     "csinodes": "scheduler",
     "csistoragecapacities": "scheduler",
+    "daemonsets": "workloads",
     "deployments": "workloads",
     "deviceclasses": "scheduler",
     "jobs": "workloads",
@@ -22,15 +24,16 @@ ACTS_ON: Final[Mapping[str, str]] = {
     "pods": "scheduler",
     "priorityclasses": "api",
     "replicasets": "workloads",
+    "replicationcontrollers": "workloads",
     "resourceclaims": "scheduler",
     "resourceslices": "scheduler",
     "runtimeclasses": "api",
     "services": "scheduler",
+    "statefulsets": "workloads",
     "storageclasses": "workloads",
     "volumeattachments": "scheduler",
 }
-"""By resource, the first service that does what the kind asks for. One that only reads a kind beside others,
-as the scheduler does a StatefulSet when it spreads pods, does not act on it."""
+"""By resource, the first service that does what the kind asks for."""
 
 
 def unheeded(kind: Kind) -> str:
