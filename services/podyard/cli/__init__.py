@@ -21,7 +21,9 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `defined_kinds`              custom kinds by the names of their stored definitions
 - `objects_client`             requests to `svc.objects.>`, in pieces, repeated
 - `stored_objects`             objects of some kinds with their documents, read once or followed
+- `completing`                 what may stand next on a command line, for shells
 - `getting`, `getting_events`, `watching`, `mending`   what `get`, `get events`, `watch` and `mend` do
+- `watch_output`               what `watch` prints of what happens: lines, or counts
 - `backing_up`                 what `backup` and `restore` do
 - `descheduling`               a cycle of the descheduler in this process, for `deschedule`
 - `checks_page`                what to do when a check is red

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from podyard.bus.connection import Bus
 
+DEFAULT_NAMESPACE: Final = "default"
 LIMIT_S: Final = 2.0
 """Seconds for names: whoever presses a key does not wait longer."""
 
@@ -70,14 +71,15 @@ def _typed(context: "CompletionContext", name: str) -> str:
 
 def _names(context: "CompletionContext", kind: str) -> list[str]:
     """Names of living objects, sorted; none if they cannot be had."""
-    from podyard.cli import session, targets
+    from podyard.cli import session
     from podyard.cli.errors import CliError
-    from podyard.cli.options import DEFAULT_NAMESPACE
+    from podyard.objects.errors import UnknownKindError
+    from podyard.objects.kinds import resource_for
     from podyard.proto import subjects
 
     try:
-        meant = targets.kind_named(kind)
-    except CliError:
+        meant = resource_for(kind)
+    except UnknownKindError:
         return []
     namespace = _typed(context, "namespace") or DEFAULT_NAMESPACE
     scope = namespace if meant.namespaced and not meant.custom else None

@@ -65,4 +65,4 @@ ValidateOption: TypeAlias = Annotated[
     ),
 ]
 
-DEFAULT_NAMESPACE: Final = "default"
+DEFAULT_NAMESPACE: Final = completing.DEFAULT_NAMESPACE

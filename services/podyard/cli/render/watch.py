@@ -94,7 +94,7 @@ def _new_phase(found: Change) -> str:
 
 
 def attempt(record: AttemptRecord) -> Line:
-    """An attempt that did not bind: what rejected the pod and why come first, since a terminal cuts the end."""
+    """An attempt that did not bind: what rejected the pod and why come first: a terminal cuts the end."""
     plugins = ", ".join(record.unschedulable_plugins)
     why = queued.in_short(record.message)
     which = f"attempt {record.number} {words.spoken(record.outcome)}"

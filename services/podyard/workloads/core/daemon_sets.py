@@ -182,8 +182,8 @@ class _Look:
     # ---- a new template ------------------------------------------------------------------------------------
 
     def _replace(self) -> Steps:
-        """Candidates go in the order of their nodes' names; what is not available is replaced beyond the limits
-        (docs/rules.md, old-daemon-pods-that-do-not-serve-cost-nothing)."""
+        """Candidates go in the order of their nodes' names; what is not available is replaced beyond the
+        limits (docs/rules.md, old-daemon-pods-that-do-not-serve-cost-nothing)."""
         by_node = {node: self._by_node.get(node, []) for node in {**self._by_node, **self._running_nodes()}}
         surge, unavailable = self._limits()
         pairs = {node: self._pair(pods) for node, pods in sorted(by_node.items())}
