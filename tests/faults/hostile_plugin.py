@@ -39,7 +39,7 @@ the file that `AT_INDEX` names, as `hook: what`."""
 AT_INDEX: Final = "HOSTILE_INDEX"
 
 ADDED: Final[Mapping[str, str]] = {
-    **dict.fromkeys(("verdict", "post_filter", "post_filter_steps"), NOWHERE),
+    **dict.fromkeys(("verdict", "detail", "post_filter", "post_filter_steps"), NOWHERE),
     **dict.fromkeys(("hint", "own_hint", "hint_signature"), NOWHERE),
     **dict.fromkeys(("add_pod", "remove_pod"), PREEMPTS),
     **dict.fromkeys(("unreserve", "filter_one", "filter_touched", "filter_pattern", "score_one"), UNLUCKY),

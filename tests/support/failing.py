@@ -17,6 +17,7 @@ from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import ClusterEvent, HintResult, OwnRegistration, Registration
 from podyard.framework.interfaces import (
+    Detail,
     NodeVictims,
     PermitResult,
     PostFilterResult,
@@ -65,6 +66,9 @@ class Everything:
 
     def filter_touched(self, state: CycleState, pod: PodInfo, cluster: Snapshot) -> Iterable[int] | None:
         return ()
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        return Detail("as it likes")
 
     def filter_pattern(self, state: CycleState, cluster: Snapshot) -> Hashable:
         return state.read(WHOSE)

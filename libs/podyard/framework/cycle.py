@@ -22,6 +22,7 @@ import msgspec
 
 from podyard.framework import confirming, consulting, diagnosis, extenders, post_filtering
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.details import Details
 from podyard.framework.diagnosis import Diagnosis
 from podyard.framework.extenders import Answers, Calls, Extender, ExtenderError, Filtered
 from podyard.framework.feasibility import Feasibility
@@ -94,6 +95,8 @@ class CycleResult(msgspec.Struct, kw_only=True, gc=False):
     nodes_total: int = 0
     nodes_feasible: int = 0
     rejections: tuple[Rejection, ...] = ()
+    nearest: str = ""
+    """If no node takes the pod: the one that lacks least."""
     scores: tuple[NodeScore, ...] = ()
     post_filter: Status | None = None
     """What PostFilter said of a pod that fits nowhere; `None` if nobody was asked. The pod counts as
@@ -382,12 +385,18 @@ class Cycle:
         if self._profile.post_filter:
             state = feasibility.state.clone()
             said = post_filtering.run(self._profile.post_filter, state, pod, self._cluster, found)
-        self._diagnose(result, found, said, start)
+        self._diagnose(result, found, feasibility.detailed(pod), said, start)
 
     def _diagnose(
-        self, result: CycleResult, found: Diagnosis, said: post_filtering.PostFiltered | None, start: float
+        self,
+        result: CycleResult,
+        found: Diagnosis,
+        details: Details,
+        said: post_filtering.PostFiltered | None,
+        start: float,
     ) -> None:
-        result.diagnosis, result.rejections = found, found.rejections()
+        result.diagnosis = found
+        result.rejections, result.nearest = details.joined(found.rejections()), details.nearest
         if said is None:
             result.message = found.message()
             return
@@ -474,7 +483,7 @@ class Cycle:
             said = yield from post_filtering.steps(
                 self._profile.post_filter, feasibility.state.clone(), pod, self._cluster, found, consult
             )
-        self._diagnose(result, found, said, start)
+        self._diagnose(result, found, feasibility.detailed(pod), said, start)
 
 
 def _label(rejection: Status | None) -> str:

@@ -16,8 +16,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 from podyard.cluster.pods import PodView
-from podyard.framework import answers, diagnosis, grouping
+from podyard.framework import answers, details, diagnosis, grouping
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.details import Details
 from podyard.framework.diagnosis import Diagnosis, RejectedGroup
 from podyard.framework.grouping import Rejector
 from podyard.framework.interfaces import Rows
@@ -185,6 +186,26 @@ class Feasibility:
             judge=self._row_judge,
         )
 
+    def detailed(self, pod: PodInfo) -> Details:
+        """For decision records: what stands in the pod's way, if no node takes it. Looked into once, until a
+        node changes or a plugin may say something else."""
+        if self._details is None:
+            found = details.of_filters(self._layers, self.state, pod, self._cluster)
+            found |= details.of_rivals(self._layers, self._contested, self._rivals, self.state, self._cluster)
+            found |= self._left_out(pod)
+            self._details = Details(found)
+        return self._details
+
+    def _left_out(self, pod: PodInfo) -> dict[details.Key, details.Found]:
+        found, absent = self.pre_filtered, self.absent
+        if absent is None:
+            return {}
+        if found.node_names is not None:
+            plugin = absent.plugin or ", ".join(sorted(self._narrowing()))
+            return details.of_names(plugin, absent, found.node_names, self._cluster)
+        plugins = {plugin.name: plugin for plugin in self._profile.pre_filter}
+        return details.of_pre_filter(plugins[absent.plugin], absent, self.state, pod, self._cluster)
+
     # ---- bringing up to date -------------------------------------------------------------------------------
 
     def refresh(self, pod: PodInfo) -> None:
@@ -198,6 +219,7 @@ class Feasibility:
         contested = self._find_contested(pod)
         if self._version == nodes.version and self._first is None and not self._touched and contested == self._rivals:
             return
+        self._details = None
         if self._version < 0 or len(self.mask) != nodes.capacity:
             self._rivals = contested
             self._allot(pod)
@@ -232,6 +254,7 @@ class Feasibility:
         self._groups: list[RejectedGroup] = []
         self._grouped = False
         self._rejections: tuple[Rejection, ...] | None = None
+        self._details: Details | None = None
         self._told_of: dict[tuple[int, ...], tuple[Any, tuple[Rejection, ...]]] = {}
         """By the identities of the layers' groups, which are kept with it so that no other list gets their
         identity."""

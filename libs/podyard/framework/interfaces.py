@@ -20,7 +20,7 @@ Source: kube-scheduler v1.36.2, staging/src/k8s.io/kube-scheduler/framework/inte
 from __future__ import annotations
 
 from collections.abc import Generator, Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import msgspec
 import numpy as np
@@ -216,6 +216,32 @@ class FilterPattern(Filter, Protocol):
     def filter_pattern(self, state: CycleState, cluster: Snapshot) -> Hashable:
         """As long as two patterns are equal, Filter says the same of the same rows, whatever is on them, and
         its codes mean the same."""
+        ...
+
+
+class Detail(NamedTuple):
+    """What is in the way of a pod on one node, for people."""
+
+    text: str
+    """With numbers and names, without the node's own: `wants 10 cpu, free 7.5 of 8`."""
+    row: int | None = None
+    """Which of the nodes lacks least; `None`: the first by name."""
+    lack: float = 1.0
+    """How much is missing, to compare nodes by: of an amount the part of what the pod wants that is not
+    there."""
+
+
+@runtime_checkable
+class Detailed(Plugin, Protocol):
+    """A PreFilter or Filter that says with numbers and names why it rejects."""
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        """Asked after an attempt that found no node, once for each of its reasons, and again only when the
+        nodes have changed; decides nothing. It may look at all rows by arrays, one by one at a few
+        (`details.MOST_LOOKED_AT`). `None`: the reason says it all.
+
+        :param rows: nodes that it rejects for this reason, by name; none if its PreFilter rejects the pod
+        """
         ...
 
 

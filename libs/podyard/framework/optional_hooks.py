@@ -9,11 +9,13 @@ from collections.abc import Callable, Hashable, Iterable
 from typing import TypeAlias
 
 from podyard.framework.cycle_state import CycleState
+from podyard.framework.interfaces import Detail, Rows
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 
 Token: TypeAlias = Callable[[PodInfo, Snapshot], Hashable]
 Pattern: TypeAlias = Callable[[CycleState, Snapshot], Hashable]
+Details: TypeAlias = Callable[[CycleState, PodInfo, Snapshot, Rows, str], Detail | None]
 Touched: TypeAlias = Callable[[CycleState, PodInfo, Snapshot], Iterable[int] | None]
 
 
@@ -50,6 +52,11 @@ def filter_touched(plugin: object) -> Touched | None:
 def filter_pattern(plugin: object) -> Pattern | None:
     """Of `FilterPattern`."""
     return getattr(plugin, "filter_pattern", None)
+
+
+def detail(plugin: object) -> Details | None:
+    """Of `Detailed`."""
+    return getattr(plugin, "detail", None)
 
 
 def reads_template(plugin: object) -> bool:

@@ -14,7 +14,8 @@ Modules, by topic:
 - `kinds`             the table of kinds, names of custom ones; `acting` those that something here acts on
 - `api_types`         the types of Kubernetes' API: fields, keys of lists, patches, where kinds are served
 - `decoding`          JSON to typed views, at one door
-- `quantity`          exact amounts; `quantity_fields` where kinds have them, `amounts` those that are counted
+- `quantity`          exact amounts; `quantity_fields` where kinds have them, `amounts` those that are
+  counted, `spoken_amounts` how people say them
 - `selectors`         label selectors, node selectors; `taints` taints and tolerations
 - `pod_requests`      what a pod takes from its node
 - `host_ports`        when two pods ask for the same port of a node

@@ -22,6 +22,12 @@ def conflict(wanted: HostPort, used: HostPort) -> bool:
     return wanted.ip == used.ip or ANY_ADDRESS in (wanted.ip, used.ip)
 
 
+def spelled(port: HostPort) -> str:
+    """`8080/TCP`, with the address if it is not all of them."""
+    address = "" if port.ip == ANY_ADDRESS else f"{port.ip}:"
+    return f"{address}{port.port}/{port.protocol}"
+
+
 def fits(wanted: Sequence[HostPort], used: Iterable[HostPort]) -> bool:
     """Whether all wanted ports are free beside the used ones."""
     return not any(conflict(one, other) for other in used for one in wanted)

@@ -61,6 +61,21 @@ class Requirement(NamedTuple):
                 number = None if held is None else whole_number(held)
                 return number is not None and (number > self.bound if self.operator == GT else number < self.bound)
 
+    def __str__(self) -> str:
+        """As kubectl writes it: `disk=ssd`, `zone in (a, b)`."""
+        values = ", ".join(sorted(self.values))
+        match self.operator:
+            case "In":
+                return f"{self.key}={values}" if len(self.values) == 1 else f"{self.key} in ({values})"
+            case "NotIn":
+                return f"{self.key}!={values}" if len(self.values) == 1 else f"{self.key} notin ({values})"
+            case "Exists":
+                return self.key
+            case "DoesNotExist":
+                return f"!{self.key}"
+            case _:
+                return f"{self.key}{'>' if self.operator == GT else '<'}{self.bound}"
+
 
 class Selector(NamedTuple):
     """A compiled label selector. No requirements: it matches everything, unless `nothing`."""
@@ -84,6 +99,10 @@ class Selector(NamedTuple):
             elif not requirement.matches(labels):
                 return False
         return True
+
+    def __str__(self) -> str:
+        """Its requirements, separated by commas."""
+        return ",".join(map(str, self.requirements)) or ("no label at all" if self.nothing else "any labels")
 
 
 EVERYTHING: Final = Selector()
@@ -161,6 +180,10 @@ class FieldRequirement(NamedTuple):
         held = node_name if self.key == NODE_NAME_FIELD else ""
         return (held == self.value) is self.equal
 
+    def __str__(self) -> str:
+        """`metadata.name=node-1`."""
+        return f"{self.key}{'=' if self.equal else '!='}{self.value}"
+
 
 class NodeTerm(NamedTuple):
     """One compiled term: all requirements must hold. `fault`: why it could not be compiled; it then matches
@@ -177,6 +200,10 @@ class NodeTerm(NamedTuple):
         return all(field.matches(node_name) for field in self.fields) and all(
             requirement.matches(labels) for requirement in self.labels
         )
+
+    def __str__(self) -> str:
+        """Its requirements, separated by commas."""
+        return ",".join(map(str, (*self.fields, *self.labels)))
 
 
 class NodeTerms(NamedTuple):

@@ -41,6 +41,19 @@ def tolerated(tolerations: Iterable[Toleration], taint: Taint) -> bool:
     return any(tolerates(toleration, taint) for toleration in tolerations)
 
 
+def all_untolerated(
+    taints: Iterable[Taint], tolerations: Collection[Toleration], effects: Collection[str] = HARD_EFFECTS
+) -> list[Taint]:
+    """All taints with one of `effects` that no toleration tolerates, in order."""
+    return [taint for taint in taints if taint.effect in effects and not tolerated(tolerations, taint)]
+
+
+def spelled(taint: Taint) -> str:
+    """`key=value:Effect`, as `kubectl taint` takes it."""
+    value = f"={taint.value}" if taint.value else ""
+    return f"{taint.key}{value}:{taint.effect}"
+
+
 def untolerated(
     taints: Iterable[Taint], tolerations: Collection[Toleration], effects: Collection[str] = HARD_EFFECTS
 ) -> Taint | None:

@@ -32,6 +32,7 @@ INTERFACES: Final = tuple(
 
 ONE_OF: Final[Mapping[str, tuple[str, ...]]] = {
     "filter_token": ("pre_filter", "filter"),
+    "detail": ("pre_filter", "filter"),
     "score_token": ("pre_score", "score"),
 }
 """Methods that go with one of several others."""

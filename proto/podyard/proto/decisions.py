@@ -17,6 +17,12 @@ class Rejection(Message, frozen=True, kw_only=True):
     nodes: Count
     unresolvable: Annotated[bool, Meta(description="preemption cannot help")] = False
     examples: Annotated[tuple[str, ...], Meta(description="up to 3 node names, sorted")] = ()
+    nearest: Annotated[
+        str, Meta(description="of an attempt that found no node: which of the nodes lacks least; empty: not told")
+    ] = ""
+    detail: Annotated[
+        str, Meta(description="what is in the way there, with numbers and names, as of the attempt; empty: not told")
+    ] = ""
 
 
 class NodeScore(Message, frozen=True, kw_only=True):
@@ -73,6 +79,12 @@ class AttemptRecord(Message, frozen=True, kw_only=True):
     nodes_total: Count = 0
     nodes_feasible: Count = 0
     rejections: tuple[Rejection, ...] = ()
+    nearest: Annotated[
+        str,
+        Meta(
+            description="of an attempt that found no node: the one that passes most plugins of Filter, and lacks least"
+        ),
+    ] = ""
     scores: Annotated[tuple[NodeScore, ...], Meta(description="the best nodes, best first, at most 3")] = ()
     message: Annotated[str, Meta(description="the reference's FitError text, or the error")] = ""
     unschedulable_plugins: tuple[str, ...] = ()

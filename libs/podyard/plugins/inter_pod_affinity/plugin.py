@@ -14,7 +14,7 @@ from podyard.cluster.node_table import PlacedPod
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import OwnRegistration, Registration
-from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import Detail, PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
@@ -24,6 +24,7 @@ from podyard.objects.core import Pod
 from podyard.plugins.inter_pod_affinity import (
     filtering,
     hints,
+    in_the_way,
     incoming,
     obstacles,
     own_hints,
@@ -152,6 +153,13 @@ class InterPodAffinity:
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         return filtering.verdict_one(_filter_state(state), cluster.nodes, row)
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        if not len(rows):
+            return None
+        made, row = _filter_state(state), int(rows[0])
+        ask = {REASON_AFFINITY: in_the_way.not_near, REASON_ANTI_AFFINITY: in_the_way.not_apart}
+        return ask.get(reason, in_the_way.kept_out)(made, cluster.nodes, row)
 
     def verdict(self, state: CycleState, code: int) -> Status:
         found = _filter_state(state)

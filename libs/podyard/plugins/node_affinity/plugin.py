@@ -8,7 +8,7 @@ import numpy as np
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import Detail, PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.normalizing import default_normalize
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
@@ -20,7 +20,7 @@ from podyard.objects.core import Pod
 from podyard.objects.errors import SelectorError
 from podyard.objects.selectors import NodeTerms, PreferredTerm, RequiredNodeAffinity
 from podyard.plugins import node_matching
-from podyard.plugins.node_affinity import hints
+from podyard.plugins.node_affinity import hints, lacking
 from podyard.plugins.node_affinity.args import Args
 
 NAME: Final = "NodeAffinity"
@@ -130,6 +130,13 @@ class NodeAffinity:
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unresolvable(REASON_ENFORCED if code == NOT_ENFORCED else REASON_POD)
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        if not len(rows):
+            return None
+        if reason == REASON_ENFORCED and self._added is not None:
+            return lacking.of_terms(self._added, cluster.nodes, rows)
+        return lacking.detail(self._required(state, pod), cluster.nodes, rows)
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
         if not preferred_of(pod) and not self._prefers:

@@ -8,7 +8,7 @@ import numpy as np
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import Rows, Scope, Verdicts
+from podyard.framework.interfaces import Detail, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
@@ -45,6 +45,11 @@ class NodeName:
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         wanted = pod.pod.spec.node_name
         return OTHER_NODE if wanted and cluster.nodes.names[row] != wanted else 0
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        wanted = pod.pod.spec.node_name
+        there = "" if wanted in cluster.nodes.row_of else ", and there is no such node"
+        return Detail(f"the pod's nodeName is {wanted}{there}")
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unresolvable(REASON)

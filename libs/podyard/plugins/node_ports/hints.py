@@ -13,12 +13,6 @@ from podyard.objects.core import Pod
 from podyard.plugins import hinted
 from podyard.plugins.hint_indexes import KeyIndex
 from podyard.proto.actions import ActionType
-from podyard.proto.placement import HostPort
-
-
-def _spelled(port: HostPort) -> str:
-    address = "" if port.ip == host_ports.ANY_ADDRESS else f"{port.ip}:"
-    return f"{address}{port.port}/{port.protocol}"
 
 
 def after_pod_deleted(pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -34,8 +28,10 @@ def after_pod_deleted(pod: Pod, old: object | None, new: object | None) -> HintR
     for port in freed:
         for one in wanted:
             if host_ports.conflict(one, port):
-                return events.queue(f"{name} freed port {_spelled(port)} on {node}, the pod needs {_spelled(one)}")
-    listed = ", ".join(map(_spelled, freed))
+                return events.queue(
+                    f"{name} freed port {host_ports.spelled(port)} on {node}, the pod needs {host_ports.spelled(one)}"
+                )
+    listed = ", ".join(map(host_ports.spelled, freed))
     return events.skip(f"{name} freed {listed} on {node}, none of which the pod needs")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.interfaces import Detail, PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
@@ -60,6 +60,14 @@ class NodePorts:
             if other.usage.ports and not host_ports.fits(wanted, other.usage.ports):
                 return TAKEN
         return 0
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        wanted, nodes = state.read(WANTED), cluster.nodes
+        for other in nodes.pods_on(nodes.names[int(rows[0])]).values():
+            for port in wanted:
+                if not host_ports.fits((port,), other.usage.ports):
+                    return Detail(f"host port {host_ports.spelled(port)} is taken by {other.namespace}/{other.name}")
+        return None
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unschedulable(REASON)

@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from podyard.cluster.node_table import NodeTable
-from podyard.framework.interfaces import Rows, Verdicts
+from podyard.framework.interfaces import Detail, Rows, Verdicts
+from podyard.objects import spoken_amounts
 
 REASON_PODS: Final = "Too many pods"
 REASON_RESOURCE: Final = "Insufficient {resource}"
@@ -105,3 +106,38 @@ def reasons(want: Wanted, code: int) -> tuple[str, ...]:
         if code & (TOO_MANY_PODS << (index + 1)):
             found.append(REASON_RESOURCE.format(resource=resource))
     return tuple(found)
+
+
+def detail(want: Wanted, nodes: NodeTable, rows: Rows, reason: str) -> Detail | None:
+    """How much the pod wants, and how much is left on the node of `rows` that has most of it left; if none of
+    them is large enough, what the largest one has."""
+    if not len(rows):
+        return None
+    if reason == REASON_PODS:
+        above = (nodes.pod_count - nodes.pod_limit).take(rows)
+        row, limit = int(rows[above.argmin()]), nodes.pod_limit
+        return Detail(
+            f"has {nodes.pod_count.item(row)} of at most {limit.item(row)} pods", row, 1.0 + float(above.min())
+        )
+    for resource, amount in want.resources:
+        if reason == REASON_RESOURCE.format(resource=resource):
+            return _shortage(resource, amount, nodes, rows)
+    return None
+
+
+def _shortage(resource: str, amount: int, nodes: NodeTable, rows: Rows) -> Detail:
+    wants, line = f"wants {spoken_amounts.spoken(resource, amount)}", nodes.room.line(resource)
+    if line is None:
+        return Detail(f"{wants}, no node has any")
+    number, whole = spoken_amounts.number, nodes.room.allocatable[line].take(rows)
+    largest = int(whole.max())
+    if largest < amount:
+        return Detail(
+            f"{wants}, the whole node has {number(resource, largest)}", int(rows[whole.argmax()]), 2 - largest / amount
+        )
+    # a node that is too small is not nearest, however much of it is free
+    free = np.where(whole < amount, -1, whole - nodes.room.requested[line].take(rows))
+    at = int(free.argmax())
+    left = max(free.item(at), 0)
+    told = f"free {number(resource, left)} of {number(resource, whole.item(at))}"
+    return Detail(f"{wants}, {told}", int(rows[at]), 1 - left / amount)

@@ -7,7 +7,7 @@ from podyard.cluster.node_table import NodeTable
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey, StateMissingError
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import Detail, PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import Code, Status
@@ -88,6 +88,9 @@ class NodeResourcesFit:
             code=Code.UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE,
             reasons=fit.reasons(self._wanted(state), code),
         )
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        return fit.detail(self._wanted(state), cluster.nodes, rows, reason)
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
         state.write(COUNTED, self._count(pod))

@@ -8,7 +8,7 @@ import numpy as np
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import Rows, Scope, Verdicts
+from podyard.framework.interfaces import Detail, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import Status
@@ -53,6 +53,9 @@ class NodeUnschedulable:
 
     def filter_one(self, state: CycleState, pod: PodInfo, cluster: Snapshot, row: int) -> int:
         return CORDONED if cluster.nodes.unschedulable[row] and not tolerates_cordon(pod) else 0
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        return Detail("is cordoned (spec.unschedulable)")
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unresolvable(REASON)

@@ -11,7 +11,7 @@ from podyard.cluster.selector_counts import SelectorCounts
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import OwnRegistration, Registration
-from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import Detail, PreFilterResult, Rows, Scope, Scores, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Objects, Snapshot
 from podyard.framework.status import Status
@@ -131,6 +131,9 @@ class PodTopologySpread:
         if code == skew.NO_LABEL:
             return statuses.unresolvable(REASON_NO_LABEL)
         return statuses.unschedulable(REASON, obstacles=own_hints.obstacles(state.read(SKEWS)))
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        return skew.detail(state.read(SKEWS), rows)
 
     # ---- Score ---------------------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 Source: kube-scheduler v1.36.2, podtopologyspread/filtering.go.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeAlias
 
@@ -11,6 +12,8 @@ from numpy.typing import NDArray
 
 from podyard.cluster.domain_sums import DomainSums
 from podyard.cluster.node_columns import ABSENT
+from podyard.framework import details
+from podyard.framework.interfaces import Detail
 from podyard.plugins.pod_topology_spread.plans import Planned
 
 SKEWED: Final = 1
@@ -57,6 +60,27 @@ class Skew:
             return NO_LABEL
         return SKEWED if self.sums.sums.item(domain) + self.more.get(domain, 0) > self.limit else 0
 
+    def surplus(self, row: int) -> float:
+        """How many pods too many the domain of a row would have with the pod; of no domain: no end of
+        them."""
+        domain = self.sums.domains.cells.item(row)
+        return math.inf if domain == ABSENT else self._counts().item(domain) - self.limit
+
+    def told(self, row: int) -> str:
+        """What is wrong with the node of one row, in words."""
+        constraint, domains = self.planned.constraint, self.sums.domains
+        key, domain = constraint.topology_key, domains.cells.item(row)
+        if domain == ABSENT:
+            return f"has no label {key}"
+        counts = self._counts()
+        held = f"{key}={domains.column.values[domain]} has {counts.item(domain)} of these pods"
+        if domains.number < constraint.min_domains:
+            return f"{held}, and there are {domains.number} of at least {constraint.min_domains} domains (minDomains)"
+        present = domains.present.nonzero()[0]
+        emptiest = int(present[counts[present].argmin()])
+        least = f"{domains.column.values[emptiest]} has {counts.item(emptiest)}"
+        return f"{held}, {least}: with one more they would differ by more than {constraint.max_skew} (maxSkew)"
+
     def with_pod(self, labels: Mapping[str, str], row: int, more: int) -> "Skew":
         """With a pod of the right namespace more, or less, on the node of `row`; whether or not it is ending.
 
@@ -100,3 +124,16 @@ def code(skews: Sequence[Skew], row: int) -> int:
         if found:
             return found
     return 0
+
+
+def detail(skews: Sequence[Skew], rows: NDArray[np.intp]) -> Detail | None:
+    """The node whose domain has fewest pods too many, among the first by name, and what is wrong there."""
+    found: list[tuple[float, int, Skew]] = []
+    for row in rows[: details.MOST_LOOKED_AT].tolist():
+        failed = next((skew for skew in skews if skew.code(row)), None)
+        if failed is not None:
+            found.append((failed.surplus(row), row, failed))
+    if not found:
+        return None
+    lack, row, failed = min(found, key=lambda one: one[:1])
+    return Detail(failed.told(row), row, lack)

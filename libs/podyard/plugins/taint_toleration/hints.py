@@ -6,14 +6,8 @@ Source: kube-scheduler v1.36.2, plugins/tainttoleration/taint_toleration.go.
 from podyard.framework import events
 from podyard.framework.events import HintResult, Registration
 from podyard.objects import taints
-from podyard.objects.affinity import Taint
 from podyard.objects.core import Node, Pod
 from podyard.plugins import hinted, taint_events
-
-
-def _spelled(taint: Taint) -> str:
-    value = f"={taint.value}" if taint.value else ""
-    return f"{taint.key}{value}:{taint.effect}"
 
 
 def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintResult:
@@ -22,13 +16,13 @@ def after_node_change(pod: Pod, old: object | None, new: object | None) -> HintR
     name, tolerations = node.metadata.name, pod.spec.tolerations
     hurdle = taints.untolerated(node.spec.taints, tolerations)
     if hurdle is not None:
-        return events.skip(f"the pod does not tolerate taint {_spelled(hurdle)} of {name}")
+        return events.skip(f"the pod does not tolerate taint {taints.spelled(hurdle)} of {name}")
     if before is None:
         return events.queue(f"the pod tolerates all taints of the new node {name}")
     gone = taints.untolerated(before.spec.taints, tolerations)
     if gone is None:
         return events.skip(f"the pod tolerated all taints of {name} before")
-    return events.queue(f"taint {_spelled(gone)}, which the pod does not tolerate, is gone from {name}")
+    return events.queue(f"taint {taints.spelled(gone)}, which the pod does not tolerate, is gone from {name}")
 
 
 def after_toleration(pod: Pod, old: object | None, new: object | None) -> HintResult:

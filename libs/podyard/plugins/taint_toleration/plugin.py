@@ -6,10 +6,11 @@ from typing import ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.framework import details
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import Rows, Scope, Scores, Verdicts
+from podyard.framework.interfaces import Detail, Rows, Scope, Scores, Verdicts
 from podyard.framework.normalizing import default_normalize
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
@@ -68,6 +69,12 @@ JUDGE: Final = StateKey[TaintJudge]("TaintToleration")
 SCORED: Final = StateKey[TaintJudge]("PreScoreTaintToleration")
 
 
+def _first_of_each(numbers: NDArray[np.int32]) -> list[tuple[int, int]]:
+    """Different numbers, the first so many, with their first places."""
+    found, places = np.unique(numbers, return_index=True)
+    return sorted(zip(found.tolist(), places.tolist(), strict=True), key=lambda one: one[1])[: details.MOST_LOOKED_AT]
+
+
 def judge(state: CycleState, pod: PodInfo) -> TaintJudge:
     """The judge of this pod's tolerations, made at first use."""
     return state.find_or_make(JUDGE, TaintJudge, pod.pod.spec.tolerations)
@@ -108,6 +115,19 @@ class TaintToleration:
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unresolvable(REASON)
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        """Of the node with the fewest taints in the way."""
+        nodes, tolerations = cluster.nodes, pod.pod.spec.tolerations
+        found = [
+            (len(missing := taints.all_untolerated(nodes.taints.sets[number], tolerations)), place, missing)
+            for number, place in _first_of_each(nodes.taint_set.take(rows))
+        ]
+        if not found:
+            return None
+        count, place, missing = min(found)
+        spelled = details.listed([taints.spelled(taint) for taint in missing])
+        return Detail(f"does not tolerate {'taint' if count == 1 else 'taints'} {spelled}", int(rows[place]), count)
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
         state.write(SCORED, judge(state, pod))

@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from podyard.framework.interfaces import Detail
 from podyard.framework.snapshot import Snapshot
 from podyard.objects import claims, csi_migration
 from podyard.objects.core import Node, PersistentVolume, PersistentVolumeClaim
@@ -210,6 +211,27 @@ class ClaimsOnNodes:
             if not provision.roomy_one(labels):
                 return NO_ROOM
         return 0
+
+    def detail(self, row: int) -> Detail | None:
+        """Which claim keeps the pod off a node, in words."""
+        node = self._cluster.nodes.nodes[row]
+        if node is None:
+            return None
+        for claim in self.claims.bound:
+            name, volume = claim.metadata.name, self._volume_of(claim)
+            if volume is None:
+                return Detail(f"claim {name} is bound to volume {claim.spec.volume_name}, which there is not")
+            if not self._reached(volume, node):
+                reach = self._books.shelves.item(volume).reach
+                where = f", only where {reach}" if reach.terms is not None else ""
+                return Detail(f"claim {name} is bound to volume {volume.metadata.name}, not to be had there{where}")
+        for claim in self._unbound(node)[1].made:
+            size = claim.spec.resources.requests.get("storage", "any size")
+            return Detail(
+                f"claim {claim.metadata.name} finds no free volume of {size} there,"
+                f" and class {claims.class_of_claim(claim)} makes none there"
+            )
+        return None
 
     # ---- both
 

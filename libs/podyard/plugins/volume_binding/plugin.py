@@ -7,10 +7,11 @@ from collections.abc import Hashable, Sequence
 from typing import ClassVar, Final
 
 from podyard.cluster.keys import ObjectKey
+from podyard.framework import details
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import ObjectWrite, PreBindResult, PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.interfaces import Detail, ObjectWrite, PreBindResult, PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.one_at_a_time import NoPreference
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
@@ -108,6 +109,11 @@ class VolumeBinding(NoPreference):
         if code >= FAILED:
             return statuses.error(_on_nodes(state).failures[code - FAILED])
         return statuses.unresolvable(*(reason for flag, reason in REASONS.items() if code & flag))
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        if reason == pod_claims.REASON_IMMEDIATE:
+            return Detail(details.listed(pod_claims.unbound(pod, cluster)))
+        return _on_nodes(state).detail(int(rows[0])) if len(rows) else None
 
     def pre_score(self, state: CycleState, pod: PodInfo, cluster: Snapshot, feasible: Rows) -> Status:
         return statuses.SKIP

@@ -82,3 +82,21 @@ def waits(claim: PersistentVolumeClaim, cluster: Snapshot) -> bool:
     if storage_class.volume_binding_mode is None:
         raise PluginFault(f'VolumeBindingMode not set for StorageClass "{name}"')
     return storage_class.volume_binding_mode == claims.WAIT_FOR_FIRST_CONSUMER
+
+
+def unbound(pod: PodInfo, cluster: Snapshot) -> list[str]:
+    """The claims that should be bound before the pod is scheduled and are not, each with why not."""
+    known = cluster.objects(claims.CLAIMS)
+    found = [known[pod.namespace, use.name] for use in claims.claims_of(pod.pod) if (pod.namespace, use.name) in known]
+    return [_why_unbound(one, cluster) for one in found if not claims.fully_bound(one) and not waits(one, cluster)]
+
+
+def _why_unbound(claim: PersistentVolumeClaim, cluster: Snapshot) -> str:
+    name, of_class = claim.metadata.name, claims.class_of_claim(claim)
+    if claim.spec.volume_name:
+        return f"claim {name} asks for volume {claim.spec.volume_name} and is not bound to it yet"
+    if not of_class:
+        return f"claim {name} has no storage class, and no volume without one fits it"
+    if ("", of_class) not in cluster.objects(claims.CLASSES):
+        return f"claim {name} wants storage class {of_class}, and there is no such class"
+    return f"claim {name} of class {of_class} (volumeBindingMode Immediate) has no volume yet"

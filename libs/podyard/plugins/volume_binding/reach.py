@@ -25,6 +25,10 @@ class Reach(NamedTuple):
         """Whether a node of these labels reaches the volume."""
         return self.terms is None or any(term.matches(labels, "") for term in self.terms.terms)
 
+    def __str__(self) -> str:
+        """`zone=a`, terms separated by `or`."""
+        return "everywhere" if self.terms is None else " or ".join(map(str, self.terms.terms))
+
     def mask(self, nodes: NodeTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
         """The same for many nodes."""
         if self.terms is None:

@@ -2,6 +2,7 @@
 pkg/scheduler/framework/plugins/volumerestrictions/volume_restrictions.go."""
 
 from collections.abc import Hashable, Sequence
+from itertools import islice
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -10,7 +11,7 @@ from podyard.cluster.node_table import PlacedPod
 from podyard.framework import status as statuses
 from podyard.framework.cycle_state import CycleState, StateKey
 from podyard.framework.events import Registration
-from podyard.framework.interfaces import PreFilterResult, Rows, Scope, Verdicts
+from podyard.framework.interfaces import Detail, PreFilterResult, Rows, Scope, Verdicts
 from podyard.framework.pod_info import PodInfo
 from podyard.framework.snapshot import Snapshot
 from podyard.framework.status import PluginFault, Status
@@ -68,6 +69,10 @@ def _claims(state: CycleState) -> OnePodClaims:
     if found is None:
         raise PluginFault(f'cannot read "{CLAIMS.name}" from cycleState')
     return found
+
+
+MOST_PODS: Final = 10_000
+"""Placed pods that are looked through for the one that uses a claim; semi-arbitrary."""
 
 
 class VolumeRestrictions:
@@ -138,6 +143,19 @@ class VolumeRestrictions:
             if first_clash(disks, [mate.stored for mate in mates if mate.stored.spec.volumes]) is not None:
                 return NO_DISK
         return CLAIM_IN_USE if _claims(state).conflicts > 0 else 0
+
+    def detail(self, state: CycleState, pod: PodInfo, cluster: Snapshot, rows: Rows, reason: str) -> Detail | None:
+        if reason != REASON_CLAIM:
+            return None
+        names = _claims(state).names
+        for other in islice(cluster.nodes.all_placed.values(), MOST_PODS):
+            shared = names.intersection(claims.named_claims(other.stored))
+            if shared:
+                node = "" if other.bound is None else f" on {other.bound.node}"
+                return Detail(
+                    f"claim {min(shared)} (ReadWriteOncePod) is in use by {other.namespace}/{other.name}{node}"
+                )
+        return None
 
     def verdict(self, state: CycleState, code: int) -> Status:
         return statuses.unschedulable(REASON_DISK if code == NO_DISK else REASON_CLAIM)

@@ -60,6 +60,7 @@ def record_of(
         nodes_total=result.nodes_total,
         nodes_feasible=result.nodes_feasible,
         rejections=result.rejections,
+        nearest=result.nearest,
         scores=result.scores,
         message=result.message,
         unschedulable_plugins=unschedulable,
