@@ -11,6 +11,7 @@ Never in here: a terminal, colours, columns' widths, the bus, a clock (callers p
   objects
 - `evidence`      which of the records under a pod's name are about one pod
 - `explanation`   that pod's story, made of `entries`; `queued` why the queue keeps it where it is
+- `advice`        what would help a pod that waits
 - `moves`         what the descheduler moved of a workload or a pod
 - `events`        events that nobody sends, out of what is stored; `event_facts` gathers that, `event_listing`
   is what `get events` says

@@ -45,7 +45,8 @@ class NotWoken(Data, frozen=True, kw_only=True, tag_field="entry", tag="notWoken
     who: str = ""
     why: str = ""
     counted: Annotated[bool, Meta(description="joined by rejector and time: the record holds counts only")] = False
-    times: Annotated[int, Meta(description="equal entries in a row, this one being the last")] = 1
+    times: Annotated[int, Meta(description="equal entries, this one being the last")] = 1
+    first_at: Annotated[float, Meta(description="of several: when the first of them happened")] = 0.0
 
 
 class Bound(Data, frozen=True, kw_only=True, tag_field="entry", tag="bound"):

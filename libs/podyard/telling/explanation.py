@@ -3,7 +3,8 @@
 The times are seconds since 1970, UTC. Entries are in the order in which they happened.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Hashable, Sequence
 from typing import Annotated
 
 import msgspec
@@ -16,7 +17,8 @@ from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
 from podyard.proto.queue_api import QueuedPodInfo
 from podyard.proto.requeues import HintCall, PodMove, RequeueRecord
-from podyard.telling import events, words
+from podyard.telling import advice, events, words
+from podyard.telling.advice import Help
 from podyard.telling.entries import Attempt, Bound, Data, Entry, NotWoken, Released, Started, Told, Woken
 from podyard.telling.evidence import Evidence
 
@@ -35,6 +37,9 @@ class Explanation(Data, frozen=True, kw_only=True):
     scheduler: str = ""
     queued: QueuedPodInfo | None = None
     entries: tuple[Entry, ...] = ()
+    help: Annotated[
+        tuple[Help, ...], Meta(description="of a pod that waits: what would help, as of its last attempt")
+    ] = ()
     moves: Annotated[
         tuple[MoveRecord, ...], Meta(description="what the descheduler moved: this pod, or one in whose place it came")
     ] = ()
@@ -44,8 +49,11 @@ class Explanation(Data, frozen=True, kw_only=True):
     ] = ()
 
 
-def build(evidence: Evidence) -> Explanation:
-    """The pod's story."""
+def build(evidence: Evidence, *, every: bool = False) -> Explanation:
+    """The pod's story.
+
+    :param every: each event that did not wake the pod is an entry of its own
+    """
     attempts = _attempts(evidence)
     entries = sorted([*_from_attempts(attempts), *_from_requeues(evidence, attempts), *_placed(evidence)], key=_order)
     placement = evidence.placement
@@ -59,7 +67,8 @@ def build(evidence: Evidence) -> Explanation:
         created_at=evidence.created_at,
         scheduler=evidence.scheduler,
         queued=evidence.queued,
-        entries=tuple(_folded(entries)),
+        help=_help(evidence, attempts),
+        entries=tuple(entries if every else _grouped(entries)),
         trace=attempts[-1].trace if attempts else "",
         events=tuple(events.of_pod(evidence)),
     )
@@ -211,20 +220,35 @@ def _start(status: PodStatusFact, at: float, placement: Binding | Tombstone | No
     return Started(at=max(at, bound_at), node=status.node, phase=status.phase, reason=reason, message=message)
 
 
-def _folded(entries: Sequence[Entry]) -> list[Entry]:
-    """Equal skips in a row become one with a count: an event storm fills the page otherwise."""
-    folded: list[Entry] = []
+def _grouped(entries: Sequence[Entry]) -> list[Entry]:
+    """Events that did not wake the pod, between two other entries: one for each event, plugin and reason,
+    with the first and the last time and how many there were. An event storm fills the page otherwise.
+    """
+    grouped: list[Entry] = []
+    skips: dict[Hashable, NotWoken] = {}
     for entry in entries:
-        last = folded[-1] if folded else None
-        if isinstance(entry, NotWoken) and isinstance(last, NotWoken) and _alike(entry, last):
-            folded[-1] = msgspec.structs.replace(entry, times=last.times + 1)
-        else:
-            folded.append(entry)
-    return folded
+        if not isinstance(entry, NotWoken):
+            grouped += sorted(skips.values(), key=_order)
+            skips.clear()
+            grouped.append(entry)
+            continue
+        key = entry.event, _alike(entry)
+        before = skips.get(key)
+        skips[key] = entry if before is None else _together(before, entry)
+    return [*grouped, *sorted(skips.values(), key=_order)]
 
 
-def _alike(one: NotWoken, other: NotWoken) -> bool:
-    return (one.event, one.object, _answers(one.hints)) == (other.event, other.object, _answers(other.hints))
+def _together(before: NotWoken, last: NotWoken) -> NotWoken:
+    return msgspec.structs.replace(last, times=before.times + last.times, first_at=before.first_at or before.at)
+
+
+def _alike(entry: NotWoken) -> Hashable:
+    """What the hints said, whichever object it was about: reasons name it."""
+    namespace, _, name = entry.object.rpartition("/")
+    if not name:
+        return _answers(entry.hints)
+    named = re.compile(rf"(?<![\w.-])(?:{re.escape(namespace)}/)?{re.escape(name)}(?![\w.-])")
+    return tuple((plugin, answer, named.sub("*", reason)) for plugin, answer, reason in _answers(entry.hints))
 
 
 def _answers(hints: Sequence[HintCall]) -> tuple[tuple[str, str, str], ...]:
@@ -247,6 +271,12 @@ def _state(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> str:
     if attempts:
         return f"pending; its last attempt ended {words.spoken(attempts[-1].outcome)}"
     return "pending; no attempt is recorded yet"
+
+
+def _help(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> tuple[Help, ...]:
+    if evidence.placement is not None or evidence.deleted:
+        return ()
+    return advice.of_waiting(attempts[-1] if attempts else None, evidence.queued)
 
 
 def _gone(evidence: Evidence) -> str:

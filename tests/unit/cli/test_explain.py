@@ -144,6 +144,78 @@ def test_equal_skips_in_a_row_are_counted():
     assert story.entries[0].at == AT + 4
 
 
+def bound_pods(number):
+    """Events of pods that were bound, each with a reason that names its pod."""
+    return [
+        RequeueRecord(
+            event_id=f"e{n}",
+            event="AssignedPodAdd",
+            resource="Pod",
+            object=f"default/web-{n}",
+            at=AT + 11 + n / 1000,
+            skipped=(skipped(f"default/web-{n} came, which is no pod that the pod wants to be near"),),
+        )
+        for n in range(number)
+    ]
+
+
+def test_a_storm_of_events_is_one_line_with_its_first_and_last_time():
+    taints = [requeue(f"t{n}", 11.0005 + n, skipped=(skipped(),)) for n in range(3)]
+    story = explanation.build(evidence(attempts=[REJECTED], requeues=[*bound_pods(3000), *taints]))
+    nodes, pods = [entry for entry in story.entries if isinstance(entry, entries.NotWoken)]
+    assert (pods.times, pods.first_at, pods.at) == (3000, AT + 11, AT + 11 + 2.999)
+    assert (nodes.times, nodes.first_at, nodes.at) == (3, AT + 11.0005, AT + 13.0005)
+    text = shown(story)
+    assert len(text.splitlines()) < 20
+    assert "not woken 3,000 times since " in text
+    assert "by AssignedPodAdd, last of default/web-2999" in text
+
+
+def test_a_reason_that_only_looks_like_another_is_told_apart():
+    """`web-1` is no part of `web-10`, and what is said of two objects differs in more than their names."""
+    one, other = (
+        requeue(name, at, skipped=(skipped(f"the pod wants node-10{more}"),))
+        for name, at, more in (("a", 11, ""), ("b", 12, "0"))
+    )
+    story = explanation.build(evidence(attempts=[REJECTED], requeues=[one, other]))
+    assert kinds(story) == ["Attempt", "NotWoken", "NotWoken"]
+
+
+def test_skips_before_and_after_an_attempt_are_two_groups():
+    records = [requeue(f"e{n}", 9 + n, skipped=(skipped(),)) for n in (0, 2, 3)]
+    story = explanation.build(evidence(attempts=[REJECTED], requeues=records))
+    assert kinds(story) == ["NotWoken", "Attempt", "NotWoken"]
+    assert [entry.times for entry in story.entries if isinstance(entry, entries.NotWoken)] == [1, 2]
+
+
+def test_all_skips_are_told_one_by_one_when_asked_for():
+    story = explanation.build(evidence(attempts=[REJECTED], requeues=bound_pods(30)), every=True)
+    assert kinds(story) == ["Attempt", *["NotWoken"] * 30]
+
+
+def test_what_is_in_the_way_on_the_nearest_node_stands_below_the_reason():
+    lacking = Rejection(
+        plugin="NodeResourcesFit",
+        reason="Insufficient cpu",
+        nodes=3,
+        nearest="node-2",
+        detail="wants 10 cpu, free 7.5 of 8",
+    )
+    other = Rejection(plugin="TaintToleration", reason="untolerated taint", nodes=1)
+    record = attempt(1, 1, nodes_total=4, rejections=(lacking, other), nearest="node-2")
+    lines = [line.strip() for line in shown(explanation.build(evidence(attempts=[record]))).splitlines()]
+    at = lines.index("NodeResourcesFit rejected 3 nodes: Insufficient cpu")
+    assert lines[at + 1] == "node-2: wants 10 cpu, free 7.5 of 8"
+    assert "node-2 is nearest to taking it" in lines
+
+
+def test_what_would_help_is_said_while_the_pod_waits_and_no_longer():
+    sentence = "TaintToleration: add a toleration to the pod, or take the taint off: `kubectl taint node NAME KEY-`"
+    assert sentence in shown(explanation.build(evidence(attempts=[REJECTED])))
+    assert "add a toleration" not in shown(explanation.build(evidence(attempts=[REJECTED], placement=BOUND)))
+    assert "add a toleration" not in shown(explanation.build(evidence(attempts=[REJECTED], deleted=True)))
+
+
 def test_counts_are_joined_by_rejector_and_time():
     counts = (
         SkipCount(plugin="TaintToleration", reason="still tainted", pods=300),

@@ -22,15 +22,17 @@ def explain(
     would: Annotated[str, Parameter(show_default=False)] = "",
     file: Annotated[str, Parameter(name=["--filename", "-f"], show_default=False)] = "",
     old: Annotated[str, Parameter(show_default=False)] = "",
+    every: Annotated[bool, Parameter(name="--all", negative="")] = False,
     namespace: NamespaceOption = None,
     output: JsonOutputOption = "text",
     nats: NatsOption = None,
 ) -> int:
     """Tell a pod's story: every attempt, what woke it, what did not, where it was bound, when it started.
 
-    For each attempt: which plugin rejected how many nodes and why, the best scores. For each event that
-    reached the pod's hints: which plugin answered what, and why. What the descheduler moved or wanted to
-    move, and what came of it; of a deployment or a replicaset that alone.
+    For each attempt: which plugin rejected how many nodes and why, what is in the way on the node that lacks
+    least, the best scores. For each event that reached the pod's hints: which plugin answered what, and why.
+    What the descheduler moved or wanted to move, and what came of it; of a deployment or a replicaset that
+    alone.
 
     With --would: what an event would do to the waiting pod, without publishing it: each rejecting plugin's
     hint and its answer.
@@ -40,6 +42,7 @@ def explain(
     podyard explain pod/web-1 -n staging
     podyard explain deployment web
     podyard explain pod web-1 -o json
+    podyard explain pod web-1 --all
     podyard explain pod web-1 --would Node/UpdateNodeAllocatable -f bigger-node.yaml
     ```
 
@@ -48,6 +51,8 @@ def explain(
     :param would: RESOURCE/ACTION, as for `podyard publish`.
     :param file: With --would: the object as it would be after the event; for Delete, as it was before.
     :param old: With --would: the object before the event; default: as it is stored now.
+    :param every: Each event that did not wake the pod, not one line for each event, plugin and reason;
+        `-o json` has them all.
     """
     from podyard.cli import session, targets
     from podyard.cli.errors import InputError
@@ -70,7 +75,7 @@ def explain(
         if told != "Pod":
             await _moved(bus, namespace or DEFAULT_NAMESPACE, told, name, output)
         elif event is None:
-            await _explain(bus, namespace or DEFAULT_NAMESPACE, name, output)
+            await _explain(bus, namespace or DEFAULT_NAMESPACE, name, output, every=every)
         else:
             await _would(bus, namespace or DEFAULT_NAMESPACE, name, event, output)
         return 0
@@ -78,7 +83,7 @@ def explain(
     return session.run(nats, work)
 
 
-async def _explain(bus: "Bus", namespace: str, name: str, output: str) -> None:
+async def _explain(bus: "Bus", namespace: str, name: str, output: str, *, every: bool) -> None:
     from msgspec.structs import replace
 
     from podyard.cli.errors import CliError
@@ -90,7 +95,7 @@ async def _explain(bus: "Bus", namespace: str, name: str, output: str) -> None:
 
     moves = await gather.moves(bus, namespace, "Pod", name)
     try:
-        story = explanation.build(await gather.gather(bus, namespace, name))
+        story = explanation.build(await gather.gather(bus, namespace, name), every=every or output == "json")
     except CliError:
         if not moves.moves:
             raise

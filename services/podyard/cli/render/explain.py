@@ -36,6 +36,7 @@ def view(pod: Explanation, now: float) -> RenderableType:
     if not pod.entries and not pod.moves:
         lines.append(Text("  nothing is recorded yet", style="dim"))
     lines += list(_waiting(pod, now))
+    lines += [_below(f"{one.plugin}: {one.text}" if one.plugin else one.text, "green") for one in pod.help]
     return Group(*lines)
 
 
@@ -84,11 +85,20 @@ def _attempt(entry: entries.Attempt) -> Iterator[Text]:
     if record.queued_at and record.at > record.queued_at:
         yield _below(f"waited {times.duration(record.at - record.queued_at)} in the queue", "dim")
     for rejection in sorted(record.rejections, key=lambda found: (-found.nodes, found.plugin)):
-        yield _rejection(rejection)
+        yield from _rejection(rejection)
+    if record.nearest and len(record.rejections) > 1:
+        yield _below(f"{record.nearest} is nearest to taking it")
     yield from _attempt_details(record)
 
 
-def _rejection(rejection: Rejection) -> Text:
+def _rejection(rejection: Rejection) -> Iterator[Text]:
+    yield _rejected(rejection)
+    if rejection.detail:
+        at = f"{rejection.nearest}: " if rejection.nearest else ""
+        yield _below(f"  {at}{rejection.detail}", "yellow")
+
+
+def _rejected(rejection: Rejection) -> Text:
     text = _below(f"{rejection.plugin} ", "cyan")
     nodes = "1 node" if rejection.nodes == 1 else f"{rejection.nodes} nodes"
     text.append(f"rejected {nodes}: {rejection.reason}", style="default")
@@ -135,8 +145,11 @@ def _moved_to(pool: str) -> str:
 
 def _not_woken(entry: entries.NotWoken) -> Iterator[Text]:
     by = f" of {entry.object}" if entry.object else ""
-    repeated = f"  {entry.times} times, last" if entry.times > 1 else ""
-    yield _line(entry.at, ("not woken by ", "yellow"), (entry.event, "bold"), (by, ""), (repeated, "dim"))
+    times_told = f"{entry.times:,} times since {times.clock(entry.first_at)} " if entry.times > 1 else ""
+    last = ", last" if by and times_told else ""
+    yield _line(
+        entry.at, ("not woken ", "yellow"), (times_told, ""), ("by ", "yellow"), (entry.event, "bold"), (last + by, "")
+    )
     yield from _hints(entry.hints, "")
     if entry.counted:
         yield _below("(the record counts by plugin and reason; one of these was this pod's)", "dim")

@@ -1,0 +1,78 @@
+"""What would help a pod that waits, in a sentence for each cause. Pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from podyard.proto.decisions import AttemptRecord, Rejection
+from podyard.proto.queue_api import QueuedPodInfo
+from podyard.telling.entries import Data
+
+TOO_SMALL: Final = "ask for less, or add a larger node: those that lack it are too small even when empty"
+OF_REASONS: Final[Mapping[tuple[str, str], str]] = {
+    ("NodeResourcesFit", "Too many pods"): "free a place there, add a node, or raise the node's limit of pods",
+    ("NodeResourcesFit", "Insufficient"): "ask for less, add a node, or end pods on a node that is large enough",
+    ("TaintToleration", ""): "add a toleration to the pod, or take the taint off: `kubectl taint node NAME KEY-`",
+    ("NodeUnschedulable", ""): "uncordon the node: `kubectl uncordon NAME`",
+    ("NodeName", ""): "create a node of that name, or take nodeName out of the pod",
+    ("NodeAffinity", "didn't satisfy plugin"): "make room on the nodes that it names, create them, or name others",
+    ("NodeAffinity", ""): "give a node these labels, or ask for others",
+    ("NodePorts", ""): "another host port, or a node where it is free",
+    ("InterPodAffinity", "node(s) didn't match pod affinity"): "place such a pod first, or make the affinity preferred",
+    ("InterPodAffinity", ""): "add a node in another domain, or make the anti-affinity preferred",
+    ("PodTopologySpread", "node(s) didn't match pod topology spread constraints (missing"): "give the node this label",
+    ("PodTopologySpread", ""): "make room in the emptiest domain, raise maxSkew, or choose ScheduleAnyway",
+    ("VolumeBinding", "not found"): "create the claim, or name one that there is",
+    ("VolumeBinding", "is being deleted"): "create the claim anew when it is gone, or name another",
+    ("VolumeBinding", "bound to non-existent"): "create the claim anew: its volume is lost",
+    ("VolumeBinding", "pod has unbound immediate"): "create a volume that fits, or a claim of a class that makes one",
+    ("VolumeBinding", "node(s)"): "make room where the volume is, or a volume where there is room",
+    ("VolumeZone", ""): "make room in the zone of the volume",
+    ("VolumeRestrictions", ""): "wait for the other pod to end, or give this one a claim of its own",
+    ("NodeVolumeLimits", ""): "use fewer volumes on the node, or add a node",
+    ("DynamicResources", ""): "create the resource claim, or take it out of the pod",
+    ("SchedulingGates", ""): "remove the gate from spec.schedulingGates when the pod may go",
+}
+"""By plugin and a part of its reason; the first that fits."""
+
+
+class Help(Data, frozen=True, kw_only=True):
+    """What would help against what one plugin says."""
+
+    plugin: str = ""
+    text: str
+
+
+def of_rejection(rejection: Rejection) -> str:
+    """What would help against this one; empty: only the plugin's author knows.
+
+    Only a request can be too large for every node that lacks it: then preemption cannot help either.
+    """
+    if rejection.plugin == "NodeResourcesFit" and rejection.unresolvable:
+        return TOO_SMALL
+    return _found(rejection.plugin, rejection.reason)
+
+
+def of_waiting(last: AttemptRecord | None, queued: QueuedPodInfo | None) -> tuple[Help, ...]:
+    """For a pod that has no node: what would help against each that keeps it, once each.
+
+    :param last: its last attempt
+    """
+    if queued is not None and queued.gating_plugin:
+        text = _found(queued.gating_plugin, queued.message)
+        return (Help(plugin=queued.gating_plugin, text=text),) if text else ()
+    if last is None or last.outcome != "unschedulable":
+        return ()
+    if last.nominated_node:
+        text = f"nothing to do: it gets the room on {last.nominated_node} when its victims have gone"
+        return (Help(plugin="DefaultPreemption", text=text),)
+    found = (Help(plugin=one.plugin, text=of_rejection(one)) for one in last.rejections)
+    return tuple(dict.fromkeys(one for one in found if one.text)) or _without_nodes(last)
+
+
+def _without_nodes(last: AttemptRecord) -> tuple[Help, ...]:
+    return () if last.nodes_total else (Help(plugin="", text="add a node: there is none"),)
+
+
+def _found(plugin: str, reason: str) -> str:
+    fitting = (text for (name, part), text in OF_REASONS.items() if name == plugin and part in reason)
+    return next(fitting, "")
