@@ -8,6 +8,7 @@ from podyard.proto.queue_api import QueuedPodInfo
 from podyard.telling.entries import Data
 
 TOO_SMALL: Final = "ask for less, or add a larger node: those that lack it are too small even when empty"
+NO_CLAIM: Final = "create what is not found, or name one that there is"
 OF_REASONS: Final[Mapping[tuple[str, str], str]] = {
     ("NodeResourcesFit", "Too many pods"): "free a place there, add a node, or raise the node's limit of pods",
     ("NodeResourcesFit", "Insufficient"): "ask for less, add a node, or end pods on a node that is large enough",
@@ -21,13 +22,16 @@ OF_REASONS: Final[Mapping[tuple[str, str], str]] = {
     ("InterPodAffinity", ""): "add a node in another domain, or make the anti-affinity preferred",
     ("PodTopologySpread", "node(s) didn't match pod topology spread constraints (missing"): "give the node this label",
     ("PodTopologySpread", ""): "make room in the emptiest domain, raise maxSkew, or choose ScheduleAnyway",
-    ("VolumeBinding", "not found"): "create the claim, or name one that there is",
+    ("VolumeBinding", "not found"): NO_CLAIM,
     ("VolumeBinding", "is being deleted"): "create the claim anew when it is gone, or name another",
     ("VolumeBinding", "bound to non-existent"): "create the claim anew: its volume is lost",
     ("VolumeBinding", "pod has unbound immediate"): "create a volume that fits, or a claim of a class that makes one",
     ("VolumeBinding", "node(s)"): "make room where the volume is, or a volume where there is room",
+    ("VolumeZone", "not found"): NO_CLAIM,
     ("VolumeZone", ""): "make room in the zone of the volume",
+    ("VolumeRestrictions", "not found"): NO_CLAIM,
     ("VolumeRestrictions", ""): "wait for the other pod to end, or give this one a claim of its own",
+    ("NodeVolumeLimits", "not found"): NO_CLAIM,
     ("NodeVolumeLimits", ""): "use fewer volumes on the node, or add a node",
     ("DynamicResources", ""): "create the resource claim, or take it out of the pod",
     ("SchedulingGates", ""): "remove the gate from spec.schedulingGates when the pod may go",

@@ -43,7 +43,10 @@ SENTENCES = [
     (affinity.NAME, affinity.REASON_EXISTING, "add a node in another domain, or make the anti-affinity preferred"),
     (spread.NAME, spread.REASON, "make room in the emptiest domain, raise maxSkew, or choose ScheduleAnyway"),
     (spread.NAME, spread.REASON_NO_LABEL, "give the node this label"),
-    (binding.NAME, 'persistentvolumeclaim "data" not found', "create the claim, or name one that there is"),
+    *(
+        (name, 'persistentvolumeclaim "data" not found', "create what is not found, or name one that there is")
+        for name in (binding.NAME, restrictions.NAME, zones.NAME, limits.NAME)
+    ),
     (binding.NAME, REASON_IMMEDIATE, "create a volume that fits, or a claim of a class that makes one"),
     (
         binding.NAME,

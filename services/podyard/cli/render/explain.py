@@ -36,7 +36,9 @@ def view(pod: Explanation, now: float) -> RenderableType:
     if not pod.entries and not pod.moves:
         lines.append(Text("  nothing is recorded yet", style="dim"))
     lines += list(_waiting(pod, now))
-    lines += [_below(f"{one.plugin}: {one.text}" if one.plugin else one.text, "green") for one in pod.help]
+    if pod.help:
+        lines.append(Text("what would help", style="bold"))
+        lines += [_below(f"{one.plugin}: {one.text}" if one.plugin else one.text, "green") for one in pod.help]
     return Group(*lines)
 
 
