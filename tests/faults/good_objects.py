@@ -174,11 +174,11 @@ REST: Final[dict[str, Document]] = {
         "spec": {"minAvailable": "50%", "selector": SELECTOR},
         "status": {"disruptionsAllowed": 1, "disruptedPods": {"bad": "2026-01-01T00:00:00Z"}},
     },
-    "limitranges": {
+    "limitranges": {  # of a type that nobody is held to: good pods live beside it
         "spec": {
             "limits": [
                 {
-                    "type": "Container",
+                    "type": "example.com/Slot",
                     "max": {"cpu": "64"},
                     "min": {"cpu": "1n"},
                     "default": {"cpu": "3m"},
