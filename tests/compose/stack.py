@@ -180,8 +180,13 @@ class Stack:
         self.until("all healthy", self.all_well)
 
     def phase(self, pod: str) -> str:
-        """What the agent says of a pod; empty if nothing yet."""
-        return json.loads(self.podyard("get", "pod", pod, "-o", "json")).get("status", {}).get("phase", "")
+        """What the agent says of a pod; empty if nothing yet. People read mirrors, which may be a moment
+        behind."""
+        asked = self.try_podyard("get", "pod", pod, "-o", "json", outside=self.outside)
+        if "not found" in asked.err:
+            return ""
+        assert asked.code == 0, asked.err
+        return json.loads(asked.out).get("status", {}).get("phase", "")
 
     def until(self, what: str, question: Callable[[], T | None], within_s: float = WITHIN_S) -> T:
         """The first answer that is not empty.

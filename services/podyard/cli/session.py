@@ -111,10 +111,13 @@ async def _connected(bus: Bus) -> None:
 
     :raises CliError: if nobody does
     """
-    decided = anyio.Event()
+    decided, refused = anyio.Event(), ""
     servers = bus.settings.servers
 
     def changed(state: BusState) -> None:
+        # remembered: the end of the connection, which follows, is told as an error of its own
+        nonlocal refused
+        refused = state.last_error if _is_refusal(state.last_error) else refused
         if state.connected or state.unreachable >= len(servers):
             decided.set()
 
@@ -123,7 +126,7 @@ async def _connected(bus: Bus) -> None:
         await decided.wait()
     forget()
     if not bus.state.connected:
-        raise _no_session(servers, bus.state.last_error)
+        raise _no_session(servers, refused)
 
 
 @contextmanager
@@ -137,10 +140,15 @@ def _unlogged() -> Generator[None]:
         log.disabled = False
 
 
-def _no_session(tried: Sequence[str], reason: str) -> CliError:
+def _is_refusal(reason: str) -> bool:
+    return any(word in reason.lower() for word in NOT_LET_IN)
+
+
+def _no_session(tried: Sequence[str], refused: str) -> CliError:
+    """:param refused: what a server, or TLS, said about us; empty: nobody said anything"""
     places = without_secrets(", ".join(tried))
-    if any(word in reason.lower() for word in NOT_LET_IN):
-        return CliError(f"the NATS server at {places} does not let us in: {reason}", NO_KEY_ADVICE)
+    if refused:
+        return CliError(f"the NATS server at {places} does not let us in: {refused}", NO_KEY_ADVICE)
     return CliError(f"no NATS server answers at {places}", NO_SERVER_ADVICE)
 
 
