@@ -14,6 +14,7 @@ EVICTIONS := tests/simulation/test_evictions.py
 TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples $(EVICTIONS)
 CONTENTION := tests/faults/test_service_contention.py
 STACKS := tests/e2e tests/faults --ignore=$(CONTENTION)
+KEYS := tests/contract/security/test_rotation.py
 ALONE := tests/simulation $(CONTENTION) --ignore=$(EVICTIONS)
 # Fault tests that want the machine alone.
 LONELY := $(CONTENTION) tests/faults/test_nats_lost_stores.py
@@ -90,7 +91,7 @@ test-simulation: setup ## 200 seeds of all services in virtual time under faults
 	@[ -n "$(ARGS)" ] || $(PYTEST) tests/simulation -m whole_simulation
 
 test-faults: setup ## every fault test: real servers, services as processes, a proxy that does harm before each, the simulation's checker
-	$(PYTEST) $(if $(ARGS),,-n 2 --dist loadfile --durations=25 $(LONELY:%=--ignore=%)) tests/faults -m "whole_faults or not whole_faults" $(ARGS)
+	$(PYTEST) $(if $(ARGS),,-n 2 --dist loadfile --durations=25 $(LONELY:%=--ignore=%)) tests/faults $(KEYS) -m "whole_faults or not whole_faults" $(ARGS)
 	@[ -n "$(ARGS)" ] || $(PYTEST) $(LONELY) -m "whole_faults or not whole_faults"
 
 test-explore: setup ## property tests with new plays for an hour; ARGS="--minutes 10 TEST", ARGS="--again FILE" plays one again

@@ -127,6 +127,7 @@ async def test_all_keys_are_replaced_under_writes_and_nothing_is_lost(tmp_path: 
         await old_ones_are_refused(security, tmp_path / "stolen", "--all", lab.url)
 
 
+@pytest.mark.whole_faults
 @pytest.mark.timeout(420)
 async def test_the_authority_of_a_cluster_is_replaced_under_writes_and_nothing_is_lost(tmp_path: Path) -> None:
     """All keys with it, over three servers, each with a configuration of its own; services know all of
