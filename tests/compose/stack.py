@@ -181,9 +181,9 @@ class Stack:
 
     def phase(self, pod: str) -> str:
         """What the agent says of a pod; empty if nothing yet. People read mirrors, which may be a moment
-        behind."""
+        behind, or without a leader while the cluster looks for one."""
         asked = self.try_podyard("get", "pod", pod, "-o", "json", outside=self.outside)
-        if "not found" in asked.err:
+        if "not found" in asked.err or "no answer within" in asked.err:
             return ""
         assert asked.code == 0, asked.err
         return json.loads(asked.out).get("status", {}).get("phase", "")
