@@ -29,10 +29,12 @@ class Waiting:
     def __init__(self, stage: Stage, load: Load) -> None:
         self._stage = stage
         self._load = load
-        self._since: dict[str, float] = {}
+        self._since: dict[str, tuple[float, str]] = {}
+        """By name of a pod without a node: when it was first asked for, and who was replaced then."""
         self.waited_s: list[float] = []
         self.worst: dict[str, float] = {}
-        """The longest wait of a pod that got its node while this one was replaced, or after it."""
+        """The longest wait of a pod that was asked for while this one was replaced, or after it. Who is
+        replaced when it gets its node at last need not have kept it waiting."""
         self.during = "none yet"
 
     async def run(self) -> None:
@@ -40,7 +42,7 @@ class Waiting:
         while True:
             names = [f"small-{len(self._load.made) + number}" for number in range(2)]
             self._load.made += names
-            self._since |= dict.fromkeys(names, time.monotonic())
+            self._since |= dict.fromkeys(names, (time.monotonic(), self.during))
             while missing := [name for name in names if not self._is_made(name)]:
                 await self._stage.people.apply([small(name) for name in missing])
                 await asyncio.sleep(EVERY_S)
@@ -57,14 +59,15 @@ class Waiting:
             for name in [*self._since]:
                 found = seen.objects.get((subjects.PODS, name))
                 if found is not None and found["metadata"]["uid"] in seen.placed:
-                    self.waited_s.append(time.monotonic() - self._since.pop(name))
-                    self.worst[self.during] = max(self.waited_s[-1], self.worst.get(self.during, 0.0))
+                    since, during = self._since.pop(name)
+                    self.waited_s.append(time.monotonic() - since)
+                    self.worst[during] = max(self.waited_s[-1], self.worst.get(during, 0.0))
             await asyncio.sleep(LOOK_EVERY_S)
 
     @property
     def longest_s(self) -> float:
         """Of those that wait still, too."""
-        return max([*self.waited_s, *(time.monotonic() - since for since in self._since.values())])
+        return max([*self.waited_s, *(time.monotonic() - since for since, _ in self._since.values())])
 
     @property
     def told(self) -> str:
