@@ -337,10 +337,11 @@ def _reap(pid: int) -> int | None:
 
 def _end(groups: list[str], printed: int, log: _Log) -> None:
     """What the command left behind ends with it, as with the first process of a PID namespace."""
-    forbid_new(groups)
-    while kill_all(groups):
-        _reap(0)
-        time.sleep(_AGAIN_S)
+    if kill_all(groups):
+        forbid_new(groups)
+        while kill_all(groups):
+            _reap(0)
+            time.sleep(_AGAIN_S)
     _reap(0)
     with contextlib.suppress(BlockingIOError):
         while data := os.read(printed, _CHUNK):

@@ -324,13 +324,12 @@ class Processes:
                 os.close(opened)
 
     async def _kill(self, groups: list[str]) -> None:
-        """Until none of their processes is left."""
-        if not groups:
+        """Until none of their processes is left. Only what begins meanwhile is kept from forking: a process
+        that may not, and still runs, complains in the container's log."""
+        if not groups or not await anyio.to_thread.run_sync(launcher.kill_all, groups):
             return
         await anyio.to_thread.run_sync(launcher.forbid_new, groups)
-        while True:
-            if not await anyio.to_thread.run_sync(launcher.kill_all, groups):
-                return
+        while await anyio.to_thread.run_sync(launcher.kill_all, groups):
             await anyio.sleep(_AGAIN_S)
 
     async def _remove_group(self, group: str) -> None:

@@ -241,6 +241,7 @@ async def test_a_command_is_killed_before_its_children_are_kept_from_forking(
         await host.printed("up")
         await processes.stop(POD.uid, 0.05)
         ended = await host.end()
+        assert await host.printed("up") == "up\n", "its child was killed, too, and had nothing to complain of"
     assert (ended.code, ended.signal) == (137, signal.SIGKILL)
 
 
