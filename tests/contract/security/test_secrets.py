@@ -51,8 +51,10 @@ def served(lab: Lab) -> dict[str, str]:
 
 
 def processes() -> list[psutil.Process]:
-    """Of the lab: this test has started them."""
-    return psutil.Process().children(recursive=True)
+    """Of the lab: this test has started them. One that was killed has no words any more, until it is
+    reaped."""
+    children = psutil.Process().children(recursive=True)
+    return [one for one in children if one.status() != psutil.STATUS_ZOMBIE]
 
 
 @pytest.mark.timeout(240)
