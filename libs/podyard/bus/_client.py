@@ -41,6 +41,7 @@ class DirectClient(Client):
         except BaseException:
             if transport is not None:
                 transport.close()
+                _hang_up(transport)
             raise
 
     async def receive(self, subject: str, queue: str, receiver: Receiver) -> Subscription:
@@ -75,3 +76,11 @@ class DirectClient(Client):
             receiver(subject.decode(), reply.decode(), data, headers or b"")
         except Exception:  # boundary: see the class
             log.exception("the receiver of %s failed", subject.decode(errors="replace"))
+
+
+def _hang_up(transport: Any) -> None:
+    """Close the socket below TLS: what closes TLS alone waits for the server's last word, and nobody would hold
+    the socket until that comes."""
+    below = getattr(transport, "_bare_io_writer", None)
+    if below is not None:
+        below.close()
