@@ -11,9 +11,10 @@ PYTEST := $(BIN)/pytest
 # What runs on all cores at once; what starts servers and services as processes, and mostly waits for them; and what measures CPU
 # time or takes all cores itself, and therefore runs alone.
 EVICTIONS := tests/simulation/test_evictions.py
-TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples $(EVICTIONS)
+SECURITY := tests/contract/security
+TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples $(EVICTIONS) --ignore=$(SECURITY)
 CONTENTION := tests/faults/test_service_contention.py
-STACKS := tests/e2e tests/faults --ignore=$(CONTENTION)
+STACKS := tests/e2e tests/faults $(SECURITY) --ignore=$(CONTENTION)
 KEYS := tests/contract/security/test_rotation.py
 ALONE := tests/simulation $(CONTENTION) --ignore=$(EVICTIONS)
 # Fault tests that want the machine alone.
