@@ -12,7 +12,7 @@ from podyard.objects.core import Pod
 from podyard.proto import actions
 from podyard.proto.actions import ActionType
 from podyard.proto.queue_api import AttemptResult, DoneRequest
-from tests.conformance import profiles
+from tests.conformance import profiles, shapes
 from tests.conformance.deliveries import Manifest, namespace_of, uid_of
 from tests.conformance.differences import Difference, between
 from tests.conformance.joined import change_of
@@ -34,12 +34,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     events: list[dict[str, Any]] | msgspec.UnsetType = msgspec.UNSET
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import msgspec
 
 from podyard import configuration
 from podyard.configuration import BuildError, DecodeError, FieldError, InvalidConfiguration
+from tests.conformance import shapes
 from tests.conformance.differences import ABSENT, Difference, between
 
 
@@ -29,12 +30,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     effective: dict[str, Any] | None = None
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 
 from podyard.objects import cron
+from tests.conformance import shapes
 from tests.conformance.differences import Difference, between
 
 FOLLOWING = 4
@@ -28,12 +29,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     error: str = ""
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:

@@ -31,6 +31,7 @@ from podyard.objects.node import Node
 from podyard.objects.pod import Pod
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.scheduling import PriorityClass
+from tests.conformance import shapes
 from tests.conformance.deliveries import Manifest, Stream, namespace_of
 from tests.conformance.differences import ABSENT, Difference, between
 
@@ -105,12 +106,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     sorted_order_outcome: int | None = None
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from podyard.descheduler.core.policy import Policy, Profile
 from podyard.descheduler.core.state import CycleState
 from podyard.objects import decoding
 from podyard.objects.scheduling import PriorityClass
+from tests.conformance import shapes
 from tests.conformance.differences import Difference, between
 
 SETS: Final = ("presort", "sort", "deschedule", "balance", "filter", "preevictionfilter")
@@ -39,12 +40,7 @@ class Expected(Outcome, frozen=True, kw_only=True, forbid_unknown_fields=True):
     acceptable: list[Outcome] = []
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import msgspec
 from podyard.node_agent.core.eviction.ranking import rank, sort_key
 from podyard.objects import decoding
 from podyard.objects.pod import Pod
-from tests.conformance import kubelet
+from tests.conformance import kubelet, shapes
 from tests.conformance.differences import Difference, between
 
 
@@ -29,12 +29,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     groups: list[list[str]]
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:

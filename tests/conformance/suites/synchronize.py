@@ -14,7 +14,7 @@ from podyard.node_agent.core.nodes import THRESHOLD_MET
 from podyard.objects import decoding, times
 from podyard.objects.pod import Pod
 from podyard.proto.facts import NodeStatusFact
-from tests.conformance import kubelet
+from tests.conformance import kubelet, shapes
 from tests.conformance.differences import ABSENT, Difference, between
 from tests.conformance.eviction_host import EvictionHost
 
@@ -41,12 +41,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     traces: list[list[dict[str, Any] | None]]
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> list[dict[str, Any] | None]:

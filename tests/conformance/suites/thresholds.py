@@ -9,7 +9,7 @@ from podyard.node_agent.core.eviction import configuration, file_systems
 from podyard.node_agent.core.eviction.configuration import KubeletConfiguration
 from podyard.node_agent.core.eviction.file_systems import Layout
 from podyard.node_agent.core.eviction.thresholds import Threshold, ThresholdError
-from tests.conformance import kubelet
+from tests.conformance import kubelet, shapes
 from tests.conformance.differences import Difference, between
 
 LAYOUTS = {"single": Layout.SINGLE, "imagefs": Layout.DEDICATED, "split": Layout.SPLIT}
@@ -32,12 +32,7 @@ class Expected(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     hard_eviction_reservation: dict[str, str] = {}
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, Expected)
+check = shapes.of(Given, Expected)
 
 
 def run(given: dict[str, Any]) -> dict[str, Any]:

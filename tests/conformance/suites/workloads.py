@@ -20,6 +20,7 @@ from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.daemon_sets import GENERATION_LABEL, target_of
 from podyard.workloads.core.revisions import POD_LABEL
 from podyard.workloads.core.stateful_sets import HASH_LABEL
+from tests.conformance import shapes
 from tests.conformance.differences import Difference, between
 from tests.unit.workloads.stage import Stage
 
@@ -77,12 +78,7 @@ class Given(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     steps: list[list[Step]]
 
 
-def check(given: dict[str, Any], expected: Any) -> None:
-    """
-    :raises msgspec.ValidationError: if a case has another shape than this suite compares
-    """
-    msgspec.convert(given, Given)
-    msgspec.convert(expected, list[dict[str, Any]])
+check = shapes.of(Given, list[dict[str, Any]])
 
 
 def run(given: dict[str, Any]) -> list[Document]:
