@@ -15,7 +15,7 @@ from podyard.framework.snapshot import Snapshot
 
 Token: TypeAlias = Callable[[PodInfo, Snapshot], Hashable]
 Pattern: TypeAlias = Callable[[CycleState, Snapshot], Hashable]
-Details: TypeAlias = Callable[[CycleState, PodInfo, Snapshot, Rows, str], Detail | None]
+Detailing: TypeAlias = Callable[[CycleState, PodInfo, Snapshot, Rows, str], Detail | None]
 Touched: TypeAlias = Callable[[CycleState, PodInfo, Snapshot], Iterable[int] | None]
 
 
@@ -54,7 +54,7 @@ def filter_pattern(plugin: object) -> Pattern | None:
     return getattr(plugin, "filter_pattern", None)
 
 
-def detail(plugin: object) -> Details | None:
+def detail(plugin: object) -> Detailing | None:
     """Of `Detailed`."""
     return getattr(plugin, "detail", None)
 

@@ -122,13 +122,14 @@ def admit(
     if kind.resource == secrets.RESOURCE:
         secrets.settle(stored)
         secrets.check(faults, stored, old)
+    ranges = _limit_ranges(kind, stored, old, cluster)
     if kind.resource == "pods" and old is None:
-        fill_from_limits(stored, _limit_ranges(stored, cluster))
+        fill_from_limits(stored, ranges)
         _set_priority(faults, child(stored, "spec"), cluster)
         _set_runtime_class(faults, child(stored, "spec"), cluster)
     if kind.resource == "persistentvolumeclaims" and old is None:
         _set_storage_class(child(stored, "spec"), cluster)
-    _check(faults, kind, stored, old, cluster)
+    _check(faults, kind, stored, old, cluster, ranges)
     if old is not None and not faults:
         check_update(faults, kind.resource, old, _with_uid(stored, document))
         _next_generation(stored, old, kind)
@@ -229,7 +230,14 @@ def _generated_name(meta: Document, kind: Kind, cluster: ClusterLookup, random: 
     return name
 
 
-def _check(faults: Faults, kind: Kind, stored: Document, old: Document | None, cluster: ClusterLookup) -> None:
+def _check(
+    faults: Faults,
+    kind: Kind,
+    stored: Document,
+    old: Document | None,
+    cluster: ClusterLookup,
+    ranges: list[LimitRange],
+) -> None:
     try:
         typed = view(kind, stored)
     except ObjectError as error:
@@ -241,24 +249,21 @@ def _check(faults: Faults, kind: Kind, stored: Document, old: Document | None, c
         _check_namespace(faults, kind, meta.namespace, cluster)
     if not isinstance(typed, CustomObject):
         check_kind(faults, kind.resource, typed)
-    if isinstance(typed, Pod | PersistentVolumeClaim) and (old is None or isinstance(typed, PersistentVolumeClaim)):
-        _check_limits(faults, typed, _limit_ranges(stored, cluster))
+    if isinstance(typed, Pod):
+        check_pod_limits(faults, typed, ranges)
+    elif isinstance(typed, PersistentVolumeClaim):
+        check_claim_limits(faults, typed, ranges)
     if kind.resource == "priorityclasses" and isinstance(typed, PriorityClass) and typed.global_default:
         _check_single_default(faults, typed, cluster)
 
 
-def _limit_ranges(stored: Document, cluster: ClusterLookup) -> list[LimitRange]:
-    """Those of the object's namespace, by name."""
+def _limit_ranges(kind: Kind, stored: Document, old: Document | None, cluster: ClusterLookup) -> list[LimitRange]:
+    """Those that an object is held to, by name: those of its namespace; of a pod only when it is new."""
+    if kind.resource != "persistentvolumeclaims" and (kind.resource != "pods" or old is not None):
+        return []
     namespace = mapping(stored, "metadata").get("namespace")
     found = [_typed(LimitRange, one) for one in cluster.list("limitranges")]
     return sorted((one for one in found if one.metadata.namespace == namespace), key=lambda one: one.metadata.name)
-
-
-def _check_limits(faults: Faults, typed: Pod | PersistentVolumeClaim, ranges: list[LimitRange]) -> None:
-    if isinstance(typed, Pod):
-        check_pod_limits(faults, typed, ranges)
-    else:
-        check_claim_limits(faults, typed, ranges)
 
 
 def _set_runtime_class(faults: Faults, spec: Document, cluster: ClusterLookup) -> None:

@@ -1,6 +1,6 @@
 """Jobs and CronJobs (`batch/v1`). Source: api/batch/v1/types.go."""
 
-from podyard.objects.meta import Condition, LabelSelector, ObjectMeta, ObjectReference, View
+from podyard.objects.meta import Condition, LabelSelector, ObjectMeta, ObjectReference, View, is_true
 from podyard.objects.pod import PodTemplateSpec
 from podyard.proto.message import Int64
 
@@ -63,6 +63,12 @@ class Job(View, frozen=True, kw_only=True):
     metadata: ObjectMeta = _NO_META
     spec: JobSpec = _NO_SPEC
     status: JobStatus = _NO_STATUS
+
+
+def end_of(job: Job) -> str:
+    """Complete or Failed; empty while it goes on. Source: kubernetes v1.36.2, pkg/controller/job/utils.go
+    (FinishedCondition)."""
+    return next((end for end in ("Complete", "Failed") if is_true(job.status.conditions, end)), "")
 
 
 class JobTemplateSpec(View, frozen=True, kw_only=True):

@@ -1,6 +1,10 @@
 """CustomResourceDefinitions: what the api goes by, without the schemas, which may be a megabyte."""
 
+from typing import Final
+
 from podyard.objects.meta import ObjectMeta, View
+
+DEFINITIONS: Final = "customresourcedefinitions"
 
 
 class Names(View, frozen=True, kw_only=True):

@@ -29,7 +29,7 @@ from podyard.objects.core import (
     Service,
 )
 from podyard.objects.errors import UnknownKindError
-from podyard.objects.extensions import CustomResourceDefinition
+from podyard.objects.extensions import DEFINITIONS, CustomResourceDefinition
 from podyard.objects.faults import cut
 from podyard.objects.limit_ranges import LimitRange
 from podyard.objects.meta import ObjectMeta, View
@@ -157,7 +157,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     _built_in("resource.k8s.io/v1", "deviceclasses", DeviceClass, namespaced=False),
     _built_in(
         "apiextensions.k8s.io/v1",
-        "customresourcedefinitions",
+        DEFINITIONS,
         CustomResourceDefinition,
         namespaced=False,
         short_names=("crd", "crds"),
@@ -168,8 +168,6 @@ KINDS: Final[tuple[Kind, ...]] = (
 _SHORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "certificatesigningrequests": ("csr",),
     "configmaps": ("cm",),
-    "cronjobs": ("cj",),
-    "daemonsets": ("ds",),
     "endpoints": ("ep",),
     "horizontalpodautoscalers": ("hpa",),
     "ingresses": ("ing",),

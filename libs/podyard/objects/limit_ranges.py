@@ -16,8 +16,8 @@ from podyard.objects.faults import Faults
 from podyard.objects.meta import ObjectMeta, ResourceList, View
 from podyard.objects.names import qualified_fault
 from podyard.objects.pod import Pod
-from podyard.objects.pod_requests import exact_limits, exact_requests
-from podyard.objects.quantity import NANO, Quantity
+from podyard.objects.pod_requests import exact_limits, exact_requests, spelled
+from podyard.objects.quantity import NANO
 from podyard.objects.resource_validation import check_name, is_overcommit_allowed
 
 ANNOTATION: Final = "kubernetes.io/limit-ranger"
@@ -182,19 +182,21 @@ def check_pod_limits(faults: Faults, pod: Pod, ranges: Iterable[LimitRange]) -> 
     PodValidateLimitFunc."""
     for limit_range in ranges:
         for item in limit_range.spec.limits:
-            if item.type == CONTAINER:
-                for field, containers in (
-                    ("containers", pod.spec.containers),
-                    ("initContainers", pod.spec.init_containers),
-                ):
-                    for at, one in enumerate(containers):
-                        with faults.below(f"spec.{field}[{at}].resources"):
-                            _check(
-                                faults, limit_range, item, _exact(one.resources.requests), _exact(one.resources.limits)
-                            )
-            elif item.type == POD:
-                with faults.below("spec"):
-                    _check(faults, limit_range, item, exact_requests(pod, overhead=False), exact_limits(pod))
+            for path, requests, limits in _asked_for(pod, item.type):
+                with faults.below(path):
+                    _check(faults, limit_range, item, requests, limits)
+
+
+def _asked_for(pod: Pod, type_: str) -> Iterator[tuple[str, Mapping[str, int], Mapping[str, int]]]:
+    """Of things of that type in a pod: where they are, requests and limits in nano-units."""
+    if type_ == POD:
+        yield "spec", exact_requests(pod, overhead=False), exact_limits(pod)
+    if type_ != CONTAINER:
+        return
+    for field, containers in (("containers", pod.spec.containers), ("initContainers", pod.spec.init_containers)):
+        for at, one in enumerate(containers):
+            resources = one.resources
+            yield f"spec.{field}[{at}].resources", _exact(resources.requests), _exact(resources.limits)
 
 
 def check_claim_limits(faults: Faults, claim: PersistentVolumeClaim, ranges: Iterable[LimitRange]) -> None:
@@ -237,9 +239,9 @@ def _too_little(item: LimitRangeItem, requests: Mapping[str, int], limits: Mappi
         if name not in requests:
             yield f"{said}.  No request is specified"
         elif requests[name] < least:
-            yield f"{said}, but request is {_text(name, requests[name])}"
+            yield f"{said}, but request is {spelled(name, requests[name])}"
         elif name in limits and limits[name] < least:
-            yield f"{said}, but limit is {_text(name, limits[name])}"
+            yield f"{said}, but limit is {spelled(name, limits[name])}"
 
 
 def _too_much(item: LimitRangeItem, what: str, limits: Mapping[str, int], requests: Mapping[str, int]) -> Iterator[str]:
@@ -249,9 +251,9 @@ def _too_much(item: LimitRangeItem, what: str, limits: Mapping[str, int], reques
         if name not in limits:
             yield f"{said}.  No {what} is specified"
         elif limits[name] > most:
-            yield f"{said}, but {what} is {_text(name, limits[name])}"
+            yield f"{said}, but {what} is {spelled(name, limits[name])}"
         elif name in requests and requests[name] > most:
-            yield f"{said}, but request is {_text(name, requests[name])}"
+            yield f"{said}, but request is {spelled(name, requests[name])}"
 
 
 def _too_far_apart(item: LimitRangeItem, requests: Mapping[str, int], limits: Mapping[str, int]) -> Iterator[str]:
@@ -265,8 +267,3 @@ def _too_far_apart(item: LimitRangeItem, requests: Mapping[str, int], limits: Ma
             yield f"{said}, but no limit is specified or limit is 0"
         elif limit * NANO > quantity.nano(text) * request:
             yield f"{said}, but provided ratio is {limit / request:f}"
-
-
-def _text(name: str, nano: int) -> str:
-    form = quantity.Format.DECIMAL_SI if name == "cpu" else quantity.Format.BINARY_SI
-    return str(Quantity(nano, form))

@@ -12,8 +12,7 @@ import msgspec
 
 from podyard.objects.documents import Document, child, content, fill, is_mapping, mapping, mappings
 from podyard.objects.pod import Pod, PodSpec
-from podyard.objects.pod_requests import CPU, HUGEPAGES_PREFIX, exact_requests, is_pod_level
-from podyard.objects.quantity import Format, Quantity
+from podyard.objects.pod_requests import HUGEPAGES_PREFIX, exact_requests, is_pod_level, spelled
 from podyard.objects.taints import NO_EXECUTE, NOT_READY, UNREACHABLE
 from podyard.proto.message import DEFAULT_SCHEDULER
 
@@ -80,8 +79,7 @@ def _fill_whole_pod_requests(spec: Document) -> None:
     parts = {key: spec[key] for key in ("containers", "initContainers") if key in spec}
     for name, nano in exact_requests(Pod(spec=msgspec.convert(parts, PodSpec))).items():
         if is_pod_level(name) and not name.startswith(HUGEPAGES_PREFIX):
-            form = Format.DECIMAL_SI if name == CPU else Format.BINARY_SI
-            fill(requests, **{name: str(Quantity(nano, form))})
+            fill(requests, **{name: spelled(name, nano)})
     fill(requests, **{name: limit for name, limit in limits.items() if is_pod_level(name)})
 
 

@@ -76,6 +76,12 @@ def _limits_as_requests(container: Container) -> Container:
     return msgspec.structs.replace(container, resources=ResourceRequirements(requests=container.resources.limits))
 
 
+def spelled(resource: str, nano: int) -> str:
+    """An amount in nano-units as Kubernetes writes it: cpu by thousandths, all else by 1024."""
+    form = quantity.Format.DECIMAL_SI if resource == CPU else quantity.Format.BINARY_SI
+    return str(quantity.Quantity(nano, form))
+
+
 def nonzero_requests(pod: Pod) -> tuple[int, int]:
     """(milli-CPU, bytes of memory) that scoring counts: containers that request none are assumed to need 100m
     and 200 MiB.

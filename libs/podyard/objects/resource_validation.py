@@ -10,7 +10,15 @@ from podyard.objects.containers import ResourceRequirements
 from podyard.objects.faults import Faults
 from podyard.objects.names import qualified_fault
 from podyard.objects.pod import Pod, PodSpec
-from podyard.objects.pod_requests import CPU, EPHEMERAL_STORAGE, HUGEPAGES_PREFIX, MEMORY, exact_requests, is_pod_level
+from podyard.objects.pod_requests import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    HUGEPAGES_PREFIX,
+    MEMORY,
+    exact_requests,
+    is_pod_level,
+    spelled,
+)
 
 _CONTAINER_RESOURCES: Final = frozenset((CPU, MEMORY, EPHEMERAL_STORAGE))
 _NATIVE_DOMAIN: Final = "kubernetes.io/"
@@ -118,7 +126,5 @@ def check_whole_pod(faults: Faults, spec: PodSpec) -> None:
         for name, nano in exact_requests(Pod(spec=parts)).items():
             requested = resources.requests.get(name)
             if requested is not None and quantity.nano(requested) < nano:
-                form = quantity.Format.DECIMAL_SI if name == CPU else quantity.Format.BINARY_SI
-                total = quantity.Quantity(nano, form)
-                detail = f"must be greater than or equal to aggregate container requests of {total}"
+                detail = f"must be greater than or equal to aggregate container requests of {spelled(name, nano)}"
                 faults.invalid(f"requests[{name}]", requested, detail)

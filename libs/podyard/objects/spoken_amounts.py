@@ -4,7 +4,8 @@ from typing import Final
 
 from podyard.objects import pod_requests
 
-_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+"""Of bytes, the largest first."""
 BYTES: Final = frozenset({"memory", "ephemeral-storage"})
 
 
@@ -16,7 +17,7 @@ def number(resource: str, amount: int) -> str:
     if resource == pod_requests.CPU:
         return f"{amount}m" if abs(amount) < 1000 and amount else f"{amount / 1000:g}"
     if resource in BYTES or resource.startswith("hugepages-"):
-        for unit, size in _UNITS:
+        for unit, size in UNITS:
             if abs(amount) >= size:
                 return f"{round(amount / size, 2):g}{unit}"
     return str(amount)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from podyard.objects import quantity
 from podyard.objects.apps import ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
-from podyard.objects.batch import CronJob, Job
+from podyard.objects.batch import CronJob, Job, end_of
 from podyard.objects.core import (
     Namespace,
     PersistentVolume,
@@ -176,9 +176,8 @@ def of_job(job: Job, now: float) -> Cells:
 
 
 def _job_status(job: Job) -> str:
-    for ended in ("Complete", "Failed"):
-        if is_true(job.status.conditions, ended):
-            return ended
+    if ended := end_of(job):
+        return ended
     if job.metadata.deletion_timestamp is not None:
         return "Terminating"
     for state in ("Suspended", "FailureTarget", "SuccessCriteriaMet"):

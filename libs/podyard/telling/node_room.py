@@ -7,10 +7,10 @@ from podyard.objects.core import Node
 from podyard.objects.errors import QuantityError
 from podyard.objects.meta import ObjectMeta
 from podyard.objects.pod_requests import CPU, MEMORY, PODS
+from podyard.objects.spoken_amounts import UNITS
 
 UNKNOWN: Final = "<unknown>"
 _MILLI: Final = 1000
-_UNITS: Final = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 
 class TakenNode(NamedTuple):
@@ -53,7 +53,7 @@ def _memory(taken: TakenNode) -> str:
     has, wanted = _allocatable(taken, MEMORY), taken.requested.get(MEMORY, 0)
     if has is None:
         return UNKNOWN
-    size, unit = next((one for one in _UNITS if (has or wanted) >= one[0]), (1, ""))
+    unit, size = next((one for one in UNITS if (has or wanted) >= one[1]), ("", 1))
     return f"{_decimal(wanted / size)}/{_decimal(has / size)}{unit}{_share(wanted, has)}"
 
 

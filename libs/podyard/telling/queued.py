@@ -1,6 +1,7 @@
 """What the queue says of one of its pods, in words."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from podyard.proto.queue_api import QueuedPodInfo
@@ -17,12 +18,7 @@ def waits_for(pod: QueuedPodInfo) -> str:
         message = ""
     if pod.pending_plugins:
         parts.append("pending in " + ", ".join(pod.pending_plugins))
-    if pod.nominated_node:
-        parts.append(f"nominated to {pod.nominated_node}")
-    if pod.session and pod.pool == "inFlight":
-        parts.append(f"with {pod.session}")
-    if pod.woken_by is not None and pod.pool in ("activeQ", "backoffQ"):
-        parts.append(f"woken by {pod.woken_by.event}")
+    parts += _on_its_way(pod)
     if message:
         parts.append(message)
     return "; ".join(parts)
@@ -42,11 +38,15 @@ def waits_in_short(pod: QueuedPodInfo) -> str:
     """The same as `waits_for` with what matters first: it may be cut anywhere."""
     parts = [f"gate of {pod.gating_plugin}"] if pod.gating_plugin else []
     plugins = ", ".join((*pod.unschedulable_plugins, *pod.pending_plugins))
-    parts += filter(None, [": ".join(filter(None, [plugins, in_short(pod.message)]))])
+    why = ": ".join(filter(None, [plugins, in_short(pod.message)]))
+    return "; ".join([*parts, *([why] if why else []), *_on_its_way(pod)])
+
+
+def _on_its_way(pod: QueuedPodInfo) -> Iterator[str]:
+    """What is under way for the pod, whatever kept it before."""
     if pod.nominated_node:
-        parts.append(f"nominated to {pod.nominated_node}")
+        yield f"nominated to {pod.nominated_node}"
     if pod.session and pod.pool == "inFlight":
-        parts.append(f"with {pod.session}")
+        yield f"with {pod.session}"
     if pod.woken_by is not None and pod.pool in ("activeQ", "backoffQ"):
-        parts.append(f"woken by {pod.woken_by.event}")
-    return "; ".join(parts)
+        yield f"woken by {pod.woken_by.event}"

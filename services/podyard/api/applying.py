@@ -261,13 +261,10 @@ class _Application:
             document = read_back.without_joined(kind.resource, document, old, self._view.node_of)
         admitted = self._admit(kind, document, old, warnings)
         key = intents.key_of(kind.resource, admitted)
-        if sealed:
-            return (Keep() if admitted == old else Put(vault.seal(admitted), ("Add",) if old is None else ())), key
-        if old is None:
-            return Put(admitted, ("Add",)), key
         if admitted == old:
             return Keep(), key
-        return Put(admitted, _actions(kind.resource, old, admitted)), key
+        actions = ("Add",) if old is None else _actions(kind.resource, old, admitted)
+        return Put(vault.seal(admitted) if sealed else admitted, actions), key
 
     def _admit(self, kind: Kind, document: Document, old: Document | None, warnings: list[str]) -> Document:
         def admit() -> Document:

@@ -9,10 +9,8 @@ from typing import Any, Protocol
 from podyard.objects import decoding
 from podyard.objects.admission import DEFAULT_NAMESPACE
 from podyard.objects.errors import ObjectError, UnknownKindError
-from podyard.objects.extensions import CustomResourceDefinition
+from podyard.objects.extensions import DEFINITIONS, CustomResourceDefinition
 from podyard.objects.kinds import Kind, plural_of
-
-RESOURCE = "customresourcedefinitions"
 
 
 class Lists(Protocol):
@@ -29,15 +27,14 @@ def definition_of(kind: Kind, known: Lists) -> CustomResourceDefinition | None:
     :param kind: it may lack its name, and then goes by its plural
     """
     plural = kind.resource.partition(".")[0]
-    found: CustomResourceDefinition | None = None
-    for one in known.list(RESOURCE):
+    for one in known.list(DEFINITIONS):
         definition = _typed(one)
         if definition is None or definition.spec.group != kind.group:
             continue
         names = definition.spec.names
         if kind.kind == names.kind or (not kind.kind and plural in (names.plural, plural_of(names.kind))):
-            found = found or definition
-    return found
+            return definition
+    return None
 
 
 def _typed(one: Any) -> CustomResourceDefinition | None:

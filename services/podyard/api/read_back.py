@@ -8,15 +8,12 @@ not changed would count as a change.
 from collections.abc import Callable
 
 from podyard.objects.documents import Document, mapping, mappings
+from podyard.objects.pod import ENDED
 from podyard.proto import subjects
 
 _TOLD_TAINTS = "node.kubernetes.io/"
 """What taints begin with that tell a node's conditions. Source: kubernetes v1.36.2,
 staging/src/k8s.io/api/core/v1/well_known_taints.go."""
-
-
-_ENDED = ("Succeeded", "Failed")
-"""Phases of pods whose place is shown although they take no room any more."""
 
 
 def without_joined(resource: str, document: Document, old: Document, node_of: Callable[[str], str]) -> Document:
@@ -35,7 +32,8 @@ def without_joined(resource: str, document: Document, old: Document, node_of: Ca
 
 def _pod(document: Document, old: Document, node: str) -> Document:
     spec = dict(mapping(document, "spec"))
-    ended = not node and mapping(document, "status").get("phase") in _ENDED
+    # of a pod that has ended the place is shown, although it takes no room any more
+    ended = not node and mapping(document, "status").get("phase") in ENDED
     if (ended or spec.get("nodeName") == node) and "nodeName" not in mapping(old, "spec"):
         spec.pop("nodeName", None)
     return {**{key: value for key, value in document.items() if key != "status"}, "spec": spec}

@@ -7,12 +7,10 @@ from podyard.bus.connection import Bus
 from podyard.cli import session, stored_objects
 from podyard.cli.errors import CliError
 from podyard.objects.errors import UnknownKindError
-from podyard.objects.extensions import CustomResourceDefinition
+from podyard.objects.extensions import DEFINITIONS, CustomResourceDefinition
 from podyard.objects.kinds import plural_of, resource_for
 
 T = TypeVar("T")
-
-RESOURCE = "customresourcedefinitions"
 
 
 def is_known(words: Iterable[str]) -> bool:
@@ -54,8 +52,8 @@ async def spelled(bus: Bus, kind: str, names: Sequence[str]) -> tuple[str, tuple
     """Kind and names as they were typed, with `<plural>.<version>.<group>` for kinds that a definition
     names: in every version that it serves, in the one that is stored before a name. The rest stays as it is.
     """
-    objects = await stored_objects.read(bus, [RESOURCE])
-    found = objects.view.objects(RESOURCE).values()
+    objects = await stored_objects.read(bus, [DEFINITIONS])
+    found = objects.view.objects(DEFINITIONS).values()
     definitions = [one for one in found if isinstance(one, CustomResourceDefinition)]
     first = ",".join(_spelled(word, definitions, one=bool(names)) for word in kind.split(","))
     return first, tuple(_spelled(name, definitions, one=True) if "/" in name else name for name in names)

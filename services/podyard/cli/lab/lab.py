@@ -29,9 +29,6 @@ log: Final = logging.getLogger("podyard.lab")
 KEYS_EVERY_S: Final = 0.5
 """How often to look whether keys were replaced."""
 
-SECRETS_KEY: Final = "secrets.key"
-"""In the directory of the data, of mode 0600."""
-
 STOP_S: Final = 12.0
 """Seconds the services get to end in order: a little more than their own limit of 10."""
 
@@ -153,7 +150,11 @@ class Lab:
     def _secrets_key(self, service: str) -> dict[str, str]:
         """Beside the data, since what is stored is read by it; the api makes it. A directory of `podyard
         security init` has one of its own."""
-        return {"PODYARD_API_SECRETS_KEY_FILE": str(self.directory / SECRETS_KEY)} if service == directory.API else {}
+        return (
+            {"PODYARD_API_SECRETS_KEY_FILE": str(self.directory / directory.SECRETS_KEY)}
+            if service == directory.API
+            else {}
+        )
 
     def _identity(self, service: str) -> dict[str, str]:
         if not self.options.security:

@@ -143,30 +143,35 @@ class Rotating:
         self._told(AUTHORITY, "gone", "servers refuse the old authority; keep ca/ca.key elsewhere")
 
     async def _until_believed(self, which: rotation.Which, expected: bool) -> None:
-        for address in self._servers.addresses:
-            login = succession.login(self._place, which, address)
-
-            async def does(login: BusSettings = login) -> bool:
-                return await believes(login) is expected
-
-            if not await _within(LOOKED_FOR_S, does):
-                said = "does not believe the new authority" if expected else "still believes the old authority"
-                raise CliError(
-                    f"{login.shown_servers} {said}",
-                    f"give it the files of {self._place}/server, then run the same command again: it goes on",
-                )
+        said = "does not believe the new authority" if expected else "still believes the old authority"
+        await self._until(lambda at: succession.login(self._place, which, at), believes, expected, said)
 
     async def _until_let_in(self, now: Rotation, which: rotation.Which, expected: bool) -> None:
+        does = "does not let the new key in" if expected else "still lets the old key in"
+        await self._until(
+            lambda at: rotation.login(self._place, now, which, at), lets_in, expected, f"{does} of {now.name}"
+        )
+
+    async def _until(
+        self,
+        login_at: Callable[[str], BusSettings],
+        ask: Callable[[BusSettings], Awaitable[bool | None]],
+        expected: bool,
+        otherwise: str,
+    ) -> None:
+        """Ask each server, until it answers what is expected.
+
+        :raises CliError: with `otherwise`, naming the server that does not in time
+        """
         for address in self._servers.addresses:
-            login = rotation.login(self._place, now, which, address)
+            login = login_at(address)
 
-            async def goes_by_it(login: BusSettings = login) -> bool:
-                return await lets_in(login) is expected
+            async def does(login: BusSettings = login) -> bool:
+                return await ask(login) is expected
 
-            if not await _within(LOOKED_FOR_S, goes_by_it):
-                does = "does not let the new key in" if expected else "still lets the old key in"
+            if not await _within(LOOKED_FOR_S, does):
                 raise CliError(
-                    f"{login.shown_servers} {does} of {now.name}",
+                    f"{login.shown_servers} {otherwise}",
                     f"give it the files of {self._place}/server, then run the same command again: it goes on",
                 )
 

@@ -15,14 +15,13 @@ from typing import Final, NamedTuple
 
 from podyard.cluster.keys import ObjectKey
 from podyard.objects import cron, times
-from podyard.objects.batch import CronJob, Job
+from podyard.objects.batch import CronJob, Job, end_of
 from podyard.objects.cron import Schedule
 from podyard.objects.documents import mapping, mappings
-from podyard.objects.meta import is_true
 from podyard.proto.operations import Reason
 from podyard.workloads.core import documents, templates
-from podyard.workloads.core.actions import Alter, Create, Delete, Document, Told, Write
-from podyard.workloads.core.looking import NOTHING, Looked, Surroundings
+from podyard.workloads.core.actions import Create, Delete, Document, Told, Write
+from podyard.workloads.core.looking import NOTHING, Looked, Surroundings, status_write
 
 CRON_JOBS: Final = "cronjobs"
 JOBS: Final = "jobs"
@@ -125,7 +124,7 @@ class _Look:
             ("Complete", spec.successful_jobs_history_limit),
             ("Failed", spec.failed_jobs_history_limit),
         ):
-            jobs = sorted((job for job in self._jobs if _end_of(job) == ended), key=_by_start)
+            jobs = sorted((job for job in self._jobs if end_of(job) == ended), key=_by_start)
             if limit is not None:
                 going += [_delete(job) for job in jobs[: max(0, len(jobs) - limit)]]
         return going
@@ -135,7 +134,7 @@ class _Look:
         known = {job.metadata.uid: job for job in self._jobs}
         active = {one.get("uid") for one in self._active}
         for job in self._jobs:
-            end, name = _end_of(job), job.metadata.name
+            end, name = end_of(job), job.metadata.name
             if not end and job.metadata.uid not in active:
                 self._tell(
                     UNEXPECTED_JOB, f"Saw a job that the controller did not create or forgot: {name}", warning=True
@@ -147,7 +146,7 @@ class _Look:
         for one in self._active:
             if one.get("uid") not in known:
                 self._tell(MISSING_JOB, f"Active job went missing: {one.get('name', '')}")
-        self._active = [one for one in self._active if one.get("uid") in known and not _end_of(known[one["uid"]])]
+        self._active = [one for one in self._active if one.get("uid") in known and not end_of(known[one["uid"]])]
 
     # ---- what is due ---------------------------------------------------------------------------------------
 
@@ -224,29 +223,17 @@ class _Look:
 
     # ---- what is told --------------------------------------------------------------------------------------
 
-    def _status(self) -> list[Write]:
+    def _status(self) -> Sequence[Write]:
         wished = {
             "active": self._active,
             "lastScheduleTime": self._last_schedule,
             "lastSuccessfulTime": self._last_success,
         }
         fields = {key: value for key, value in wished.items() if value}
-
-        def alter(current: Document) -> Document | None:
-            return current if documents.set_status(current, fields) else None
-
-        if mapping(self._document, "status") == fields:
-            return []
-        return [Alter(self._key, self._cron_job.metadata.uid, alter)]
+        return status_write(self._key, self._cron_job.metadata.uid, self._document, fields)
 
     def _tell(self, reason: Reason, message: str, *, warning: bool = False) -> None:
         self._told.append(Told(self._key, reason, message, warning))
-
-
-def _end_of(job: Job) -> str:
-    """Complete, Failed, or empty while it goes on. Source: FinishedCondition."""
-    ends = (kind for kind in ("Complete", "Failed") if is_true(job.status.conditions, kind))
-    return next(ends, "")
 
 
 def _by_start(job: Job) -> tuple[bool, float, str]:

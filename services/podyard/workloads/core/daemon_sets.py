@@ -8,7 +8,7 @@ NodeShouldRunDaemonPod, updateDaemonSetStatus), update.go (rollingUpdate), util/
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.nodes import NodeView
@@ -23,7 +23,7 @@ from podyard.proto.operations import Reason
 from podyard.workloads.core import documents, revisions, rollout, templates
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Delete, Document, Told, Write
-from podyard.workloads.core.looking import NOTHING, Looked, Surroundings, status_write
+from podyard.workloads.core.looking import NOTHING, Looked, Moments, Surroundings, status_write
 from podyard.workloads.core.revisions import POD_LABEL
 
 DAEMON_SETS: Final = "daemonsets"
@@ -86,8 +86,7 @@ class _Look:
         self._wanted = wanted_on(daemon_set, around.nodes)
         self._history = revisions.history(around, document, POD_LABEL, daemon_set.status.collision_count or 0, now)
         self._told: list[Told] = []
-        self._moments: list[float] = []
-        """When to look again."""
+        self._moments = Moments(now)
 
     def found(self) -> Looked:
         steps = self._manage()
@@ -102,7 +101,7 @@ class _Look:
         )
         writes += status_write(self._key, self._uid, self._document, self._status())
         why = f"DaemonSet {self._set.metadata.name} wants a pod on {self._count_wanted()} nodes"
-        return Looked(why, writes, again_at=min(self._moments, default=None), told=self._told)
+        return Looked(why, writes, again_at=self._moments.first, told=self._told)
 
     # ---- a pod for each node -------------------------------------------------------------------------------
 
@@ -172,9 +171,7 @@ class _Look:
         """Whether a failed pod of that node goes now, so that another one comes."""
         key = (self._uid, str(self._set.status.observed_generation), node)
         free_at = self._around.backoffs.try_again(key, self._now)
-        if free_at is not None:
-            self._moments.append(free_at)
-        return free_at is None
+        return free_at is None or self._moments.reached(free_at)
 
     def _tell(self, reason: Reason, message: str, *, warning: bool = False) -> None:
         self._told.append(Told(self._key, reason, message, warning))
@@ -313,9 +310,7 @@ class _Look:
 
     def _is_available(self, pod: PodView) -> bool:
         at = pod_facts.available_at(pod, self._set.spec.min_ready_seconds, self._around.receipts, self._now)
-        if at is not None and at > self._now:
-            self._moments.append(at)
-        return at is not None and at <= self._now
+        return self._moments.reached(at)
 
 
 class _Pair(NamedTuple):
@@ -335,7 +330,7 @@ def wanted_on(daemon_set: DaemonSet, nodes: Mapping[str, NodeView]) -> dict[str,
     affinity = selectors.required_node_affinity(Pod(spec=spec))
     tolerated = (
         *spec.tolerations,
-        *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in _own(spec)),
+        *(Toleration(key=key, operator="Exists", effect=effect) for key, effect in _tolerated(spec.host_network)),
     )
     found: dict[str, Wanted] = {}
     for name in sorted(nodes):
@@ -350,9 +345,9 @@ def wanted_on(daemon_set: DaemonSet, nodes: Mapping[str, NodeView]) -> dict[str,
     return found
 
 
-def _own(spec: Any) -> tuple[tuple[str, str], ...]:
+def _tolerated(host_network: bool) -> tuple[tuple[str, str], ...]:
     """Taints that every pod of a DaemonSet tolerates: key and effect."""
-    return (*_TOLERATED, _ON_THE_HOSTS_NETWORK) if spec.host_network else _TOLERATED
+    return (*_TOLERATED, _ON_THE_HOSTS_NETWORK) if host_network else _TOLERATED
 
 
 def _matches(affinity: selectors.RequiredNodeAffinity, node: NodeView, name: str) -> bool:
@@ -371,8 +366,7 @@ def pod_template(template: Document, labels: Mapping[str, str]) -> Document:
     found.setdefault("metadata", {}).setdefault("labels", {}).update(labels)
     spec: Document = found["spec"]
     given: list[Document] = spec.get("tolerations") or []
-    own = (*_TOLERATED, _ON_THE_HOSTS_NETWORK) if spec.get("hostNetwork") else _TOLERATED
-    for key, effect in own:
+    for key, effect in _tolerated(spec.get("hostNetwork") is True):
         wished = {"key": key, "operator": "Exists", "effect": effect}
         same = [at for at, one in enumerate(given) if _says_the_same(one, wished)]
         if same:

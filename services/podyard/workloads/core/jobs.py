@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.pods import PodView
 from podyard.objects import times
-from podyard.objects.batch import Job
+from podyard.objects.batch import Job, end_of
 from podyard.proto import subjects
 from podyard.workloads.core import documents, scale_down, waits
 from podyard.workloads.core import pods as pod_facts
@@ -104,7 +104,7 @@ def _has_failed(pod: PodView) -> bool:
 
 
 def _finished(job: Job) -> bool:
-    return any(found.type in ("Complete", "Failed") and found.status == "True" for found in job.status.conditions)
+    return bool(end_of(job))
 
 
 # ---- counting ----------------------------------------------------------------------------------------------

@@ -29,6 +29,25 @@ class Looked(NamedTuple):
 NOTHING: Final = Looked()
 
 
+class Moments:
+    """When to look again: what is not so yet will be so then."""
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+        self._later: list[float] = []
+
+    def reached(self, at: float | None) -> bool:
+        """Whether a moment is past; one that is to come is kept. None: it never comes by itself."""
+        if at is not None and at > self._now:
+            self._later.append(at)
+        return at is not None and at <= self._now
+
+    @property
+    def first(self) -> float | None:
+        """Seconds since 1970; None: nothing comes by itself."""
+        return min(self._later, default=None)
+
+
 class Surroundings:
     """All that controllers read. Reads views, changes only `causes` and `backoffs`."""
 

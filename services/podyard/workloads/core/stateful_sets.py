@@ -21,7 +21,7 @@ from podyard.workloads.core import documents, revisions, rollout, templates
 from podyard.workloads.core import pods as pod_facts
 from podyard.workloads.core.actions import Alter, Delete, Document, Write
 from podyard.workloads.core.claim_retention import Claims, Member
-from podyard.workloads.core.looking import NOTHING, Looked, Surroundings, status_write
+from podyard.workloads.core.looking import NOTHING, Looked, Moments, Surroundings, status_write
 from podyard.workloads.core.revisions import POD_LABEL, Revision
 
 STATEFUL_SETS: Final = "statefulsets"
@@ -81,8 +81,7 @@ class _Look:
         self._condemned = sorted(surplus, key=lambda pod: -ordinal_of(pod.name))
         self._writes: list[Write] = []
         self._made = 0
-        self._moments: list[float] = []
-        """When to look again."""
+        self._moments = Moments(now)
 
     def found(self) -> Looked:
         if self._set.metadata.deletion_timestamp is None:
@@ -95,7 +94,7 @@ class _Look:
         uid = self._set.metadata.uid
         self._writes += status_write(self._key, uid, self._document, self._status())
         why = f"StatefulSet {self._set.metadata.name} wants {self._count} pods"
-        return Looked(why, self._writes, again_at=min(self._moments, default=None))
+        return Looked(why, self._writes, again_at=self._moments.first)
 
     # ---- steps: each returns whether the next one may follow -----------------------------------------------
 
@@ -143,9 +142,7 @@ class _Look:
         if pod.status is None or not pod.status.refused:
             return True
         free_at = self._around.backoffs.try_again((self._set.metadata.uid, pod.name), self._now)
-        if free_at is not None:
-            self._moments.append(free_at)
-        return free_at is None
+        return free_at is None or self._moments.reached(free_at)
 
     def _thin_out(self) -> bool:
         """Pods that are surplus go; in order, one after another, and not while one before is unavailable."""
@@ -270,9 +267,7 @@ class _Look:
 
     def _is_available(self, pod: PodView) -> bool:
         at = pod_facts.available_at(pod, self._set.spec.min_ready_seconds, self._around.receipts, self._now)
-        if at is not None and at > self._now:
-            self._moments.append(at)
-        return _runs(pod) and at is not None and at <= self._now
+        return self._moments.reached(at) and _runs(pod)
 
 
 def _runs(pod: PodView) -> bool:

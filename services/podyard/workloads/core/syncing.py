@@ -39,15 +39,21 @@ from podyard.workloads.core.stateful_sets import STATEFUL_SETS
 
 REPLICA_SETS: Final = "replicasets"
 DEPLOYMENTS: Final = "deployments"
-CONTROLLERS: Final = "replicationcontrollers"
+REPLICATION_CONTROLLERS: Final = "replicationcontrollers"
 HANDLED: Final = (
-    *(REPLICA_SETS, DEPLOYMENTS, CONTROLLERS, DAEMON_SETS, STATEFUL_SETS, JOBS, CRON_JOBS),
+    *(REPLICA_SETS, DEPLOYMENTS, REPLICATION_CONTROLLERS, DAEMON_SETS, STATEFUL_SETS, JOBS, CRON_JOBS),
     *(BUDGETS, claims.CLAIMS, claims.VOLUMES),
 )
 """Resources with a controller here."""
 
-SCALES: Final = frozenset((REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, CONTROLLERS))
+SCALES: Final = frozenset((REPLICA_SETS, DEPLOYMENTS, STATEFUL_SETS, REPLICATION_CONTROLLERS))
 """Resources whose number of replicas a budget counts with."""
+_SCALED: Final = {
+    "ReplicaSet": REPLICA_SETS,
+    "StatefulSet": STATEFUL_SETS,
+    "ReplicationController": REPLICATION_CONTROLLERS,
+}
+"""Those of the kinds that manage pods themselves."""
 
 
 class Syncing:
@@ -239,9 +245,7 @@ class Syncing:
         controller = pod.stored.metadata.controller
         if controller is None:
             return None
-        resource = {"ReplicaSet": REPLICA_SETS, "StatefulSet": STATEFUL_SETS}.get(
-            controller.kind, CONTROLLERS if controller.kind == "ReplicationController" else ""
-        )
+        resource = _SCALED.get(controller.kind, "")
         workload = self._view.objects(resource).get((pod.namespace, controller.name))
         if workload is None or workload.metadata.uid != controller.uid:
             return None
