@@ -79,8 +79,8 @@ class DirectClient(Client):
 
 
 def _hang_up(transport: Any) -> None:
-    """Close the socket below TLS: what closes TLS alone waits for the server's last word, and nobody would hold
-    the socket until that comes."""
+    """Close the socket below TLS: what closes TLS alone waits for the server's last word, and nobody would
+    hold the socket until that comes."""
     below = getattr(transport, "_bare_io_writer", None)
     if below is not None:
         below.close()
