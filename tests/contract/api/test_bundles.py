@@ -1,8 +1,4 @@
-"""Ten bundles of the kinds, versions and field paths of well-known ones apply whole, and twice.
-
-They stand in `tests/support/bundles`, each named for the public one whose paths it has; values and names are
-invented. What nothing here acts on is told.
-"""
+"""Ten bundles of well-known kinds apply whole, and twice. What nothing here acts on is told."""
 
 from collections import Counter
 from pathlib import Path
@@ -14,9 +10,8 @@ from podyard.cli import objects_client
 from podyard.objects import acting, manifests
 from podyard.proto.objects_api import ObjectResult
 from tests.contract.api.conftest import ready
+from tests.support.bundles import BUNDLES
 
-PATHS = sorted((Path(__file__).parents[2] / "support" / "bundles").glob("*.yaml"))
-BUNDLES = {path.stem: path.read_text() for path in PATHS}
 TOLD = {
     "argo-cd": {"ConfigMap", "NetworkPolicy", "Role", "RoleBinding", "Secret", "ServiceAccount"},
     "bookinfo": {"ServiceAccount"},
