@@ -45,7 +45,15 @@ SHORT: Final = {
 pressure and taint work when agent and descheduler look again."""
 
 NAMESPACES: Final = "namespaces"
-BEFORE_PODS: Final = ("cronjobs", "daemonsets", "deployments", "jobs", "statefulsets", "replicasets", "replicationcontrollers")
+BEFORE_PODS: Final = (
+    "cronjobs",
+    "daemonsets",
+    "deployments",
+    "jobs",
+    "statefulsets",
+    "replicasets",
+    "replicationcontrollers",
+)
 """What would make pods again, owners first."""
 
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -61,7 +62,7 @@ def outcomes(results: list[ObjectResult]) -> dict[str, int]:
 async def test_what_a_later_request_leans_on_is_rehearsed_with_it(bus: Bus) -> None:
     """More than one request: the namespace is in the first, and a dry run writes none of them."""
     space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}
-    maps = [
+    maps: list[dict[str, Any]] = [
         {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"c{number}", "namespace": "shop"}}
         for number in range(300)
     ]

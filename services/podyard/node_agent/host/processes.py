@@ -329,7 +329,9 @@ class Processes:
         if not groups or not await anyio.to_thread.run_sync(launcher.kill_all, groups):
             return
         await anyio.to_thread.run_sync(launcher.forbid_new, groups)
-        while await anyio.to_thread.run_sync(launcher.kill_all, groups):
+        while True:
+            if not await anyio.to_thread.run_sync(launcher.kill_all, groups):
+                return
             await anyio.sleep(_AGAIN_S)
 
     async def _remove_group(self, group: str) -> None:
