@@ -15,7 +15,7 @@ SECURITY := tests/contract/security
 TOGETHER := tests/unit tests/counts tests/contract tests/conformance examples $(EVICTIONS) --ignore=$(SECURITY)
 CONTENTION := tests/faults/test_service_contention.py
 STACKS := tests/e2e tests/faults $(SECURITY) --ignore=$(CONTENTION)
-KEYS := tests/contract/security/test_rotation.py
+KEYS := $(SECURITY)/test_authority.py $(SECURITY)/test_rotation.py
 ALONE := tests/simulation $(CONTENTION) --ignore=$(EVICTIONS)
 # Fault tests that want the machine alone.
 LONELY := $(CONTENTION) tests/faults/test_nats_lost_stores.py

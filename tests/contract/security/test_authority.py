@@ -14,6 +14,8 @@ from tests.contract.security.test_rotation import Stage, kept, stolen
 from tests.contract.security.visitors import site
 from tests.e2e.stage import cli
 
+whole = pytest.mark.whole_faults
+
 
 class InterruptedError_(Exception):
     pass
@@ -54,7 +56,9 @@ async def test_everything_is_made_anew_and_what_the_old_one_made_is_refused(tmp_
         assert modes == {0o600}
 
 
-@pytest.mark.parametrize("at", ["made", "believed", "an identity", "the servers", "gone"])
+@pytest.mark.parametrize(
+    "at", ["an identity", *(pytest.param(at, marks=whole) for at in ("made", "believed", "the servers", "gone"))]
+)
 async def test_an_interrupted_replacement_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
@@ -97,7 +101,7 @@ async def test_a_key_that_was_being_replaced_before_is_replaced_once_more(tmp_pa
         assert gone[0] == "queue"
 
 
-@pytest.mark.parametrize("when", ["believed", "gone"])
+@pytest.mark.parametrize("when", ["gone", pytest.param("believed", marks=whole)])
 async def test_a_server_that_does_not_follow_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:

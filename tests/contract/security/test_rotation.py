@@ -29,6 +29,8 @@ from tests.faults.stage import settings
 from tests.support.objects import node, pod, written
 from tests.support.waiting import eventually
 
+whole = pytest.mark.whole_faults
+
 EVERY_S = 0.1
 """One pod so often, while keys are replaced."""
 
@@ -127,7 +129,7 @@ async def test_all_keys_are_replaced_under_writes_and_nothing_is_lost(tmp_path: 
         await old_ones_are_refused(security, tmp_path / "stolen", "--all", lab.url)
 
 
-@pytest.mark.whole_faults
+@whole
 @pytest.mark.timeout(420)
 async def test_the_authority_of_a_cluster_is_replaced_under_writes_and_nothing_is_lost(tmp_path: Path) -> None:
     """All keys with it, over three servers, each with a configuration of its own; services know all of
@@ -233,7 +235,7 @@ async def test_with_now_who_has_the_old_key_is_cut_off(tmp_path: Path) -> None:
             await eventually("the old key's user is cut off", lambda: not visitor.client.is_connected)
 
 
-@pytest.mark.parametrize("at", ["made", "known", "replaced", "gone"])
+@pytest.mark.parametrize("at", ["replaced", *(pytest.param(at, marks=whole) for at in ("made", "known", "gone"))])
 async def test_an_interrupted_rotation_goes_on_where_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
