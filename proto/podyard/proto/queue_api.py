@@ -73,6 +73,9 @@ class PopReply(Message, frozen=True, kw_only=True):
 class SessionHeartbeat(Message, frozen=True, kw_only=True):
     """`heartbeat`, every 2 s: a session's open attempts. Attempts handed out up to `last_pop` that two
     heartbeats in a row do not list go back.
+
+    A scheduler that ends in order says so with its last one, `over`, behind its last results. A repetition
+    changes nothing; a queue that does not know the field takes it for a sign of life.
     """
 
     session: Name
@@ -90,6 +93,10 @@ class SessionHeartbeat(Message, frozen=True, kw_only=True):
             description="attempts whose decision waits in the binder: their bindings may take long",
         ),
     ] = ()
+    over: Annotated[
+        bool,
+        Meta(description="the session has ended, and pops no more: what it did not decide goes back at once"),
+    ] = False
 
     def __post_init__(self) -> None:
         if self.held and not self.waiting:

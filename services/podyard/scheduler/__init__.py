@@ -10,8 +10,8 @@ plugins registered), `placement.bindings.>`, `placement.commits.>`, `placement.f
 Writes: `decisions.<ns>.<pod>.<uid>` for attempts that did not bind; `cluster.pods.<ns>.<pod>` of pods that it
 preempts (their deletion); `k8sevents.<ns>.Pod.<pod>`; `dead.scheduler`.
 Keeps: the view, the node table, assumptions, open attempts; all in memory. Nothing survives a restart: the
-queue takes a silent session's attempts back after 10 s, bindings that were asked for are settled by the pod's
-own binding.
+queue takes back the attempts of a session that says that it is over, or was silent for 10 s; bindings that
+were asked for are settled by the pod's own binding.
 
 - `service`      main, and the definition for `podyard run scheduler`
 - `settings`     what can be set

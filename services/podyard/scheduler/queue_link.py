@@ -1,14 +1,22 @@
 """The queue's side: pops, results, heartbeats, and the session they belong to."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import anyio
 import structlog
 
-from podyard.bus import Bus
-from podyard.proto import subjects
-from podyard.proto.queue_api import DoneRequest, PopReply, PopRequest, PreemptingRequest, QueueReply, SessionHeartbeat
+from podyard.bus import Bus, BusError
+from podyard.proto import codec, subjects
+from podyard.proto.queue_api import (
+    AttemptResult,
+    DoneRequest,
+    PopReply,
+    PopRequest,
+    PreemptingRequest,
+    QueueReply,
+    SessionHeartbeat,
+)
 from podyard.runtime.health import Health
 from podyard.scheduler.core.messages import Popped, SessionStarted
 from podyard.scheduler.engine import Engine
@@ -27,6 +35,8 @@ REFUSED_PAUSE_S: Final = 1.0
 """After a refusal, before a new session asks."""
 ANSWER_S: Final = 5.0
 """How long an answer may take, beyond what the queue may hold a pop."""
+SAY_OVER_S: Final = 2.0
+"""How long it may take a scheduler that ends to tell the queue so."""
 
 
 class QueueLink:
@@ -48,6 +58,7 @@ class QueueLink:
         """
         :param session: unique to this start of the process: the first session; later ones are derived from it
         """
+        self._bus = bus
         self._engine = engine
         self._digests = dict(digests)
         self._settings = settings
@@ -58,13 +69,16 @@ class QueueLink:
         self._last_pop = ""
         """The last pop that was answered, with pods or without: another leader may have given pods in an
         answer that came too late."""
+        self._under_way: Sequence[AttemptResult] = ()
+        """Results of which the queue is being told."""
+        self._epochs = Epochs()
         self._asking = Asking(
             bus,
             "queue",
             health=health,
             log=log,
             repeated=lambda subject: instruments.repeats.labels(subject).inc(),
-            epochs=Epochs(),
+            epochs=self._epochs,
             refusal_is_answer=True,
             at_first="waiting for the queue's first answer",
         )
@@ -114,10 +128,11 @@ class QueueLink:
         """Tell the queue how attempts ended, for ever; what comes while a request is under way goes with the
         next one."""
         while True:
-            results = await self._engine.results.take(MOST_RESULTS)
+            results = self._under_way = await self._engine.results.take(MOST_RESULTS)
             session = self._session
             request = DoneRequest(session=session, results=tuple(results))
             reply = await self._asking.ask(DONE, request, QueueReply, timeout_s=ANSWER_S)
+            self._under_way = ()
             if reply.refused and session == self._session:
                 await self._refused(session, reply.refused)
 
@@ -146,6 +161,26 @@ class QueueLink:
             reply = await self._asking.ask(HEARTBEAT, request, QueueReply, timeout_s=ANSWER_S)
             if reply.refused and session == self._session:
                 await self._refused(session, reply.refused)
+
+    async def leave(self) -> None:
+        """The scheduler ends in order, and pops no more: tell the queue the last results, then that the
+        session is over, so that others have at once what it did not decide.
+
+        Each is said once. Where nobody leads, the next leader knows of no session; where there is no answer,
+        this one dies of its silence.
+        """
+        if not self._pops:
+            return
+        session, epoch = self._session, self._epochs.highest
+        results = [*self._under_way, *self._engine.results]
+        parts = [tuple(results[first : first + MOST_RESULTS]) for first in range(0, len(results), MOST_RESULTS)]
+        last = [(DONE, DoneRequest(session=session, results=part, epoch=epoch)) for part in parts]
+        with anyio.move_on_after(SAY_OVER_S, shield=True):
+            for subject, request in [*last, (HEARTBEAT, SessionHeartbeat(session=session, over=True, epoch=epoch))]:
+                try:
+                    await self._bus.request(subject, codec.encode(request))
+                except BusError as error:
+                    self._log.info("the queue is not told of the end", subject=subject, reason=str(error))
 
     async def _refused(self, session: str, reason: str) -> None:
         """The queue wants nothing of this session any more: begin another. A difference of plugins stays, and

@@ -109,7 +109,8 @@ class Term:
 
     async def run(self) -> None:
         """Follow the cluster, then schedule; returns when the core has raised. The session ends with the
-        term, and the queue hands the pods out again."""
+        term, and the queue hands the pods out again: at once after an ordered end. A core that raised leaves
+        its session to die: the pod that it raised on may be among those that go back, and backs off."""
         informer = self._reading.informer
         try:
             async with self._engine.driver as tasks:
@@ -126,6 +127,8 @@ class Term:
                 tasks.start_soon(self._preemptions.run)
                 tasks.start_soon(self._queue.pop)
         finally:
+            if not self._engine.driver.raised:
+                await self._queue.leave()
             await self._events.flush()
 
     async def _ask(self, ask: AskExtenders) -> ExtendersAnswered:

@@ -175,6 +175,12 @@ def play() -> None:
     stage.remove(objects.pod("needy", cpu="4", priority=5))
     stage.ask(ActivateRequest(pods=(PodRef(namespace="default", name="parked", uid="uid-parked"),)))
     stage.pass_time(15.0)
+    stage.put("pods", objects.pod("left"))
+    stage.put("pods", objects.pod("decided"))
+    for taken in stage.pop("last", session="leaves"):
+        stage.done(taken, "scheduled", session="leaves", node="n1") if taken.name == "decided" else None
+    stage.pop("waits for ever", session="leaves", wait_s=5.0)
+    stage.ask(SessionHeartbeat(session="leaves", over=True))
     for taken in stage.pop("five"):
         stage.done(taken, "unschedulable", "NodeAffinity", message="nowhere")
     stage.pass_time(340.0)

@@ -9,7 +9,7 @@ from podyard.bus import Bus, Outgoing, RemoteError
 from podyard.proto import codec, subjects
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.operations import DeadLetter
-from podyard.proto.queue_api import AttemptResult, DoneRequest
+from podyard.proto.queue_api import AttemptResult, DoneRequest, PopReply, SessionHeartbeat
 from podyard.queue.core import recorded
 from podyard.queue.service import SERVICE
 from podyard.queue.settings import QueueSettings
@@ -19,7 +19,7 @@ from tests.support import objects
 from tests.support.cluster import bound, released
 from tests.support.services import make_service, running
 from tests.support.spans import KeptSpans
-from tests.support.waiting import eventually
+from tests.support.waiting import WITHIN_S, eventually
 
 
 async def test_a_pod_goes_from_its_creation_to_its_binding(cluster: Cluster, scheduler: Scheduler) -> None:
@@ -297,6 +297,38 @@ async def test_a_silent_session_dies_and_its_pods_are_tried_by_another(
     record = await eventually("a record of the lost attempt", lambda: last_attempt(bus, "a"))
     assert (record.outcome, record.attempt, record.scheduler) == ("error", lost.attempt, "silent")
     assert record.message == "scheduler session silent died"
+
+
+async def test_a_session_that_ends_in_order_leaves_its_pods_to_others_at_once(
+    bus: Bus, cluster: Cluster, start_queue: StartQueue
+) -> None:
+    await start_queue(settings=QueueSettings(session_timeout_s=1000.0))
+    ends, other = Scheduler(bus, "ends"), Scheduler(bus, "other")
+    await ends.led()
+    await cluster.pod("a")
+    left = await ends.take()
+    answers: list[PopReply] = []
+
+    async def wait() -> None:
+        answers.append(await ends.pop(wait_s=10.0))
+
+    with anyio.fail_after(WITHIN_S):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(wait)
+            await ends.heartbeat(left.attempt)
+            assert (await ends.ask("heartbeat", SessionHeartbeat(session="ends", over=True))).refused == ""
+    assert (answers[0].pods, "it has ended" in answers[0].refused) == ((), True)
+    again = await other.take(wait_s=1.0)
+    assert (again.name, again.number) == ("a", 2)
+    await cluster.pod("b")
+    assert (await ends.pop()).pods == ()
+    assert (await other.take()).name == "b"
+    record = await eventually("a record of the attempt that was left", lambda: last_attempt(bus, "a"))
+    assert (record.outcome, record.attempt, record.message) == (
+        "error",
+        left.attempt,
+        "scheduler session ends has ended",
+    )
 
 
 async def test_a_binding_that_does_not_come_is_given_up(bus: Bus, cluster: Cluster, start_queue: StartQueue) -> None:

@@ -86,6 +86,8 @@ class Queue:
         self.beats: list[SessionHeartbeat] = []
         self.results: list[AttemptResult] = []
         self.done_requests = 0
+        self.heard: list[str] = []
+        """Verbs of what it was told, in the order in which that came."""
 
     async def serve(self) -> list[Subscription]:
         verbs = {"pop": self._pop, "done": self._done, "heartbeat": self._heartbeat}
@@ -94,6 +96,10 @@ class Queue:
     async def offer(self, *names: str, sampled: bool = False) -> None:
         """Pods to schedule, as of the stream's position now."""
         self.position = await self._cluster.last_sequence()
+        self.hand_out(*names, sampled=sampled)
+
+    def hand_out(self, *names: str, sampled: bool = False) -> None:
+        """The same, as of `position`."""
         for name in names:
             self._attempts += 1
             self._offered.append(
@@ -122,12 +128,14 @@ class Queue:
 
     async def _done(self, request: Request) -> bytes:
         message = codec.decode(DoneRequest, request.payload)
+        self.heard.append("done")
         self.done_requests += 1
         self.results += message.results
         return codec.encode(QueueReply(epoch=self.epoch if self.done_epoch is None else self.done_epoch))
 
     async def _heartbeat(self, request: Request) -> bytes:
         message = codec.decode(SessionHeartbeat, request.payload)
+        self.heard.append("heartbeat")
         self.beats.append(message)
         refused = "that session is dead" if message.session in self.refuse else ""
         return codec.encode(QueueReply(epoch=self.epoch, refused=refused))

@@ -85,3 +85,5 @@ async def test_a_pod_whose_attempt_the_core_raises_on_is_given_back_and_others_a
         assert [(one.outcome, one.message) for one in stage.queue.of("poison")] == [("error", "the pod is gone")]
         assert len(met) == 1
         assert boundary.CHECK not in stage.service.health.checks
+    overs = [beat.session for beat in stage.queue.beats if beat.over]
+    assert overs == [stage.queue.pops[-1].session], "a session whose core raised dies, so that its pods back off"

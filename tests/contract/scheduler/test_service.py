@@ -232,6 +232,32 @@ async def test_heartbeats_name_open_attempts_and_the_last_pop(stage: Stage) -> N
         await eventually("not listed any more", lambda: any(not beat.attempts for beat in stage.queue.beats[count:]))
 
 
+async def test_a_scheduler_that_ends_in_order_tells_its_last_results_and_then_that_its_session_is_over(
+    stage: Stage,
+) -> None:
+    """Its results reach no queue before it ends: what is under way, and what waits behind it."""
+    await stage.cluster.nodes(1)
+    await stage.cluster.pods(pod("p"), pod("q"), pod("r"))
+    stage.queue.done_epoch = 0
+    async with stage.running():
+        await stage.queue.offer("p")
+        await eventually("told in vain", lambda: stage.queue.done_requests)
+        await stage.queue.offer("q")
+        await eventually("both bound", lambda: len(stage.cluster.bound) == 2)
+        stage.queue.position += 1000  # the last pod is not decided any more
+        stage.queue.hand_out("r")
+        await eventually("open", lambda: any("1-3" in beat.attempts for beat in stage.queue.beats))
+        assert not stage.queue.of("q")
+        session = stage.queue.pops[-1].session
+        stage.queue.done_epoch = None
+    assert {result.outcome for result in stage.queue.of("q")} == {"scheduled"}
+    assert not stage.queue.of("r")
+    last = stage.queue.beats[-1]
+    assert (last.session, last.over, last.attempts) == (session, True, ())
+    assert not any(beat.over for beat in stage.queue.beats[:-1])
+    assert stage.queue.heard[-2:] == ["done", "heartbeat"]
+
+
 async def test_outstanding_numbers_are_those_assumed_and_not_seen(stage: Stage) -> None:
     await stage.cluster.nodes(4)
     await stage.cluster.pods(pod("a"), pod("b"), pod("c"))

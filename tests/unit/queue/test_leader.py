@@ -24,7 +24,7 @@ from podyard.proto.streams import MAX_PAYLOAD_BYTES
 from podyard.queue.core import listing
 from podyard.queue.core.effects import AttemptEnded, Judged, Nominated
 from podyard.queue.core.gates import DEFAULT_PREEMPTION, Gates, NamedGate, PreemptionGate
-from podyard.queue.core.leader import Leader
+from podyard.queue.core.leader import LAST_DECISIONS_S, Leader
 from podyard.queue.core.queued_pod import QueuedPod
 from podyard.queue.core.scheduling_queue import SchedulingQueue
 from tests.unit.queue.play import REGISTRY, node_event, pod_event, queued
@@ -79,6 +79,9 @@ class Stage:
         assert pod.pool == "unschedulable"
         return pod
 
+    def over(self, session: str) -> QueueReply:
+        return self.leader.heartbeat(SessionHeartbeat(session=session, over=True), self.now)
+
     def ended(self) -> list[tuple[str, str]]:
         return [
             (effect.pod.name, effect.outcome)
@@ -90,6 +93,13 @@ class Stage:
 @pytest.fixture
 def stage() -> Stage:
     return Stage()
+
+
+def taken_by(stage: Stage, session: str) -> tuple[PoppedPod, ...]:
+    """All that there is."""
+    reply = stage.pop(session)
+    assert reply is not None, "nothing to pop"
+    return reply.pods
 
 
 # -- pop
@@ -303,6 +313,58 @@ def test_a_dead_session_sends_no_more_decisions_so_its_binding_pods_go_back(stag
     assert (stage.leader.binding, stage.leader.attempts) == ({}, {})
 
 
+def test_what_a_session_did_not_decide_goes_back_at_once_when_it_ends_in_order(stage: Stage) -> None:
+    parked = stage.park("parked", "OnNodes")
+    decided, undecided = stage.add("decided", "undecided")
+    reply = stage.pop()
+    assert reply is not None
+    stage.done(reply.pods[0], "scheduled", node="n1")
+    stage.ended()
+    assert stage.over("s").refused == ""
+    assert (undecided.pool, decided.pool) == ("activeQ", "binding")
+    assert undecided.consecutive_errors == 0, "it is nobody's fault"
+    assert parked.pool == "backoffQ", "the session may have assumed what it waited for"
+    assert stage.ended() == [("undecided", "error")]
+    assert {pod.name for pod in taken_by(stage, "other")} == {"undecided", "parked"}
+    stage.queue.delete(decided.uid)
+    stage.leader.bound(decided, "n1", reply.pods[0].attempt, stage.now)
+    assert stage.ended() == [("decided", "scheduled")], "the binder had its decision"
+
+
+def test_decisions_of_a_session_that_ended_are_awaited_for_a_moment_only(stage: Stage) -> None:
+    (others,) = stage.add("others")
+    stage.done(stage.take("other"), "scheduled", session="other", node="n1")
+    (late,) = stage.add("late")
+    stage.now += 1
+    popped = stage.take("s")
+    stage.done(popped, "scheduled", node="n1")
+    stage.over("s")
+    stage.leader.tick(stage.now + LAST_DECISIONS_S - 0.1)
+    assert late.pool == "binding"
+    stage.now += LAST_DECISIONS_S
+    stage.leader.tick(stage.now)
+    assert (late.pool, others.pool) == ("errorBackoffQ", "binding")
+    assert late.message == "scheduler session s has ended, and no binding was seen"
+    assert stage.done(popped, "bindError").unknown == (popped.attempt,)
+
+
+def test_a_session_that_has_ended_gets_nothing_more_and_says_so_in_vain_again(stage: Stage) -> None:
+    stage.add("a")
+    stage.take()
+    stage.over("s")
+    stage.over("unknown")
+    (taken,) = taken_by(stage, "other")
+    stage.ended()
+    for session in ("s", "unknown"):
+        assert stage.over(session).refused == ""
+        refused = stage.pop(session)
+        assert refused is not None
+        assert (refused.pods, "it has ended" in refused.refused) == ((), True)
+    assert stage.ended() == []
+    assert stage.leader.sessions.open_attempts() == {"other": 1}
+    assert stage.leader.attempts[taken.attempt].session == "other"
+
+
 def test_a_queue_that_stood_still_does_not_take_its_schedulers_for_dead(stage: Stage) -> None:
     (pod,) = stage.add("a")
     stage.leader.tick(stage.now)
@@ -411,7 +473,8 @@ def test_a_list_is_what_one_message_holds_and_a_count_of_the_rest() -> None:
     assert (none.pods, none.left_out, none.counts["activeQ"]) == ((), 6000, 6000)
 
 
-def test_a_preemption_ends_with_its_session(stage: Stage) -> None:
+@pytest.mark.parametrize("how", ["in order", "in silence"])
+def test_a_preemption_ends_with_its_session(stage: Stage, how: str) -> None:
     (pod,) = stage.add("a")
     popped = stage.take()
     who = PodRef(namespace="default", name="a", uid=pod.uid)
@@ -419,8 +482,11 @@ def test_a_preemption_ends_with_its_session(stage: Stage) -> None:
     stage.queue.move_all(node_event("a"), stage.now)
     stage.done(popped, "unschedulable", unschedulable_plugins=("OnNodes",))
     assert pod.pool == "gated"
-    stage.now += 11
-    stage.leader.tick(stage.now)
+    if how == "in order":
+        stage.over("s")
+    else:
+        stage.now += 11
+        stage.leader.tick(stage.now)
     assert pod.pool == "activeQ"
 
 

@@ -198,6 +198,16 @@ def test_a_pop_that_is_asked_again_while_it_waits_gets_the_same_pods_twice(play:
     assert popped(play.pass_until(play.now + LINGER_S)) == [(1, ["a"]), (2, ["a"])]
 
 
+def test_a_session_that_ends_in_order_gets_no_pods_by_its_pop_that_waits(play: Play) -> None:
+    play.pop("waits", wait_s=5.0)
+    play.appear("a")
+    over = play.ask(SessionHeartbeat(session="s", over=True))
+    assert [one.reply for one in of(effects.Reply, over)] == [QueueReply(epoch=EPOCH)]
+    assert play.core.wake_at == play.now, "it is answered at once"
+    assert popped(play.pass_until(play.now)) == [(1, [])]
+    assert play.core.counts()["activeQ"] == 1
+
+
 def test_a_backoff_that_ends_answers_a_pop_that_waits(play: Play) -> None:
     play.appear("a")
     play.done(taken(play.pop()), "error")

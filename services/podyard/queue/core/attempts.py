@@ -19,7 +19,7 @@ POPPED_BYTES = 1536
 """What a pod of an answer takes at most: names of 253 letters, two traces."""
 
 KEPT_DEAD_BYTES = 256 * 1024
-"""What dead sessions take that are remembered, some 1,000, so that their late results are refused."""
+"""What dead sessions take that are remembered, some 1,000, so that their late results and pops are refused."""
 
 
 class Attempt:
@@ -135,9 +135,15 @@ class Sessions:
         """Those that have been silent too long; they are dead from here on."""
         late = [session for session in self._living.values() if now - session.heard_at > self._timeout_s]
         for session in late:
-            del self._living[session.id]
-            self._dead.keep(session.id, True, bytes_of(session.id))
+            self.end(session.id)
         return late
+
+    def end(self, session_id: str) -> Session | None:
+        """It is dead from here on, also if it is not known: a pop of it may still be under way. The session,
+        if it lived.
+        """
+        self._dead.keep(session_id, True, bytes_of(session_id))
+        return self._living.pop(session_id, None)
 
     def excuse(self, late_s: float) -> None:
         """This process did not look for so long (it stood still, or the clock jumped): heartbeats may lie

@@ -49,7 +49,11 @@ PREEMPTION_OVER = "the preemption for it is over"
 MISSING_LIMIT = 2
 """Heartbeats in a row without an attempt before it goes back: one may overtake the `done` that ended it."""
 
-NO_SESSION = "session {session} is dead (silent for more than {limit:g} s): start a new one"
+LAST_DECISIONS_S = 2.0
+"""How long the bindings of a session are awaited that has ended in order. Within that a binder has judged what
+it got of it; what it did not get nobody sends any more."""
+
+NO_SESSION = "session {session} is dead (it has ended, or was silent for more than {limit:g} s): start a new one"
 
 
 class Leader:
@@ -360,6 +364,9 @@ class Leader:
         """A sign of life. Attempts handed out up to the named pop answer that it does not list go back: their
         answer was lost.
         """
+        if request.over:
+            self.end_session(request.session, now)
+            return QueueReply(epoch=self.epoch)
         session = self.sessions.heard(request.session, now)
         if session is None:
             return QueueReply(epoch=self.epoch, refused=self._dead(request.session))
@@ -390,9 +397,26 @@ class Leader:
                 pod.deadline = now + self._binding_timeout_s
                 self.binding[pod.uid] = pod  # the last, as its deadline is
 
+    def end_session(self, session_id: str, now: float) -> None:
+        """A session has ended in order: what it did not decide is for others at once, what it decided the
+        binder may be judging (docs/rules.md, ended-session-gives-back-at-once).
+        """
+        session = self.sessions.end(session_id)
+        if session is None:
+            return
+        message = f"scheduler session {session.id} has ended"
+        for attempt in tuple(session.attempts.values()):
+            pod = attempt.pod
+            if attempt.state == "binding" and pod.deadline is not None:
+                pod.deadline = min(pod.deadline, now + LAST_DECISIONS_S)
+            else:
+                self.queue.give_back(pod.uid, now)
+                self._end(attempt, "error", now, message=message, by_queue=True)
+        self.binding = dict(sorted(self.binding.items(), key=lambda item: item[1].deadline or 0.0))
+        self._forget_assumed(session, message, now)
+
     def _bury(self, session: Session, now: float) -> None:
-        """A session died: its attempts go to error backoff (one of them may be what killed it), its
-        preemptions end.
+        """A session died: its attempts go to error backoff (one of them may be what killed it).
 
         Those that wait for their binding go too: the binder has long answered what it got, and the rest was
         never sent.
@@ -402,6 +426,12 @@ class Leader:
             self._leave_binding(attempt.pod)
             self.queue.fail(attempt.pod.uid, now, message=message)
             self._end(attempt, "error", now, message=message, by_queue=True)
+        self._forget_assumed(session, message, now)
+
+    def _forget_assumed(self, session: Session, message: str, now: float) -> None:
+        """A session is no more: its preemptions end, and whoever was parked for what it had assumed is tried
+        again (docs/rules.md, missed-changes-retry-everybody).
+        """
         for uid in self._preemptions.of_session(session.id):
             self._preemptions.end(uid)
             self.queue.activate(uid, now, f"{PREEMPTION_OVER}: {message}")
@@ -455,9 +485,11 @@ class Leader:
             self._give_up_binding(pod, now)
 
     def _give_up_binding(self, pod: QueuedPod, now: float) -> None:
+        attempt = self.attempts.get(pod.attempt)
         message = f"no binding was seen within {self._binding_timeout_s:g} s"
+        if attempt is not None and self.sessions.get(attempt.session) is None:
+            message = f"scheduler session {attempt.session} has ended, and no binding was seen"
         self._leave_binding(pod)
         self.queue.fail(pod.uid, now, message=message)
-        attempt = self.attempts.get(pod.attempt)
         if attempt is not None:
             self._end(attempt, "error", now, message=message, by_queue=True)

@@ -73,6 +73,8 @@ class Requests:
             case DoneRequest():
                 return self._leader.done(request, now)
             case SessionHeartbeat():
+                if request.over:
+                    self._pops.end(request.session, now)
                 return self._leader.heartbeat(request, now)
             case ActivateRequest():
                 return self._leader.activate(request, now)

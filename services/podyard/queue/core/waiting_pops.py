@@ -57,6 +57,11 @@ class WaitingPops:
         self._set_alarm()
         return taken
 
+    def end(self, session: str, now: float) -> None:
+        """Their session has ended: they wait no longer."""
+        self._pops = [one._replace(deadline=now) if one.request.session == session else one for one in self._pops]
+        self._set_alarm()
+
     def put_back(self, pops: list[WaitingPop]) -> None:
         """There was nothing for them: they go on waiting, in front of those that came later."""
         self._pops = [*pops, *self._pops]
