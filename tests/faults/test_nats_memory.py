@@ -141,9 +141,8 @@ async def flood(bus: Bus, session: str, position: int) -> str:
         while True:
             with suppress(BusError):
                 answer = await bus.request(subjects.BINDER_BIND, codec.encode(request), timeout_s=ANSWERED_S)
-                if answer.payload:  # a term that ended says nothing: ask again, as a scheduler does
-                    reply = codec.decode(BindReply, answer.payload)
-                    return "refused" if reply.refused else "answered"
+                reply = codec.decode(BindReply, answer.payload)
+                return "refused" if reply.refused else "answered"
 
 
 def large_node(name: str) -> Document:

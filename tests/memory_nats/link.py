@@ -47,6 +47,22 @@ class MemorySubscription(LinkSubscription):
 
         self._memory_link.wire.down(subject, arrive, self.subject)
 
+    async def finish(self) -> None:
+        """As `LinkSubscription.finish`."""
+        link, handled = self._memory_link, anyio.Event()
+        connection = link.connection
+
+        def arrive() -> None:
+            link.server.unsubscribe(connection, self._number)
+            link.wire.down("", handled.set, self.subject)
+
+        link.forget(self)
+        if link.state.connected:
+            link.wire.up("", arrive)
+            with anyio.move_on_after(SUBSCRIBED_S):
+                await handled.wait()
+        await self.close()
+
     async def close(self) -> None:
         """Stop listening, at once on this side."""
         self._closed = True

@@ -95,6 +95,12 @@ class LinkSubscription:
             except nats_errors.Error:
                 log.debug("unsubscribing %s: the connection is gone already", self.subject)
 
+    async def finish(self) -> None:
+        """Stop listening once all has come that the server had sent before it knew of that."""
+        await self.pause()
+        await self._link.until_handled()
+        await self.close()
+
     async def close(self) -> None:
         """Stop listening, at once on this side."""
         self._link.forget(self)
@@ -240,9 +246,9 @@ class Link:
         except nats_errors.ConnectionClosedError:
             log.debug("subscribing %s waits for the next connection", subscription.subject)
         else:
-            await self._until_handled()
+            await self.until_handled()
 
-    async def _until_handled(self) -> None:
+    async def until_handled(self) -> None:
         """Wait until the server has handled what was sent: a message to ourselves comes back. (nats-py's
         flush does not tell: its PING overtakes what is buffered.)"""
         if not self._echo_subject or not self._client.is_connected:
@@ -368,11 +374,11 @@ class Link:
         self._close_gate()
         for subscription in [one for one in self._subscriptions if one.queue]:
             await subscription.pause()
-        await self._until_handled()
+        await self.until_handled()
         with anyio.move_on_after(self.settings.drain_timeout_s):
             while any(under_way() for under_way in self._under_way):  # noqa: ASYNC110  # seldom; an event would cost each answer
                 await anyio.sleep(QUIET_S)
-            await self._until_handled()
+            await self.until_handled()
 
     async def _discard(self, client: DirectClient) -> None:
         with anyio.move_on_after(self.settings.drain_timeout_s):

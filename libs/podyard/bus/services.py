@@ -42,6 +42,12 @@ class Subscription:
         """Take no more messages. What is in hand finishes."""
         await self._inner.close()
 
+    async def finish(self) -> None:
+        """The same once what is on its way here has come: whoever asked before the server knew of the end gets
+        an answer, and whoever asks later is told that nobody listens. Takes one round trip, two seconds at most.
+        """
+        await self._inner.finish()
+
 
 class Endpoint:
     """One service endpoint: at most `max_inflight` requests in hand, each a task of the bus' group; a few

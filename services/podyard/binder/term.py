@@ -18,7 +18,7 @@ from podyard.binder.instruments import Instruments
 from podyard.binder.reading import ListedView
 from podyard.binder.settings import BinderSettings
 from podyard.binder.writer import Writer
-from podyard.bus import Request, Subscription
+from podyard.bus import Request, Subscription, TemporaryError
 from podyard.extenders import NO_CLIENTS, ExtenderClients
 from podyard.framework.extenders import Extender
 from podyard.framework.profile import Profile
@@ -33,8 +33,9 @@ from podyard.shell.leading import Leading
 from podyard.shell.reading import Reading
 from podyard.shell.tickets import Tickets
 
-SILENCE_S: Final = 15.0
-"""How long a request that must not be answered is held: longer than a scheduler waits."""
+CHANGES_LEADER: Final = "the binder changes its leader; what it was writing may yet be applied"
+ASK_AGAIN_S: Final = 0.2
+"""When who waited for the end of a term is to ask again: who takes over needs longer."""
 
 WRITES_CHECK: Final = "writes"
 """Not ready while the last commit or move of the fence has no clear answer: no room in the stream, or NATS
@@ -131,7 +132,7 @@ class Term:
             self._tickets.end()
             if self._door is not None:
                 with anyio.move_on_after(1, shield=True):
-                    await self._door.close()
+                    await self._door.finish()
 
     # ---- the core ------------------------------------------------------------------------------------------
 
@@ -222,7 +223,8 @@ class Term:
         self._log.info("serves", epoch=self.core.keeper.epoch, commits=self.core.keeper.n)
 
     async def _on_bind(self, request: Request) -> bytes:
-        """Answer a request; a term that ended says nothing, since a write under way may yet be applied."""
+        """Answer a request; who waits for a term that has ended is to ask the next one
+        (docs/rules.md, ended-term-says-ask-again)."""
         bind = codec.decode(BindRequest, request.payload)
         attempts = tuple(decision.attempt for decision in bind.decisions)
         refused = self._boundary.refusal(attempts)
@@ -232,6 +234,5 @@ class Term:
             Cause(request, attempts), lambda ticket: self._driver.step(effects.Requested(ticket, bind))
         )
         if reply is None:
-            await anyio.sleep(SILENCE_S)
-            return b""
+            raise TemporaryError(CHANGES_LEADER, delay_s=ASK_AGAIN_S)
         return codec.encode(reply)

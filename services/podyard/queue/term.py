@@ -123,7 +123,7 @@ class Term:
             self._endpoints.end()
             with anyio.move_on_after(END_WITHIN_S, shield=True):
                 for subscription in opened:
-                    await subscription.close()
+                    await subscription.finish()
                 await self._records.flush()
 
     def tell(self, message: Message) -> None:

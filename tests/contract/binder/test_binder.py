@@ -6,7 +6,7 @@ import pytest
 
 from podyard.binder.service import SERVICE
 from podyard.binder.term import Term
-from podyard.bus import Outgoing, RemoteError, RequestTimeout
+from podyard.bus import Busy, Outgoing, RemoteError, RequestTimeout
 from podyard.proto import codec, headers, subjects
 from podyard.proto.binder_api import NumberRange
 from podyard.proto.decisions import AttemptRecord
@@ -17,7 +17,7 @@ from tests.contract.binder.stage import Cluster, FaultyBus, leading_term
 from tests.support import objects
 from tests.support.services import make_service, running
 from tests.support.spans import KeptSpans
-from tests.support.waiting import eventually
+from tests.support.waiting import WITHIN_S, eventually
 
 COMPLETED = PodStatusFact(namespace="default", name="a", uid="uid-a", node="n1", phase="Succeeded", ended=True)
 
@@ -113,8 +113,8 @@ async def test_a_binder_that_was_paused_past_its_lease_writes_nothing(cluster, c
             decision = cluster.decide("a")
 
             async def ask_the_paused():
-                with pytest.raises(RequestTimeout):
-                    await cluster.ask(decision, timeout_s=1.0)
+                with pytest.raises(Busy):
+                    await cluster.ask(decision)
 
             tasks.start_soon(ask_the_paused)
             await faulty.held.wait()
@@ -172,7 +172,7 @@ async def test_two_binders_race_and_no_uid_is_bound_twice(cluster, connect_bus):
             while name not in answered:
                 try:
                     reply = await cluster.ask(decisions[name], timeout_s=0.3)
-                except RequestTimeout:
+                except (Busy, RequestTimeout):
                     continue
                 if reply.answers:
                     answered[name] = reply.answers[0].result
@@ -227,6 +227,27 @@ async def test_a_foreign_binding_is_named_and_its_mates_are_bound(cluster, conne
         assert [(answer.result, answer.node) for answer in reply.answers] == [("alreadyBound", "n7"), ("bound", "n1")]
 
 
+async def test_who_waits_for_a_term_that_ends_is_told_at_once_to_ask_again(cluster, connect_bus):
+    """Its commit is under way, and is applied after its end: nothing is said of it."""
+    faulty = FaultyBus(await connect_bus("a"))
+    decision, told = cluster.decide("a"), []
+
+    async def ask() -> None:
+        with pytest.raises(Busy) as busy:
+            await cluster.ask(decision, timeout_s=WITHIN_S)
+        told.append(busy.value)
+
+    with anyio.fail_after(WITHIN_S / 2):
+        async with anyio.create_task_group() as tasks, leading_term(faulty, "binder-a"):
+            faulty.faults.extend(["lost ack", "hold"])
+            tasks.start_soon(ask)
+            await faulty.held.wait()
+    assert "what it was writing may yet be applied" in str(told[0])
+    async with leading_term(await connect_bus("b"), "binder-b"):
+        assert await cluster.bind(decision) == ["bound"]
+        assert len(await cluster.commits()) == 1
+
+
 async def test_a_standby_serves_as_soon_as_the_leader_ends(cluster, connect_bus):
     first = make_service(SERVICE, await connect_bus("a"), instance="binder-a")
     second = make_service(SERVICE, await connect_bus("b"), instance="binder-b")
@@ -243,7 +264,7 @@ async def _answers(cluster: Cluster, name: str) -> bool:
     try:
         reply = await cluster.ask(cluster.decide(name), timeout_s=0.3)
     except Exception as error:
-        if isinstance(error, RequestTimeout | TimeoutError):
+        if isinstance(error, Busy | RequestTimeout | TimeoutError):
             return False
         raise
     return [answer.result for answer in reply.answers] == ["bound"]

@@ -16,7 +16,7 @@ from tests.support.raising import dead_letter, raise_on
 from tests.support.services import make_service, running
 
 ANSWERED_S = 1.0
-"""A term that ended says nothing: decisions are sent again, as schedulers do."""
+"""A term that ended judges nothing more: decisions are sent again, as schedulers do."""
 
 
 @pytest.fixture

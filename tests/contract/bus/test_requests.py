@@ -221,6 +221,30 @@ async def test_a_closed_service_takes_no_more(bus: Bus):
         await bus.request("svc.gone", b"")
 
 
+async def test_who_asks_while_a_service_finishes_is_answered_or_told_that_nobody_listens(
+    bus: Bus, connect_bus: ConnectBus
+):
+    others = await connect_bus("others")
+
+    async def handler(request: Request) -> bytes:
+        return request.payload
+
+    async def ask(number: int) -> str:
+        try:
+            return (await others.request("svc.test", b"%d" % number, timeout_s=2.0)).payload.decode()
+        except NoResponders:
+            return "nobody"
+
+    for _ in range(20):
+        subscription = await bus.serve("svc.test", handler)
+        asked = [asyncio.ensure_future(ask(number)) for number in range(50)]
+        await asyncio.sleep(0)
+        await subscription.finish()
+        told = await asyncio.gather(*asked)
+        assert {one for number, one in enumerate(told) if one != str(number)} <= {"nobody"}
+        assert await ask(0) == "nobody"
+
+
 async def test_services_outlive_a_restart_of_the_server(bus: Bus, connect_bus: ConnectBus, nats_server: EmbeddedServer):
     async def handler(request: Request) -> bytes:
         return b"still here"
