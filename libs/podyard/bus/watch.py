@@ -23,7 +23,8 @@ docs/rules.md, killed-server-brings-back), and where they are kept:
 - Contiguity is the consumer sequence; a hole in it, or a heartbeat that names another one, means messages
   were lost (`feed`).
 - A consumer says nothing of the stream that it was made on. So the stream is looked at before and after: made
-  again between the two, it would be read from a position of the old one on.
+  again between the two, it would be read from a position of the old one on. A listing looks at its end, which
+  is after; only one that may end by the server's count looks at once.
 - Position = the highest of S, the last message, and a heartbeat's last stream sequence, which passes expired
   and foreign messages.
 - What a killed server brought back is passed over (`census`). While listing CLUSTER, a message up to the
@@ -289,10 +290,11 @@ class Watch:
         feed = Feed(self._link, self.spec.stream, heartbeat_s, self)
         try:
             pending = await feed.open(self._api, subjects, start)
-            info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
-            if info.created != self._created:
-                return "the stream was made again while a consumer was made"
-            self._consumer_is_the_streams(pending)
+            if not lists or pending == 0 or self._trusts_count:
+                info = await self._api.stream_info(self.spec.stream, PROBE_TIMEOUT_S)
+                if info.created != self._created:
+                    return "the stream was made again while a consumer was made"
+            self._consumer_is_made(pending)
             while True:
                 self._raise_failure()
                 if self._state is State.BROKEN:
@@ -307,8 +309,8 @@ class Watch:
             with anyio.CancelScope(shield=True):
                 await feed.close()
 
-    def _consumer_is_the_streams(self, pending: int) -> None:
-        """The stream that the consumer was made on is the one whose last sequence is the target."""
+    def _consumer_is_made(self, pending: int) -> None:
+        """And if nothing else looks (`_confirm`): on the stream whose last sequence is the target."""
         if self._state is State.JOINING:
             self._go(State.FOLLOWING)
         elif self._state is State.OPENING:

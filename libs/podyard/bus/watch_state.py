@@ -1,8 +1,8 @@
 """Where a watch is in reading its stream.
 
-        ┌─────────┐ it is the   ┌─────────┐ complete ┌────────┐ another  ┌─────────┐ it is the   ┌───────────┐
+        ┌─────────┐ it is made  ┌─────────┐ complete ┌────────┐ another  ┌─────────┐ it is the   ┌───────────┐
 IDLE ──>│ OPENING │────────────>│ LISTING │─────────>│ LISTED │─────────>│ JOINING │────────────>│ FOLLOWING │
- ^      └─────────┘  stream's   └─────────┘          └────────┘ consumer └─────────┘  stream's   └───────────┘
+ ^      └─────────┘             └─────────┘          └────────┘ consumer └─────────┘  stream's   └───────────┘
  │
  └── BROKEN <── from each of these, when something is missing; IDLE, too, when the reading ends with an error
 """
@@ -18,9 +18,10 @@ class State(Enum):
     IDLE = auto()
     """Nothing is read: before the first reading, and between two."""
     OPENING = auto()
-    """A consumer is made that lists. It may be one of a stream that was made again: nobody knows yet."""
+    """A consumer is made that lists."""
     LISTING = auto()
-    """The consumer is one of this stream, and more is to come before all is listed."""
+    """More is to come before all is listed. Whether the consumer is one of this stream, or of one that was
+    made again, is known before the listing is called complete."""
     LISTED = auto()
     """The listing is complete; what else its consumer brings is of no use."""
     JOINING = auto()

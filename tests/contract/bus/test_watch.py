@@ -432,6 +432,22 @@ async def test_a_heartbeat_that_has_not_passed_the_streams_end_completes_nothing
     assert (reader.listed, reader.synced_at) == ([3], [3])
 
 
+async def test_a_listing_looks_twice_where_the_stream_ends(bus: Bus, monkeypatch: pytest.MonkeyPatch):
+    """Once more looks who follows, since another consumer is made."""
+    await bus.publish(message("a"))
+    stream_info, looks = bus.api.stream_info, list[int]()
+    reader = Reader()
+
+    async def counted(*about: Any) -> Any:
+        looks.append(len(reader.synced_at))
+        return await stream_info(*about)
+
+    monkeypatch.setattr(bus.api, "stream_info", counted)
+    async with watching(bus, reader, ALL):
+        await eventually("the last look", lambda: len(looks) == 3)
+    assert looks == [0, 0, 1]
+
+
 async def test_a_server_that_ends_before_the_stream_did_is_left(bus: Bus, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(watch_module, "STALE_AFTER_S", 0.2)
     await bus.publish(message("first"))
