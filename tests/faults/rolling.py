@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, Final
@@ -29,6 +30,9 @@ class Waiting:
     def __init__(self, stage: Stage, load: Load) -> None:
         self._stage = stage
         self._load = load
+        self._placed: deque[str] = deque()
+        """Names of pods with a node, of which the oldest are deleted: of one without its wait would never
+        end."""
         self._since: dict[str, tuple[float, str]] = {}
         """By name of a pod without a node: when it was first asked for, and who was replaced then."""
         self.waited_s: list[float] = []
@@ -46,7 +50,8 @@ class Waiting:
             while missing := [name for name in names if not self._is_made(name)]:
                 await self._stage.people.apply([small(name) for name in missing])
                 await asyncio.sleep(EVERY_S)
-            await self._stage.people.delete(subjects.PODS, self._load.made[-LIVING - 2 : -LIVING])
+            over = [self._placed.popleft() for _ in range(len(self._placed) - LIVING)]
+            await self._stage.people.delete(subjects.PODS, over)
 
     def _is_made(self, name: str) -> bool:
         accepted = (known for known, _ in self._stage.people.accepted.values())
@@ -60,6 +65,7 @@ class Waiting:
                 found = seen.objects.get((subjects.PODS, name))
                 if found is not None and found["metadata"]["uid"] in seen.placed:
                     since, during = self._since.pop(name)
+                    self._placed.append(name)
                     self.waited_s.append(time.monotonic() - since)
                     self.worst[during] = max(self.waited_s[-1], self.worst.get(during, 0.0))
             await asyncio.sleep(LOOK_EVERY_S)
