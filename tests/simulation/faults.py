@@ -11,6 +11,8 @@ from tests.simulation.process import Process
 FAULTS = 20
 CLOCKS_SET = 5
 """How often a wall clock is set, for that many faults."""
+ENDS = 4
+"""How many processes are to end in order, for that many faults."""
 SET_BY_S = (-3600.0, -3600.0, -90.0, -11.0, -0.7, 0.7, 11.0, 90.0, 3600.0, 3600.0)
 """Forth and back, among it further than any duration that a service waits for."""
 FIRST_S = 3.0
@@ -80,6 +82,17 @@ class Faults:
             self._clock.later(at_s, lambda p=process, s=by_s: self.set_clock(p, s))
             if random.random() < 0.5:  # somebody notices
                 self._clock.later(at_s + random.uniform(0.5, 20.0), lambda p=process, s=-by_s: self.set_clock(p, s))
+
+    def plan_ends(self, count: int = FAULTS) -> None:
+        """Processes that are to end in order, as for an upgrade; chosen by a source of their own, too."""
+        random = Random(f"ends {self._clock.seed}")
+        for _ in range(count * ENDS // FAULTS):
+            process, at_s = random.choice(self._processes), random.uniform(FIRST_S, LAST_S)
+            self._clock.later(at_s, lambda p=process: self.end(p))
+
+    def end(self, process: Process) -> None:
+        self.count += 1
+        process.end()
 
     def inject(self, kind: str, process: Process) -> None:
         """One fault, now."""

@@ -6,6 +6,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import anyio
 import msgspec
 import prometheus_client
 import structlog
@@ -26,6 +27,8 @@ from tests.simulation.loop import VirtualLoop
 QUICKEST_S = 0.0001
 USUAL_S = 0.0004
 """Delays of a message on its way, uniform between these two unless the network is slow."""
+
+ENDS_WITHIN_S = ServiceSettings().shutdown_timeout_s
 
 CONFIGURATION = Path(__file__).with_name("scheduler.yaml")
 files.read = cache(files.read)  # every process reads it at its start
@@ -165,6 +168,7 @@ class Process:
         self._tell = tell
         self._wrong = wrong
         self._starts = 0
+        self._work: anyio.CancelScope | None = None
         self._bus: MemoryBus | None = None
         self._graves: list[Any] = []
         """What was killed stays: nothing of it may run again, not even its cleaning up."""
@@ -208,12 +212,26 @@ class Process:
         if self.loop is None or self.loop.dead:
             return
         self._tell(f"{self.instance} is killed after {self.effects} effects")
-        self._graves.append(self.loop)
-        self.loop.dead = True
-        self.crash_at = None
+        self._bury()
         if self._bus is not None:
             connection = self._bus.link.connection
             self.clock.later(2 * USUAL_S, lambda: self._server.disconnect(connection))
+
+    def _bury(self) -> None:
+        """Nothing of it runs any more."""
+        assert self.loop is not None
+        self._graves.append(self.loop)
+        self.loop.dead = True
+        self.crash_at = None
+
+    def end(self) -> None:
+        """SIGTERM: it ends in order, or is killed when that takes too long."""
+        loop = self.loop
+        if loop is None or loop.dead:
+            return
+        self._tell(f"{self.instance} is to end after {self.effects} effects")
+        loop.receive(lambda: None if self._work is None else self._work.cancel())
+        self.clock.later(ENDS_WITHIN_S, lambda: self.kill() if self.loop is loop else None)
 
     def crashes_now(self, subject: str) -> bool:
         """Count an effect; whether the process crashes instead of it."""
@@ -252,6 +270,7 @@ class Process:
         assert self.way is not None
         bus_settings = BusSettings(name=self.instance, service=self.service)
         steady = SteadyClock(wall=self._wall_time, steady=lambda: self.clock.now)
+        work = self._work = anyio.CancelScope()
         try:
             async with connect(self._server, bus_settings, wire=self.way, now=steady.now) as bus:
                 self._bus = bus
@@ -269,8 +288,13 @@ class Process:
                     endpoints=Endpoints(bus, name=self.service, identity=session, version="0", description=""),
                     session=session,
                 )
-                await definition.main(service)
+                with work:
+                    await definition.main(service)
         except Exception as error:  # boundary: what ends a service ends its process
             self._wrong(f"{self.instance} failed: {error!r}")
             raise
-        self._wrong(f"{self.instance} ended")
+        if work.cancelled_caught:
+            self._tell(f"{self.instance} has ended in order")
+            self._bury()
+        else:
+            self._wrong(f"{self.instance} ended")

@@ -57,6 +57,14 @@ def kill_all(simulation: Simulation, service: str, times_s: tuple[float, ...] = 
                 simulation.clock.later(at_s, process.kill)
 
 
+def end_all(simulation: Simulation, service: str, times_s: tuple[float, ...] = (12.0, 24.0, 36.0)) -> None:
+    """All processes of a service end in order, again and again, besides the seed's own faults."""
+    for process in simulation.processes:
+        if process.service == service:
+            for at_s in times_s:
+                simulation.clock.later(at_s, process.end)
+
+
 def slow(simulation: Simulation, service: str, most_s: float) -> None:
     """Messages of a service take up to so long until the faults are over."""
     for process in simulation.processes:

@@ -7,7 +7,7 @@ from podyard.queue.core import restart
 from podyard.queue.core.attempts import Session, Sessions
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.scheduling_queue import SchedulingQueue
-from tests.simulation.sabotaged import Sabotage, kill_all
+from tests.simulation.sabotaged import Sabotage, end_all, kill_all
 from tests.simulation.simulation import Simulation
 
 
@@ -70,10 +70,17 @@ def _sessions_never_die(simulation: Simulation) -> None:
     kill_all(simulation, "scheduler")
 
 
+def _nobody_hears_of_an_end(simulation: Simulation) -> None:
+    """What a scheduler held that ended in order stays with it: its session is forgotten, and no more."""
+    Leader.end_session = lambda self, session_id, now: self.sessions.end(session_id)  # type: ignore[method-assign,assignment]
+    end_all(simulation, "scheduler")
+
+
 SABOTAGES: dict[str, Sabotage] = {
     "wake-up by releases": Sabotage(_sleeps_through_releases, ("missed wake-up",)),
     "new leader's pods": Sabotage(_new_leader_forgets, ("is lost",), 6),
     "answers of pops": Sabotage(_forgets_answers, (), 3),
     "attempts given back": Sabotage(_never_gives_back, ("still in",), 3),
     "end of sessions": Sabotage(_sessions_never_die, ("still in",), 6),
+    "what ends in order": Sabotage(_nobody_hears_of_an_end, ("still in",)),
 }

@@ -99,6 +99,7 @@ class Simulation:
         self._hash = hashlib.sha256()
         self._first_wrong: int | None = None
         self._listed: QueueListReply | None = None
+        self._sabotaged = sabotage is not None
         self._reads = 0
         verified_skips.verify(plan.seed % 2 == 0)
         if sabotage is not None:
@@ -170,6 +171,8 @@ class Simulation:
             self.faults.watch_over(process)
         self.clock.later(1.0, self.world.begin)
         self.faults.plan(self.plan.faults)
+        if not self._sabotaged:  # a sabotage says itself what is needed besides the faults
+            self.faults.plan_ends(self.plan.faults)
         while self.clock.elapsed < self.plan.quiet_from_s and not self.checker.violations:
             self.clock.run(self.clock.elapsed + 1.0)
         if self.checker.violations:
@@ -236,6 +239,7 @@ class Simulation:
         end = self._first_wrong or len(self._history)
         notable = [line for line in self._history[:end] if "FAULT" in line or "start" in line or "end of" in line]
         notable += [line for line in self._history[:end] if "is killed" in line or "crashes" in line]
+        notable += [line for line in self._history[:end] if "is to end" in line or "has ended" in line]
         return (
             *sorted(notable, key=lambda line: float(line.split()[0])),
             "...",
