@@ -15,7 +15,8 @@ class UnexpectedObjectError(TypeError):
     """A hint was handed an object of another kind than it registered for, or none at all."""
 
     def __init__(self, expected: str, got: object) -> None:
-        super().__init__(f"expected a {expected} before or after the event, got {type(got).__name__}")
+        brought = "none" if got is None else f"a {type(got).__name__}"
+        super().__init__(f"expected a {expected} before or after the event, got {brought}")
 
 
 def changed(kind: type[T], old: object | None, new: object | None) -> tuple[T | None, T | None]:

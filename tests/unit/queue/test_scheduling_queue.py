@@ -247,6 +247,21 @@ def test_a_hint_that_fails_counts_as_queue_and_is_recorded() -> None:
     assert "expected a node or a pod" in judged.moved[0].hints[0].reason
 
 
+def test_an_event_without_an_object_counts_and_is_no_fault_of_the_plugin() -> None:
+    queue = new_queue()
+    pod = park(queue, "p", "OnNodes")
+    queue.move_all(Incoming(event=node_event().event), 60.0)
+    assert pod.pool == "activeQ"
+    (judged,) = queue.take_effects()
+    assert isinstance(judged, Judged)
+    (call,) = judged.moved[0].hints
+    assert (call.answer, call.reason) == (
+        "Queue",
+        "the event names no object that the hint could look at: counts as one that helps",
+    )
+    assert not queue.faults
+
+
 def test_all_hints_answer_in_profile_order() -> None:
     queue = new_queue()
     pod = park(queue, "p", "Also", "OnPods", "OnNodes")

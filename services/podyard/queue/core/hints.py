@@ -18,6 +18,7 @@ from podyard.framework.status import LONGEST_TEXT, PluginError, told
 from podyard.memory.kept import Kept
 from podyard.memory.sizes import bytes_of
 from podyard.objects.core import Pod
+from podyard.plugins.hinted import UnexpectedObjectError
 from podyard.proto.requeues import HintCall
 from podyard.queue.core.messages import Incoming
 from podyard.queue.core.queued_pod import QueuedPod, Watcher
@@ -85,6 +86,8 @@ NOT_CONCERNED = Verdict(Strategy.SKIP)
 NO_LISTENERS: Mapping[str, Listener] = {}
 WITHOUT_HINT = "any such event counts"
 """Reason of a registration that has no hint."""
+WITHOUT_OBJECT = "the event names no object that the hint could look at: counts as one that helps"
+"""Reason of a hint that could make nothing of an event without an object."""
 
 
 class Hints:
@@ -222,20 +225,26 @@ class Hints:
                     if type(answer) is not HintAnswer or type(reason) is not str or len(reason) > LONGEST_TEXT:
                         answer, reason = answers.hint((answer, reason))
                 except Exception as error:  # a plugin's fault must not stop the queue: boundary
-                    fault = PluginError.wrapping(listener.plugin, "hint", error)
-                    self._faults.note(fault)
-                    return HintCall(
-                        plugin=listener.plugin,
-                        answer="Error",
-                        reason=f"the hint failed: {fault.detail}",
-                        duration_us=self._since(started),
-                    )
+                    return self._failed(listener.plugin, incoming, error, started)
             reasons.append(reason if reason.isascii() else told(reason))
             if answer is HintAnswer.QUEUE:
                 break
         return HintCall(
             plugin=listener.plugin, answer=answer.value, reason="; ".join(reasons), duration_us=self._since(started)
         )
+
+    def _failed(self, plugin: str, incoming: Incoming, error: Exception, started: float) -> HintCall:
+        """A hint that raised counts as Queue. It is no fault of the plugin if the event, which somebody made,
+        brings nothing to look at, or something of another kind."""
+        if not incoming.brings_object:
+            return HintCall(plugin=plugin, answer="Queue", reason=WITHOUT_OBJECT, duration_us=self._since(started))
+        if isinstance(error, UnexpectedObjectError):
+            reason = f"{error}: counts as one that helps"
+            return HintCall(plugin=plugin, answer="Queue", reason=reason, duration_us=self._since(started))
+        fault = PluginError.wrapping(plugin, "hint", error)
+        self._faults.note(fault)
+        reason = f"the hint failed: {fault.detail}"
+        return HintCall(plugin=plugin, answer="Error", reason=reason, duration_us=self._since(started))
 
     def _since(self, started: float) -> int:
         return int((self._timer() - started) * 1e6)

@@ -42,6 +42,11 @@ class Incoming(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int = 0
     """What the objects take as JSON, as far as nobody else keeps them."""
 
+    @property
+    def brings_object(self) -> bool:
+        """Whether there is anything for hints to look at; a bare event may come without."""
+        return self.old is not None or self.new is not None
+
 
 class Begin(NamedTuple):
     """This queue leads, and its view is complete: take in every pending pod. Told once, before everything

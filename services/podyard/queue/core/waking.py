@@ -105,10 +105,11 @@ def _concerned(
 ) -> tuple[list[ParkedClass], tuple[NotAsked, ...]]:
     """Classes that the event may move, and what the plugins' indexes leave out.
 
-    While a record names every skipped pod, all are asked: people see each pod's own reason.
+    While a record names every skipped pod, all are asked: people see each pod's own reason. An event without
+    an object is nothing to look up.
     """
     shelves = parked.shelves(hints.watchers(incoming.event, incoming.missed))
-    by_index = not incoming.missed and _pods_on(shelves) > NAMED_SKIPS
+    by_index = not incoming.missed and incoming.brings_object and _pods_on(shelves) > NAMED_SKIPS
     found: dict[Hashable, ParkedClass] = {}
     for profile, watcher, shelf in shelves:
         if by_index:
