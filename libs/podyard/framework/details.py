@@ -47,6 +47,8 @@ class Found(NamedTuple):
     lack: float
     passed: int
     """How far the node gets among the plugins of Filter."""
+    lacks: str = ""
+    """Of an amount: how much more would have to be free there."""
 
 
 class Details(NamedTuple):
@@ -68,7 +70,7 @@ class Details(NamedTuple):
         found = self.by_reason.get((rejection.plugin, rejection.reason, rejection.unresolvable))
         if found is None:
             return rejection
-        return msgspec.structs.replace(rejection, nearest=found.node, detail=found.text)
+        return msgspec.structs.replace(rejection, nearest=found.node, detail=found.text, lacks=found.lacks)
 
 
 NOTHING_SAID: Final = Detail("")
@@ -82,7 +84,7 @@ def of_filters(layers: Sequence[Layer], state: CycleState, pod: PodInfo, cluster
             key = layer.name, reason, status.code == Code.UNRESOLVABLE
             detail = of_plugin(layer.plugin, state, pod, cluster, rows, reason)
             row = int(rows[0]) if detail.row is None else detail.row
-            one = Found(cluster.nodes.names[row], detail.text, detail.lack, layer.number)
+            one = Found(cluster.nodes.names[row], detail.text, detail.lack, layer.number, detail.lacks)
             if key not in found or one.lack < found[key].lack:
                 found[key] = one
     return found
@@ -117,11 +119,16 @@ def _checked(found: Detail, rows: Rows) -> Detail:
     :raises NonsenseError: if it is about none of the nodes, or nothing to compare by
     """
     text, lack = told(answers.of_type(found.text, str)), float(found.lack)
+    lacks = told(answers.of_type(found.lacks, str))
     if found.row is not None and found.row not in rows:
         raise answers.NonsenseError(f"tells of row {found.row}, which it does not reject for this reason")
     if not lack >= 0:
         raise answers.NonsenseError(f"answered a lack of {lack}; 0 or more is one")
-    return Detail(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…", found.row, lack)
+    return Detail(_cut(text), found.row, lack, _cut(lacks))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def of_rivals(

@@ -229,6 +229,8 @@ class Detail(NamedTuple):
     lack: float = 1.0
     """How much is missing, to compare nodes by: of an amount the part of what the pod wants that is not
     there."""
+    lacks: str = ""
+    """Of an amount: how much more would have to be free there, `500m`."""
 
 
 @runtime_checkable

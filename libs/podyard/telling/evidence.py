@@ -13,7 +13,7 @@ from podyard.proto.events import ClusterEvent
 from podyard.proto.facts import PodStatusFact
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
-from podyard.proto.queue_api import QueuedPodInfo
+from podyard.proto.queue_api import OutsidePod, QueuedPodInfo, QueueListReply
 from podyard.proto.requeues import RequeueRecord
 
 
@@ -31,8 +31,8 @@ class Records(msgspec.Struct, frozen=True, kw_only=True):
     placements: Sequence[Binding | Tombstone] = ()
     statuses: Sequence[PodStatusFact] = ()
     events: Sequence[K8sEvent] = ()
-    queued: QueuedPodInfo | None = None
-    """Where the queue has it."""
+    queue: QueueListReply | None = None
+    """What the queue says of pods of that name; None: no leader answers."""
 
 
 class Evidence(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +55,13 @@ class Evidence(msgspec.Struct, frozen=True, kw_only=True):
     status: PodStatusFact | None = None
     started_at: float = 0.0
     queued: QueuedPodInfo | None = None
+    """Where the queue has it."""
+    outside: OutsidePod | None = None
+    """Whom it waits for, if nobody schedules it."""
+    profiles: Sequence[str] = ()
+    """Names of the profiles that the queue has."""
+    unheard: bool = False
+    """No leader of the queue answers."""
     events: Sequence[K8sEvent] = ()
 
 
@@ -69,7 +76,7 @@ def of(records: Records) -> Evidence | None:
     placements = [fact for fact in records.placements if fact.uid == uid]
     statuses = [fact for fact in records.statuses if fact.uid == uid]
     status = statuses[-1] if statuses else None
-    queued = records.queued
+    queue = QueueListReply(epoch=0) if records.queue is None else records.queue
     return Evidence(
         namespace=records.namespace,
         name=records.name,
@@ -85,7 +92,10 @@ def of(records: Records) -> Evidence | None:
         placement=placements[-1] if placements else None,
         status=status,
         started_at=times.seconds_or(status.start_time, 0.0) if status is not None else 0.0,
-        queued=queued if queued is not None and queued.uid == uid else None,
+        queued=next((one for one in queue.pods if one.uid == uid), None),
+        outside=next((one for one in queue.outside if one.uid == uid), None),
+        profiles=queue.profiles,
+        unheard=records.queue is None,
         events=_last_versions(event for event in records.events if event.regarding.uid in ("", uid)),
     )
 

@@ -15,12 +15,13 @@ from podyard.proto.facts import PodStatusFact
 from podyard.proto.moves import MoveRecord
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
-from podyard.proto.queue_api import QueuedPodInfo
+from podyard.proto.queue_api import OutsidePod, QueuedPodInfo
 from podyard.proto.requeues import HintCall, PodMove, RequeueRecord
 from podyard.telling import advice, events, words
 from podyard.telling.advice import Help
 from podyard.telling.entries import Attempt, Bound, Data, Entry, NotWoken, Released, Started, Told, Woken
 from podyard.telling.evidence import Evidence
+from podyard.telling.queued import nobody_schedules
 
 
 class Explanation(Data, frozen=True, kw_only=True):
@@ -36,6 +37,7 @@ class Explanation(Data, frozen=True, kw_only=True):
     created_at: float = 0.0
     scheduler: str = ""
     queued: QueuedPodInfo | None = None
+    outside: Annotated[OutsidePod | None, Meta(description="whom it waits for, if nobody schedules it")] = None
     entries: tuple[Entry, ...] = ()
     help: Annotated[
         tuple[Help, ...], Meta(description="of a pod that waits: what would help, as of its last attempt")
@@ -67,6 +69,7 @@ def build(evidence: Evidence, *, every: bool = False) -> Explanation:
         created_at=evidence.created_at,
         scheduler=evidence.scheduler,
         queued=evidence.queued,
+        outside=evidence.outside,
         help=_help(evidence, attempts),
         entries=tuple(entries if every else _grouped(entries)),
         trace=attempts[-1].trace if attempts else "",
@@ -268,14 +271,19 @@ def _state(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> str:
     queued = evidence.queued
     if queued is not None:
         return f"pending in {queued.pool}, {_times(queued.attempts, 'attempt')} so far"
+    if evidence.outside is not None:
+        return f"pending, and nobody schedules it: {nobody_schedules(evidence.outside)}"
+    unheard = "; no leader of the queue answers" if evidence.unheard else ""
     if attempts:
-        return f"pending; its last attempt ended {words.spoken(attempts[-1].outcome)}"
-    return "pending; no attempt is recorded yet"
+        return f"pending; its last attempt ended {words.spoken(attempts[-1].outcome)}{unheard}"
+    return f"pending; no attempt is recorded yet{unheard}"
 
 
 def _help(evidence: Evidence, attempts: Sequence[AttemptRecord]) -> tuple[Help, ...]:
     if evidence.placement is not None or evidence.deleted:
         return ()
+    if evidence.outside is not None:
+        return (advice.of_outside(evidence.outside, evidence.profiles),)
     return advice.of_waiting(attempts[-1] if attempts else None, evidence.queued)
 
 

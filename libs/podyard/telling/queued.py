@@ -4,17 +4,28 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from podyard.proto.queue_api import QueuedPodInfo
+from msgspec.structs import replace
+
+from podyard.proto.queue_api import OutsidePod, QueuedPodInfo
+
+
+def nobody_schedules(pod: OutsidePod) -> str:
+    """Why the pod is in no pool, in few words."""
+    if pod.node:
+        return f"nodeName is {pod.node}, and there is no such node"
+    return f"schedulerName is {pod.scheduler}, and no profile has that name"
 
 
 def waits_for(pod: QueuedPodInfo) -> str:
     """Why the pod is where it is, in few words."""
     parts: list[str] = []
+    message = said_once(pod.message)
     if pod.gating_plugin:
-        parts.append(f"gate of {pod.gating_plugin}")
-    message = pod.message
-    if pod.unschedulable_plugins:
-        parts.append("rejected by " + ", ".join(pod.unschedulable_plugins) + (f": {message}" if message else ""))
+        parts.append(f"gate of {pod.gating_plugin}" + (f": {message}" if message else ""))
+        message = ""
+    rejectors = [plugin for plugin in pod.unschedulable_plugins if plugin != pod.gating_plugin]
+    if rejectors:
+        parts.append("rejected by " + ", ".join(rejectors) + (f": {message}" if message else ""))
         message = ""
     if pod.pending_plugins:
         parts.append("pending in " + ", ".join(pod.pending_plugins))
@@ -26,6 +37,15 @@ def waits_for(pod: QueuedPodInfo) -> str:
 
 _NO_NODE_FITS: Final = re.compile(r"(0/\d+) nodes are available: (.+?)\.(?: .*)?", re.DOTALL)
 """What is said of a pod that fits nowhere: the reasons by number of nodes; then what preemption says."""
+_NOBODY_ASKED: Final = ". not found"
+"""How such a message ends if DynamicResources' PostFilter comes without its PreFilter: it says nothing about
+the pod, and reads as if it did. Source: kubernetes v1.36.2, plugins/dynamicresources/dynamicresources.go."""
+_GATES: Final = "waiting for scheduling gates: "
+
+
+def said_once(message: str) -> str:
+    """A rejection without an end that is no reason: `... persistentvolumeclaim "data" not found. not found`."""
+    return f"{message.removesuffix(_NOBODY_ASKED)}." if message.endswith(_NOBODY_ASKED) else message
 
 
 def in_short(message: str) -> str:
@@ -34,12 +54,17 @@ def in_short(message: str) -> str:
     return message if found is None else f"{found[2]} ({found[1]} nodes)"
 
 
+def waits_now(pod: QueuedPodInfo) -> str:
+    """As `waits_for`, below a story that has told what preemption said."""
+    return waits_for(replace(pod, message=in_short(pod.message)))
+
+
 def waits_in_short(pod: QueuedPodInfo) -> str:
     """The same as `waits_for` with what matters first: it may be cut anywhere."""
-    parts = [f"gate of {pod.gating_plugin}"] if pod.gating_plugin else []
-    plugins = ", ".join((*pod.unschedulable_plugins, *pod.pending_plugins))
-    why = ": ".join(filter(None, [plugins, in_short(pod.message)]))
-    return "; ".join([*parts, *([why] if why else []), *_on_its_way(pod)])
+    rejectors = (pod.gating_plugin, *pod.unschedulable_plugins, *pod.pending_plugins)
+    plugins = ", ".join(dict.fromkeys(filter(None, rejectors)))
+    why = ": ".join(filter(None, [plugins, in_short(pod.message).removeprefix(_GATES)]))
+    return "; ".join([*([why] if why else []), *_on_its_way(pod)])
 
 
 def _on_its_way(pod: QueuedPodInfo) -> Iterator[str]:

@@ -23,6 +23,9 @@ class Rejection(Message, frozen=True, kw_only=True):
     detail: Annotated[
         str, Meta(description="what is in the way there, with numbers and names, as of the attempt; empty: not told")
     ] = ""
+    lacks: Annotated[
+        str, Meta(description="of an amount: how much more would have to be free there, `500m`; empty: it is none")
+    ] = ""
 
 
 class NodeScore(Message, frozen=True, kw_only=True):

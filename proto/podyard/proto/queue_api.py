@@ -248,8 +248,20 @@ class QueuedPodInfo(Message, frozen=True, kw_only=True):
     message: str = ""
 
 
+class OutsidePod(Message, frozen=True, kw_only=True):
+    """A pod without a node that is in no pool: nobody schedules it. Either `scheduler` or `node` is given."""
+
+    namespace: str
+    name: str
+    uid: str
+    scheduler: Annotated[str, Meta(description="its schedulerName, if no profile has that name")] = ""
+    node: Annotated[str, Meta(description="its nodeName, if there is no node of that name")] = ""
+
+
 class QueueListReply(Message, frozen=True, kw_only=True):
-    """The queue's pools: counts of all, and up to `limit` pods in pop order, pool by pool."""
+    """The queue's pools: counts of all, and up to `limit` pods in pop order, pool by pool; pods that are in no
+    pool, if no pool was named.
+    """
 
     epoch: Count
     position: Count = 0
@@ -260,3 +272,8 @@ class QueueListReply(Message, frozen=True, kw_only=True):
         Count, Meta(description="pods that were asked for, above the limit or what a message can hold")
     ] = 0
     sessions: dict[str, Int64] = {}
+    profiles: Annotated[tuple[str, ...], Meta(description="names of the profiles that are scheduled here")] = ()
+    outside: Annotated[
+        tuple[OutsidePod, ...], Meta(description="of the pods that nobody schedules the first by name, at most 256")
+    ] = ()
+    outside_total: Annotated[Count, Meta(description="how many there are")] = 0

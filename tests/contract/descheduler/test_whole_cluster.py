@@ -11,7 +11,7 @@ from podyard.bus import Bus
 from podyard.cluster.view import ClusterView
 from podyard.proto import subjects
 from podyard.shell.informer import Informer, with_placements
-from tests.contract.descheduler.whole import Whole, budget, profile, replicaset, stays, whole
+from tests.support.whole import Whole, budget, profile, replicaset, stays, whole
 from tests.support import objects
 from tests.support.buses import ConnectBus
 from tests.support.services import running

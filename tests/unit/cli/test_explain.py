@@ -13,7 +13,7 @@ from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
-from podyard.proto.queue_api import QueuedPodInfo
+from podyard.proto.queue_api import OutsidePod, QueuedPodInfo
 from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord, SkipCount
 from podyard.telling import entries, explanation
 from podyard.telling.evidence import Evidence
@@ -210,7 +210,7 @@ def test_what_is_in_the_way_on_the_nearest_node_stands_below_the_reason():
 
 
 def test_what_would_help_is_said_while_the_pod_waits_and_no_longer():
-    sentence = "TaintToleration: add a toleration to the pod, or take the taint off: `kubectl taint node NAME KEY-`"
+    sentence = "TaintToleration: add a toleration to the pod, or apply the node without the taint (spec.taints)"
     assert sentence in shown(explanation.build(evidence(attempts=[REJECTED])))
     assert "add a toleration" not in shown(explanation.build(evidence(attempts=[REJECTED], placement=BOUND)))
     assert "add a toleration" not in shown(explanation.build(evidence(attempts=[REJECTED], deleted=True)))
@@ -263,6 +263,15 @@ def test_the_same_attempt_from_two_sources_is_one():
     [
         ({}, "pending; no attempt is recorded yet"),
         ({"attempts": [REJECTED]}, "pending; its last attempt ended unschedulable"),
+        ({"unheard": True}, "pending; no attempt is recorded yet; no leader of the queue answers"),
+        (
+            {"outside": OutsidePod(namespace="default", name="web", uid=UID, scheduler="batch")},
+            "pending, and nobody schedules it: schedulerName is batch, and no profile has that name",
+        ),
+        (
+            {"outside": OutsidePod(namespace="default", name="web", uid=UID, node="n9")},
+            "pending, and nobody schedules it: nodeName is n9, and there is no such node",
+        ),
         ({"deleted": True}, "deleted before it was bound"),
         ({"placement": BOUND}, "bound to node-1, not started yet"),
         ({"placement": BOUND, "deleting": True}, "bound to node-1, not started yet, being deleted"),
@@ -364,6 +373,12 @@ def test_a_waiting_pod_says_where_since_when_and_for_what():
     )
     text = shown(explanation.build(evidence(attempts=[REJECTED], queued=queued)))
     assert "now           in backoffQ for 3s, for another 5s: rejected by NodeAffinity" in text
+
+
+def test_a_pod_that_nobody_schedules_is_told_what_would_help():
+    waits = OutsidePod(namespace="default", name="web", uid=UID, scheduler="batch")
+    text = shown(explanation.build(evidence(outside=waits, profiles=("default-scheduler",))))
+    assert "make the pod anew with schedulerName default-scheduler, or add a profile of that name" in text
 
 
 def test_as_json_each_entry_says_what_it_is():

@@ -5,10 +5,17 @@ from typing import Any
 
 from rich.console import Console
 
+from podyard.cli.explain.gather import known_now
 from podyard.cli.render import moves as rendered
 from podyard.cli.render import times
+from podyard.cluster.pods import PodView
+from podyard.cluster.view import ClusterView
+from podyard.objects import times as podyard_times
+from podyard.proto.facts import PodStatusFact
 from podyard.proto.moves import MoveRecord
+from podyard.proto.placement import BoundPod
 from podyard.telling.moves import Opposed, story_of
+from tests.support import objects
 
 AT = 1_800_000_000.0
 
@@ -45,6 +52,38 @@ def test_of_a_move_with_an_open_end_it_is_told_when_that_was_looked_at() -> None
     console.print(rendered.view(story_of("default", "Deployment", "web", (move(1, known_at=AT + 1),))))
     *_, last = console.export_text().splitlines()
     assert last.strip() == f"nothing was in its place when last looked at, {times.clock(AT + 1)}"
+
+
+def view_of(*pods: PodView) -> ClusterView:
+    view = ClusterView()
+    view._tables.pods = {pod.key: pod for pod in pods}  # pyright: ignore[reportPrivateUsage] - as a listing leaves it
+    return view
+
+
+def made_after(name: str, owner_uid: str, **more: Any) -> PodView:
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-5d9", "uid": owner_uid, "controller": True}
+    made = {"ownerReferences": [owner], "creationTimestamp": podyard_times.rfc3339(AT + 5)}
+    status = PodStatusFact(namespace="default", name=name, uid=f"uid-{name}", node="node-2", phase="Running")
+    bound = BoundPod(namespace="default", name=name, uid=f"uid-{name}", node="node-2")
+    return objects.view(objects.pod(name, metadata=made), bound=bound, status=status, **more)
+
+
+def test_what_came_in_the_place_of_a_moved_pod_is_looked_for_now() -> None:
+    """A cycle on demand looks once; the descheduler may not run any more."""
+    open_move = move(1, owner_uid="rs", known_at=AT + 1)
+    view = view_of(made_after("web-5d9-new", "rs"), made_after("other", "another"))
+    (known,) = story_of("default", "Deployment", "web", known_now([open_move], view, AT + 60)).moves
+    assert (known.outcome, known.to_pod, known.to_node, known.known_at) == ("running", "web-5d9-new", "node-2", AT + 60)
+
+
+def test_where_nothing_came_it_is_told_that_it_was_looked_for_now() -> None:
+    (known,) = story_of("default", "Deployment", "web", known_now([move(1, known_at=AT + 1)], view_of(), AT + 60)).moves
+    assert (known.outcome, known.known_at) == ("moving", AT + 60)
+
+
+def test_a_move_whose_end_is_known_stays_as_it_is() -> None:
+    ended = move(1, owner_uid="rs", outcome="running", to_pod="x", to_uid="ux", to_node="node-3", known_at=AT + 1)
+    assert known_now([ended], view_of(made_after("web-5d9-new", "rs")), AT + 60) == [ended]
 
 
 def test_the_last_record_of_a_move_counts_and_each_is_told_with_what_came_of_it() -> None:

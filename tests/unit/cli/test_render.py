@@ -15,7 +15,7 @@ from podyard.proto import codec
 from podyard.proto.decisions import AttemptRecord
 from podyard.proto.events import BareEvent
 from podyard.proto.operations import DeadLetter
-from podyard.proto.queue_api import QueuedPodInfo, QueueListReply
+from podyard.proto.queue_api import OutsidePod, QueuedPodInfo, QueueListReply
 from podyard.proto.requeues import HintCall, PodMove, PodSkip, RequeueRecord
 from podyard.telling import names
 from podyard.telling import queued as queued_words
@@ -69,6 +69,18 @@ def queued(pool, **more):
     ("info", "text"),
     [
         (queued("gated", gating_plugin="SchedulingGates"), "gate of SchedulingGates"),
+        (
+            queued("gated", gating_plugin="A", unschedulable_plugins=("A", "B"), message="m"),
+            "gate of A: m; rejected by B",
+        ),
+        (
+            queued(
+                "unschedulable",
+                unschedulable_plugins=("A",),
+                message='0/2 nodes are available: "d" not found. not found',
+            ),
+            'rejected by A: 0/2 nodes are available: "d" not found.',
+        ),
         (queued("unschedulable", unschedulable_plugins=("A", "B"), message="0/2"), "rejected by A, B: 0/2"),
         (queued("unschedulable", pending_plugins=("C",)), "pending in C"),
         (queued("inFlight", session="s-1"), "with s-1"),
@@ -171,7 +183,7 @@ def test_a_rejection_in_short(message, text):
 @pytest.mark.parametrize(
     ("info", "text"),
     [
-        (queued("gated", gating_plugin="SchedulingGates", message="g"), "gate of SchedulingGates; g"),
+        (queued("gated", gating_plugin="SchedulingGates", message="g"), "SchedulingGates: g"),
         (queued("unschedulable", unschedulable_plugins=("A",), pending_plugins=("C",), message="m"), "A, C: m"),
         (queued("inFlight", session="s-1"), "with s-1"),
         (queued("activeQ", nominated_node="n1"), "nominated to n1"),
@@ -306,3 +318,29 @@ def test_what_is_too_much_for_a_terminal_is_counted_and_told_once_a_second():
     assert flow.held(11.2) == "… and 4 more in 1s: 1 change, 3 bound"
     assert flow.held(12.5) == ""
     assert flow.takes(line(), 11.3)
+
+
+def outside_reply(number, **more):
+    named = [OutsidePod(namespace="default", name=f"p{at}", uid=f"u{at}", scheduler="batch") for at in range(number)]
+    return QueueListReply(epoch=3, outside=tuple(named), outside_total=number, **more)
+
+
+def test_pods_that_nobody_schedules_stand_below_the_queue():
+    lines = queue_view.lines(outside_reply(1), NOW)
+    assert lines[-2:] == [
+        "1 pod is in no pool: nobody schedules it",
+        "  default/p0: schedulerName is batch, and no profile has that name",
+    ]
+    lines = queue_view.outside(outside_reply(1200))
+    assert (lines[0], len(lines), lines[-1]) == (
+        "1,200 pods are in no pool: nobody schedules them",
+        7,
+        "  ... and 1,195 more",
+    )
+    assert queue_view.outside(outside_reply(0)) == []
+
+
+def test_a_table_shows_what_looks_like_markup():
+    console = Console(width=80, file=io.StringIO())
+    console.print(tables.table(["NAME", "WAITS FOR"], [["p", "SchedulingGates: [example.com/quota]"]]))
+    assert "SchedulingGates: [example.com/quota]" in console.file.getvalue()

@@ -10,7 +10,7 @@ from podyard.proto.facts import PodStatusFact
 from podyard.proto.message import ObjectRef
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Binding, Tombstone
-from podyard.proto.queue_api import QueuedPodInfo
+from podyard.proto.queue_api import OutsidePod, QueuedPodInfo, QueueListReply
 from podyard.telling import evidence
 from podyard.telling.evidence import Records
 from tests.support import objects, stored
@@ -43,6 +43,11 @@ def told(uid: str) -> K8sEvent:
     return K8sEvent(regarding=about, reason="Started", message="", at=AT, reporter="node_agent")
 
 
+def queue(uid: str, **more) -> QueueListReply:
+    pod = QueuedPodInfo(namespace="default", name="web", uid=uid, pool="activeQ")
+    return QueueListReply(epoch=1, pods=(pod,), profiles=("default-scheduler",), **more)
+
+
 def records(**more) -> Records:
     return Records(namespace="default", name="web", **more)
 
@@ -58,7 +63,7 @@ def test_the_living_pod_is_meant_and_what_is_of_its_namesakes_left_out():
             ],
             statuses=[status(OLD, "n1"), status(NEW, "n2")],
             events=[told(OLD), told(NEW), told("")],
-            queued=QueuedPodInfo(namespace="default", name="web", uid=OLD, pool="activeQ"),
+            queue=queue(OLD),
         )
     )
     assert about is not None
@@ -99,5 +104,15 @@ def test_a_version_that_cannot_be_read_is_as_none():
 
 def test_without_any_trace_there_is_no_evidence():
     assert evidence.of(records()) is None
-    queued = QueuedPodInfo(namespace="default", name="web", uid=NEW, pool="activeQ")
-    assert evidence.of(records(queued=queued)) is None
+    assert evidence.of(records(queue=queue(NEW))) is None
+
+
+def test_what_the_queue_says_is_of_this_pod_or_it_does_not_answer():
+    waits = OutsidePod(namespace="default", name="web", uid=NEW, scheduler="batch")
+    about = evidence.of(records(version=version(), queue=queue(NEW, outside=(waits,))))
+    assert about is not None
+    assert about.queued is not None
+    assert (about.outside, about.profiles, about.unheard) == (waits, ("default-scheduler",), False)
+    unheard = evidence.of(records(version=version()))
+    assert unheard is not None
+    assert (unheard.queued, unheard.outside, unheard.unheard) == (None, None, True)

@@ -116,9 +116,9 @@ def detail(want: Wanted, nodes: NodeTable, rows: Rows, reason: str) -> Detail | 
     if reason == REASON_PODS:
         above = (nodes.pod_count - nodes.pod_limit).take(rows)
         row, limit = int(rows[above.argmin()]), nodes.pod_limit
-        return Detail(
-            f"has {nodes.pod_count.item(row)} of at most {limit.item(row)} pods", row, 1.0 + float(above.min())
-        )
+        lack = 1 + int(above.min())
+        told = f"has {nodes.pod_count.item(row)} of at most {limit.item(row)} pods"
+        return Detail(told, row, float(lack), f"room for {lack} pod{'' if lack == 1 else 's'}")
     for resource, amount in want.resources:
         if reason == REASON_RESOURCE.format(resource=resource):
             return _shortage(resource, amount, nodes, rows)
@@ -127,17 +127,17 @@ def detail(want: Wanted, nodes: NodeTable, rows: Rows, reason: str) -> Detail | 
 
 def _shortage(resource: str, amount: int, nodes: NodeTable, rows: Rows) -> Detail:
     wants, line = f"wants {spoken_amounts.spoken(resource, amount)}", nodes.room.line(resource)
+    number = spoken_amounts.number
     if line is None:
-        return Detail(f"{wants}, no node has any")
-    number, whole = spoken_amounts.number, nodes.room.allocatable[line].take(rows)
+        return Detail(f"{wants}, no node has any", lacks=number(resource, amount))
+    whole = nodes.room.allocatable[line].take(rows)
     largest = int(whole.max())
     if largest < amount:
-        return Detail(
-            f"{wants}, the whole node has {number(resource, largest)}", int(rows[whole.argmax()]), 2 - largest / amount
-        )
+        told, row = f"{wants}, the whole node has {number(resource, largest)}", int(rows[whole.argmax()])
+        return Detail(told, row, 2 - largest / amount, number(resource, amount - largest))
     # a node that is too small is not nearest, however much of it is free
     free = np.where(whole < amount, -1, whole - nodes.room.requested[line].take(rows))
     at = int(free.argmax())
     left = max(free.item(at), 0)
     told = f"free {number(resource, left)} of {number(resource, whole.item(at))}"
-    return Detail(f"{wants}, {told}", int(rows[at]), 1 - left / amount)
+    return Detail(f"{wants}, {told}", int(rows[at]), 1 - left / amount, number(resource, amount - left))

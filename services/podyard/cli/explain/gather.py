@@ -1,15 +1,20 @@
 """Collecting what the bus holds about one pod, or about a workload's moves. Shell: listings and one request,
 no judgement."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import anyio
+from msgspec.structs import replace
 
 from podyard.bus.connection import Bus
 from podyard.bus.delivery import Delivery
 from podyard.bus.errors import BusError, NotFound
+from podyard.cli import stored_objects
 from podyard.cli.errors import CliError
+from podyard.cluster.pods import PodView
+from podyard.cluster.view import ClusterView
+from podyard.descheduler.core.moves import OPEN, OPEN_S, Moves
 from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.decisions import AttemptRecord
@@ -18,9 +23,11 @@ from podyard.proto.facts import PodStatusFact
 from podyard.proto.moves import MoveRecord
 from podyard.proto.operations import K8sEvent
 from podyard.proto.placement import Placement
-from podyard.proto.queue_api import QueuedPodInfo, QueueListReply, QueueListRequest
+from podyard.proto.queue_api import QueueListReply, QueueListRequest
 from podyard.proto.requeues import RequeueRecord
+from podyard.runtime import clock
 from podyard.shell import stream_reading
+from podyard.shell.snapshot import snapshot
 from podyard.telling import evidence
 from podyard.telling.evidence import Evidence, Records
 from podyard.telling.moves import MoveStory, story_of
@@ -37,7 +44,7 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
     found: dict[str, list[tuple[Delivery, Any]]] = {}
 
     async def collect(what: str, stream: str, wanted: tuple[str, ...], message: Any) -> None:
-        found[what] = await _records(bus, stream, wanted, message)
+        found[what] = await records(bus, stream, wanted, message)
 
     def wanted(of: Callable[[str, str, str], str]) -> tuple[str]:
         return (subjects.any_uid(of, namespace, name),)
@@ -56,7 +63,8 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
             subjects.k8s_events_about(namespace, subjects.PODS, name),
             K8sEvent,
         )
-    about = evidence.of(_together(namespace, name, found, await _queued(bus, namespace, name)))
+    queue = await queue_says(bus, QueueListRequest(namespace=namespace, name=name, limit=1))
+    about = evidence.of(_together(namespace, name, found, queue))
     if about is None:
         advice = f"`podyard get pods -n {namespace}` lists those there are"
         raise CliError(f'no pod "{name}" in namespace "{namespace}"', advice)
@@ -64,13 +72,39 @@ async def gather(bus: Bus, namespace: str, name: str) -> Evidence:
 
 
 async def moves(bus: Bus, namespace: str, kind: str, name: str) -> MoveStory:
-    """What the descheduler moved, or wanted to move, of a workload or a pod."""
-    found = await _records(bus, streams.MOVES.name, (subjects.moves_in(namespace),), MoveRecord)
-    return story_of(namespace, kind, name, [record for _, record in found])
+    """What the descheduler moved, or wanted to move, of a workload or a pod, and what came of it by now."""
+    found = await records(bus, streams.MOVES.name, (subjects.moves_in(namespace),), MoveRecord)
+    told = story_of(namespace, kind, name, [record for _, record in found])
+    if not any(one.outcome in OPEN for one in told.moves):
+        return told
+    pods = (
+        subjects.objects(subjects.PODS, namespace),
+        subjects.bindings_in(namespace),
+        subjects.pod_statuses_in(namespace),
+    )
+    view = await snapshot(bus, pods, service="cli", timeout_s=stored_objects.READ_S)
+    return story_of(namespace, kind, name, known_now([record for _, record in found], view, clock.now()))
+
+
+def known_now(records: Sequence[MoveRecord], view: ClusterView, now: float) -> list[MoveRecord]:
+    """Records of moves, and what the pods that are there say of those that were open when the descheduler
+    looked last: a cycle on demand looks once.
+
+    :param view: has the pods of their namespace
+    """
+    moves = Moves()
+    moves.recall(records)
+    seen = {one.id: one for one in moves.seen(view, now)}
+    still = {
+        one.id: replace(one, known_at=now)
+        for one in moves.made()
+        if one.outcome in OPEN and one.id not in seen and one.at > now - OPEN_S
+    }
+    return [*records, *seen.values(), *still.values()]
 
 
 def _together(
-    namespace: str, name: str, found: dict[str, list[tuple[Delivery, Any]]], queued: QueuedPodInfo | None
+    namespace: str, name: str, found: dict[str, list[tuple[Delivery, Any]]], queue: QueueListReply | None
 ) -> Records:
     def messages(what: str) -> list[Any]:
         return [message for _, message in found[what]]
@@ -86,11 +120,11 @@ def _together(
         placements=messages("placement"),
         statuses=messages("status"),
         events=messages("events"),
-        queued=queued,
+        queue=queue,
     )
 
 
-async def _records(bus: Bus, stream: str, wanted: tuple[str, ...], message: type[T]) -> list[tuple[Delivery, T]]:
+async def records(bus: Bus, stream: str, wanted: tuple[str, ...], message: type[T]) -> list[tuple[Delivery, T]]:
     """What a stream holds on these subjects; a stream that is not there holds nothing, an unreadable record
     is passed over.
     """
@@ -109,12 +143,29 @@ async def _records(bus: Bus, stream: str, wanted: tuple[str, ...], message: type
     return found
 
 
-async def _queued(bus: Bus, namespace: str, name: str) -> QueuedPodInfo | None:
-    """Where the queue has it; `None` also if no leader answers."""
-    request = QueueListRequest(namespace=namespace, name=name, limit=1)
+async def last_attempts(bus: Bus, pods: Sequence[PodView]) -> dict[str, AttemptRecord]:
+    """The last attempt of each pod that did not bind it, by uid; those that have none, or one that cannot be
+    read, are left out."""
+    found: dict[str, AttemptRecord] = {}
+
+    async def ask(pod: PodView) -> None:
+        try:
+            delivery = await bus.get(streams.DECISIONS.name, subjects.decisions(*pod.key, pod.uid))
+            if delivery is not None:
+                found[pod.uid] = codec.decode(AttemptRecord, delivery.payload)
+        except (NotFound, MessageError):
+            return
+
+    async with anyio.create_task_group() as tasks:
+        for pod in pods:
+            tasks.start_soon(ask, pod)
+    return found
+
+
+async def queue_says(bus: Bus, request: QueueListRequest) -> QueueListReply | None:
+    """What the queue says; `None` if no leader answers."""
     try:
         answer = await bus.request(subjects.queue_verb("list"), codec.encode(request), timeout_s=2.0)
-        reply = codec.decode(QueueListReply, answer.payload)
+        return codec.decode(QueueListReply, answer.payload)
     except (BusError, MessageError):
         return None
-    return reply.pods[0] if reply.pods else None

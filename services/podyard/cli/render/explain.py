@@ -12,7 +12,7 @@ from podyard.proto.decisions import AttemptRecord, NodeScore, Rejection
 from podyard.proto.requeues import HintCall
 from podyard.telling import entries, words
 from podyard.telling.explanation import Explanation
-from podyard.telling.queued import waits_for
+from podyard.telling.queued import waits_now
 
 INDENT: Final = "              "
 OUTCOME_STYLES: Final = {
@@ -218,7 +218,7 @@ def _waiting(pod: Explanation, now: float) -> Iterator[Text]:
         text.append(f" for {times.duration(now - queued.since)}", style="not dim")
     if queued.until is not None and queued.until > now:
         text.append(f", for another {times.duration(queued.until - now)}", style="not dim")
-    reason = waits_for(queued)
+    reason = waits_now(queued)
     if reason:
         text.append(f": {reason}", style="not dim")
     yield text

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from podyard.cli.render import tables, times
 from podyard.proto.queue_api import QueuedPodInfo, QueueListReply
-from podyard.telling.queued import waits_for, waits_in_short
+from podyard.telling.queued import nobody_schedules, waits_for, waits_in_short
 
 POOLS: Final = ("activeQ", "backoffQ", "errorBackoffQ", "unschedulable", "gated", "inFlight", "binding")
 """In the order of a pod's way through the queue."""
@@ -29,6 +29,8 @@ Rows = list[list[str | Text]]
 
 LEAST_REASON: Final = 40
 """Columns for what a pod waits for: a plugin, and its reason in short."""
+MOST_OUTSIDE: Final = 5
+"""Pods in no pool that are named."""
 _NAME: Final = HEADERS.index("NAME")
 _AROUND: Final = 4
 """Lines of a live table that are no pods: counts, leader, a blank, headers."""
@@ -75,7 +77,27 @@ def lines(reply: QueueListReply, now: float) -> list[str]:
     """For pipes: everything."""
     table = tables.plain_lines(HEADERS, rows(reply.pods, now)) if reply.pods else []
     more = [left_out(reply)] if reply.left_out else []
-    return [*summary(reply).splitlines(), "", *table, *more] if table or more else summary(reply).splitlines()
+    below = [*table, *more, *outside(reply)]
+    return [*summary(reply).splitlines(), "", *below] if below else summary(reply).splitlines()
+
+
+def outside(reply: QueueListReply, most: int = MOST_OUTSIDE) -> list[str]:
+    """The pods that are in no pool, each with whom it waits for.
+
+    :param most: pods to name
+    """
+    if not reply.outside_total:
+        return []
+    number = reply.outside_total
+    head = (
+        "1 pod is in no pool: nobody schedules it"
+        if number == 1
+        else f"{number:,} pods are in no pool: nobody schedules them"
+    )
+    shown = reply.outside[:most]
+    named = [f"  {pod.namespace}/{pod.name}: {nobody_schedules(pod)}" for pod in shown]
+    hidden = number - len(shown)
+    return [head, *named, *([f"  ... and {hidden:,} more"] if hidden else [])]
 
 
 def view(reply: QueueListReply, now: float, width: int, height: int | None = None) -> RenderableType:
@@ -86,15 +108,17 @@ def view(reply: QueueListReply, now: float, width: int, height: int | None = Non
     """
     head = summary(reply, all_pools=False)
     parts: list[RenderableType] = [Text(head)]
-    pods, hidden = reply.pods, reply.left_out
+    pods, hidden, beyond = reply.pods, reply.left_out, outside(reply)
     if height is not None:
-        room = max(height - len(head.splitlines()) - _AROUND, 1)
+        room = max(height - len(head.splitlines()) - len(beyond) - _AROUND, 1)
         pods, hidden = pods[:room], hidden + len(pods[room:])
     if pods:
         common, table = _table(pods, now, width)
         parts += [Text(common, style="dim"), table]
     if hidden:
         parts.append(Text(_left_out(hidden), style="dim"))
+    if beyond:
+        parts.append(Text("\n".join(beyond), style="yellow"))
     return Group(*parts)
 
 

@@ -23,7 +23,8 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[Cell]]) -> Table:
         last = column == len(headers) - 1
         made.add_column(header, no_wrap=True, overflow="ellipsis", min_width=None if last else widest)
     for row in rows:
-        made.add_row(*row)
+        # as text: what people named may look like markup, `[example.com/gate]`
+        made.add_row(*[Text(cell) if isinstance(cell, str) else cell for cell in row])
     return made
 
 

@@ -5,7 +5,7 @@ its session; or by the leader itself, if its scheduler never got it or its bindi
 (docs/rules.md, every-pop-ends-once).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from podyard.framework import events
 from podyard.objects.core import Pod
@@ -96,6 +96,11 @@ class Leader:
         self._binding_timeout_s = binding_timeout_s
         self._attempt_count = 0
         self._ticked_at = 0.0
+
+    @property
+    def profiles(self) -> Collection[str]:
+        """Names of the profiles that are scheduled here."""
+        return self._digests.keys()
 
     # -- pop -------------------------------------------------------------------------------------------------
 

@@ -33,6 +33,7 @@ def reply(leader: Leader, request: QueueListRequest, *, position: int, instance:
         pods=listed,
         left_out=len(wanted) - len(listed),
         sessions=leader.sessions.open_attempts(),
+        profiles=tuple(sorted(leader.profiles)),
     )
 
 

@@ -17,7 +17,7 @@ from podyard.proto.queue_api import (
     SessionHeartbeat,
     WouldReply,
 )
-from podyard.queue.core import listing, what_if
+from podyard.queue.core import listing, outside, what_if
 from podyard.queue.core.effects import Declined, Reply, StepDown
 from podyard.queue.core.leader import Leader
 from podyard.queue.core.messages import Asked, Request, Would
@@ -127,7 +127,9 @@ class Requests:
         return replies
 
     def _list(self, request: QueueListRequest) -> QueueListReply:
-        return listing.reply(self._leader, request, position=self._view.position, instance=self._instance)
+        reply = listing.reply(self._leader, request, position=self._view.position, instance=self._instance)
+        beyond = outside.found(self._view, self._leader.profiles, request)
+        return msgspec.structs.replace(reply, outside=beyond.pods, outside_total=beyond.total)
 
     def _would(self, would: Would, now: float) -> WouldReply:
         found = what_if.verdicts(self._leader.queue, (would.namespace, would.name), would.events, now)
