@@ -11,6 +11,7 @@ from podyard.objects.apps import ControllerRevision, DaemonSet, Deployment, Repl
 from podyard.objects.batch import CronJob, Job, end_of
 from podyard.objects.core import (
     Namespace,
+    Node,
     PersistentVolume,
     PersistentVolumeClaim,
     Pod,
@@ -54,19 +55,22 @@ def of_pod(pod: Pod, now: float) -> Cells:
     return (*narrow, ip or NONE, pod.spec.node_name or NONE, pod.status.nominated_node_name or NONE, NONE)
 
 
-def of_node(taken: TakenNode, now: float) -> Cells:
-    node = taken.node
+def node_status(node: Node) -> str:
+    """The STATUS column of nodes."""
     ready = next((item for item in node.status.conditions if item.type == "Ready"), None)
     status = "Unknown" if ready is None else "Ready" if ready.status == "True" else "NotReady"
-    if node.spec.unschedulable:
-        status += ",SchedulingDisabled"
+    return f"{status},SchedulingDisabled" if node.spec.unschedulable else status
+
+
+def of_node(taken: TakenNode, now: float) -> Cells:
+    node = taken.node
     roles = {label.removeprefix(_ROLE) for label in node.metadata.labels if label.startswith(_ROLE)} - {""}
     if role := node.metadata.labels.get("kubernetes.io/role"):
         roles.add(role)
     info = node.status.node_info
     addresses = {item.type: item.address for item in reversed(node.status.addresses)}
     return (
-        status,
+        node_status(node),
         _joined(sorted(roles)),
         _age(node, now),
         info.kubelet_version,

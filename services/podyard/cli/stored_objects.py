@@ -77,7 +77,12 @@ def _in_time() -> Generator[None]:
     try:
         yield
     except TimeoutError as error:
-        raise CliError(f"the objects could not be read within {READ_S:g} s", "is NATS overloaded?") from error
+        raise too_slow() from error
+
+
+def too_slow() -> CliError:
+    """A listing took longer than a person waits."""
+    return CliError(f"the objects could not be read within {READ_S:g} s", "is NATS overloaded?")
 
 
 @asynccontextmanager

@@ -50,7 +50,7 @@ def test_the_list_of_commands_has_a_summary_for_each(capsys):
         (["apply", "-f", "/nowhere.yaml"], "No such file"),
         (["delete", "pods"], "which pods?"),
         (["delete", "pod", "a", "--grace-period", "-1"], "must be 0 or more"),
-        (["explain", "node", "a"], "cannot explain 'node'"),
+        (["explain", "service", "a"], "cannot explain 'service'"),
         (["explain", "pod"], "which pod?"),
         (["queue", "--pool", "nonsense"], "no pool is called 'nonsense'"),
         (["publish"], "either an event or --scenario"),

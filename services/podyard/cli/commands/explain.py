@@ -1,4 +1,4 @@
-"""`podyard explain`: why a pod is where it is, and what was moved of a workload."""
+"""`podyard explain`: why a pod is where it is, how the pods of a workload are, and why none goes to a node."""
 
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -9,9 +9,10 @@ from podyard.cli.options import DEFAULT_NAMESPACE, JsonOutputOption, NamespaceOp
 if TYPE_CHECKING:
     from podyard.bus.connection import Bus
     from podyard.cli.scenario.model import Publish
+    from podyard.objects.kinds import Kind
     from podyard.telling.moves import MoveStory
 
-_KINDS: Final = ("Pod", "Deployment", "ReplicaSet")
+_USAGE: Final = "podyard explain pod|node|deployment|replicaset|statefulset|daemonset|job NAME"
 
 
 def explain(
@@ -27,12 +28,16 @@ def explain(
     output: JsonOutputOption = "text",
     nats: NatsOption = None,
 ) -> int:
-    """Tell a pod's story: every attempt, what woke it, what did not, where it was bound, when it started.
+    """Tell a pod's story: every attempt, what woke it, what did not, where it was bound, when it started; or
+    how the pods of a workload are, or what is on a node.
 
     For each attempt: which plugin rejected how many nodes and why, what is in the way on the node that lacks
     least, the best scores. For each event that reached the pod's hints: which plugin answered what, and why.
-    What the descheduler moved or wanted to move, and what came of it; of a deployment or a replicaset that
-    alone.
+    What the descheduler moved or wanted to move, and what came of it.
+
+    Of a workload: how many of its pods run, how many wait and for what, with what is in the way on the node
+    that lacks least, and what would help. Of a node: how full it is, what is on it, and why pods that wait do
+    not go there.
 
     With --would: what an event would do to the waiting pod, without publishing it: each rejecting plugin's
     hint and its answer.
@@ -41,27 +46,32 @@ def explain(
     podyard explain pod web-1
     podyard explain pod/web-1 -n staging
     podyard explain deployment web
+    podyard explain node node-1
     podyard explain pod web-1 -o json
     podyard explain pod web-1 --all
     podyard explain pod web-1 --would Node/UpdateNodeAllocatable -f bigger-node.yaml
     ```
 
-    :param kind: pod, deployment or replicaset, or KIND/NAME.
+    :param kind: pod, node, deployment, replicaset, replicationcontroller, statefulset, daemonset, job or
+        cronjob; or KIND/NAME, as `podyard get -o name` prints it.
     :param name: Its name.
     :param would: RESOURCE/ACTION, as for `podyard publish`.
     :param file: With --would: the object as it would be after the event; for Delete, as it was before.
     :param old: With --would: the object before the event; default: as it is stored now.
-    :param every: Each event that did not wake the pod, not one line for each event, plugin and reason;
-        `-o json` has them all.
+    :param every: Each event that did not wake the pod, not one line for each event, plugin and reason; all
+        pods of a node; `-o json` has them all.
     """
     from podyard.cli import session, targets
     from podyard.cli.errors import InputError
     from podyard.cli.scenario import load
+    from podyard.proto import subjects
+    from podyard.telling import workload
 
     found, slash, slashed = kind.partition("/")
-    told = targets.kind_named(found).kind
-    if told not in _KINDS:
-        raise InputError(f"cannot explain {found!r}", "podyard explain pod|deployment|replicaset NAME")
+    meant = targets.kind_named(found)
+    told = meant.kind
+    if meant.resource not in (subjects.PODS, subjects.NODES, *workload.EXPLAINED):
+        raise InputError(f"cannot explain {found!r}", _USAGE)
     name = slashed if slash else name
     if not name:
         raise InputError(f"which {found}?", f"podyard explain {found} NAME")
@@ -72,8 +82,10 @@ def explain(
     event = load.bare_event(would, file, old) if would else None
 
     async def work(bus: "Bus") -> int:
-        if told != "Pod":
-            await _moved(bus, namespace or DEFAULT_NAMESPACE, told, name, output)
+        if meant.resource == subjects.NODES:
+            await _node(bus, name, output, every=every)
+        elif told != "Pod":
+            await _workload(bus, meant, namespace or DEFAULT_NAMESPACE, name, output)
         elif event is None:
             await _explain(bus, namespace or DEFAULT_NAMESPACE, name, output, every=every)
         else:
@@ -108,10 +120,29 @@ async def _explain(bus: "Bus", namespace: str, name: str, output: str, *, every:
         console.console().print(rendered.view(story, clock.now()))
 
 
-async def _moved(bus: "Bus", namespace: str, kind: str, name: str, output: str) -> None:
-    from podyard.cli.explain import gather
+async def _workload(bus: "Bus", kind: "Kind", namespace: str, name: str, output: str) -> None:
+    from podyard.cli.explain import workload
+    from podyard.cli.render import console, plain
+    from podyard.cli.render import workload as rendered
 
-    _show_moves(await gather.moves(bus, namespace, kind, name), output)
+    story = await workload.story(bus, kind, namespace, name)
+    if output == "json":
+        print(plain.dump(story, "json"), end="")
+    else:
+        console.console().print(rendered.view(story))
+
+
+async def _node(bus: "Bus", name: str, output: str, *, every: bool) -> None:
+    from podyard.cli.explain import node
+    from podyard.cli.render import console, plain
+    from podyard.cli.render import node as rendered
+
+    story = await node.story(bus, name)
+    screen = console.console()
+    if output == "json":
+        print(plain.dump(story, "json"), end="")
+    else:
+        screen.print(rendered.view(story, screen.width, every=every))
 
 
 def _show_moves(story: "MoveStory", output: str) -> None:

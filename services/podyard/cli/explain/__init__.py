@@ -1,1 +1,1 @@
-"""What the bus holds about one pod, gathered: `podyard.telling` makes a story of it."""
+"""What the bus holds about a pod, a workload or a node, gathered: `podyard.telling` makes a story of it."""

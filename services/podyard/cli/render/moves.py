@@ -8,7 +8,7 @@ from rich.text import Text
 
 from podyard.cli.render import times
 from podyard.proto.moves import MoveRecord
-from podyard.telling.moves import MoveStory
+from podyard.telling.moves import MoveStory, Opposed
 
 INDENT: Final = "              "
 STYLES: Final = {"running": "green", "back": "yellow", "pending": "red", "refused": "red", "moving": ""}
@@ -24,12 +24,17 @@ def view(story: MoveStory) -> RenderableType:
     lines = [text]
     for one in story.moves:
         lines += list(_move(one))
-    for pair in story.opposed:
-        told = f"two plugins undo each other's moves: {pair.plugin} took back what {pair.undoes} had moved"
-        lines.append(Text(f"{told}, {pair.times} times" if pair.times > 1 else told, style="bold yellow"))
+    lines += list(opposed(story.opposed))
     if not story.moves:
         lines.append(Text("  the descheduler has moved nothing of it in the last week", style="dim"))
     return Group(*lines)
+
+
+def opposed(pairs: Iterable[Opposed]) -> Iterator[Text]:
+    """Which plugins undo each other's moves."""
+    for pair in pairs:
+        told = f"two plugins undo each other's moves: {pair.plugin} took back what {pair.undoes} had moved"
+        yield Text(f"{told}, {pair.times} times" if pair.times > 1 else told, style="bold yellow")
 
 
 def section(moves: Iterable[MoveRecord]) -> Iterator[Text]:
