@@ -18,6 +18,7 @@ spelled by hand. What feeds a view and carries out an intent is in `podyard.shel
 - `view`         ClusterView: the fold itself
 - `documents`    DocumentView: raw documents with their sequences, for those who write objects
 - `budgets`      what disruption budgets allow
+- `quota_charges`  what an object takes of the quotas of its namespace, and whether that is too much
 - `disruption`   deleting a pod for the sake of another, and saying so on it
 - `errors`
 - `intents`      what is to become of an object, decided from what is stored

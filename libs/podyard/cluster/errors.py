@@ -7,6 +7,7 @@
     ├── ObjectMissing       the object is not there, or another one (uid) has its name
     ├── Contended           others wrote the object each time first: try again later
     ├── PdbBlocked          a disruption budget does not allow the eviction now
+    ├── QuotaExceeded       a resource quota does not allow the object
     └── Overdue             nobody waits for the eviction any more
 
 Failures of the bus itself are `podyard.bus.errors.BusError`.
@@ -56,6 +57,15 @@ class PdbBlocked(ClusterError):
         self.key = key
         self.budget = budget
         super().__init__(f"cannot evict {key}: {reason}")
+
+
+class QuotaExceeded(ClusterError):
+    """A resource quota of its namespace does not allow the object at `key`; `reason` says which and why."""
+
+    def __init__(self, key: ObjectKey, reason: str) -> None:
+        self.key = key
+        self.reason = reason
+        super().__init__(f'{key.resource} "{key.name}" is forbidden: {reason}')
 
 
 class Overdue(ClusterError):

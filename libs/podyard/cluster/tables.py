@@ -6,7 +6,7 @@ object is known, since a listing in stream order may bring a fact before its obj
 again later).
 """
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from msgspec import Raw
 
@@ -18,8 +18,11 @@ from podyard.cluster.pods import PodView, from_binding
 from podyard.objects.core import Node, Pod
 from podyard.proto import streams, subjects
 from podyard.proto.facts import Condition as FactCondition
-from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact
+from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact, QuotaUsageFact
 from podyard.proto.placement import BoundPod, Fence, Release
+
+QuotaKey: TypeAlias = tuple[str, str, str]
+"""Namespace, name and uid of a resource quota."""
 
 DOCUMENTED: Final = frozenset({"persistentvolumes", "persistentvolumeclaims"})
 """Resources that PreBind writes: typed views do not have all of an object, so its document is kept too."""
@@ -51,6 +54,7 @@ class Tables:
         """By uid and node: only what the agent of its own node says about a pod is joined to it."""
         self.node_statuses: dict[str, NodeStatusFact] = {}
         self.node_lives: dict[str, NodeLifeFact] = {}
+        self.quota_usages: dict[QuotaKey, QuotaUsageFact] = {}
         self.fence: Fence | None = None
         self.versions: dict[str, int] = {}
         """Last sequence by subject, markers included: each version must name it as its predecessor."""

@@ -15,13 +15,13 @@ from podyard.cluster.fold import Fold
 from podyard.cluster.keys import NamespacedName
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
-from podyard.cluster.tables import DOCUMENTED, Tables
+from podyard.cluster.tables import DOCUMENTED, QuotaKey, Tables
 from podyard.objects import decoding
 from podyard.objects.errors import ObjectError
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
-from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact
+from podyard.proto.facts import NodeLifeFact, NodeStatusFact, Nomination, PodStatusFact, QuotaUsageFact
 from podyard.proto.placement import BoundPod, CommitRecord, Fence, Placement, Release, Tombstone, entry_of, release_of
 
 _Key = TypeVar("_Key")
@@ -39,7 +39,13 @@ _COMMITS: Final = subjects.ALL_COMMITS.removesuffix(">")
 """What subjects of commit records begin with."""
 _BINDINGS: Final = subjects.ALL_BINDINGS.removesuffix(">")
 _PLACEMENTS: Final = f"{_PLACEMENT}."
-_FACT_TOKENS: Final = {subjects.POD_STATUS: 6, subjects.NODE_STATUS: 3, subjects.NODE_LIFE: 3, subjects.NOMINATIONS: 5}
+_FACT_TOKENS: Final = {
+    subjects.POD_STATUS: 6,
+    subjects.NODE_STATUS: 3,
+    subjects.NODE_LIFE: 3,
+    subjects.NOMINATIONS: 5,
+    subjects.QUOTA_USAGE: 5,
+}
 """How many tokens the subjects of facts have."""
 
 MOST_REASON: Final = 500
@@ -88,6 +94,12 @@ class ClusterView(Fold[Tables]):
     def node_lives(self) -> Mapping[str, NodeLifeFact]:
         """What `workloads` says of nodes, by name, whether there is such a node or not."""
         return self._tables.node_lives
+
+    @property
+    def quota_usages(self) -> Mapping[QuotaKey, QuotaUsageFact]:
+        """What is used of resource quotas, by namespace, name and uid, whether there is such a quota or
+        not."""
+        return self._tables.quota_usages
 
     def objects(self, resource: str) -> Mapping[NamespacedName, Any]:
         """Typed objects of another kind, by (namespace, name); none if the reader does not follow it."""
@@ -214,6 +226,9 @@ class ClusterView(Fold[Tables]):
                 return self._apply_node_status(tables, parts, delivery, gap)
             case subjects.NODE_LIFE:
                 return self._apply_node_life(tables, parts, delivery, gap)
+            case subjects.QUOTA_USAGE:
+                self._apply_quota_usage(tables, parts, delivery)
+                return []
             case _:
                 return self._apply_nomination(tables, parts, delivery, gap)
 
@@ -263,6 +278,10 @@ class ClusterView(Fold[Tables]):
         uid = subjects.decode(parts[-1])
         _keep(tables.nominations, uid, self._fact(tables, Nomination, delivery))
         return tables.rejoin_pod(uid, _origin(delivery), gap)
+
+    def _apply_quota_usage(self, tables: Tables, parts: list[str], delivery: Delivered) -> None:
+        namespace, name, uid = map(subjects.decode, parts[2:])
+        _keep(tables.quota_usages, (namespace, name, uid), self._fact(tables, QuotaUsageFact, delivery))
 
     def _apply_placement(self, tables: Tables, delivery: Delivered) -> list[Change]:
         if delivery.deleted or (self._listing is None and delivery.sequence <= self.position):

@@ -33,6 +33,7 @@ Modules, by topic:
   server's words
 - `cron`              schedules of CronJobs
 - `limit_ranges`, `runtime_classes`  those kinds, and what admission makes of pods by them
+- `quotas`            resource quotas; `quota_usage` what an object takes of one
 - `errors`            what can be wrong
 """
 

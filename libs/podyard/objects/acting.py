@@ -26,6 +26,7 @@ ACTS_ON: Final[Mapping[str, str]] = {
     "replicasets": "workloads",
     "replicationcontrollers": "workloads",
     "resourceclaims": "scheduler",
+    "resourcequotas": "api",
     "resourceslices": "scheduler",
     "runtimeclasses": "api",
     "services": "scheduler",

@@ -91,6 +91,7 @@ class ServiceSpec(View, frozen=True, kw_only=True):
     ports: tuple[ServicePort, ...] = ()
     cluster_ip: str = msgspec.field(default="", name="clusterIP")
     external_ips: tuple[str, ...] = msgspec.field(default=(), name="externalIPs")
+    allocate_load_balancer_node_ports: bool | None = None
 
 
 _NO_SERVICE_SPEC = ServiceSpec()
@@ -165,6 +166,7 @@ class PersistentVolumeClaimStatus(View, frozen=True, kw_only=True):
     phase: str = ""
     access_modes: tuple[str, ...] = ()
     capacity: ResourceList = {}
+    allocated_resources: ResourceList = {}
     conditions: tuple[Condition, ...] = ()
 
 

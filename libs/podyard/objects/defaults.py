@@ -13,6 +13,7 @@ from podyard.objects.documents import Document, child, fill, mapping, mappings
 from podyard.objects.limit_ranges import fill_limit_range
 from podyard.objects.pod_defaults import fill_pod, fill_pod_spec
 from podyard.objects.priority import PREEMPT_LOWER_PRIORITY
+from podyard.objects.quotas import fill_resource_quota
 
 JOB_BACKOFF_LIMIT: Final = 6
 """Failed pods before a job fails."""
@@ -196,6 +197,7 @@ _FILLERS: Final[Mapping[str, Callable[[Document], None]]] = {
     "persistentvolumeclaims": _fill_claim,
     "replicationcontrollers": _fill_replication_controller,
     "limitranges": fill_limit_range,
+    "resourcequotas": fill_resource_quota,
     "replicasets": _fill_replica_set,
     "deployments": _fill_deployment,
     "statefulsets": _fill_stateful_set,

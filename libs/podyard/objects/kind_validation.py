@@ -17,6 +17,7 @@ from podyard.objects.names import check_annotations, check_labels, label_fault, 
 from podyard.objects.pod_validation import check_pod
 from podyard.objects.policy import PodDisruptionBudget
 from podyard.objects.priority import HIGHEST_USER_PRIORITY, SYSTEM_CLASSES, SYSTEM_PREFIX
+from podyard.objects.quotas import check_resource_quota
 from podyard.objects.resource_validation import check_amounts, check_number_of_resources
 from podyard.objects.runtime_classes import check_runtime_class
 from podyard.objects.scheduling import PriorityClass
@@ -184,6 +185,7 @@ _CHECKERS: Final[Mapping[str, Callable[[Faults, Any], None]]] = {
     "priorityclasses": _check_priority_class,
     "poddisruptionbudgets": _check_budget,
     "limitranges": check_limit_range,
+    "resourcequotas": check_resource_quota,
     "runtimeclasses": check_runtime_class,
     **WORKLOADS,
 }

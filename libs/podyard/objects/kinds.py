@@ -34,6 +34,7 @@ from podyard.objects.faults import cut
 from podyard.objects.limit_ranges import LimitRange
 from podyard.objects.meta import ObjectMeta, View
 from podyard.objects.policy import PodDisruptionBudget
+from podyard.objects.quotas import ResourceQuota
 from podyard.objects.resource import DeviceClass, ResourceClaim, ResourceSlice
 from podyard.objects.runtime_classes import RuntimeClass
 from podyard.objects.scheduling import PriorityClass
@@ -65,6 +66,7 @@ Object: TypeAlias = (
     | PersistentVolumeClaim
     | ReplicationController
     | LimitRange
+    | ResourceQuota
     | RuntimeClass
     | ReplicaSet
     | Deployment
@@ -137,6 +139,7 @@ KINDS: Final[tuple[Kind, ...]] = (
     _built_in("v1", "persistentvolumeclaims", PersistentVolumeClaim, short_names=("pvc",)),
     _built_in("v1", "replicationcontrollers", ReplicationController, short_names=("rc",)),
     _built_in("v1", "limitranges", LimitRange, short_names=("limits",)),
+    _built_in("v1", "resourcequotas", ResourceQuota, short_names=("quota",)),
     _built_in("node.k8s.io/v1", "runtimeclasses", RuntimeClass, namespaced=False),
     _built_in("apps/v1", "replicasets", ReplicaSet, short_names=("rs",)),
     _built_in("apps/v1", "deployments", Deployment, short_names=("deploy",)),
@@ -173,7 +176,6 @@ _SHORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "ingresses": ("ing",),
     "ipaddresses": ("ip",),
     "networkpolicies": ("netpol",),
-    "resourcequotas": ("quota",),
     "serviceaccounts": ("sa",),
     "volumeattributesclasses": ("vac",),
 }

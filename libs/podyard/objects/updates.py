@@ -232,6 +232,14 @@ def _check_config_map(faults: Faults, old: Document, new: Document) -> None:
     check_immutable(faults, new, old, ("data", "binaryData"))
 
 
+def _check_resource_quota(faults: Faults, old: Document, new: Document) -> None:
+    """Source: ValidateResourceQuotaUpdate."""
+    before: list[str] = mapping(old, "spec").get("scopes") or []
+    after: list[str] = mapping(new, "spec").get("scopes") or []
+    if set(before) != set(after):
+        faults.invalid("spec.scopes", f"[{' '.join(after)}]", _IMMUTABLE)
+
+
 _CHECKERS: Final[Mapping[str, Callable[[Faults, Any, Any], None]]] = {
     "pods": _check_pod,
     "configmaps": _check_config_map,
@@ -242,6 +250,7 @@ _CHECKERS: Final[Mapping[str, Callable[[Faults, Any, Any], None]]] = {
     "statefulsets": _check_stateful_set,
     "jobs": _check_job,
     "persistentvolumeclaims": _check_claim,
+    "resourcequotas": _check_resource_quota,
     "storageclasses": _frozen("provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"),
     "priorityclasses": _frozen("value", "preemptionPolicy"),
 }

@@ -35,5 +35,6 @@ Reading:
 Writing:
 
 - `writes`    create, update, mark as deleting, remove
+- `charging`  the same of what quotas count, in one batch with what is used then
 - `mending`   what takes the place of a placement that cannot be read
 """

@@ -5,7 +5,7 @@ it is written on its own.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 import anyio
 
@@ -43,8 +43,8 @@ READS_AT_ONCE: Final = 16
 than half of what the server keeps for a client before it closes the connection (`max_pending`, 64 MiB)."""
 
 
-class _Job:
-    """One intent on its way."""
+class Job:
+    """One intent on its way; it is open until it has a result."""
 
     __slots__ = ("attempts", "before", "intent", "message", "result", "step", "unclear")
 
@@ -99,21 +99,30 @@ def message_of(key: ObjectKey, step: Put | Remove, before: Stored | None, author
     )
 
 
-async def carry_out(bus: Bus, wanted: Sequence[Intent], author: Author) -> list[Result]:
+class Charges(Protocol):
+    """Writes what quotas count together with what is used of them (`shell.charging`)."""
+
+    async def settle(self, jobs: Sequence[Job], author: Author) -> None:
+        """Settle those of the prepared, open jobs that take something of a quota; leave all others open."""
+        ...
+
+
+async def carry_out(bus: Bus, wanted: Sequence[Intent], author: Author, charges: Charges | None = None) -> list[Result]:
     """Write many objects; each succeeds or fails on its own, whatever becomes of the others.
 
     :param wanted: an object named twice is written twice, in order
+    :param charges: the quotas that creations are held to; None: nothing is created that one may count
     :return: results in the order of `wanted`
     """
-    jobs = [_Job(intent) for intent in wanted]
+    jobs = [Job(intent) for intent in wanted]
     for wave in _waves(jobs):
-        await _write(bus, wave, author)
+        await _write(bus, wave, author, charges)
     return [_settled(job) for job in jobs]
 
 
-def _waves(jobs: list[_Job]) -> list[list[_Job]]:
+def _waves(jobs: list[Job]) -> list[list[Job]]:
     """Jobs such that no wave has an object twice."""
-    waves: list[list[_Job]] = []
+    waves: list[list[Job]] = []
     seen: dict[ObjectKey, int] = {}
     for job in jobs:
         number = seen.get(job.intent.key, 0)
@@ -126,11 +135,11 @@ def _waves(jobs: list[_Job]) -> list[list[_Job]]:
     return waves
 
 
-async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
+async def _write(bus: Bus, jobs: list[Job], author: Author, charges: Charges | None) -> None:
     for job in jobs:
         job.prepare(author)
     await _look_again(bus, [job for job in jobs if isinstance(job.result, ObjectExists | ObjectMissing)], author)
-    open_jobs = [job for job in jobs if job.result is None]
+    open_jobs = await _charged([job for job in jobs if job.result is None], author, charges)
     for start in range(0, len(open_jobs), streams.MAX_BATCH):
         part = open_jobs[start : start + streams.MAX_BATCH]
         size = sum(len(job.message.payload) for job in part if job.message is not None)
@@ -142,18 +151,28 @@ async def _write(bus: Bus, jobs: list[_Job], author: Author) -> None:
         lost = [job for job, answer in zip(open_jobs, answers, strict=True) if _take(job, answer)]
         versions = await read_all(bus, [job.intent.key for job in lost])
         for job, stored in zip(lost, versions, strict=True):
-            _replan(job, stored, author)
+            replan(job, stored, author)
         open_jobs = [job for job in open_jobs if job.result is None]
+        if lost:  # decided anew, one may be a creation now
+            open_jobs = await _charged(open_jobs, author, charges)
 
 
-async def _look_again(bus: Bus, jobs: list[_Job], author: Author) -> None:
+async def _charged(jobs: list[Job], author: Author, charges: Charges | None) -> list[Job]:
+    """Those that are open once all that a quota counts is settled."""
+    if charges is None or not jobs:
+        return jobs
+    await charges.settle(jobs, author)
+    return [job for job in jobs if job.result is None]
+
+
+async def _look_again(bus: Bus, jobs: list[Job], author: Author) -> None:
     """What the caller knew speaks against these; it may be old, so the stream is asked before they fail."""
     for job, stored in zip(jobs, await read_all(bus, [job.intent.key for job in jobs]), strict=True):
         job.result = None
-        _replan(job, stored, author)
+        replan(job, stored, author)
 
 
-async def _write_at_once(bus: Bus, jobs: list[_Job]) -> None:
+async def _write_at_once(bus: Bus, jobs: list[Job]) -> None:
     """One atomic batch. If it is refused or unclear, the jobs stay open: single compare-and-sets settle
     them."""
     try:
@@ -173,7 +192,7 @@ async def _write_at_once(bus: Bus, jobs: list[_Job]) -> None:
         job.written(first + number)
 
 
-def _take(job: _Job, answer: Ack | BusError) -> bool:
+def _take(job: Job, answer: Ack | BusError) -> bool:
     """Note an answer; True if the object is at another version, so that it must be looked at again."""
     if isinstance(answer, Ack):
         job.written(answer.sequence)
@@ -189,7 +208,7 @@ def _take(job: _Job, answer: Ack | BusError) -> bool:
     return False
 
 
-def _replan(job: _Job, stored: Stored | BusError | None, author: Author) -> None:
+def replan(job: Job, stored: Stored | BusError | None, author: Author) -> None:
     """It may be our own write, answered late; else decide again from what is there."""
     message = job.message
     if isinstance(stored, BusError):
@@ -207,7 +226,7 @@ def _same(stored: Stored, message: Outgoing) -> bool:
     return stored.deleted == message.deleted and stored.payload == message.payload
 
 
-def _settled(job: _Job) -> Result:
+def _settled(job: Job) -> Result:
     if job.result is None:
         raise AssertionError(f"{job.intent.key} was left open")
     return job.result

@@ -21,6 +21,7 @@ from podyard.objects.core import (
 from podyard.objects.meta import LabelSelector, is_true
 from podyard.objects.pod import PodTemplateSpec
 from podyard.objects.policy import PodDisruptionBudget
+from podyard.objects.quotas import ResourceQuota
 from podyard.objects.resource import ResourceClaim, ResourceSlice
 from podyard.objects.scheduling import PriorityClass
 from podyard.objects.storage import CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment
@@ -230,6 +231,15 @@ def of_budget(item: PodDisruptionBudget, now: float) -> Cells:
     least, most = item.spec.min_available, item.spec.max_unavailable
     shown = ("N/A" if least is None else str(least), "N/A" if most is None else str(most))
     return (*shown, str(item.status.disruptions_allowed), _age(item, now))
+
+
+def of_quota(item: ResourceQuota, now: float) -> Cells:
+    """Source: printResourceQuota."""
+    hard, used = item.status.hard, item.status.used
+    shown = {name: f"{name}: {used.get(name, '0')}/{hard[name]}" for name in sorted(hard)}
+    limits = [text for name, text in shown.items() if name.startswith("limits.")]
+    requests = [text for name, text in shown.items() if not name.startswith("limits.")]
+    return ", ".join(requests), ", ".join(limits), _age(item, now)
 
 
 def of_priority_class(item: PriorityClass, now: float) -> Cells:

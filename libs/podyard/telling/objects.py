@@ -14,6 +14,7 @@ from podyard.cluster.view import ClusterView
 from podyard.objects import decoding, secrets
 from podyard.objects.errors import ObjectError
 from podyard.objects.kinds import kind_of_resource
+from podyard.objects.quotas import QUOTAS, ResourceQuota, ResourceQuotaStatus
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
@@ -48,7 +49,16 @@ class Objects:
         if key.resource == subjects.NODES:
             node = self.view.nodes.get(key.name)
             return None if node is None else node.node
-        return self.view.objects(key.resource).get((key.namespace, key.name))
+        found = self.view.objects(key.resource).get((key.namespace, key.name))
+        return self._with_usage(found) if isinstance(found, ResourceQuota) else found
+
+    def _with_usage(self, quota: ResourceQuota) -> ResourceQuota:
+        """With what is used of it; the same while it is not counted."""
+        metadata = quota.metadata
+        fact = self.view.quota_usages.get((metadata.namespace, metadata.name, metadata.uid))
+        if fact is None:
+            return quota
+        return msgspec.structs.replace(quota, status=ResourceQuotaStatus(hard=fact.hard, used=fact.used))
 
     def for_table(self, key: ObjectKey) -> Any:
         """What `tables.row` makes a row of: the joined typed object, of a node with what its pods request;
@@ -119,6 +129,8 @@ class Objects:
             _join_pod(whole, self.view.pods.get((key.namespace, key.name)))
         elif key.resource == subjects.NODES:
             _join_node(whole, self.view.nodes.get(key.name))
+        elif key.resource == QUOTAS:
+            _join_quota(whole, self.typed(key))
         return whole
 
 
@@ -130,6 +142,11 @@ def _join_pod(document: dict[str, Any], view: PodView | None) -> None:
     status = dict(document.get("status") or {})
     status.update(msgspec.to_builtins(view.pod.status))
     document["status"] = status
+
+
+def _join_quota(document: dict[str, Any], quota: ResourceQuota | None) -> None:
+    if quota is not None and quota.status.used:
+        document["status"] = msgspec.to_builtins(quota.status)
 
 
 def _join_node(document: dict[str, Any], view: NodeView | None) -> None:

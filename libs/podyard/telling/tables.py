@@ -82,6 +82,7 @@ _COLUMNS: Final[Mapping[str, Columns]] = {
     "poddisruptionbudgets": Columns(
         ("MIN AVAILABLE", "MAX UNAVAILABLE", "ALLOWED DISRUPTIONS", "AGE"), (), cells.of_budget
     ),
+    "resourcequotas": Columns(("REQUEST", "LIMIT", "AGE"), (), cells.of_quota),
     "priorityclasses": Columns(("VALUE", "GLOBAL-DEFAULT", "AGE", "PREEMPTIONPOLICY"), (), cells.of_priority_class),
     "storageclasses": Columns(_CLASS_HEADERS, (), cells.of_storage_class),
     "csinodes": Columns(("DRIVERS", "AGE"), (), cells.of_csi_node),

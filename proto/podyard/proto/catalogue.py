@@ -43,6 +43,9 @@ CHANNELS: Final[tuple[Channel, ...]] = (
     Channel("nodeStatus", "cluster.nodestatus.{node}", (facts.NodeStatusFact,), "state", streams.CLUSTER),
     Channel("nodeLife", "cluster.nodelife.{node}", (facts.NodeLifeFact,), "state", streams.CLUSTER),
     Channel("nomination", "cluster.nominations." + POD, (facts.Nomination,), "state", streams.CLUSTER),
+    Channel(
+        "quotaUsage", "cluster.quotausage.{namespace}.{quota}.{uid}", (facts.QuotaUsageFact,), "state", streams.CLUSTER
+    ),
     Channel("binding", "placement.bindings." + POD, (placement.Binding, placement.Tombstone), "state", streams.CLUSTER),
     Channel("commit", "placement.commits.{n}", (placement.CommitRecord,), "state", streams.CLUSTER),
     Channel("fence", "placement.fence", (placement.Fence,), "state", streams.CLUSTER),

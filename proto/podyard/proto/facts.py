@@ -148,3 +148,28 @@ class Nomination(Message, frozen=True, kw_only=True):
     node: str
     priority: Int64 = 0
     epoch: Annotated[Count, Meta(description="the queue leader's epoch; the highest counts")] = 0
+
+
+MOST_LIMITS: Final = 256
+"""Resources that one quota limits: there are some thirty names, and a count for each kind."""
+
+LimitedName: TypeAlias = Annotated[str, Meta(max_length=317)]
+"""A resource's name, maybe with a domain before it."""
+
+Limits: TypeAlias = Annotated[
+    dict[LimitedName, Word], Meta(max_length=MOST_LIMITS, description="quantities by resource")
+]
+
+
+class QuotaUsageFact(Message, frozen=True, kw_only=True):
+    """What is used of a resource quota, on `cluster.quotausage.<ns>.<name>.<uid>`; joined to its status.
+
+    `workloads` counts, and writes it anew when something ended or went. Whoever creates what the quota counts
+    writes it in the same batch, as a compare-and-set: so what is used never exceeds the limits.
+    """
+
+    namespace: Name
+    name: Name
+    uid: Name
+    hard: Annotated[Limits, Meta(description="the limits when it was counted last")] = {}
+    used: Limits = {}

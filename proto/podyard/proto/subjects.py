@@ -24,7 +24,8 @@ POD_STATUS: Final = "podstatus"
 NODE_STATUS: Final = "nodestatus"
 NODE_LIFE: Final = "nodelife"
 NOMINATIONS: Final = "nominations"
-RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NODE_LIFE, NOMINATIONS})
+QUOTA_USAGE: Final = "quotausage"
+RESERVED_RESOURCES: Final = frozenset({POD_STATUS, NODE_STATUS, NODE_LIFE, NOMINATIONS, QUOTA_USAGE})
 """Second tokens of `cluster.` that hold facts, not objects: no resource may be called so."""
 
 ALL_OBJECTS: Final = "cluster.>"
@@ -37,6 +38,7 @@ ALL_NODE_LIFE: Final = "cluster.nodelife.>"
 ALL_FACTS: Final = (ALL_POD_STATUS, ALL_NODE_STATUS, ALL_NODE_LIFE)
 """What is joined to pods and nodes."""
 ALL_NOMINATIONS: Final = "cluster.nominations.>"
+ALL_QUOTA_USAGE: Final = "cluster.quotausage.>"
 ALL_BINDINGS: Final = "placement.bindings.>"
 ALL_COMMITS: Final = "placement.commits.>"
 FENCE: Final = "placement.fence"
@@ -152,7 +154,7 @@ def pod_status_anywhere(namespace: str, pod: str, uid: str) -> str:
 def any_uid(of: Callable[[str, str, str], str], namespace: str, pod: str) -> str:
     """Wildcard over all pods that are or were called so.
 
-    :param of: the subject of one pod: `binding`, `decisions`, `pod_status_anywhere`
+    :param of: the subject of one pod: `binding`, `decisions`, `pod_status_anywhere`; or `quota_usage`
     """
     return f"{of(namespace, pod, 'any').rpartition('.')[0]}.*"
 
@@ -170,6 +172,11 @@ def node_life(node: str) -> str:
 def nomination(namespace: str, pod: str, uid: str) -> str:
     """Subject of a pod's nominated node."""
     return f"cluster.nominations.{encode(namespace)}.{encode(pod)}.{encode(uid)}"
+
+
+def quota_usage(namespace: str, quota: str, uid: str) -> str:
+    """Subject of what is used of a resource quota."""
+    return f"cluster.quotausage.{encode(namespace)}.{encode(quota)}.{encode(uid)}"
 
 
 def binding(namespace: str, pod: str, uid: str) -> str:

@@ -2,7 +2,7 @@
 
 import logging
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +27,7 @@ from podyard.proto.actions import ActionName, ActionType
 from podyard.proto.message import ObjectRef
 from podyard.proto.objects_api import ApplyRequest, ObjectResult
 from podyard.shell import writes
+from podyard.shell.charging import Charging
 
 log: Final = logging.getLogger("podyard.api")
 
@@ -96,25 +97,47 @@ class _Candidate(NamedTuple):
 
 
 async def apply(
-    bus: Bus, view: DocumentView, admitter: Admitter, request: ApplyRequest, author: Author
+    bus: Bus,
+    view: DocumentView,
+    admitter: Admitter,
+    request: ApplyRequest,
+    author: Author,
+    charging: Charging | None = None,
 ) -> tuple[ObjectResult, ...]:
-    """Carry out a request; results in its order."""
+    """Carry out a request; results in its order.
+
+    :param charging: the quotas that objects are held to; None: those of `view`
+    """
+    charging = charging or Charging(bus, view)
     application = _Application(view, admitter, request)
     read = [application.read(raw) for raw in request.objects]
     await _look_up(bus, application, read)
-    checked = [application.check(one) for one in read]
+    checked = await _within_quotas(charging, [application.check(one) for one in read])
     refused = sum(isinstance(one, ObjectResult) for one in checked)
     if refused and not request.partial:
         return tuple(one if isinstance(one, ObjectResult) else _not_written(one.key, refused) for one in checked)
     if request.dry_run:
         return tuple(one if isinstance(one, ObjectResult) else one.outcome for one in checked)
     candidates = [one for one in checked if isinstance(one, _Candidate)]
-    written = await writes.carry_out(bus, [one.intent for one in candidates], author)
+    written = await writes.carry_out(bus, [one.intent for one in candidates], author, charging)
     results.note(view, written)
     answers = iter(written)
     return tuple(
         one if isinstance(one, ObjectResult) else _answer(one.key, next(answers), one.warnings) for one in checked
     )
+
+
+async def _within_quotas(
+    charging: Charging, checked: "Sequence[_Candidate | ObjectResult]"
+) -> "list[_Candidate | ObjectResult]":
+    """The same, with those refused that exceed a quota as it stands now: before anything is written."""
+    candidates = [(at, one) for at, one in enumerate(checked) if isinstance(one, _Candidate)]
+    refusals = await charging.refusals([one.intent for _, one in candidates])
+    found = list(checked)
+    for number, error in refusals.items():
+        at, candidate = candidates[number]
+        found[at] = results.forbidden(error, candidate.key)
+    return found
 
 
 async def _look_up(bus: Bus, application: "_Application", read: "list[_Read | ObjectResult]") -> None:

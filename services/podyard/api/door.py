@@ -26,6 +26,7 @@ from podyard.proto.objects_api import (
     RevealReply,
     RevealRequest,
 )
+from podyard.shell.charging import Charging
 from podyard.telemetry.tracing import Spans
 
 Results: TypeAlias = tuple[ObjectResult, ...]
@@ -67,13 +68,14 @@ class Door:
         self._requesters = requesters
         self._log = log
         self._vault = vault
+        self._charging = Charging(bus, view)
         self._admitter = applying.Admitter(clock=now, random=SystemRandom(), vault=vault)
 
     async def apply(self, request: Request) -> bytes:
         """Create or replace objects."""
 
         async def work(asked: ApplyRequest, author: Author) -> Results:
-            return await applying.apply(self._bus, self._view, self._admitter, asked, author)
+            return await applying.apply(self._bus, self._view, self._admitter, asked, author, self._charging)
 
         return await self._answer("apply", request, ApplyRequest, work)
 
@@ -84,7 +86,9 @@ class Door:
 
         async def work(asked: ApplyRequest, author: Author) -> Results:
             foreign = applying.other_than_node(asked, node)
-            return foreign or await applying.apply(self._bus, self._view, self._admitter, asked, author)
+            if foreign:
+                return foreign
+            return await applying.apply(self._bus, self._view, self._admitter, asked, author, self._charging)
 
         return await self._answer("apply", request, ApplyRequest, work)
 

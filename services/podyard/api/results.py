@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from podyard.bus.errors import BusError, Unclear
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing, PdbBlocked
+from podyard.cluster.errors import Contended, ObjectExists, ObjectMissing, PdbBlocked, QuotaExceeded
 from podyard.cluster.intents import Written
 from podyard.cluster.keys import ObjectKey
 from podyard.objects.errors import AdmissionError, ObjectError
@@ -67,6 +67,14 @@ def note(view: DocumentView, written: Iterable[Result]) -> None:
     for one in written:
         if isinstance(one, Written) and one.after is not None:
             view.note(one.key, one.after)
+
+
+def forbidden(error: QuotaExceeded | BusError, key: ObjectKey) -> ObjectResult:
+    """The answer for an object that a quota does not allow, told before anything was written."""
+    refused = failure(error, key)
+    if not isinstance(error, QuotaExceeded):
+        return refused
+    return replace(refused, errors=(FieldError(field="", detail=str(error), type="Forbidden"),))
 
 
 def failure(error: Exception, key: ObjectKey | ObjectRef) -> ObjectResult:

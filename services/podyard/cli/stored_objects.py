@@ -13,6 +13,7 @@ from podyard.cluster.changes import Change
 from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
+from podyard.objects.quotas import QUOTAS
 from podyard.proto import streams, subjects
 from podyard.shell import stream_reading
 from podyard.shell.folds import Beside, Folds
@@ -25,7 +26,10 @@ READ_S: Final = 15.0
 
 FACTS: Final = (
     "placement.",
-    *(subject.removesuffix(">") for subject in (*subjects.ALL_FACTS, subjects.ALL_NOMINATIONS)),
+    *(
+        subject.removesuffix(">")
+        for subject in (*subjects.ALL_FACTS, subjects.ALL_NOMINATIONS, subjects.ALL_QUOTA_USAGE)
+    ),
 )
 """What others say of objects: joined by the view, no documents of their own."""
 
@@ -124,6 +128,8 @@ def of_resources(resources: Sequence[str], *, room: bool = False) -> tuple[str, 
         listed += [subjects.ALL_NODE_STATUS, subjects.ALL_NODE_LIFE]
         if room and subjects.PODS not in resources:
             listed += [subjects.objects(subjects.PODS), subjects.ALL_BINDINGS]
+    if QUOTAS in resources:
+        listed.append(subjects.ALL_QUOTA_USAGE)
     return tuple(listed)
 
 
@@ -137,4 +143,6 @@ def of_names(keys: Sequence[ObjectKey]) -> tuple[str, ...]:
             listed += [subjects.any_uid(of, namespace, name) for of in facts]
         elif resource == subjects.NODES:
             listed += [subjects.node_status(name), subjects.node_life(name)]
+        elif resource == QUOTAS:
+            listed.append(subjects.any_uid(subjects.quota_usage, namespace, name))
     return tuple(listed)

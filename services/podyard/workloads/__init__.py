@@ -2,8 +2,8 @@
 ended goes.
 
 Duty: ReplicaSet, ReplicationController, Deployment, DaemonSet, StatefulSet, Job and CronJob; status of
-disruption budgets; background garbage collection by owner references; the markers of pods that are being
-deleted and hold no room any more, or whose node is gone; volumes of claims that wait for no pod, and of
+disruption budgets; what is used of resource quotas; background garbage collection by owner references; the
+markers of pods that are being deleted and hold no room any more, or whose node is gone; volumes of claims that wait for no pod, and of
 classes whose provisioner is simulated; which nodes are lost, and the end of pods by taints; the census of
 CLUSTER, and the deletion of what a killed server brought back.
 Never in here: choosing nodes, bindings, what agents say of pods and nodes. It adopts no pods: one without a
@@ -12,8 +12,8 @@ controller stays without.
 - reads: `cluster.>` (objects, pod and node statuses), `placement.>`; for the census all of CLUSTER;
   `heartbeat.*`
 - writes: pods, ReplicaSets, Jobs, ControllerRevisions, status of workloads and budgets, volumes and claims,
-  deletion markers; `cluster.nodelife.<node>`; `cluster.census`; `leases.workloads`, `k8sevents.>`,
-  `dead.workloads`
+  deletion markers; `cluster.nodelife.<node>`; `cluster.quotausage.<ns>.<name>.<uid>`; `cluster.census`;
+  `leases.workloads`, `k8sevents.>`, `dead.workloads`
 - state: the view, in memory; what it decides by is all in the objects
 - after a restart: lists everything and compares again; creations under way are seen in the listing. Should
   those of a leader that was paused arrive later still, the surplus is deleted again. The silence of nodes,

@@ -2,7 +2,8 @@
 
 import prometheus_client
 
-from podyard.workloads.core.actions import Alter, Create, Delete, Remove, Work
+from podyard.proto import subjects
+from podyard.workloads.core.actions import Alter, Count, Create, Delete, Remove, Work
 
 
 class Instruments:
@@ -44,6 +45,11 @@ class Instruments:
         names = {Create: "create", Alter: "update", Delete: "delete", Remove: "remove"}
         for write in work.writes:
             self._writes.labels(names[type(write)], write.key.resource).inc()
+
+    def counted(self, count: Count) -> None:
+        """What is used of a quota is stored, or removed with it."""
+        for usage in count.usages:
+            self._writes.labels("remove" if usage.fact is None else "update", subjects.QUOTA_USAGE).inc()
 
     def failed(self, resource: str, count: int = 1) -> None:
         """Something could not be done."""

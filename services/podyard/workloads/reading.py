@@ -7,10 +7,14 @@ from podyard.cluster.documents import DocumentView
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
 from podyard.objects.admission import ClusterLookup
+from podyard.objects.quotas import QUOTAS
 from podyard.proto import subjects
 from podyard.shell.folds import Beside, Folds
+from podyard.shell.informer import with_placements
 
-_PREFIXES: Final = tuple(subject.removesuffix(">") for subject in subjects.ALL_FACTS)
+FOLLOWED: Final = with_placements((subjects.OBJECTS_WITHOUT_FACTS, *subjects.ALL_FACTS, subjects.ALL_QUOTA_USAGE))
+"""All objects as they are, and what is used of quotas."""
+_PREFIXES: Final = tuple(subject.removesuffix(">") for subject in (*subjects.ALL_FACTS, subjects.ALL_QUOTA_USAGE))
 
 
 def folds(view: ClusterView, documents: DocumentView) -> Folds:
@@ -28,6 +32,8 @@ def regarded(subject: str) -> ObjectKey | None:
             return ObjectKey(subjects.NODES, "", node)
         case ["cluster", subjects.POD_STATUS, _, namespace, pod, _] | ["placement", "bindings", namespace, pod, _]:
             return ObjectKey(subjects.PODS, namespace, pod)
+        case ["cluster", subjects.QUOTA_USAGE, namespace, quota, _]:
+            return ObjectKey(QUOTAS, namespace, quota)
         case _:
             return None
 

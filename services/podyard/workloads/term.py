@@ -21,19 +21,18 @@ from podyard.shell.boundary import Boundary
 from podyard.shell.causes import Cause
 from podyard.shell.driver import Driver
 from podyard.shell.event_recorder import Recorder
-from podyard.shell.informer import EVERYTHING
 from podyard.shell.reading import Reading
 from podyard.shell.writes import Result
 from podyard.workloads import events
 from podyard.workloads.census import Census
 from podyard.workloads.core import actions
-from podyard.workloads.core.actions import Create, Done, Effect, Failed, Message, Told, Work, Write
+from podyard.workloads.core.actions import Ask, Count, Create, Done, Effect, Failed, Message, Told, Work, Write
 from podyard.workloads.core.controller import Workloads
 from podyard.workloads.core.ownership import metadata_of
 from podyard.workloads.core.templates import Maker
 from podyard.workloads.instruments import Instruments
 from podyard.workloads.node_life import NodeLife
-from podyard.workloads.reading import ViewLookup, folds, regarded
+from podyard.workloads.reading import FOLLOWED, ViewLookup, folds, regarded
 from podyard.workloads.settings import WorkloadsSettings
 from podyard.workloads.writer import Writer
 
@@ -64,7 +63,7 @@ class Term:
         self._reading = Reading(
             service.bus,
             folds(self._view, documents),
-            EVERYTHING,
+            FOLLOWED,
             service.health,
             service=service.name,
             on_changes=self._on_changes,
@@ -74,13 +73,13 @@ class Term:
             aside=boundary.aside,
         )
         self._census = Census(service, instruments, boundary)
-        self._driver: Driver[Message, Effect, Work] = Driver(
+        self._driver: Driver[Message, Effect, Ask] = Driver(
             self._core,
             now=self._now,
             carry_out=self._carry_out,
             boundary=boundary,
             cause=self._cause,
-            answer=self._write,
+            answer=self._answer,
             tick=actions.Tick(),
             wake_at=lambda: self._core.wake_at,
             floor_s=FLOOR_S,
@@ -123,6 +122,9 @@ class Term:
                 case Work():
                     self._instruments.work(effect)
                     self._driver.ask(effect)
+                case Count():
+                    self._instruments.counted(effect)
+                    self._driver.ask(effect)
                 case Failed():
                     self._report(effect)
                 case Told():
@@ -134,12 +136,17 @@ class Term:
     def _cause_of(self, changes: Sequence[Change]) -> Cause | None:
         return self._reading.cause(changes, self._view.version_of)
 
+    async def _answer(self, ask: Ask) -> Done:
+        return self._noted(await self._writer.count(ask)) if isinstance(ask, Count) else await self._write(ask)
+
     async def _write(self, work: Work) -> Done:
-        done = await self._writer.carry_out(work)
+        return self._noted(await self._writer.carry_out(work))
+
+    def _noted(self, done: Done) -> Done:
         if done.failures:
-            self._instruments.failed(work.owner.resource, len(done.failures))
+            self._instruments.failed(done.owner.resource, len(done.failures))
             self._service.log.warning(
-                "could not be written", object=str(work.owner), failures=len(done.failures), first=done.failures[0]
+                "could not be written", object=str(done.owner), failures=len(done.failures), first=done.failures[0]
             )
         return done
 

@@ -7,19 +7,20 @@ from typing import Final
 
 import anyio
 
-from podyard.bus import Bus, Outgoing
+from podyard.bus import Ack, Bus, Outgoing
 from podyard.bus.errors import BatchUnclear, BusError, Conflict, TemporaryError, Unclear
 from podyard.cluster import disruption, intents
 from podyard.cluster.documents import DocumentView
-from podyard.cluster.errors import ClusterError, ObjectMissing
+from podyard.cluster.errors import ClusterError, ObjectMissing, QuotaExceeded
 from podyard.cluster.intents import Author, Intent, Keep, Put, Stored, Written
 from podyard.cluster.keys import ObjectKey
 from podyard.cluster.view import ClusterView
 from podyard.objects.errors import ObjectError
-from podyard.proto import streams
+from podyard.proto import codec, streams, subjects
 from podyard.proto.codec import MessageError
 from podyard.shell import writes
-from podyard.workloads.core.actions import Alter, Create, Delete, Done, Remove, Work, Write
+from podyard.shell.charging import Charging
+from podyard.workloads.core.actions import Alter, Count, Create, Delete, Done, Remove, Usage, Work, Write
 
 log: Final = logging.getLogger("podyard.workloads")
 
@@ -53,23 +54,42 @@ class Writer:
         self._on_trouble = on_trouble
         self._on_written = on_written
         self._now = now
+        self._charging = Charging(bus, documents)
 
     async def carry_out(self, work: Work) -> Done:
         """Write everything; returns when all of it is settled."""
         if work.atomic:
             return await self._together(work)
         author = Author(WHO, work.why)
-        position, failures = 0, list[str]()
+        position, failures, excess = 0, list[str](), False
         for start in range(0, len(work.writes), AT_ONCE):
             part = work.writes[start : start + AT_ONCE]
             results = await self._settled([self._intent(write) for write in part], author)
             for write, result in zip(part, results, strict=True):
-                self._on_written(work, write, result)
+                if not (isinstance(result, QuotaExceeded) and excess):  # of many pods in a row the first tells it
+                    self._on_written(work, write, result)
+                excess = excess or isinstance(result, QuotaExceeded)
                 if isinstance(result, Written):
                     position = max(position, 0 if isinstance(result.step, Keep) else result.sequence)
                 elif not isinstance(result, ObjectMissing):  # gone already is as good as done
                     failures.append(str(result))
         return Done(work.owner, position, failures)
+
+    async def count(self, count: Count) -> Done:
+        """Store what is used of a quota. A conflict leaves the quota to its next look: something was charged
+        to it meanwhile."""
+        owner, position = count.owner, 0
+        messages = [_usage_message(owner, usage) for usage in count.usages]
+        for answer in await self._bus.publish_many(messages):
+            if isinstance(answer, Ack):
+                position = max(position, answer.sequence)
+            elif isinstance(answer, Conflict):
+                position = max(position, await self._last())
+            else:
+                self._on_trouble(str(answer))
+                return Done(owner, position, (str(answer),))
+        self._on_trouble("")
+        return Done(owner, position, ())
 
     async def _settled(self, wanted: Sequence[Intent], author: Author) -> list[writes.Result]:
         """Results of all; what is unclear or could not be sent is tried again: a create that may yet arrive
@@ -80,7 +100,7 @@ class Writer:
         results: dict[int, writes.Result] = {}
         left = list(range(len(wanted)))
         while left:
-            answers = await writes.carry_out(self._bus, [wanted[index] for index in left], author)
+            answers = await writes.carry_out(self._bus, [wanted[index] for index in left], author, self._charging)
             results.update(zip(left, answers, strict=True))
             left = [index for index in left if isinstance(results[index], Unclear | TemporaryError)]
             if left:
@@ -152,3 +172,10 @@ class Writer:
             except BusError as error:
                 log.info("the stream does not answer: %s", error)
                 await anyio.sleep(RETRY_S)
+
+
+def _usage_message(owner: ObjectKey, usage: Usage) -> Outgoing:
+    subject = subjects.quota_usage(owner.namespace, owner.name, usage.uid)
+    if usage.fact is None:
+        return Outgoing(subject, b"", expect=usage.expect, deleted=True, expires=True)
+    return Outgoing(subject, codec.encode(usage.fact), expect=usage.expect)

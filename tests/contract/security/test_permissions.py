@@ -38,6 +38,7 @@ OTHERS: Final = {
 OBJECTS: Final = PODS | VOLUMES | BUDGETS | OTHERS
 CENSUS: Final = {"cluster.census"}
 LIVES: Final = {"cluster.nodelife.node-1"}
+USAGES: Final = {"cluster.quotausage.default.q.u1"}
 NOMINATIONS: Final = {"cluster.nominations.default.web.u1"}
 NODE_1: Final = {
     "cluster.podstatus.node-1.default.web.u1",
@@ -121,13 +122,13 @@ RACK1: Final = next(identity for identity in identities.all_identities(AGENTS) i
 RACK1_LEASE: Final = next(subject for subject in RACK1.publishes if subject.startswith("leases."))
 
 MAY: Final[dict[str, set[str]]] = {
-    "api": OBJECTS | reading("CLUSTER") | WORDS | dead("api"),
+    "api": OBJECTS | USAGES | reading("CLUSTER") | WORDS | dead("api"),
     "queue": NOMINATIONS | DECISIONS | REQUEUES | PURGE_DECISIONS | reading("CLUSTER", "DECISIONS") | leading("queue")
     | WORDS | dead("queue"),
     "scheduler": SCHEDULING | BIND | DECISIONS | PODS | reading("CLUSTER") | WORDS | dead("scheduler"),
     "binder": PLACEMENT | VOLUMES | reading("CLUSTER") | leading("binder") | WORDS | dead("binder"),
     "descheduler": {"svc.objects.evict"} | MOVES | reading("CLUSTER", "MOVES") | leading("descheduler") | WORDS | dead("descheduler"),
-    "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
+    "workloads": OBJECTS | NOMINATIONS | STATUSES | LIVES | USAGES | CENSUS | reading("CLUSTER") | leading("workloads") | WORDS | dead("workloads"),
     "person": VISITING | PREVIEW | REVEAL | dead("cli"),
     "bridge": VISITING | dead("bridge"),
     "node_agent": NODE_1 | NODE_2 | leading("node_agent") | AGENT | WORDS,

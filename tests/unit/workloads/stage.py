@@ -18,7 +18,7 @@ from podyard.proto import codec, streams, subjects
 from podyard.proto.facts import Condition, PodStatusFact
 from podyard.proto.placement import BoundPod, Release
 from podyard.workloads.core import actions
-from podyard.workloads.core.actions import Alter, Create, Delete, Done, Remove, Work
+from podyard.workloads.core.actions import Alter, Count, Create, Delete, Done, Remove, Work
 from podyard.workloads.core.controller import Workloads
 from podyard.workloads.core.ended_pods import THRESHOLD
 from podyard.workloads.core.templates import Maker
@@ -37,9 +37,10 @@ class Stage:
         """How far the agents' clocks are ahead."""
         self.stream = ClusterStream(lambda: self.now)
         self.works: list[Work] = []
+        self.counts: list[Count] = []
         self.failed: list[actions.Failed] = []
         self.told: list[actions.Told] = []
-        self.held: deque[Work] = deque()
+        self.held: deque[actions.Ask] = deque()
         self.hold = False
         """Whether writes wait until `release`."""
         self._uids, self._made = itertools.count(1), itertools.count(1)
@@ -68,6 +69,9 @@ class Stage:
             if isinstance(effect, Work):
                 self.works.append(effect)
                 self.held.append(effect)
+            elif isinstance(effect, Count):
+                self.counts.append(effect)
+                self.held.append(effect)
             elif isinstance(effect, actions.Told):
                 self.told.append(effect)
             else:
@@ -90,8 +94,8 @@ class Stage:
     def release(self) -> None:
         """Carry out what is held, and say so."""
         while self.held:
-            work = self.held.popleft()
-            self.step(self.carry_out(work))
+            ask = self.held.popleft()
+            self.step(self.carry_out(ask) if isinstance(ask, Work) else self.count(ask))
 
     def follow(self) -> None:
         """Show the view what it has not seen."""
@@ -105,6 +109,16 @@ class Stage:
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
         self.settle()
+
+    def count(self, count: Count) -> Done:
+        """Store usages; a conflict leaves the quota to its next look."""
+        key = count.owner
+        for uid, fact, expect in count.usages:
+            subject = subjects.quota_usage(key.namespace, key.name, uid)
+            payload = b"" if fact is None else codec.encode(fact)
+            ttl_s = streams.MARKER_TTL_S if fact is None else None
+            self.stream.publish(Outgoing(subject, payload, expect=expect, deleted=fact is None, ttl_s=ttl_s))
+        return Done(key, self.stream.last)
 
     def carry_out(self, work: Work) -> Done:
         position, failures = 0, []

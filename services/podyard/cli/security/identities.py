@@ -90,7 +90,7 @@ def core() -> tuple[Identity, ...]:
     return (
         _service(
             "api",
-            ("cluster.*.*.*", *_reading("CLUSTER")),
+            ("cluster.*.*.*", subjects.ALL_QUOTA_USAGE, *_reading("CLUSTER")),
             denied=(*subjects.ALL_FACTS, subjects.ALL_NOMINATIONS),
             subscribes=(
                 subjects.OBJECTS_APPLY,

@@ -13,6 +13,7 @@ Never in here: await, clocks, logs, the bus, telemetry; randomness but that whic
 - `revisions`     which templates a DaemonSet or StatefulSet has had
 - `backoffs`      how long a node waits for the next pod in place of one that failed
 - `budget_index`  which budgets select a pod, and which pods a budget
+- `quotas`        what is used of resource quotas
 - `ended_pods`    how many ended pods are kept, and which go
 - `waits`         how long to wait after failures in a row
 - `scale_down`    which pods go first

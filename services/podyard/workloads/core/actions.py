@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import ObjectKey
+from podyard.proto.facts import QuotaUsageFact
 from podyard.proto.operations import Reason
 
 Document: TypeAlias = dict[str, Any]
@@ -60,6 +61,23 @@ class Work(NamedTuple):
     """All or nothing, in one batch of Alters; if it fails the key is looked at again."""
 
 
+class Usage(NamedTuple):
+    """What is to be stored of a quota's usage, by its uid."""
+
+    uid: str
+    fact: QuotaUsageFact | None
+    """None: a marker, since the quota is gone."""
+    expect: int
+    """Sequence of what the count went by."""
+
+
+class Count(NamedTuple):
+    """Usages of one quota, which is not looked at again before they are settled and seen in the view."""
+
+    owner: ObjectKey
+    usages: Sequence[Usage]
+
+
 class Failed(NamedTuple):
     """A look at a key failed, e.g. its template makes no valid object: for the log and a Kubernetes event."""
 
@@ -77,7 +95,9 @@ class Told(NamedTuple):
     warning: bool = False
 
 
-Effect: TypeAlias = Work | Failed | Told
+Ask: TypeAlias = Work | Count
+"""What is answered with `Done`."""
+Effect: TypeAlias = Ask | Failed | Told
 
 # ---- what the core is told ---------------------------------------------------------------------------------
 
@@ -93,7 +113,7 @@ class Listed(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The writes of a key are settled. `position` is the highest sequence written, 0 if nothing was."""
+    """The writes of a key, or its usages, are settled. `position` is the highest sequence written, 0 if nothing was."""
 
     owner: ObjectKey
     position: int

@@ -27,6 +27,7 @@ from podyard.workloads.core.daemon_sets import DAEMON_SETS
 from podyard.workloads.core.ended_pods import EndedPods
 from podyard.workloads.core.looking import Looked, Surroundings
 from podyard.workloads.core.ownership import Ownership, View, metadata_of
+from podyard.workloads.core.quotas import QuotaCounts
 from podyard.workloads.core.receipts import Receipts
 from podyard.workloads.core.stateful_sets import STATEFUL_SETS
 from podyard.workloads.core.templates import Maker
@@ -84,11 +85,12 @@ class Workloads:
         self.ownership = Ownership(view)
         self._view = view
         self._budgets = BudgetIndex(view)
+        self._quotas = QuotaCounts(view)
         self._causes: dict[str, deque[str]] = {}
         self._receipts = Receipts()
         self._ended = EndedPods(ended_kept)
         around = Surroundings(view, documents, self.ownership, maker, self._causes, self._receipts)
-        self._syncing = syncing.Syncing(view, around, self._budgets, self._ended)
+        self._syncing = syncing.Syncing(view, around, self._budgets, self._quotas, self._ended)
         self._dirty: dict[ObjectKey, None] = {}
         self._busy: set[ObjectKey] = set()
         """Keys with writes under way."""
@@ -144,6 +146,7 @@ class Workloads:
         for change in message.changes:
             self.ownership.follow(change)
             self._mark(*self._budgets.follow(change))
+            self._mark(*self._quotas.follow(change))
         for change in message.changes:
             self._note(change)
 
@@ -255,6 +258,7 @@ class Workloads:
         listing."""
         for resource in syncing.HANDLED:
             yield from self._all_of(resource)
+        yield from self._quotas.left_over()
 
     def _all_of(self, resource: str) -> Iterable[ObjectKey]:
         return (ObjectKey(resource, *key) for key in self._view.objects(resource))
@@ -272,9 +276,10 @@ class Workloads:
             del self._dirty[key]
             for effect in self._look_at(key, now):
                 found.append(effect)
+                if isinstance(effect, actions.Work | actions.Count):
+                    self._busy.add(key)
                 if isinstance(effect, actions.Work):
                     writes += len(effect.writes)
-                    self._busy.add(key)
         return found
 
     def _look_at(self, key: ObjectKey, now: float) -> Sequence[Effect]:
@@ -292,7 +297,8 @@ class Workloads:
         else:
             self._later.pop(key, None)
         works = [actions.Work(key, looked.why, writes, atomic) for writes, atomic in _parts(looked)]
-        return [*looked.told, *works]
+        counts = [actions.Count(key, looked.usages)] if looked.usages else []
+        return [*looked.told, *works, *counts]
 
 
 def _is_another(old: NodeView | None, new: NodeView | None) -> bool:

@@ -8,7 +8,7 @@ from podyard.cluster.intents import living
 from podyard.cluster.keys import NamespacedName, ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.workloads.core import documents
-from podyard.workloads.core.actions import Alter, Document, Told, Write
+from podyard.workloads.core.actions import Alter, Document, Told, Usage, Write
 from podyard.workloads.core.backoffs import Backoffs
 from podyard.workloads.core.ownership import Ownership, View
 from podyard.workloads.core.receipts import Receipts
@@ -24,6 +24,8 @@ class Looked(NamedTuple):
     """To be written in one batch, before anything else."""
     again_at: float | None = None
     told: Sequence[Told] = ()
+    usages: Sequence[Usage] = ()
+    """Of a quota."""
 
 
 NOTHING: Final = Looked()

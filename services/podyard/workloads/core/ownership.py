@@ -4,17 +4,19 @@ one.
 Source: pkg/controller/garbagecollector/garbagecollector.go (attemptToDeleteItem), background deletion.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Protocol
 
 from podyard.cluster.changes import Change
 from podyard.cluster.keys import NamespacedName, ObjectKey
 from podyard.cluster.nodes import NodeView
 from podyard.cluster.pods import PodView
+from podyard.cluster.tables import QuotaKey
 from podyard.objects import kinds
 from podyard.objects.errors import UnknownKindError
 from podyard.objects.meta import ObjectMeta, OwnerReference
 from podyard.proto import subjects
+from podyard.proto.facts import QuotaUsageFact
 
 
 class View(Protocol):
@@ -28,7 +30,12 @@ class View(Protocol):
     def pods_by_uid(self) -> Mapping[str, PodView]: ...
     @property
     def nodes(self) -> Mapping[str, NodeView]: ...
+    @property
+    def quota_usages(self) -> Mapping[QuotaKey, QuotaUsageFact]: ...
+    @property
+    def resources(self) -> Collection[str]: ...
     def objects(self, resource: str) -> Mapping[NamespacedName, Any]: ...
+    def version_of(self, subject: str) -> int: ...
 
 
 def metadata_of(found: Any) -> ObjectMeta:

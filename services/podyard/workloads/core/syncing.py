@@ -15,6 +15,7 @@ from podyard.objects.apps import DaemonSet, Deployment, ReplicaSet, StatefulSet
 from podyard.objects.batch import CronJob, Job
 from podyard.objects.core import PersistentVolume, PersistentVolumeClaim, ReplicationController
 from podyard.objects.policy import PodDisruptionBudget
+from podyard.objects.quotas import QUOTAS, ResourceQuota
 from podyard.proto import subjects
 from podyard.workloads.core import (
     budgets,
@@ -35,6 +36,7 @@ from podyard.workloads.core.cron_jobs import CRON_JOBS, JOBS
 from podyard.workloads.core.daemon_sets import DAEMON_SETS
 from podyard.workloads.core.looking import NOTHING, Looked, Surroundings, status_write
 from podyard.workloads.core.ownership import View, metadata_of
+from podyard.workloads.core.quotas import QuotaCounts
 from podyard.workloads.core.stateful_sets import STATEFUL_SETS
 
 REPLICA_SETS: Final = "replicasets"
@@ -42,7 +44,7 @@ DEPLOYMENTS: Final = "deployments"
 REPLICATION_CONTROLLERS: Final = "replicationcontrollers"
 HANDLED: Final = (
     *(REPLICA_SETS, DEPLOYMENTS, REPLICATION_CONTROLLERS, DAEMON_SETS, STATEFUL_SETS, JOBS, CRON_JOBS),
-    *(BUDGETS, claims.CLAIMS, claims.VOLUMES),
+    *(BUDGETS, QUOTAS, claims.CLAIMS, claims.VOLUMES),
 )
 """Resources with a controller here."""
 
@@ -59,7 +61,9 @@ _SCALED: Final = {
 class Syncing:
     """Looks at keys. Changes nothing but its surroundings."""
 
-    def __init__(self, view: View, around: Surroundings, budget_index: BudgetIndex, ended: Container[str]) -> None:
+    def __init__(
+        self, view: View, around: Surroundings, budget_index: BudgetIndex, quotas: QuotaCounts, ended: Container[str]
+    ) -> None:
         """
         :param ended: uids of ended pods that are too many
         """
@@ -67,6 +71,7 @@ class Syncing:
         self._around = around
         self._ownership = around.ownership
         self._budget_index = budget_index
+        self._quotas = quotas
         self._maker = around.maker
         self._receipts = around.receipts
         self._ended = ended
@@ -80,7 +85,7 @@ class Syncing:
             return self._pod(key)
         found = self._view.objects(key.resource).get(key.namespaced_name)
         if found is None:
-            return NOTHING
+            return self._quotas.gone(key) if key.resource == QUOTAS else NOTHING
         if self._ownership.is_orphan(key, metadata_of(found).uid):
             return Looked("its owner is gone", [Delete(key, metadata_of(found).uid)])
         match found:
@@ -100,6 +105,8 @@ class Syncing:
                 return cron_jobs.look(self._around, key, found, now)
             case PodDisruptionBudget():
                 return self._budget(key, found, now)
+            case ResourceQuota():
+                return self._quotas.look(key, found, now)
             case PersistentVolumeClaim():
                 return self._claim(found, now)
             case PersistentVolume():
