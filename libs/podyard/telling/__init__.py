@@ -7,6 +7,7 @@ Never in here: a terminal, colours, columns' widths, the bus, a clock (callers p
 - `tables`        headers and rows of each kind of object; `cells` their cells, `pod_cells` those of a pod,
   `node_room` how full a node is
 - `objects`       stored objects, joined with what others say of them
+- `pod_conditions`  whether a pod is scheduled, as a condition of it
 - `listing`       what `get` says of those: rows, documents, what cannot be read; `names` how kubectl calls
   objects
 - `evidence`      which of the records under a pod's name are about one pod

@@ -2,6 +2,7 @@
 field.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -18,7 +19,9 @@ from podyard.objects.quotas import QUOTAS, ResourceQuota, ResourceQuotaStatus
 from podyard.proto import codec, subjects
 from podyard.proto.codec import MessageError
 from podyard.proto.events import ClusterEvent
+from podyard.telling import pod_conditions
 from podyard.telling.node_room import TakenNode
+from podyard.telling.pod_conditions import Evidence
 
 
 class Objects:
@@ -31,6 +34,8 @@ class Objects:
         self.documents = documents
         self.revealed: dict[ObjectKey, dict[str, str]] = {}
         """Values of Secrets that the api has shown, in base64 by key. No others are told."""
+        self.evidence: dict[str, Evidence] = {}
+        """What is known of pods besides object and status, by uid."""
 
     def has(self, key: ObjectKey) -> bool:
         """Whether the object is there, whether it can be read or not."""
@@ -126,7 +131,7 @@ class Objects:
             hidden = dict.fromkeys(whole["data"], secrets.HIDDEN)
             whole["data"] = {**hidden, **self.revealed.get(key, {})}
         if key.resource == subjects.PODS:
-            _join_pod(whole, self.view.pods.get((key.namespace, key.name)))
+            _join_pod(whole, self.view.pods.get((key.namespace, key.name)), self.evidence)
         elif key.resource == subjects.NODES:
             _join_node(whole, self.view.nodes.get(key.name))
         elif key.resource == QUOTAS:
@@ -134,13 +139,16 @@ class Objects:
         return whole
 
 
-def _join_pod(document: dict[str, Any], view: PodView | None) -> None:
+def _join_pod(document: dict[str, Any], view: PodView | None, known: Mapping[str, Evidence]) -> None:
     if view is None:
         return
     if view.node_name:
         document.setdefault("spec", {})["nodeName"] = view.node_name
     status = dict(document.get("status") or {})
     status.update(msgspec.to_builtins(view.pod.status))
+    conditions = pod_conditions.with_scheduled(view, known.get(view.uid, pod_conditions.NOTHING))
+    if conditions:
+        status["conditions"] = msgspec.to_builtins(conditions)
     document["status"] = status
 
 

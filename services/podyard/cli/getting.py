@@ -8,7 +8,7 @@ import anyio
 
 from podyard.bus.connection import Bus
 from podyard.bus.errors import BusError
-from podyard.cli import objects_client, selection, stored_objects
+from podyard.cli import objects_client, pod_evidence, selection, stored_objects
 from podyard.cli.errors import CliError, InputError
 from podyard.cli.render import plain, tables
 from podyard.cli.targets import kind_named, slashed
@@ -127,6 +127,8 @@ async def once(bus: Bus, query: Query) -> int:
     found = select(query, objects)
     if query.output in ("json", "yaml"):
         await _reveal(bus, objects, found)
+        if fault := await pod_evidence.read(bus, objects, found, whole=0 < len(found) <= MOST_NAMED):
+            sys.stderr.write(f"warning: whether pods are scheduled is not shown of all: {fault}\n")
     for line in lines(query, objects, found, clock.now()):
         print(line)
     _warn(objects, found)

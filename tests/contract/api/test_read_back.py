@@ -6,7 +6,9 @@ from podyard.bus import Bus, Outgoing
 from podyard.cli import stored_objects
 from podyard.cluster.keys import ObjectKey
 from podyard.proto import codec, subjects
-from podyard.proto.facts import Condition, NodeStatusFact, PodStatusFact, TaintFact
+from podyard.proto.decisions import AttemptRecord
+from podyard.proto.facts import Condition, NodeStatusFact, PodStatusFact, QuotaUsageFact, TaintFact
+from podyard.telling.pod_conditions import Evidence
 from tests.contract.api.conftest import Api, outcomes, pod, stored
 from tests.support import objects
 from tests.support.cluster import Cluster, bound
@@ -46,3 +48,33 @@ async def test_a_node_of_which_its_agent_says_something(bus: Bus, api: Api) -> N
     document["spec"]["unschedulable"] = True
     assert outcomes(await api.apply(document)) == ["configured"]
     assert [one["key"] for one in (await stored(bus, "nodes", "node-1", "")).document()["spec"]["taints"]] == ["gpu"]
+
+
+async def test_a_pod_that_waits_and_says_why(bus: Bus, api: Api) -> None:
+    created = (await api.apply(pod("a"))).results[0]
+    objects = await stored_objects.read(bus, ["pods"])
+    record = AttemptRecord(
+        namespace="default",
+        name="a",
+        uid=created.uid,
+        attempt="1",
+        outcome="unschedulable",
+        at=1.8e9,
+        message="no room",
+    )
+    objects.evidence[created.uid] = Evidence(attempts=(record,))
+    document = objects.document(ObjectKey("pods", "default", "a"))
+    assert [(one["type"], one["reason"]) for one in document["status"]["conditions"]] == [
+        ("PodScheduled", "Unschedulable")
+    ]
+    assert outcomes(await api.apply(document)) == ["unchanged"]
+
+
+async def test_a_quota_with_what_is_used_of_it(bus: Bus, api: Api) -> None:
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": {"pods": "3"}}}
+    created = (await api.apply(quota)).results[0]
+    fact = QuotaUsageFact(namespace="default", name="q", uid=created.uid, hard={"pods": "3"}, used={"pods": "1"})
+    await bus.publish(Outgoing(subjects.quota_usage("default", "q", created.uid), codec.encode(fact)))
+    document = await shown(bus, "resourcequotas", "q")
+    assert document["status"] == {"hard": {"pods": "3"}, "used": {"pods": "1"}}
+    assert outcomes(await api.apply(document)) == ["unchanged"]

@@ -3,16 +3,19 @@
 from typing import Any
 
 import anyio
+import msgspec
 import pytest
 import yaml
 
-from podyard.bus import Bus
+from podyard.bus import Bus, Outgoing
 from podyard.bus._inbox import Inbox
 from podyard.bus.watch import Watch
 from podyard.cli import getting
 from podyard.cli.errors import CliError
+from podyard.proto import codec, subjects
+from podyard.proto.decisions import AttemptRecord
 from podyard.proto.facts import Nomination, PodStatusFact
-from podyard.proto.placement import BoundPod, Usage
+from podyard.proto.placement import BoundPod, Usage, binding_of
 from tests.support import objects, stored
 
 LIMIT_S = 5.0
@@ -155,3 +158,43 @@ async def test_nodes_say_what_is_requested_of_them(bus: Bus, capsys: pytest.Capt
         await getting.once(bus, getting.parse("nodes", names, "default", "", "table"))
         _, row = capsys.readouterr().out.splitlines()
         assert row.endswith("1/4 25%   2/8Gi 25%   1/110")
+
+
+async def test_a_whole_pod_says_whether_it_is_scheduled(bus: Bus, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("waits", "placed", "new"):
+        await bus.publish(stored.version("pods", objects.pod(name, uid=f"uid-{name}")))
+    for number in (1, 2):
+        record = AttemptRecord(
+            namespace="default",
+            name="waits",
+            uid="uid-waits",
+            attempt=f"1-{number}",
+            number=number,
+            outcome="unschedulable",
+            at=1_800_000_000.0 + number,
+            message="0/3 nodes are available: 3 Insufficient cpu.",
+        )
+        await bus.publish(Outgoing(subjects.decisions("default", "waits", "uid-waits"), codec.encode(record)))
+    place = BoundPod(namespace="default", name="placed", uid="uid-placed", node="n1")
+    await bus.publish(
+        Outgoing(subjects.binding("default", "placed", "uid-placed"), codec.encode(binding_of(place, bound_at=1.8e9)))
+    )
+
+    async def conditions(*names: str) -> dict[str, Any]:
+        query = getting.parse("pods", names, "default", "", "json")
+        assert await getting.once(bus, query) == 0
+        shown = msgspec.json.decode(capsys.readouterr().out)
+        found = shown.get("items", [shown])
+        return {one["metadata"]["name"]: one["status"].get("conditions", []) for one in found}
+
+    waits = {
+        "type": "PodScheduled",
+        "status": "False",
+        "reason": "Unschedulable",
+        "message": "0/3 nodes are available: 3 Insufficient cpu.",
+        "lastTransitionTime": "2027-01-15T08:00:01Z",
+    }
+    placed = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2027-01-15T08:00:00Z"}
+    assert await conditions() == {"waits": [waits], "placed": [placed], "new": []}
+    assert await conditions("waits") == {"waits": [waits]}
+    assert await conditions("placed") == {"placed": [placed]}
