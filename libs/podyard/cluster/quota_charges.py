@@ -82,8 +82,7 @@ def judge(
     old: Any = None if there is None else there.view()
     taken = quota_usage.usage(resource, new)
     grown = taken if old is None else _above(taken, quota_usage.usage(resource, old))
-    is_changed_pod = old is not None and resource == quota_usage.PODS and not any(grown.values())
-    if is_changed_pod and quota_usage.has_deadline(old) == quota_usage.has_deadline(new):
+    if resource == quota_usage.PODS and old is not None and not any(grown.values()) and _same_deadline(old, new):
         return None  # Source: podEvaluator.Handles
     after: list[Account] = []
     for account in accounts:
@@ -125,6 +124,10 @@ def _charged(quota: ResourceQuota, fact: QuotaUsageFact, key: ObjectKey, amounts
         )
     sums = {name: quota_usage.spelled(name, used[name] + nano) for name, nano in requested.items()}
     return msgspec.structs.replace(fact, used={**fact.used, **sums})
+
+
+def _same_deadline(old: Any, new: Any) -> bool:
+    return quota_usage.has_deadline(old) == quota_usage.has_deadline(new)
 
 
 def _above(amounts: Amounts, before: Mapping[str, int]) -> Amounts:

@@ -1,5 +1,5 @@
-"""Whether a pod is scheduled, as its condition PodScheduled says it: told from facts that exist, when somebody
-reads. Pure.
+"""Whether a pod is scheduled, as its condition PodScheduled says it: told from facts that exist, when
+somebody reads. Pure.
 
 Initialized, ContainersReady and Ready are the words of its node's agent; before that speaks nobody says them,
 as in the reference.

@@ -23,6 +23,7 @@ NATS URL and process ids. What survives a restart: with `up --data DIR` the stre
 - `stored_objects`             objects of some kinds with their documents, read once or followed
 - `completing`                 what may stand next on a command line, for shells
 - `getting`, `getting_events`, `watching`, `mending`   what `get`, `get events`, `watch` and `mend` do
+- `pod_evidence`               when pods were bound, and why they are not: for whole pods
 - `watch_output`               what `watch` prints of what happens: lines, or counts
 - `backing_up`                 what `backup` and `restore` do
 - `descheduling`               a cycle of the descheduler in this process, for `deschedule`

@@ -3,9 +3,9 @@ ended goes.
 
 Duty: ReplicaSet, ReplicationController, Deployment, DaemonSet, StatefulSet, Job and CronJob; status of
 disruption budgets; what is used of resource quotas; background garbage collection by owner references; the
-markers of pods that are being deleted and hold no room any more, or whose node is gone; volumes of claims that wait for no pod, and of
-classes whose provisioner is simulated; which nodes are lost, and the end of pods by taints; the census of
-CLUSTER, and the deletion of what a killed server brought back.
+markers of pods that are being deleted and hold no room any more, or whose node is gone; volumes of claims
+that wait for no pod, and of classes whose provisioner is simulated; which nodes are lost, and the end of pods
+by taints; the census of CLUSTER, and the deletion of what a killed server brought back.
 Never in here: choosing nodes, bindings, what agents say of pods and nodes. It adopts no pods: one without a
 controller stays without.
 

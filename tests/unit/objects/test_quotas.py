@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from podyard.objects import decoding, quota_usage
-from podyard.objects.kinds import kind_for
+from podyard.objects.kinds import KEPT_KINDS, kind_for
 
 Document = dict[str, Any]
 
@@ -183,3 +183,10 @@ class TestCounted:
             *("count/deployments.apps", "configmaps", "count/configmaps"),
         ]
         assert quota_usage.counted(resource, all_names) == names
+
+
+def test_names_of_made_up_kinds_are_remembered_up_to_a_number():
+    quota_usage.count_name.cache_clear()
+    for number in range(KEPT_KINDS + 10):
+        assert quota_usage.count_name(f"x{number}s.v1.example.org") == f"count/x{number}s.example.org"
+    assert quota_usage.count_name.cache_info().currsize == KEPT_KINDS

@@ -113,7 +113,8 @@ class Listed(NamedTuple):
 
 
 class Done(NamedTuple):
-    """The writes of a key, or its usages, are settled. `position` is the highest sequence written, 0 if nothing was."""
+    """The writes of a key, or its usages, are settled. `position` is the highest sequence written, 0 if
+    nothing was."""
 
     owner: ObjectKey
     position: int
